@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from harness.online.scoring import ScoringRequest as ScoringRequest
     from harness.online.scoring import SessionScorer as SessionScorer
     from harness.online.scoring import score_sessions as score_sessions
+    from harness.online.sending import left_out_of as left_out_of
     from harness.online.sending import post_otlp as post_otlp
+    from harness.online.sending import refused_in as refused_in
     from harness.online.sending import trial_requests as trial_requests
     from harness.online.sending import trial_session as trial_session
     from harness.online.session import Session as Session
@@ -106,7 +108,9 @@ else:
                 "score_sessions",
             ),
             "sending": (
+                "left_out_of",
                 "post_otlp",
+                "refused_in",
                 "trial_requests",
                 "trial_session",
             ),

@@ -108,7 +108,8 @@ def test_sessions_about_which_nothing_can_be_asked_wait_for_nothing(judging: Jud
         reason="a miss",
         trajectory=Trajectory(trace_id=f"{9:032x}", agent="a", steps=()),
     )
-    facts = {**trial_attributes(trial, None), "gen_ai.conversation.id": "c9"}
+    ((_, known),) = trial_attributes(trial, None)
+    facts = {**known, "gen_ai.conversation.id": "c9"}
     attributes = [{"key": key, "value": {"stringValue": value}} for key, value in facts.items()]
     log = {"eventName": EVENT, "traceId": f"{9:032x}", "timeUnixNano": "5", "attributes": attributes}
     headers = {"Authorization": f"Bearer {TRUSTED}"}

@@ -1,26 +1,36 @@
 """Online scores are offline scores: the same bytes for the same trial, each session once, whatever interrupts."""
 
+import random
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.case import CheckSpec, load_suite
+from harness.judge import JudgeSettings, PromptRegistry
+from harness.judge.rule_model import RuleModel
 from harness.online import (
+    JudgingRequest,
     OnlineSettings,
     Outbox,
     ScoringRequest,
+    judge_sessions,
+    left_out_of,
     otlp_logs_sender,
     post_otlp,
+    refused_in,
     score_sessions,
     trial_requests,
 )
 from harness.online.scores.senders import evaluations_of
-from harness.results import RunFolder
-from harness.results.stored import first_scorecard
+from harness.pipeline.judge.judging import JudgeRequest, judge_run
+from harness.results import RunFolder, read_judgements
+from harness.results.stored import END_STATE, first_scorecard
 from harness.trace import names
+from tests.judge.judge.material import MIND, RUBRIC
 from tests.online.receiving import TRUSTED, Served, request, serving, span
 from tests.online.walking import PROJECT, harness, harness_json
 
@@ -59,14 +69,77 @@ def test_a_trial_sent_by_otlp_gets_the_same_scorecard_byte_for_byte(run: RunFold
     assert_parity(run, run.path.parents[1], tmp_path)
 
 
+def test_a_trial_that_is_larger_than_one_record_is_put_together_again(
+    run: RunFolder, served: Served, tmp_path: Path
+) -> None:
+    """Evidence and end state of more than a megabyte each: without them its verdicts would be others."""
+    first = next(iter(run.trials()))
+    states: dict[str, Any] = {"page": "x" * 1_500_000}
+    folder = Path(shutil.copytree(first.folder, tmp_path / "trial"))
+    (folder / END_STATE).write_bytes(random.Random(1).randbytes(2_000_000))
+    large = replace(first, trial=first.trial.model_copy(update={"states": states}), folder=folder)
+    for path, body in trial_requests("r1", large):
+        assert {} == post_otlp(served.url, path, body, TRUSTED)
+    session = served.store().session(served.store().sessions()[0].key)
+    assert session.own_record is not None
+    found = session.trial()
+    assert found is not None
+    assert large.trial.model_dump_json(exclude={"trajectory"}) == found.model_dump_json(exclude={"trajectory"})
+    copied = session.own_record.write_archive(tmp_path)
+    assert copied is not None
+    assert (folder / END_STATE).read_bytes() == copied.read_bytes()
+    assert None is left_out_of(large)
+
+
+def test_what_is_too_large_to_be_sent_is_said(run: RunFolder, tmp_path: Path) -> None:
+    with (tmp_path / END_STATE).open("wb") as stream:
+        stream.truncate(33 << 20)
+    large = replace(next(iter(run.trials())), folder=tmp_path)
+    assert "cannot be decided" in (left_out_of(large) or "")
+    assert "1 records had texts cut" == refused_in({"partialSuccess": {"errorMessage": "1 records had texts cut"}})
+    assert None is refused_in({})
+
+
+def test_a_judge_gives_the_same_judgement_offline_and_online(run: RunFolder, served: Served) -> None:
+    """The same rubric, the same judge, the same bytes; only the run's name and what was asked before differ."""
+    project = run.path.parents[1]
+    send(served, run)
+    suite = load_suite(project, "basics")
+    score_sessions(served.store(), ScoringRequest(suite=suite, settings=NOW))
+    with RuleModel(MIND) as model:
+        judge = JudgeSettings(model="rule-model", base_url=model.url, first_wait_s=0.01, tries=2)
+        prompt = PromptRegistry(project).get("judge")
+        request = JudgingRequest(suite=suite, settings=NOW, rubric=RUBRIC, prompt=prompt, judge=judge)
+        judge_sessions(served.store(), request)
+        judge_run(project, run, JudgeRequest(rubric=RUBRIC, prompt=prompt, settings=judge, mode="live"))
+    online = {
+        (one.case_id, one.attempt, one.criterion): one
+        for score in served.store().scores(kind="judge")
+        for one in score.judgements
+    }
+    offline = list(read_judgements(run.path, RUBRIC.name))
+    assert len(list(run.trials())) * len(RUBRIC.criteria) == len(offline) == len(online)
+    for one in offline:
+        same = {"run": "", "cached": False}
+        found = online[one.case_id, one.attempt, one.criterion]
+        assert one.model_copy(update=same).model_dump_json() == found.model_copy(update=same).model_dump_json()
+    assert {"pass"} <= {one.answer for one in offline}
+
+
+SUITES = sorted(path.parent.name for path in (PROJECT / "suites").glob("*/suite.yaml"))
+OPTIONS = {
+    "grocery": ("--sandbox", "local", "--case", "recipe-*", "--case", "diet-*"),
+    "frameworks": ("--jobs", "1"),
+    "library_domain": ("--tools", "sealed"),
+}
+
+
 @pytest.mark.slow
 @pytest.mark.docker
-@pytest.mark.parametrize(
-    "suite", ["basics", "determinism", "drive_thru", "drive_thru_talk", "library_desk", "web_shop"]
-)
+@pytest.mark.parametrize("suite", SUITES)
 def test_every_shipped_suite_has_parity(suite: str, tmp_path: Path) -> None:
     name = f"parity-{tmp_path.name}"
-    harness("run", suite, "--run-name", name, "--jobs", "2")
+    harness("run", suite, "--run-name", name, *OPTIONS.get(suite, ("--jobs", "2")), timeout_s=550)
     try:
         assert_parity(RunFolder.open(PROJECT / "runs" / name), PROJECT, tmp_path)
     finally:

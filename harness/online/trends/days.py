@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.online.score_store import ScoreStore
-from harness.online.scores.facts import JUDGED, UNREADABLE_SESSION
+from harness.online.scores.facts import ANY_MODE, JUDGED, UNREADABLE_SESSION
 from harness.online.storage.engine import connect
 from harness.online.trends.cells import STRATA, Cell, asked, latest_facts, stored_cells
 from harness.values import Frozen
 
-_ALL: Final = "any_failure_mode"
-"""A signal that every session has in which failure modes were searched for."""
 FACETS: Final = ("release", "model", "prompt", "judge", "scorer", "category")
 """Columns of the facts that a shift may go with."""
 
@@ -57,7 +55,7 @@ class DayFacts:
         """By day and stratum the signals that a pattern matches, of sessions that the base rate chose."""
         wanted = [*patterns]
         cells = [one for one in self._stored if not one.stratum or one.stratum.partition("=")[0] in strata]
-        totals = {(one.day, one.stratum): one.sessions for one in cells if one.signal == _ALL}
+        totals = {(one.day, one.stratum): one.sessions for one in cells if one.signal == ANY_MODE}
         calls = {(one.day, one.stratum, one.signal): one.sessions for one in cells if one.signal.startswith("tool:")}
         kept: list[Cell] = []
         for one in cells:
@@ -113,7 +111,7 @@ class DayFacts:
             f" AND signal <> '{JUDGED}') {' UNION ALL '.join(selects)} ORDER BY 1, 2, 3"
         )
         rows = [row[1:] for row in self._ask(query, since, until)]
-        totals = {row[1]: row for row in rows if row[0] == _ALL}
+        totals = {row[1]: row for row in rows if row[0] == ANY_MODE}
         found: list[Estimate] = []
         for signal, name, total, weights, count, squares in rows:
             base = totals.get(name) if signal.startswith("mode:") else None
