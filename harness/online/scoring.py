@@ -119,7 +119,13 @@ class SessionScorer:
         with tempfile.TemporaryDirectory(prefix="harness-session-") as folder:
             own = session.own_record
             archive = own.write_archive(Path(folder)) if own is not None else None
-            evidence = Evidence(case=case, trial=trial, tools=self._suite.tools, end_state_archive=archive)
+            evidence = Evidence(
+                case=case,
+                trial=trial,
+                tools=self._suite.tools,
+                end_state_archive=archive,
+                reference_state=None if own is None else own.reference_state(self._suite, case),
+            )
             card = self._scorer.score(evidence)
         return card if case.id != PRODUCTION else card.model_copy(update={"case_id": trial.case_id})
 

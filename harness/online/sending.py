@@ -4,7 +4,7 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from http.client import HTTPException
 from typing import Final
 
@@ -13,6 +13,7 @@ from harness.ingest import export_otlp
 from harness.online.posting import post, refusal
 from harness.online.trial_record import MAX_ARCHIVE, is_sent, trial_attributes
 from harness.results import StoredTrial
+from harness.score import ReferenceState
 from harness.trace import Span, otlp_endpoint
 from harness.values import JsonObject, JsonValue
 
@@ -33,14 +34,19 @@ def trial_session(run: str, trial: StoredTrial) -> str:
     return f"{run}.{trial.trial.case_id}.{trial.trial.attempt}"
 
 
-def trial_requests(run: str, stored: StoredTrial, *, release: str = "") -> Iterable[tuple[str, JsonObject]]:
-    """(path, request) for a trial: its spans, then the records of what is known beside them."""
+def trial_requests(
+    run: str, stored: StoredTrial, *, release: str = "", references: Mapping[str, ReferenceState] | None = None
+) -> Iterable[tuple[str, JsonObject]]:
+    """(path, request) for a trial: its spans, then the records of what is known beside them.
+
+    `references`: case id -> the state that the case's reference leaves, of those that are stored with the run.
+    """
     session = trial_session(run, stored)
     spans = [_in_session(span, session, release) for span in stored.spans]
     for start in range(0, len(spans), _BATCH_SPANS):
         yield "/v1/traces", export_otlp(spans[start : start + _BATCH_SPANS])
     at_ns = max((span.end_ns for span in spans), default=0)
-    for event, facts in trial_attributes(stored.trial, stored.end_state):
+    for event, facts in trial_attributes(stored.trial, stored.end_state, (references or {}).get(stored.trial.case_id)):
         named = {**facts, _CONVERSATION: session}
         attributes: list[JsonValue] = [{"key": name, "value": {"stringValue": value}} for name, value in named.items()]
         record: JsonObject = {

@@ -15,7 +15,9 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from harness.case import Case, Suite
 from harness.online.record import StoredRecord
+from harness.score import ReferenceState, is_state_of
 from harness.trace import Trajectory, Trial
 from harness.values import Frozen, JsonObject, JsonValue
 
@@ -42,6 +44,16 @@ class TrialRecord(Frozen):
     final_output: JsonValue = None
     archive: str | None = None
     """In base64; None: not sent."""
+    reference: JsonObject | None = None
+    """The state that the case's reference leaves, as it is stored with the run; None: there is none."""
+
+    def reference_state(self, suite: Suite, case: Case) -> ReferenceState | None:
+        """None where none was sent that is of this case as it is now."""
+        try:
+            state = None if self.reference is None else ReferenceState.model_validate(self.reference)
+        except ValidationError:
+            return None
+        return state if state is not None and is_state_of(state, suite, case) else None
 
     def trial(self, trajectory: Trajectory) -> Trial:
         """The trial of this record with a trajectory that was read from spans. Raises ValidationError."""
@@ -61,11 +73,17 @@ class TrialRecord(Frozen):
         return path
 
 
-def trial_attributes(trial: Trial, archive: Path | None) -> list[tuple[str, dict[str, str]]]:
+def trial_attributes(
+    trial: Trial, archive: Path | None, reference: ReferenceState | None = None
+) -> list[tuple[str, dict[str, str]]]:
     """(event, attributes) of the log records for a stored trial: pieces first, and then what they are pieces of."""
     fields = trial.model_dump(mode="json", exclude={"trajectory"})
-    told = json.dumps({"evidence": fields, "final_output": trial.trajectory.final_output}, ensure_ascii=True)
-    texts = {_TRIAL: told}
+    document = {
+        "evidence": fields,
+        "final_output": trial.trajectory.final_output,
+        "reference": None if reference is None else reference.model_dump(mode="json"),
+    }
+    texts = {_TRIAL: json.dumps(document, ensure_ascii=True)}
     if archive is not None and is_sent(archive):
         texts[_ARCHIVE] = base64.b64encode(archive.read_bytes()).decode()
     found: list[tuple[str, dict[str, str]]] = []
@@ -102,6 +120,7 @@ def trial_record_in(records: Sequence[StoredRecord]) -> TrialRecord | None:
             return TrialRecord(
                 evidence=document["evidence"],
                 final_output=document.get("final_output"),
+                reference=document.get("reference"),
                 archive=_whole(archive, pieces) if isinstance(archive, str) else None,
             )
         except (ValueError, KeyError, TypeError, ValidationError):

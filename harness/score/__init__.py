@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harness.score.evaluators import TrialKey as TrialKey
     from harness.score.evaluators import item_of as item_of
     from harness.score.evidence import Evidence as Evidence
+    from harness.score.evidence import JudgedCriterion as JudgedCriterion
     from harness.score.evidence import Verdict as Verdict
     from harness.score.failures.conformance import check_detector as check_detector
     from harness.score.failures.measurable import not_measured as not_measured
@@ -67,7 +68,7 @@ else:
             "metrics": ("METRICS",),
             "scorer": ("Scorer", "build_scorer", "score_trial"),
             "selection": ("decisions",),
-            "evidence": ("Evidence", "Verdict"),
+            "evidence": ("Evidence", "Verdict", "JudgedCriterion"),
             "protocols": ("Detector", "Metric", "RunMetric", "Verifier"),
             "reference_state": ("ReferenceState", "asked_digest", "is_state_of"),
             "verifiers.reference_state": ("EqualsReferenceState",),

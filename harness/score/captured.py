@@ -26,7 +26,9 @@ _WORDS: Final[Mapping[Content, str]] = MappingProxyType(
 _READS: Final[Mapping[str, frozenset[Content]]] = MappingProxyType(
     {
         **dict.fromkeys(("Api", "Command", "Dom", "EqualsReferenceState", "Files", "Reward", "Sql", "State"), _NOTHING),
-        **dict.fromkeys(("TaskTests", "MaxTokens", "MaxIterations", "RequiredTools", "ForbiddenTools"), _NOTHING),
+        **dict.fromkeys(
+            ("TaskTests", "MaxTokens", "MaxIterations", "RequiredTools", "ForbiddenTools", "Criterion"), _NOTHING
+        ),
         **dict.fromkeys(("TaskSuccess", "ToolSelection", "ToolAllowed", "PartialCredit"), _NOTHING),
         **dict.fromkeys(("StepEfficiency", "StepRatio", "Steps", "Tokens", "CostUsd"), _NOTHING),
         **dict.fromkeys(("CheckAnswer", "FinalAnswer", "JsonSchema", "Completion"), frozenset({"answer"})),

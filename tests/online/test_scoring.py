@@ -3,6 +3,7 @@
 import random
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ from harness.online import (
 )
 from harness.online.scores.senders import evaluations_of
 from harness.pipeline.judge.judging import JudgeRequest, judge_run
-from harness.results import RunFolder, read_judgements
+from harness.pipeline.rescore import rescore
+from harness.results import RunFolder, read_judgements, stored_reference_states
 from harness.results.stored import END_STATE, first_scorecard
 from harness.trace import names
 from tests.judge.judge.material import MIND, RUBRIC
@@ -48,8 +50,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 def send(served: Served, run: RunFolder, token: str | None = TRUSTED) -> None:
+    references = stored_reference_states(run.path)
     for stored in run.trials():
-        for path, body in trial_requests("r1", stored, release="2.4"):
+        for path, body in trial_requests("r1", stored, release="2.4", references=references):
             assert {} == post_otlp(served.url, path, body, token)
 
 
@@ -124,11 +127,20 @@ def test_a_judge_gives_the_same_judgement_offline_and_online(run: RunFolder, ser
         found = online[one.case_id, one.attempt, one.criterion]
         assert one.model_copy(update=same).model_dump_json() == found.model_copy(update=same).model_dump_json()
     assert {"pass"} <= {one.answer for one in offline}
+    check = CheckSpec.model_validate(
+        {"name": "judged", "verifier": "criterion", "with": {"rubric": RUBRIC.name, "criterion": "polite"}}
+    )
+    with closing(RunFolder.resume(run.path)) as folder:
+        cards = rescore(folder, suite.model_copy(update={"checks": (*suite.checks, check)}))
+    polite = {(one.case_id, one.attempt): one.passed for one in offline if one.criterion == "polite"}
+    found = {(card.case_id, card.attempt): one for card in cards for one in card.verdicts if one.check == "judged"}
+    assert polite == {key: one.passed for key, one in found.items()}
+    assert {"rule-model"} == {one.evidence["judge"] for one in found.values()}
 
 
 SUITES = sorted(path.parent.name for path in (PROJECT / "suites").glob("*/suite.yaml"))
 OPTIONS = {
-    "grocery": ("--sandbox", "local", "--case", "recipe-*", "--case", "diet-*"),
+    "grocery": ("--sandbox", "local", "--jobs", "2"),
     "frameworks": ("--jobs", "1"),
     "library_domain": ("--tools", "sealed"),
 }

@@ -35,16 +35,17 @@ def send(project: Path, /, run: str, url: str, variable: str | None, release: st
     from harness.cli.output.console import say
     from harness.errors import UsageError
     from harness.online import left_out_of, post_otlp, refused_in, trial_requests
-    from harness.results import RunFolder
+    from harness.results import RunFolder, stored_reference_states
 
     token = None if variable is None else os.environ.get(variable)
     if variable is not None and not token:
         raise UsageError(f"the environment variable {variable} is not set")
     folder = RunFolder.open(run_path(project, run))
     count = 0
+    references = stored_reference_states(folder.path)
     for stored in folder.trials():
         problems = [left_out_of(stored)]
-        for path, request in trial_requests(folder.manifest.run, stored, release=release):
+        for path, request in trial_requests(folder.manifest.run, stored, release=release, references=references):
             problems.append(refused_in(post_otlp(url, path, request, token)))
         count += 1
         for problem in dict.fromkeys(one for one in problems if one):
