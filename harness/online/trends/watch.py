@@ -59,7 +59,7 @@ def watch_shifts(
     charts = charts_of(facts.cells(settings.signals), settings)
     shifts = shifts_of(charts, settings, accepted)
     known = _Known(suite, facts, own, [one for one in drift if one.suite == suite])
-    incidents = [_named(group, known) for group in _groups(shifts)]
+    incidents = [_named(group, known) for group in grouped_shifts(shifts)]
     named = {one.id for one in incidents}
     incidents += [one.model_copy(update={"withdrawn": True}) for one in own if one.id not in named]
     incidents.sort(key=lambda one: (one.opened, one.since, one.id))
@@ -73,7 +73,8 @@ def watch_shifts(
     )
 
 
-def _groups(shifts: Sequence[Shift]) -> list[list[Shift]]:
+def grouped_shifts(shifts: Sequence[Shift]) -> list[list[Shift]]:
+    """Alarms that are open at the same time and began near each other."""
     groups: list[list[Shift]] = []
     for shift in sorted(shifts, key=lambda one: (one.alarmed, one.since)):
         near = [group for group in groups if _belongs(shift, group)]
