@@ -1,6 +1,8 @@
 # Thin: every target is one line to a real command. `make demo` is the place to begin.
 PYTHON ?= python3
 BIN := .venv/bin
+# Every extra but chdb, which is twice the size of all others together: tests/online/chdb.lock has it.
+LOCKED := otlp github calibrate mcp mlflow online clickhouse embeddings grpc ray docs dev
 # Tests start the command thousands of times: each would compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -113,7 +115,7 @@ install: .venv/installed ## the virtual environment
 	@touch $@
 
 lock: ## pin again: names, versions and hashes, no addresses (needs uv)
-	uv pip compile --quiet pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --output-file requirements.lock
+	uv pip compile --quiet pyproject.toml $(LOCKED:%=--extra %) --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --output-file requirements.lock
 	echo hatchling | uv pip compile --quiet pyproject.toml - --extra github --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file harness/cli/project/template_github/requirements.txt
 	echo 'chdb>=4.1.7,<5' | uv pip compile --quiet - --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file tests/online/chdb.lock
 

@@ -8,6 +8,7 @@ _KEPT = "what is finished is kept: `harness run --resume RUN` goes on"
 _REMEDIES = {
     errno.ENOSPC: f"free some space there (temporary files go where TMPDIR says); {_KEPT}",
     errno.EDQUOT: f"free some of this user's quota there; {_KEPT}",
+    errno.EFBIG: f"allow larger files there (`ulimit -f`); {_KEPT}",
     errno.EROFS: "it is mounted read-only: use a project, runs/ and TMPDIR that can be written",
     errno.EACCES: "let this user read and write there",
     errno.EPERM: "let this user read and write there",

@@ -24,6 +24,14 @@ class SourceValues(TypedDict):
     folder: Path | None
 
 
+class ListValues(SourceValues):
+    """The options of `harness themes list`."""
+
+    as_json: bool
+    most: int
+    remember: bool
+
+
 class FileValues(SourceValues, TrackerValues):
     """The options of `harness themes file`."""
 
@@ -79,17 +87,22 @@ def _source_options(function: Any) -> Any:
     show_default=True,
     help="Maximum number of themes that are printed.",
 )
+@click.option("--remember", is_flag=True, help="Store the themes, so that they have the same ids tomorrow; file none.")
 @click.pass_obj
-def list_command(project: Path, /, run: str | None, as_json: bool, most: int, **options: Unpack[SourceValues]) -> None:
+def list_command(project: Path, /, run: str | None, **options: Unpack[ListValues]) -> None:
     """List the themes of RUN, or of the store's sessions. `list` may be omitted.
 
     \b
     harness themes list nightly
     harness themes --since 30d --suite support
+    harness themes --since 7d --remember
+
+    `harness themes file` stores them, too.
     """
     from harness.cli.output.console import print_json
 
-    report = _report(project, run, options)
+    as_json, most = options["as_json"], options["most"]
+    report = _report(project, run, options, remember=options["remember"])
     if as_json:
         print_json(report.model_dump(mode="json"))
         return

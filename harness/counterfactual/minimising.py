@@ -14,6 +14,7 @@ from typing import Literal
 
 from harness.case import Case, Suite, TrialVariant
 from harness.cassette import Cassette, Recording
+from harness.counterfactual.later_opening import Opened, with_later_opening
 from harness.counterfactual.minimal_parts import MinimalCase, manner_of
 from harness.counterfactual.minimal_search import Failing, Least, MinimalSearch, minimal_id, save_recordings, with_log
 from harness.counterfactual.subject import Subject, refuse_unforkable
@@ -167,10 +168,14 @@ def minimise_draft(
                     f" ({first.outcome}): {first.reason or 'no check failed'}",
                     remedy="name the agent that failed in production: --agent NAME",
                 )
-            failing = Failing(
-                name=case.origin or case.id, suite=bench.suite, case=case, manner=manner_of(first), log=drafted.log
-            )
+            opened = Opened(case=case, log=drafted.log, manner=manner_of(first), recordings=drafted.recordings)
+            case, log, left_out = with_later_opening(opened, bench, cassettes)
+            failing = Failing(name=case.origin or case.id, suite=bench.suite, case=case, manner=opened.manner, log=log)
             found = MinimalSearch(failing, drafted.recordings, bench, cassettes, budget).run()
     own = {"id": drafted.case.id, "origin": drafted.case.origin, "user": drafted.case.user}
     least, minimal = found.case.model_copy(update=own), found.minimal.model_copy(update={"case_id": drafted.case.id})
+    if left_out:
+        before = {**minimal.before, "turn": minimal.before.get("turn", 0) + left_out}
+        after = {**minimal.after, "turn": minimal.after.get("turn", 0)}
+        minimal = minimal.model_copy(update={"before": before, "after": after})
     return replace(drafted, case=least, recordings=found.recordings, log=found.log), minimal

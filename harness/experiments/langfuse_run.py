@@ -16,15 +16,12 @@ from harness.experiments.langfuse_scores import run_scores, trial_scores
 from harness.ingest import export_otlp
 from harness.results import RunFolder
 from harness.trace import Span
-from harness.upstream import LangfuseClient, LangfuseError, batches
+from harness.upstream import LangfuseClient, LangfuseError, rejected_by_langfuse, send_langfuse_scores
 from harness.values import Frozen, JsonObject
 
 _TRACES: Final = "/api/public/otel/v1/traces"
 _REAL_TIME: Final = {"x-langfuse-ingestion-version": "4"}
 _MOST_SPAN_BYTES: Final = 2 * 1024 * 1024
-_MOST_SCORE_BYTES: Final = 500_000
-_LONGEST_COUNT: Final = 18
-"""In digits."""
 
 
 class LangfuseExport(Frozen):
@@ -64,7 +61,7 @@ def export_run(client: LangfuseClient, folder: RunFolder, suite: Suite, dataset_
         card = cards.get((trial.case_id, trial.attempt))
         scores += () if card is None else trial_scores(card, sent[0], experiment, trial.reason)
         trials, spans = trials + 1, spans + len(sent)
-    _send_scores(client, scores)
+    send_langfuse_scores(client, scores)
     return LangfuseExport(
         changes=changes,
         experiment_id=experiment,
@@ -85,7 +82,7 @@ def experiment_id(dataset: Dataset, run: str) -> str:
 def _send_spans(client: LangfuseClient, spans: tuple[Span, ...]) -> None:
     for part in _parts(spans):
         answer = client.post(_TRACES, export_otlp(part), headers=_REAL_TIME)
-        rejected = _rejected(answer, "partialSuccess", "rejectedSpans")
+        rejected = rejected_by_langfuse(answer, "partialSuccess", "rejectedSpans")
         if rejected:
             raise LangfuseError(f"Langfuse rejected {rejected} of {len(part)} spans of the trace {part[0].trace_id}")
 
@@ -101,32 +98,3 @@ def _parts(spans: tuple[Span, ...]) -> Iterator[list[Span]]:
         part.append(span)
         size += length
     yield part
-
-
-def _send_scores(client: LangfuseClient, scores: list[JsonObject]) -> None:
-    rejected, reasons = 0, []
-    for batch in batches(scores, _MOST_SCORE_BYTES):
-        answer = client.post("/api/public/scores", list(batch))
-        rejected += _rejected(answer, "rejected")
-        errors = answer.get("errors") if isinstance(answer, dict) else None
-        reasons += [str(one.get("message"))[:200] for one in _list(errors) if isinstance(one, dict)]
-    if rejected:
-        raise LangfuseError(
-            f"Langfuse rejected {rejected} of {len(scores)} scores: {'; '.join(reasons[:3])}",
-            remedy="a score that has a configuration in Langfuse must keep to its type and range",
-        )
-
-
-def _rejected(answer: object, *path: str) -> int:
-    for name in path:
-        answer = answer.get(name) if isinstance(answer, dict) else None
-    if answer is None:
-        return 0
-    count = str(answer) if isinstance(answer, int | str) else ""
-    if not count.isascii() or not count.isdecimal() or len(count) > _LONGEST_COUNT:
-        raise LangfuseError(f"Langfuse answered with no number as {'.'.join(path)!r}")
-    return int(count)
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []

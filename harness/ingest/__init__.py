@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harness.ingest.found import FoundTool as FoundTool
     from harness.ingest.found import Importer as Importer
     from harness.ingest.found import Source as Source
+    from harness.ingest.names import CONVERSATION_NAMES as CONVERSATION_NAMES
     from harness.ingest.options import ImportNote as ImportNote
     from harness.ingest.options import ImportOptions as ImportOptions
     from harness.ingest.reading import Record as Record
@@ -47,6 +48,7 @@ else:
             "export.adk": ("export_adk",),
             "export.atif": ("export_atif",),
             "export.otlp": ("export_otlp",),
+            "names": ("CONVERSATION_NAMES",),
             "options": ("ImportOptions", "ImportNote"),
             "registry": ("IMPORTERS", "import_file", "importers"),
             "run": ("ImportedRun",),

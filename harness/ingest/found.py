@@ -9,7 +9,7 @@ from harness.ingest.credentials import Cleaner
 from harness.ingest.options import ImportOptions, NoteBook
 from harness.ingest.reading import Record, read_json, read_text
 from harness.ingest.transcript import TranscriptBuilder
-from harness.trace import Outcome, Span, Step
+from harness.trace import Content, Outcome, Span, Step
 from harness.values import JsonObject, JsonValue
 
 REDACTED = "what looks like a credential was replaced by a pseudonym"
@@ -39,6 +39,8 @@ class FoundRun:
     reward: float | None = None
     final_output: JsonValue = None
     """None: the agent's last message, where it called no tool after it."""
+    uncaptured: tuple[Content, ...] = ()
+    """What the file does not carry of the steps."""
     trace_id: str | None = None
     started_ns: int | None = None
     """Wall time, nanoseconds since the epoch."""

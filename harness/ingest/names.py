@@ -24,3 +24,12 @@ OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
 OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
 STATUS_MESSAGE: Final = "otel.status_description"
 """Where a span's status message goes in formats that have no field for it, by OpenTelemetry's own rule."""
+CONVERSATION_NAMES: Final = (
+    "gen_ai.conversation.id",
+    "session.id",
+    "langfuse.session.id",
+    "ai.telemetry.metadata.sessionId",
+    "traceloop.association.properties.session_id",
+    "gcp.vertex.agent.session_id",
+)
+"""Attributes that name the conversation of a trace; the first that a span has."""

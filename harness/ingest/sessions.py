@@ -14,6 +14,9 @@ from harness.ingest.transcript import final_output
 from harness.trace import Span, Trajectory, prompts_of
 from harness.values import JsonValue
 
+_OWN = "harness."
+"""What attributes of this harness begin with."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Conversation:
@@ -37,9 +40,9 @@ def conversation_of(name: str, spans: Sequence[Span], secrets: Mapping[str, str]
     source = Source(path=Path(name), options=ImportOptions(), book=book, cleaner=cleaner)
     try:
         found = conversation_in(source, list(spans))
-    except InvalidDocument as error:  # marks of this harness that do not fit together
+    except InvalidDocument as error:  # marks of this harness that do not fit together excuse nobody from being read
         book.add(Path(name), None, None, error.problem)
-        found = None
+        found = conversation_in(source, [_without_marks(span) for span in spans])
     if found is None or found.run is None:
         return None
     return Conversation(
@@ -51,6 +54,11 @@ def conversation_of(name: str, spans: Sequence[Span], secrets: Mapping[str, str]
     )
 
 
+def _without_marks(span: Span) -> Span:
+    kept = {name: value for name, value in span.attributes.items() if not name.startswith(_OWN)}
+    return span.model_copy(update={"attributes": kept})
+
+
 def _trajectory(run: FoundRun, spans: Sequence[Span]) -> Trajectory:
     output: JsonValue = final_output(run.steps) if run.final_output is None else run.final_output
     return Trajectory(
@@ -60,4 +68,5 @@ def _trajectory(run: FoundRun, spans: Sequence[Span]) -> Trajectory:
         steps=run.steps,
         final_output=output,
         prompts=prompts_of(spans),
+        uncaptured=run.uncaptured,
     )

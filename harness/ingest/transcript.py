@@ -45,6 +45,7 @@ class TranscriptBuilder:
         self._waiting: dict[tuple[str, str], deque[str]] = {}
         self._repeats: dict[str, int] = {}
         self._last_with: dict[str, str] = {}
+        self._completed: set[int] = set()
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -102,6 +103,11 @@ class TranscriptBuilder:
         """Gives a bare step the content that was told later."""
         step = self._steps[index]
         step.step = replace(step.step, message=message, thought=thought)
+        self._completed.add(index)
+
+    def is_completed(self, index: int) -> bool:
+        """Whether a bare step was given its content."""
+        return index in self._completed
 
     def calls_of(self, index: int) -> list[str]:
         """Ids of a step's calls."""
@@ -127,6 +133,15 @@ class TranscriptBuilder:
         """Gives a call its result."""
         self._unanswered.pop(known, None)
         self._steps[self._step_of[known]].results.append((known, result))
+
+    def answer_late(self, known: str, result: ForeignResult) -> None:
+        """Gives a call its result when those of later calls of its step are there already: it stands before them."""
+        self._unanswered.pop(known, None)
+        step = self._steps[self._step_of[known]]
+        order = [call for call, _ in step.calls]
+        later = {*order[order.index(known) :]}
+        place = next((number for number, (call, _) in enumerate(step.results) if call in later), len(step.results))
+        step.results.insert(place, (known, result))
 
     def waiting(self, call_id: str | None, name: str | None) -> str | None:
         """The oldest unanswered call with this id; without an id, the oldest of this tool."""

@@ -17,6 +17,8 @@ from harness.values import Frozen
 INCIDENT: Final = "online:incident"
 """The label of these issues, in addition to the label of all issues of the harness."""
 _ROWS: Final = 20
+_FACET_WORDS: Final = {"answers": "unknown structures in answers of"}
+_WITHDRAWN: Final = "The charts do not show it any more: the sessions of these days were scored again."
 
 
 class IncidentFiled(Frozen):
@@ -59,7 +61,8 @@ def incident_draft(incident: Incident) -> IssueDraft:
 def _ongoing(incident: Incident) -> Ongoing:
     over = None
     if not incident.is_open:
-        over = "The new rates were accepted." if incident.accepted else f"Over since {incident.closed}."
+        over = f"Over since {incident.closed}." if incident.closed else _WITHDRAWN
+        over = "The new rates were accepted." if incident.accepted else over
     return Ongoing(id=incident.id, over=over, draft=incident_draft(incident))
 
 
@@ -75,11 +78,18 @@ def _body(incident: Incident) -> str:
     if len(incident.shifts) > _ROWS:
         lines.append(f"\n{len(incident.shifts) - _ROWS} more shifts: `harness online watch {incident.suite} --json`.")
     lines += ["", "What else changed about then, which proves no cause:", ""]
-    lines += [
-        f"- {change.facet} {span(change.value) or '(none)'}: {change.before:.0%} of the sessions before,"
-        f" {change.after:.0%} after"
+    changed = [
+        f"- {_FACET_WORDS.get(change.facet, change.facet)} {span(change.value) or '(none)'}: {change.before:.0%} of the"
+        f" sessions before, {change.after:.0%} after"
         for change in incident.changes
-    ] or ["- nothing that spans name: no release, prompt, model, judge, scorer or category"]
+    ]
+    changed += [
+        f"- drift of {span(one.operation)} ({one.severity}, {one.day}): {span(one.change)} in {span(one.run)}"
+        for one in incident.drift
+    ]
+    lines += changed or [
+        "- nothing that is known: no release, prompt, model, judge, scorer, category, tool's answers or drift"
+    ]
     lines += [
         "",
         "The charts may be evaluated every day: see `docs/concepts/online.md`. Where the new rates are meant,"

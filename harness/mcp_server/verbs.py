@@ -28,6 +28,13 @@ _SINCE: Final[JsonObject] = {
     "pattern": r"^[0-9]{1,5}[dhm]$|^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
     "description": "7d, 12h, 30m, or a date.",
 }
+_SESSION: Final[JsonObject] = {
+    "type": "string",
+    "maxLength": 500,
+    "pattern": r"^[^\x00]+$",
+    "description": "Its key, as in `sessions`.",
+}
+_THEME: Final[JsonObject] = {"type": "string", "pattern": "^[0-9a-f]{4,12}$", "description": "Only it."}
 _LAST: Final[JsonObject] = {"type": "integer", "minimum": 1, "maximum": 500, "description": "At most so many."}
 
 
@@ -43,6 +50,8 @@ class Verb:
     """Required arguments, in the order of the command line."""
     arguments: dict[str, JsonObject] = field(default_factory=dict)
     """The schema of each argument; one that is not positional is an option of the same name."""
+    required: tuple[str, ...] = ()
+    """Options that must be given, besides the positional arguments."""
     writes: bool = False
 
     @property
@@ -51,7 +60,7 @@ class Verb:
         return {
             "type": "object",
             "properties": dict(self.arguments),
-            "required": list(self.positional),
+            "required": [*self.positional, *self.required],
             "additionalProperties": False,
         }
 
@@ -166,14 +175,7 @@ _READ = (
         description="Show one session of production: trajectory and scores.",
         words=("online", "show", "--json"),
         positional=("session",),
-        arguments={
-            "session": {
-                "type": "string",
-                "maxLength": 500,
-                "pattern": r"^[^\x00]+$",
-                "description": "Its key, as in `sessions`.",
-            }
-        },
+        arguments={"session": _SESSION},
     ),
 )
 
@@ -199,7 +201,17 @@ _ACTIONS = (
         description="File the themes of a run as issues in the project's folder issues/; no other tracker is reached.",
         words=("themes", "file", "--tracker=folder", "--json"),
         positional=("run",),
-        arguments={"run": _RUN, "theme": {"type": "string", "pattern": "^[0-9a-f]{4,12}$", "description": "Only it."}},
+        arguments={"run": _RUN, "theme": _THEME},
+        writes=True,
+    ),
+    Verb(
+        name="file_production_themes",
+        description=(
+            "File the themes of production's sessions as issues in the project's folder issues/, and close those that"
+            " stayed away; no other tracker is reached. Default: of seven days."
+        ),
+        words=("themes", "file", "--tracker=folder", "--json"),
+        arguments={"since": _SINCE, "suite": _SUITE, "theme": _THEME},
         writes=True,
     ),
     Verb(
@@ -211,6 +223,17 @@ _ACTIONS = (
         words=("case", "from-trace", "--json"),
         positional=("run", "case"),
         arguments={"run": _RUN, "case": _CASE, "attempt": _ATTEMPT, "suite": _SUITE},
+        writes=True,
+    ),
+    Verb(
+        name="case_from_session",
+        description=(
+            "Turn a failed session of production into a regression case of the suite that scored it, with its tools'"
+            " answers as recordings, and say what is not known. Runs no agent; overwrites no case."
+        ),
+        words=("case", "from-trace", "--json"),
+        required=("session",),
+        arguments={"session": _SESSION, "suite": _SUITE},
         writes=True,
     ),
 )

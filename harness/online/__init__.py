@@ -14,16 +14,19 @@ if TYPE_CHECKING:
     from harness.online.record import StoredRecord as StoredRecord
     from harness.online.scores.facts import signal_words as signal_words
     from harness.online.scores.outbox import Outbox as Outbox
-    from harness.online.scores.outbox import langfuse_sender as langfuse_sender
-    from harness.online.scores.outbox import otlp_logs_sender as otlp_logs_sender
     from harness.online.scores.scores import Sampling as Sampling
     from harness.online.scores.scores import SessionScore as SessionScore
     from harness.online.scores.scores import ToolFacts as ToolFacts
+    from harness.online.scores.scores import latest_scores as latest_scores
+    from harness.online.scores.senders import langfuse_sender as langfuse_sender
+    from harness.online.scores.senders import otlp_logs_sender as otlp_logs_sender
     from harness.online.scoring import Scored as Scored
     from harness.online.scoring import ScoringRequest as ScoringRequest
     from harness.online.scoring import SessionScorer as SessionScorer
     from harness.online.scoring import score_sessions as score_sessions
+    from harness.online.sending import left_out_of as left_out_of
     from harness.online.sending import post_otlp as post_otlp
+    from harness.online.sending import refused_in as refused_in
     from harness.online.sending import trial_requests as trial_requests
     from harness.online.sending import trial_session as trial_session
     from harness.online.session import Session as Session
@@ -38,25 +41,28 @@ if TYPE_CHECKING:
     from harness.online.storage.trace_row import TraceRow as TraceRow
     from harness.online.store import DEFAULT_FOLDER as DEFAULT_FOLDER
     from harness.online.store import SessionStore as SessionStore
+    from harness.online.trends.changes import change_words as change_words
     from harness.online.trends.charts import Shift as Shift
     from harness.online.trends.daily import DailyReport as DailyReport
     from harness.online.trends.daily import DayRate as DayRate
     from harness.online.trends.daily import daily_report as daily_report
     from harness.online.trends.days import DayFacts as DayFacts
+    from harness.online.trends.incidents import DriftNear as DriftNear
+    from harness.online.trends.incidents import FacetChange as FacetChange
+    from harness.online.trends.incidents import Incident as Incident
+    from harness.online.trends.incidents import accept_incident as accept_incident
+    from harness.online.trends.incidents import read_incidents as read_incidents
     from harness.online.trends.population import RateComparison as RateComparison
     from harness.online.trends.population import compare_populations as compare_populations
     from harness.online.trends.population import offline_observations as offline_observations
     from harness.online.trends.population import online_observations as online_observations
-    from harness.online.trends.watch import FacetChange as FacetChange
-    from harness.online.trends.watch import Incident as Incident
     from harness.online.trends.watch import Look as Look
-    from harness.online.trends.watch import accept_incident as accept_incident
-    from harness.online.trends.watch import read_incidents as read_incidents
     from harness.online.trends.watch import watch_shifts as watch_shifts
 else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "trends.changes": ("change_words",),
             "trends.charts": ("Shift",),
             "trends.daily": (
                 "DailyReport",
@@ -73,8 +79,8 @@ else:
             ),
             "storage.layout": ("StoreLayout",),
             "scores.facts": ("signal_words",),
-            "scores.outbox": (
-                "Outbox",
+            "scores.outbox": ("Outbox",),
+            "scores.senders": (
                 "langfuse_sender",
                 "otlp_logs_sender",
             ),
@@ -93,6 +99,7 @@ else:
                 "Sampling",
                 "SessionScore",
                 "ToolFacts",
+                "latest_scores",
             ),
             "scoring": (
                 "Scored",
@@ -101,7 +108,9 @@ else:
                 "score_sessions",
             ),
             "sending": (
+                "left_out_of",
                 "post_otlp",
+                "refused_in",
                 "trial_requests",
                 "trial_session",
             ),
@@ -121,12 +130,15 @@ else:
                 "SessionStore",
             ),
             "receiving.tokens": ("Tokens",),
-            "trends.watch": (
+            "trends.incidents": (
+                "DriftNear",
                 "FacetChange",
                 "Incident",
-                "Look",
                 "accept_incident",
                 "read_incidents",
+            ),
+            "trends.watch": (
+                "Look",
                 "watch_shifts",
             ),
         },

@@ -22,6 +22,7 @@ from harness.online.scoring import SessionScorer
 from harness.online.session import Session, SessionRow
 from harness.online.settings import OnlineSettings
 from harness.online.store import SessionStore
+from harness.score import content_words
 from harness.trace import MEASURED, Trial
 from harness.upstream import AskMode, Budget, ModelClient, ModelClientOptions
 from harness.values import Frozen, digest_of
@@ -38,6 +39,9 @@ class SessionsJudged(Frozen):
     judged: int
     skipped: int
     """Left out by sampling."""
+    without_question: int
+    """About which nothing could be asked: no criterion of the rubric is for them, they were not measured, or their
+    spans do not carry what was said. They are not examined again."""
     failed: int
     """At which the judge failed; they are asked again in the next round."""
     waiting: int
@@ -63,17 +67,21 @@ class JudgingRequest:
 
 @dataclass(kw_only=True)
 class _Candidate:
-    """A session that is to be judged; `judgements` by criterion, as they come."""
+    """A session that is to be judged; `judgements` by criterion, as they come.
+
+    `without_question`: why nothing can be asked about it; None where something can, or that is not known yet.
+    """
 
     row: SessionRow
     rules: SessionScore
     sampling: Sampling
     wanted: int = 0
+    without_question: str | None = None
     judgements: dict[str, Judgement] = field(default_factory=dict)
 
     @property
     def is_done(self) -> bool:
-        return len(self.judgements) == self.wanted and all(one.failure is None for one in self.judgements.values())
+        return 0 < self.wanted == len(self.judgements) and all(one.failure is None for one in self.judgements.values())
 
 
 def judge_sessions(store: SessionStore, request: JudgingRequest) -> SessionsJudged:
@@ -94,7 +102,7 @@ class _Round:
 
     def run(self) -> SessionsJudged:
         candidates, before, skipped = self._candidates()
-        done = failed = 0
+        done = failed = unasked = 0
         usd, tokens, stopped = 0.0, 0, None
         place = 0
         while place < len(candidates) and stopped is None:
@@ -103,17 +111,19 @@ class _Round:
             stopped = self._batch(batch, budget)
             usd, tokens = usd + budget.spent_usd, tokens + budget.spent_tokens
             self._spent.add(budget)
-            ready = [one for one in batch if one.wanted and one.is_done]
-            self._keep(ready)
-            done += len(ready)
+            ready = [one for one in batch if one.is_done]
+            idle = [one for one in batch if one.without_question is not None]
+            self._keep(ready, idle)
+            done, unasked = done + len(ready), unasked + len(idle)
             failed += sum(any(j.failure is not None for j in one.judgements.values()) for one in batch)
             place += len(batch)
         return SessionsJudged(
             before=before,
             judged=done,
             skipped=skipped,
+            without_question=unasked,
             failed=failed,
-            waiting=len(candidates) - done - failed,
+            waiting=len(candidates) - done - failed - unasked,
             usd=usd,
             tokens=tokens,
             stopped=stopped,
@@ -151,7 +161,8 @@ class _Round:
             sessions = {session.row.key: session for session in self._store.load_many([one.row for one in batch])}
             for one in batch:
                 task = self._task(sessions[one.row.key])
-                if task is None:
+                if isinstance(task, str):
+                    one.without_question = task
                     continue
                 one.wanted = len(task.criteria)
                 key = (task.subject.trial.case_id, task.subject.trial.attempt, task.subject.digest)
@@ -162,11 +173,19 @@ class _Round:
         run_panel(panel, tasks())
         return panel.stopped
 
-    def _task(self, session: Session) -> Task | None:
+    def _task(self, session: Session) -> Task | str:
+        """What the judge is asked; the reason in words where there is nothing to ask."""
         trial = session.trial()
-        if trial is None or trial.outcome not in MEASURED:
-            return None
+        if trial is None:
+            return "the session cannot be read as a trial"
+        if trial.outcome not in MEASURED:
+            return f"not measured: {trial.outcome}"
+        unheard = [one for one in trial.trajectory.uncaptured if one in ("answer", "messages")]
+        if unheard:
+            return f"the spans do not carry {content_words(unheard)}"
         criteria: tuple[Criterion, ...] = tuple(self._request.rubric.criteria_for(trial.case_id))
+        if not criteria:
+            return "no criterion of the rubric is for it"
         return Task(subject=self._subject(session, trial), criteria=criteria)
 
     def _subject(self, session: Session, trial: Trial) -> Subject:
@@ -195,27 +214,32 @@ class _Round:
             folder=request.suite.folder,
         )
 
-    def _keep(self, ready: Sequence[_Candidate]) -> None:
-        judge = f"{self._request.judge.model}/{self._request.prompt.name}@{self._request.prompt.version}"
+    def _keep(self, ready: Sequence[_Candidate], idle: Sequence[_Candidate]) -> None:
+        """Stores what was judged, and that nothing can be asked about `idle`."""
         scores = [
-            one.rules.model_copy(
-                update={
-                    "kind": "judge",
-                    "scorer": self._identity,
-                    "scored_at": datetime.now(UTC).isoformat(),
-                    "judge": judge,
-                    "sampling": one.sampling,
-                    "card": None,
-                    "judgements": tuple(one.judgements[name] for name in sorted(one.judgements)),
-                    "tools": {},
-                    "notes": (),
-                }
-            )
+            self._score_of(one, judgements=tuple(one.judgements[name] for name in sorted(one.judgements)))
             for one in ready
         ]
+        scores += [self._score_of(one, skipped=True, notes=(str(one.without_question),)) for one in idle]
         if self._request.outbox is not None:
             self._request.outbox.announce(scores)
         self._store.score_store.add(scores)
+
+    def _score_of(self, one: _Candidate, **update: object) -> SessionScore:
+        judge = f"{self._request.judge.model}/{self._request.prompt.name}@{self._request.prompt.version}"
+        common = {
+            "kind": "judge",
+            "rubric": self._request.rubric.name,
+            "scorer": self._identity,
+            "case": "",
+            "scored_at": datetime.now(UTC).isoformat(),
+            "judge": judge,
+            "sampling": one.sampling,
+            "card": None,
+            "tools": {},
+            "notes": (),
+        }
+        return one.rules.model_copy(update={**common, **update})
 
 
 class _Spending:

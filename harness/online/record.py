@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
+from harness.ingest import CONVERSATION_NAMES
 from harness.values import JsonObject, JsonValue
 
 RecordKind = Literal["span", "log"]
@@ -70,13 +71,6 @@ _HEAD: Final = tuple(COLUMNS)[:-1]
 STATUS_MESSAGE: Final = "otel.status_description"
 """The attribute that holds a span's status message."""
 
-CONVERSATION: Final = (
-    "gen_ai.conversation.id",
-    "session.id",
-    "langfuse.session.id",
-    "ai.telemetry.metadata.sessionId",
-    "traceloop.association.properties.session_id",
-)
 USER: Final = ("user.id", "enduser.id", "langfuse.user.id", "ai.telemetry.metadata.userId")
 RELEASE: Final = ("harness.release", "gen_ai.agent.version", "langfuse.release", "service.version")
 MODEL: Final = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.model.id")
@@ -101,7 +95,7 @@ def stored(record: Arrived, *, source: str, trusted: bool, received_ns: int) -> 
     )
     content = f"{identity}|{record.start_ns}|{record.end_ns}|{body}".encode("utf-8", "replace")
     digest = hashlib.sha256(content).hexdigest()[:32]
-    session = _text(record, CONVERSATION)
+    session = _text(record, CONVERSATION_NAMES)
     trace_id = record.trace_id or hashlib.sha256(f"session|{session or digest}".encode()).hexdigest()[:32]
     return StoredRecord(
         id=digest,

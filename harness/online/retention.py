@@ -12,6 +12,7 @@ from harness.online.session import session_id
 from harness.online.storage.engine import connect, parquet
 from harness.online.storage.layout import StoreLayout, part_ranges, segments
 from harness.online.storage.segment import journal_lines
+from harness.online.trends.cells import keep_history
 
 
 def forget_sessions(layout: StoreLayout, keys: Iterable[str]) -> None:
@@ -23,12 +24,15 @@ def forget_sessions(layout: StoreLayout, keys: Iterable[str]) -> None:
 def forget_older(layout: StoreLayout, limit_ns: int) -> None:
     """Removes what is kept of sessions that received nothing since `limit_ns` and have no record in the store.
 
-    A session of which records are left would be scored again.
+    A session of which records are left would be scored again. Counts of days stay, for charts: see
+    `harness.online.trends.cells`.
     """
     oldest_ns = _oldest_record_ns(layout)
     before_ns = limit_ns if oldest_ns is None else min(limit_ns, oldest_ns)
+    scores = ScoreStore(layout.scores)
+    keep_history(scores, layout.watch, before_ns)
     last_ns: dict[str, int] = {}
-    for one in ScoreStore(layout.scores).read():
+    for one in scores.read():
         last_ns[one.session] = max(last_ns.get(one.session, 0), one.received_ns)
     gone = {session for session, received_ns in last_ns.items() if received_ns < before_ns}
     _forget(layout, gone, lambda one: one.session in gone or one.received_ns < before_ns, limit_ns)

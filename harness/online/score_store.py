@@ -11,15 +11,17 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from pydantic import ValidationError
 
 from harness.disk import flush_folder
-from harness.documents import write_atomically
+from harness.documents import first_problem, write_atomically
 from harness.errors import ResultsError
 from harness.online.scores.facts import FACTS, facts_of
 from harness.online.scores.scores import SessionScore
-from harness.online.storage.engine import connect
+from harness.online.storage.engine import connect, parquet
+from harness.online.storage.flat_files import has_columns, readable_errors
 from harness.process_identity import partial_name
 
 
@@ -49,24 +51,54 @@ class ScoreStore:
 
     def identities(self) -> set[str]:
         """Of every score: which are not to be made again."""
-        found: set[str] = set()
+        return {identity for identity, _, _ in self._heads()}
+
+    def scored_cases(self) -> dict[str, str]:
+        """Identity without the case -> the case of the last such score; "" for sessions that are no trial of a case."""
+        return {shared: case for _, shared, case in self._heads()}
+
+    def _heads(self) -> Iterator[tuple[str, str, str]]:
+        """(identity, identity without the case, case) of every score, oldest batch first, without reading the rest."""
         for _, path in self._batches():
             with path.open("rb") as stream:
-                found.update(line[14:46].decode("ascii", "replace") for line in stream)  # {"identity":"...
-        return found
+                for line in stream:
+                    head = line[:_HEAD].decode("ascii", "replace")
+                    identity, shared, case = head[14:46], head[59:91], head[102:134]
+                    yield (identity, shared, case) if head[49:58] == '"shared":' else (identity, identity, "")
 
     def read(self, *, since_ns: int = 0) -> Iterator[SessionScore]:
         """Every score of sessions received since then, oldest batch first. Raises ResultsError that names the line."""
         for _, path in self._batches():
-            with path.open("rb") as stream:
-                for number, line in enumerate(stream, 1):
-                    score = _read(path, number, line)
-                    if score.received_ns >= since_ns:
-                        yield score
+            yield from (score for score in self._scores_of(path) if score.received_ns >= since_ns)
 
     def facts(self) -> list[Path]:
-        """The flat rows of every batch: see `harness.online.scores.facts`."""
-        return [path.with_suffix(".parquet") for _, path in self._batches() if path.with_suffix(".parquet").exists()]
+        """The flat rows of every batch: see `harness.online.scores.facts`.
+
+        They are made again from the batch where they are missing, cut short, or of an older harness.
+        """
+        return [self._sound_facts(path) for _, path in self._batches()]
+
+    def _sound_facts(self, path: Path) -> Path:
+        flat = path.with_suffix(".parquet")
+        if not has_columns(flat, FACTS):
+            with self._alone():
+                if path.exists():
+                    self._write_facts(path, self._scores_of(path))
+        return flat
+
+    def _scores_of(self, path: Path) -> Iterator[SessionScore]:
+        with path.open("rb") as stream:
+            for number, line in enumerate(stream, 1):
+                yield _read(path, number, line)
+
+    def scored_sessions(self, suite: str) -> set[str]:
+        """Sessions that rules of this suite have scored, in whatever version."""
+        files = self.facts()
+        if not files:
+            return set()
+        query = f"SELECT DISTINCT session FROM {parquet(files)} WHERE suite = ? AND kind = 'rules'"
+        with connect() as connection:
+            return {row[0] for row in connection.execute(query, [suite]).fetchall()}
 
     def remove(self, gone: Callable[[SessionScore], bool]) -> int:
         """Removes the scores for which `gone` holds; the number of removed ones."""
@@ -76,8 +108,7 @@ class ScoreStore:
     def _removed(self, gone: Callable[[SessionScore], bool]) -> int:
         removed = 0
         for _, path in self._batches():
-            with path.open("rb") as stream:
-                scores = [_read(path, number, line) for number, line in enumerate(stream, 1)]
+            scores = list(self._scores_of(path))
             kept = [one for one in scores if not gone(one)]
             removed += len(scores) - len(kept)
             if len(kept) < len(scores):
@@ -103,12 +134,13 @@ class ScoreStore:
         lines = temporary.with_name(f"{temporary.name}.rows")
         columns = ", ".join(f"{name}: '{kind}'" for name, kind in FACTS.items())
         try:
-            lines.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-            with connect() as connection:
-                connection.execute(
-                    f"COPY (SELECT * FROM read_json('{_quoted(lines)}', format = 'newline_delimited',"
-                    f" columns = {{{columns}}})) TO '{_quoted(temporary)}' (FORMAT parquet, COMPRESSION zstd)"
-                )
+            write_atomically(lines, "".join(json.dumps(row) + "\n" for row in rows).encode())
+            query = (
+                f"COPY (SELECT * FROM read_json('{_quoted(lines)}', format = 'newline_delimited',"
+                f" columns = {{{columns}}})) TO '{_quoted(temporary)}' (FORMAT parquet, COMPRESSION zstd)"
+            )
+            with connect() as connection, readable_errors(path.with_suffix(".parquet"), _WRITE_REMEDY):
+                connection.execute(query)
             with temporary.open("rb") as stream:
                 os.fsync(stream.fileno())
             temporary.replace(path.with_suffix(".parquet"))
@@ -122,13 +154,24 @@ def _quoted(path: Path) -> str:
     return str(path).replace("'", "''")
 
 
+_HEAD: Final = 134
+"""Characters of a line that hold its identities."""
+_WRITE_REMEDY: Final = "free some space there; sessions without a stored score are scored in the next round"
+
+
 def _line(score: SessionScore) -> str:
-    """The identity stands first, at a fixed place, so that known scores are found without reading the rest."""
-    return f'{{"identity": "{score.identity}", "score": {score.model_dump_json()}}}\n'
+    """The identities stand first, at fixed places, so that known scores are found without reading the rest."""
+    shared = f'"shared":"{score.shared_identity}", "case":"{score.case}", ' if score.case else ""
+    return f'{{"identity": "{score.identity}", {shared}"score": {score.model_dump_json()}}}\n'
 
 
 def _read(path: Path, number: int, line: bytes) -> SessionScore:
     try:
         return SessionScore.model_validate(json.loads(line)["score"])
-    except (ValueError, KeyError, TypeError, ValidationError) as error:
-        raise ResultsError(f"{path}:{number}: is no score of a session: {str(error)[:200]}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        problem = str(error)[:200]
+        if isinstance(error, ValidationError):
+            place, words = first_problem(SessionScore, error)
+            problem = f"field {'.'.join(map(str, place))!r}: {words}"[:200]
+        remedy = f"move {path.name} out of the folder: its sessions are then scored again"
+        raise ResultsError(f"{path}:{number}: is no score of a session: {problem}", remedy=remedy) from None

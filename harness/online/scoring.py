@@ -6,13 +6,14 @@ scores appears whole or not at all. A killed run is continued by the next one.
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from harness.case import UNTOLD_TASK, Case, Suite
+from harness.case import UNTOLD_TASK, Case, Suite, suite_digest
 from harness.errors import HarnessError, UsageError
 from harness.online.scores.outbox import Outbox
 from harness.online.scores.sampling import Sampler
@@ -28,6 +29,8 @@ from harness.values import Frozen, JsonValue, digest_of
 PRODUCTION: Final = "production"
 """The case that a session is scored as which is no trial of the suite: it has the suite's own checks only."""
 _BATCH: Final = 100
+_READING: Final = "2"
+"""Raised where the same records could be read as another trial: sessions are then scored again."""
 
 
 class Scored(Frozen):
@@ -42,6 +45,9 @@ class Scored(Frozen):
     """Left out by sampling."""
     unreadable: int
     """Without a trajectory: their spans tell of no agent, model or tool, or cannot be read."""
+    without_content: int
+    """Of the scored ones, those whose spans do not carry all that was said and done: what depends on it is not known.
+    """
     failed: int
     """Of the scored ones, those in which a check failed or a failure mode was found."""
     waiting: int
@@ -73,13 +79,39 @@ class SessionScorer:
             raise UsageError(
                 f"suite {suite.name!r} has a case {PRODUCTION!r}, the name of sessions", remedy="rename it"
             )
-        production = Case(id=PRODUCTION, task=UNTOLD_TASK)
         self._settings = settings
         self._suite = suite
         self._cases = {case.id: case for case in suite.cases}
+        production = Case(id=PRODUCTION, task=UNTOLD_TASK)
         self._scorer = build_scorer(suite.model_copy(update={"cases": (*suite.cases, production)}))
-        versions: dict[str, JsonValue] = dict(self._scorer.versions)
-        self.identity = digest_of({"suite": suite.digest, "versions": versions})[:32]
+        self.identity = _identity(suite, production)
+        """Of what scores a session. Cases of the suite are no part of it: a session is scored by none."""
+
+    @cached_property
+    def _known_cases(self) -> frozenset[str]:
+        return frozenset(_case_mark(_identity(self._suite, case)) for case in self._suite.cases)
+
+    @cached_property
+    def _once_unknown(self) -> frozenset[str]:
+        return frozenset(map(_unknown_mark, self._cases))
+
+    def has_scored(self, row: SessionRow, scored_cases: Mapping[str, str]) -> bool:
+        """Whether a score of the session as it is now exists, by the suite as it is now.
+
+        `scored_cases`: those of the store. A trial that a trusted harness sent is scored again where its own case
+        has changed, and no session because of any other case.
+        """
+        case = scored_cases.get(score_identity(row.key, row.digest, "rules", self.identity))
+        if not case:
+            return case is not None
+        return case in self._known_cases if _is_case_mark(case) else case not in self._once_unknown
+
+    def _mark_of(self, session: Session, trial: Trial) -> str:
+        """What of the suite's cases the score of a session depends on; "" for nothing."""
+        if session.own_record is None:
+            return ""
+        case = self._cases.get(trial.case_id)
+        return _unknown_mark(trial.case_id) if case is None else _case_mark(_identity(self._suite, case))
 
     def card(self, session: Session, trial: Trial) -> Scorecard:
         """The scorecard of a session. A trusted harness's trial of the suite is scored as its case."""
@@ -87,7 +119,13 @@ class SessionScorer:
         with tempfile.TemporaryDirectory(prefix="harness-session-") as folder:
             own = session.own_record
             archive = own.write_archive(Path(folder)) if own is not None else None
-            evidence = Evidence(case=case, trial=trial, tools=self._suite.tools, end_state_archive=archive)
+            evidence = Evidence(
+                case=case,
+                trial=trial,
+                tools=self._suite.tools,
+                end_state_archive=archive,
+                reference_state=None if own is None else own.reference_state(self._suite, case),
+            )
             card = self._scorer.score(evidence)
         return card if case.id != PRODUCTION else card.model_copy(update={"case_id": trial.case_id})
 
@@ -115,11 +153,13 @@ class SessionScorer:
         return SessionScore.model_validate(
             {
                 **common,
+                "case": self._mark_of(session, trial),
                 "prompt": card.prompt or "",
                 "category": self._category(session) or card.category,
                 "steps": len(trial.trajectory.steps),
                 "card": card,
                 "tools": tool_facts(trial.trajectory),
+                "uncaptured": trial.trajectory.uncaptured,
                 "notes": tuple(f"{note.problem} ({note.count}x)" for note in session.notes[:20]),
             }
         )
@@ -133,18 +173,40 @@ class SessionScorer:
         return None
 
 
+def _identity(suite: Suite, case: Case) -> str:
+    """Of everything that the score of this case's trials depends on: checks, tools, code and versions of scorers."""
+    packs = {name: pack for name, pack in suite.packs.items() if name in case.fixtures}
+    alone = suite.model_copy(update={"cases": (case,), "packs": packs, "run_metrics": ()})
+    versions: dict[str, JsonValue] = dict(build_scorer(alone).versions)
+    composite = {name: part.model_dump(mode="json") for name, part in suite.composite.items()}
+    read = {"suite": suite_digest(alone), "composite": composite, "versions": versions, "reading": _READING}
+    return digest_of(read)[:32]
+
+
+def _case_mark(identity: str) -> str:
+    return f"c{identity[:31]}"
+
+
+def _unknown_mark(case_id: str) -> str:
+    """Of a case that the suite does not have."""
+    return f"u{digest_of(case_id)[:31]}"
+
+
+def _is_case_mark(mark: str) -> bool:
+    return mark.startswith("c")
+
+
 def score_sessions(store: SessionStore, request: ScoringRequest) -> Scored:
     """One round over the complete sessions that are not scored yet. Raises UsageError for a wrong suite."""
     scorer = SessionScorer(request.suite, request.settings)
     rows, now_ns = store.sessions(), time.time_ns()
     complete = [row for row in rows if row.is_complete(now_ns, request.settings.pause_s)]
     complete += _endless(store, rows, request, now_ns)
-    known = store.score_store.identities()
-    fresh = [row for row in complete if score_identity(row.key, row.digest, "rules", scorer.identity) not in known]
+    scored_cases = store.score_store.scored_cases()
+    fresh = [row for row in complete if not scorer.has_scored(row, scored_cases)]
     sampler = Sampler(request.settings, rows)
     chosen, left_out = _chosen(fresh, sampler)
-    allowed = _allowed(store, request)
-    now, waiting = (chosen, []) if allowed is None else (chosen[:allowed], chosen[allowed:])
+    now, waiting = _within_budget(store, chosen, request)
     store.score_store.add(_left_out(row, scorer, request) for row in left_out)
     scored: list[SessionScore] = []
     for batch in _batches(now):
@@ -156,6 +218,7 @@ def score_sessions(store: SessionStore, request: ScoringRequest) -> Scored:
         scored=sum(not one.skipped for one in scored),
         skipped=len(left_out),
         unreadable=sum(one.skipped for one in scored),
+        without_content=sum(bool(one.uncaptured) for one in scored),
         failed=sum(one.failed for one in scored),
         waiting=len(waiting),
         within_pause=len(rows) - len(complete),
@@ -201,6 +264,21 @@ def _chosen(rows: Sequence[SessionRow], sampler: Sampler) -> tuple[list[tuple[Se
             chosen.append((row, sampling))
     chosen.sort(key=lambda pair: (pair[1].in_base, pair[0].received_last_ns))
     return chosen, left_out
+
+
+def _within_budget(
+    store: SessionStore, chosen: list[tuple[SessionRow, Sampling]], request: ScoringRequest
+) -> tuple[list[tuple[SessionRow, Sampling]], list[tuple[SessionRow, Sampling]]]:
+    """What is scored now, and what waits: sessions that have a score already, of a scorer that has changed since, do
+    not keep new ones waiting, and the latest of them come first.
+    """
+    allowed = _allowed(store, request)
+    if allowed is None or allowed >= len(chosen):
+        return chosen, []
+    scored = store.score_store.scored_sessions(request.suite.name)
+    ordered = [pair for pair in chosen if pair[0].key not in scored]
+    ordered += reversed([pair for pair in chosen if pair[0].key in scored])
+    return ordered[:allowed], ordered[allowed:]
 
 
 def _left_out(row: SessionRow, scorer: SessionScorer, request: ScoringRequest) -> SessionScore:

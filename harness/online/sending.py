@@ -4,15 +4,16 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from http.client import HTTPException
 from typing import Final
 
 from harness.errors import HarnessError
 from harness.ingest import export_otlp
 from harness.online.posting import post, refusal
-from harness.online.trial_record import EVENT, trial_attributes
+from harness.online.trial_record import MAX_ARCHIVE, is_sent, trial_attributes
 from harness.results import StoredTrial
+from harness.score import ReferenceState
 from harness.trace import Span, otlp_endpoint
 from harness.values import JsonObject, JsonValue
 
@@ -33,21 +34,43 @@ def trial_session(run: str, trial: StoredTrial) -> str:
     return f"{run}.{trial.trial.case_id}.{trial.trial.attempt}"
 
 
-def trial_requests(run: str, stored: StoredTrial, *, release: str = "") -> Iterable[tuple[str, JsonObject]]:
-    """(path, request) for a trial: its spans, then the record of what is known beside them."""
+def trial_requests(
+    run: str, stored: StoredTrial, *, release: str = "", references: Mapping[str, ReferenceState] | None = None
+) -> Iterable[tuple[str, JsonObject]]:
+    """(path, request) for a trial: its spans, then the records of what is known beside them.
+
+    `references`: case id -> the state that the case's reference leaves, of those that are stored with the run.
+    """
     session = trial_session(run, stored)
     spans = [_in_session(span, session, release) for span in stored.spans]
     for start in range(0, len(spans), _BATCH_SPANS):
         yield "/v1/traces", export_otlp(spans[start : start + _BATCH_SPANS])
-    facts = {**trial_attributes(stored.trial, stored.end_state), _CONVERSATION: session}
-    attributes: list[JsonValue] = [{"key": name, "value": {"stringValue": value}} for name, value in facts.items()]
-    record: JsonObject = {
-        "eventName": EVENT,
-        "traceId": stored.trial.trajectory.trace_id,
-        "timeUnixNano": str(max((span.end_ns for span in spans), default=0)),
-        "attributes": attributes,
-    }
-    yield "/v1/logs", {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
+    at_ns = max((span.end_ns for span in spans), default=0)
+    for event, facts in trial_attributes(stored.trial, stored.end_state, (references or {}).get(stored.trial.case_id)):
+        named = {**facts, _CONVERSATION: session}
+        attributes: list[JsonValue] = [{"key": name, "value": {"stringValue": value}} for name, value in named.items()]
+        record: JsonObject = {
+            "eventName": event,
+            "traceId": stored.trial.trajectory.trace_id,
+            "timeUnixNano": str(at_ns),
+            "attributes": attributes,
+        }
+        yield "/v1/logs", {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
+
+
+def left_out_of(stored: StoredTrial) -> str | None:
+    """What of a trial is not sent, so that some of its checks cannot be decided; None: nothing."""
+    if stored.end_state is None or is_sent(stored.end_state):
+        return None
+    most = MAX_ARCHIVE >> 20
+    return f"the content of the changed files is above {most} MB: checks that read it cannot be decided"
+
+
+def refused_in(answer: JsonObject) -> str | None:
+    """What a receiver says that it did not take, or cut; None: nothing."""
+    partial = answer.get("partialSuccess")
+    words = partial.get("errorMessage") if isinstance(partial, dict) else None
+    return str(words)[:300] if words else None
 
 
 def post_otlp(url: str, path: str, request: JsonObject, token: str | None = None) -> JsonObject:

@@ -10,7 +10,7 @@ from harness.ingest import Conversation, FoundTool, ImportNote, conversation_of
 from harness.online.record import StoredRecord
 from harness.online.storage.trace_row import TraceRow
 from harness.online.trial_record import TrialRecord, trial_record_in
-from harness.trace import Span, Step, Trajectory, Trial, unattributed
+from harness.trace import Observation, Span, Step, Trajectory, Trial, unattributed
 from harness.values import Frozen, JsonObject
 
 _TRACE = "trace:"
@@ -216,12 +216,23 @@ def _event(log: StoredRecord) -> JsonObject:
 
 
 def _without_claims(trajectory: Trajectory) -> Trajectory:
-    """Without what only a harness can know of a call: that it was replayed, or that a fault was injected."""
+    """Without what only a harness can know of a call: that it was replayed, that a fault was injected, or that an error
+    is the harness's and no tool's.
+    """
     return trajectory.model_copy(update={"steps": tuple(map(_plain_step, trajectory.steps))})
 
 
+_HARNESS_ERRORS = ("replay_miss", "limit_reached")
+
+
 def _plain_step(step: Step) -> Step:
-    if not any(seen.replayed or seen.injected for seen in step.observations):
+    if not any(seen.replayed or seen.injected or seen.error for seen in step.observations):
         return step
-    seen = tuple(one.model_copy(update={"replayed": None, "injected": None}) for one in step.observations)
-    return step.model_copy(update={"observations": seen})
+    return step.model_copy(update={"observations": tuple(map(_plain_observation, step.observations))})
+
+
+def _plain_observation(seen: Observation) -> Observation:
+    error = seen.error
+    if error is not None and error.type in _HARNESS_ERRORS:
+        error = error.model_copy(update={"type": "tool_error"})
+    return seen.model_copy(update={"replayed": None, "injected": None, "error": error})

@@ -63,10 +63,18 @@ class WatchSettings(Frozen):
         "shape:*",
         "feedback",
         "unreadable",
+        "without_content",
     )
     """Which signals have a chart, by name with wildcards."""
     least_sessions: int = Field(default=5, ge=1)
     """Days with fewer sessions of a signal are joined with the next."""
+
+
+class ThemeSettings(Frozen):
+    """How failures are grouped into themes."""
+
+    text: Literal["shingles", "embeddings"] = "shingles"
+    """What texts are compared by: words and pairs of words, or vectors of a small model (extra `embeddings`)."""
 
 
 class ClickHouseSettings(Frozen):
@@ -75,7 +83,7 @@ class ClickHouseSettings(Frozen):
     """
 
     url: str = Field(pattern=r"^(https?://[^/@\s]+|chdb:(/.*)?)$")
-    """`http://HOST:8123` or `https://HOST:8443`; `chdb:/FOLDER` is ClickHouse inside of the process (package chdb)."""
+    """`http://HOST:8123` or `https://HOST:8443`; `chdb:/FOLDER` is ClickHouse inside of the process (extra `chdb`)."""
     database: str = Field(default="default", pattern=_IDENTIFIER)
     """The exporter's `database`."""
     traces: str = Field(default="otel_traces", pattern=_IDENTIFIER)
@@ -110,6 +118,8 @@ class OnlineSettings(Frozen):
     """Attributes that name a session's category; the first that a span has."""
     watch: WatchSettings = WatchSettings()
     """What is watched for shifts."""
+    themes: ThemeSettings = ThemeSettings()
+    """How failures are grouped into themes; of runs too."""
     clickhouse: ClickHouseSettings | None = None
     """The records' tables in ClickHouse. Without it, they are files of the store."""
 

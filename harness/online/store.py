@@ -23,12 +23,14 @@ from harness.online.migration import migrate
 from harness.online.record import StoredRecord
 from harness.online.retention import forget_sessions
 from harness.online.score_store import ScoreStore
-from harness.online.scores.scores import ScoreKind, SessionScore, latest
+from harness.online.scores.scores import ScoreKind, SessionScore, latest_scores
 from harness.online.session import Session, SessionRow, sessions_from
 from harness.online.settings import ClickHouseSettings
 from harness.online.storage.deletion import write_deletion
 from harness.online.storage.engine import EmbeddedEngine, SpanEngine
 from harness.online.storage.layout import StoreLayout, segments
+from harness.online.trends.cells import HISTORY
+from harness.online.trends.days import DayFacts
 from harness.trace import Trajectory
 
 DEFAULT_FOLDER = "online"
@@ -123,8 +125,8 @@ class SessionStore:
         suite: str | None = None,
         kind: ScoreKind | None = None,
     ) -> list[SessionScore]:
-        """The latest score of each session, kind and suite, of sessions received since then."""
-        found = latest(self.score_store.read(since_ns=since_ns)).values()
+        """The latest score of each session, kind, suite and rubric, of sessions received since then."""
+        found = latest_scores(self.score_store.read(since_ns=since_ns)).values()
         return [
             one
             for one in found
@@ -139,6 +141,10 @@ class SessionStore:
     ) -> Iterator[SessionScore]:
         """The scores in which a check or criterion failed, or a failure mode was found."""
         return (one for one in self.scores(since_ns=since_ns, release=release, suite=suite) if one.failed)
+
+    def facts(self, suite: str) -> DayFacts:
+        """The suite's scores added up by day. Raises ResultsError that names a damaged file."""
+        return DayFacts(self.score_store, suite, self.layout.watch / HISTORY)
 
     def delete(self, *, session: str | None = None, user_id: str | None = None) -> int:
         """Deletes a session, or all sessions in which a user took part, with their scores and what waits to be

@@ -2,12 +2,24 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from harness import __version__
 from harness.case import Suite
 from harness.errors import UsageError
-from harness.results import RunFolder, Scoring, gc_paused, stored_reference_states
-from harness.score import Evidence, Item, Scorecard, Scorer, TrialKey, build_scorer, decisions, item_of
+from harness.judge import Judgement
+from harness.results import RunFolder, Scoring, gc_paused, judged_rubrics, read_judgements, stored_reference_states
+from harness.score import (
+    Evidence,
+    Item,
+    JudgedCriterion,
+    Scorecard,
+    Scorer,
+    TrialKey,
+    build_scorer,
+    decisions,
+    item_of,
+)
 from harness.trace import MEASURED
 
 
@@ -56,11 +68,45 @@ def finish_scores(folder: RunFolder, suite: Suite, scorer: Scorer) -> None:
 def evidence_of(folder: RunFolder, suite: Suite) -> Iterator[Evidence]:
     """The stored trials as evidence, one at a time; raises UsageError where the suite lacks one of their cases."""
     cases = {case.id: case for case in suite.cases}
+    judged = judged_criteria(folder.path) if _asks_judgements(suite) else {}
     for stored in folder.trials():
         case = cases.get(stored.trial.case_id)
         if case is None:
             raise UsageError(f"suite {suite.name!r} has no case {stored.trial.case_id!r}")
-        yield Evidence(case=case, trial=stored.trial, tools=suite.tools, end_state_archive=stored.end_state)
+        own = judged.get((stored.trial.case_id, stored.trial.attempt), {})
+        yield Evidence(
+            case=case,
+            trial=stored.trial,
+            tools=suite.tools,
+            end_state_archive=stored.end_state,
+            judged=tuple(own.get(stored.trial.trajectory.digest, ())),
+        )
+
+
+def _asks_judgements(suite: Suite) -> bool:
+    checks = (*suite.checks, *(check for case in suite.cases for check in case.checks))
+    return any(check.verifier == "criterion" for check in checks)
+
+
+def judged_criteria(run: Path) -> dict[TrialKey, dict[str, list[JudgedCriterion]]]:
+    """By trial and digest of its trajectory, what judges found in a run, oldest first."""
+    found: dict[TrialKey, dict[str, list[JudgedCriterion]]] = {}
+    for rubric in judged_rubrics(run):
+        for one in read_judgements(run, rubric):
+            if one.rubric == rubric:  # what a file of others says of itself names no other rubric
+                found.setdefault((one.case_id, one.attempt), {}).setdefault(one.trajectory, []).append(judged_of(one))
+    return found
+
+
+def judged_of(one: Judgement) -> JudgedCriterion:
+    """A judgement as evidence."""
+    return JudgedCriterion(
+        rubric=one.rubric,
+        criterion=one.criterion,
+        passed=one.passed,
+        reason=one.rationale[:2000] or one.failure or "",
+        judge=one.judge.model,
+    )
 
 
 def best_known(folder: RunFolder, suite: Suite, latest: tuple[Scorecard, ...] | None = None) -> dict[str, int]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from harness.results.drift import DriftReport as DriftReport
     from harness.results.drift import IssueDraft as IssueDraft
     from harness.results.drift import Severity as Severity
+    from harness.results.drift import drift_reports as drift_reports
     from harness.results.drift import holder_of as holder_of
     from harness.results.drift import read_drift as read_drift
     from harness.results.drift import write_drift as write_drift
@@ -103,6 +104,7 @@ else:
                 "IssueDraft",
                 "Severity",
                 "holder_of",
+                "drift_reports",
                 "read_drift",
                 "write_drift",
             ),

@@ -1,14 +1,14 @@
 """Differences between a tool's answers and its recordings, as drift checks, reports and trackers use them."""
 
 import hashlib
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import computed_field, model_validator
 
 from harness.documents import write_atomically
-from harness.errors import UsageError
+from harness.errors import HarnessError, UsageError
 from harness.results.storage import json_bytes, read_as
 from harness.values import Frozen, JsonValue
 
@@ -162,3 +162,14 @@ class IssueDraft(Frozen):
     labels: tuple[str, ...]
     fingerprints: tuple[str, ...]
     """Of the findings it lists, sorted."""
+
+
+def drift_reports(project: Path) -> list[DriftReport]:
+    """Every report of the project's runs and probes that can be read, the newest first."""
+    found: list[DriftReport] = []
+    for path in (project / "runs").glob(f"*/{DRIFT}"):
+        try:
+            found.append(read_drift(path))
+        except HarnessError:
+            continue
+    return sorted(found, key=lambda report: report.seen.astimezone(UTC), reverse=True)

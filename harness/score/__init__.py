@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from harness.score.captured import content_words as content_words
+    from harness.score.card_values import card_values as card_values
     from harness.score.comparison.alignment import Deviation as Deviation
     from harness.score.comparison.alignment import deviations_from_trial as deviations_from_trial
     from harness.score.comparison.comparing import differing_arguments as differing_arguments
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from harness.score.evaluators import TrialKey as TrialKey
     from harness.score.evaluators import item_of as item_of
     from harness.score.evidence import Evidence as Evidence
+    from harness.score.evidence import JudgedCriterion as JudgedCriterion
     from harness.score.evidence import Verdict as Verdict
     from harness.score.failures.conformance import check_detector as check_detector
     from harness.score.failures.measurable import not_measured as not_measured
@@ -50,6 +53,8 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
+            "captured": ("content_words",),
+            "card_values": ("card_values",),
             "comparison.alignment": ("Deviation", "deviations_from_trial"),
             "made_calls": ("fed_calls", "step_of_call"),
             "comparison.reference_match": ("deviations_from_reference",),
@@ -63,7 +68,7 @@ else:
             "metrics": ("METRICS",),
             "scorer": ("Scorer", "build_scorer", "score_trial"),
             "selection": ("decisions",),
-            "evidence": ("Evidence", "Verdict"),
+            "evidence": ("Evidence", "Verdict", "JudgedCriterion"),
             "protocols": ("Detector", "Metric", "RunMetric", "Verifier"),
             "reference_state": ("ReferenceState", "asked_digest", "is_state_of"),
             "verifiers.reference_state": ("EqualsReferenceState",),

@@ -26,6 +26,17 @@ class Verdict(Frozen):
     evidence: JsonObject = {}
 
 
+class JudgedCriterion(Frozen):
+    """A judge's stored answer about the trial."""
+
+    rubric: str
+    criterion: str
+    passed: bool | None
+    """None: not eligible, or the judge failed."""
+    reason: str = ""
+    judge: str = ""
+
+
 class Evidence(Frozen):
     """The data that a verifier or a metric may read. It contains no live objects."""
 
@@ -37,6 +48,8 @@ class Evidence(Frozen):
     """The content of the files that the trial changed; None where it was not stored."""
     reference_state: ReferenceState | None = Field(default=None, exclude=True)
     """The state that the case's reference leaves; None where no check compares with it, or none is stored."""
+    judged: tuple[JudgedCriterion, ...] = Field(default=(), exclude=True)
+    """Judgements of this trajectory, oldest first; empty while a trial is scored for the first time."""
     verdicts: tuple[Verdict, ...] = ()
     """The verdicts of the checks: available to metrics, empty while the checks themselves run."""
     best_known_steps: int | None = None

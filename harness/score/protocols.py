@@ -10,7 +10,11 @@ from harness.values import JsonObject
 
 
 class Verifier(Protocol):
-    """A check. Implementations are Frozen models whose fields are the check's `with:` parameters."""
+    """A check. Implementations are Frozen models whose fields are the check's `with:` parameters.
+
+    A class attribute `reads` names the content that it reads (`harness.trace.Content`); without one, it is not asked
+    where the spans of another program leave out any.
+    """
 
     version: ClassVar[str]
     """Changed whenever the same evidence could give another verdict."""

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from harness.case import CheckSpec, Suite
 from harness.errors import HarnessError, OutOfTime, UsageError
 from harness.plugins import described
+from harness.score.captured import not_diagnosed, unknown_because
 from harness.score.composite import composite_score
 from harness.score.diagnosis import Diagnosis
 from harness.score.evaluators import Item, ItemEvaluator, RunEvaluator, TrialKey
@@ -109,7 +110,8 @@ class Scorer:
         trial = evidence.trial
         measured = trial.outcome in MEASURED
         diagnosed = measured and self.diagnoses and not (self.only_failed and evidence.success)
-        found, hints = _diagnosed(evidence, self.detectors) if diagnosed else ((), ())
+        skipped = not_diagnosed(evidence)
+        found, hints = _diagnosed(evidence, self.detectors) if diagnosed and not skipped else ((), ())
         return Scorecard(
             case_id=evidence.case.id,
             attempt=trial.attempt,
@@ -123,7 +125,7 @@ class Scorer:
             scores=scores,
             diagnoses=found,
             hints=hints,
-            modes_not_measured=not_measured(evidence, found, hints) if diagnosed else {},
+            modes_not_measured=(skipped or not_measured(evidence, found, hints)) if diagnosed else {},
             tool_use=_as_far_as_known(tool_use, evidence) if self.diagnoses else (),
             models=models(evidence) if self.diagnoses else (),
             prompt=prompt(evidence) if self.diagnoses else None,
@@ -183,6 +185,9 @@ def _verdict(one: NamedVerifier, evidence: Evidence) -> Verdict:
 
 
 def _asked(one: NamedVerifier, evidence: Evidence) -> Verdict:
+    unknown = unknown_because(one.verifier, evidence)
+    if unknown is not None:
+        return _verdict_of(one.check, one.version, None, unknown)
     try:
         passed, reason, seen = one.verifier.verify(evidence)
     except OutOfTime as error:
@@ -236,6 +241,9 @@ def _verdict_of(check: CheckSpec, version: str, passed: bool | None, reason: str
 
 
 def _measured(metric: Metric | ItemEvaluator, evidence: Evidence) -> tuple[Score, ...]:
+    unknown = unknown_because(metric, evidence)
+    if unknown is not None:
+        return (_unknown(metric, unknown),)
     try:
         if isinstance(metric, ItemEvaluator):
             return _not_built_in(metric.scores(evidence))

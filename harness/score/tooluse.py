@@ -19,7 +19,8 @@ _NO_ERRORS: frozenset[ToolErrorType] = frozenset({"replay_miss", "limit_reached"
 
 def tool_use(evidence: Evidence) -> tuple[ToolUse, ...]:
     """By tool and model, in the order of their first call."""
-    faults, encodings = argument_faults(evidence), encoding_faults(evidence)
+    known = "arguments" not in evidence.trial.trajectory.uncaptured
+    faults, encodings = (argument_faults(evidence), encoding_faults(evidence)) if known else ({}, {})
     seen = evidence.trial.trajectory.observations
     recovered = {(one.step, one.tool) for one in recoveries(evidence) if one.recovered}
     parts: dict[tuple[str, str | None], list[Chosen]] = {}

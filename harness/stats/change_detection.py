@@ -162,9 +162,24 @@ def _log_ratio(failures: int, observations: int, rate: float, limit: float) -> f
 
 
 def _dispersion(looks: Sequence[tuple[int, int]], rate: float) -> float:
-    """Pearson's chi-square over its degrees of freedom, at least 1."""
+    """Pearson's chi-square over its degrees of freedom, at least 1; where it is more than chance gives (5 %), its upper
+    bound at 90 %: a few looks tell it badly, and one that is taken for too small raises false alarms.
+    """
     used = [(k, n) for k, n in looks if n]
     if len(used) < 3 or not 0 < rate < 1:
         return 1.0
     statistic = sum((k - n * rate) ** 2 / (n * rate * (1 - rate)) for k, n in used)
-    return max(1.0, statistic / (len(used) - 1))
+    freedom = len(used) - 1
+    if statistic <= _chi_square(freedom, _Z_95):
+        return max(1.0, statistic / freedom)
+    return statistic / _chi_square(freedom, -_Z_90)
+
+
+_Z_95: Final = 1.645
+_Z_90: Final = 1.282
+
+
+def _chi_square(freedom: int, z: float) -> float:
+    """The quantile at the normal quantile `z` (Wilson and Hilferty 1931)."""
+    part = 2 / (9 * freedom)
+    return float(freedom * (1 - part + z * math.sqrt(part)) ** 3)

@@ -7,6 +7,8 @@ from harness.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from harness.themes.causes import failures_of_card as failures_of_card
     from harness.themes.causes import failures_of_judgements as failures_of_judgements
+    from harness.themes.embedding import Embed as Embed
+    from harness.themes.embedding import load_embedding as load_embedding
     from harness.themes.failure import SEVERITIES as SEVERITIES
     from harness.themes.failure import Cause as Cause
     from harness.themes.failure import Failure as Failure
@@ -34,6 +36,7 @@ else:
         __name__,
         {
             "causes": ("failures_of_card", "failures_of_judgements"),
+            "embedding": ("Embed", "load_embedding"),
             "failure": ("SEVERITIES", "Cause", "Failure", "HarnessFault"),
             "filing": ("LEAST_SESSIONS", "MOST_NEW", "file_themes", "theme_draft"),
             "grouping": ("Group", "ThemeText", "grouped"),

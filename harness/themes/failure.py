@@ -18,9 +18,9 @@ HarnessFault = Literal[
     "harness_failed",
 ]
 """Faults of the harness itself. `judge_false_positive`: a person's label contradicts a failing judgement.
-`judge_failed`: the judge gave no usable answer. `tracing_gap`: the spans cannot be read as a session. `invalid_user`:
-the simulated user invalidated the conversation. `replay_miss`: no recording answers a call. `harness_failed`: the
-harness could not run the trial.
+`judge_failed`: the judge gave no usable answer. `tracing_gap`: the spans cannot be read as a session, or leave out what
+was said and done. `invalid_user`: the simulated user invalidated the conversation. `replay_miss`: no recording answers
+a call. `harness_failed`: the harness could not run the trial.
 """
 
 Weight = Literal["failed", "harness", "noticed"]

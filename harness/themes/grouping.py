@@ -6,10 +6,11 @@ come first: a failure joins the known theme that it is most like, and only what 
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
+from harness.themes.embedding import Embed
 from harness.themes.failure import Cause, Failure, HarnessFault
-from harness.themes.text import Shingles, mean_shingles, shingles, similarity, words_of
+from harness.themes.text import TextForm, likeness, mean_form, shingles, without_values, words_of
 from harness.values import Frozen, digest_of
 
 ALIKE: Final = 0.20
@@ -36,6 +37,13 @@ class ThemeText(Frozen):
     id: str
     key: ThemeKey
     shingles: dict[int, float]
+    embedding: tuple[float, ...] = ()
+    """The vector of the text, where it was made with the extra `embeddings`."""
+
+    @property
+    def form(self) -> TextForm:
+        """What failures are compared with."""
+        return TextForm(self.shingles, self.embedding)
 
 
 class Group(Frozen):
@@ -48,9 +56,17 @@ class Group(Frozen):
 
 
 def grouped(
-    suite: str, failures: Iterable[Failure], known: Sequence[ThemeText] = (), *, of_run: bool = False
+    suite: str,
+    failures: Iterable[Failure],
+    known: Sequence[ThemeText] = (),
+    *,
+    of_run: bool = False,
+    embed: Embed | None = None,
 ) -> list[Group]:
-    """Every failure in one theme, ordered by the theme's id. Themes of runs have other ids than those of production."""
+    """Every failure in one theme, ordered by the theme's id. Themes of runs have other ids than those of production.
+
+    `embed`: texts are compared by these vectors, but by shingles with known themes that have none; None: by shingles.
+    """
     by_key: dict[str, list[Failure]] = defaultdict(list)
     keys: dict[str, ThemeKey] = {}
     for failure in failures:
@@ -61,19 +77,48 @@ def grouped(
     by_name = defaultdict(list)
     for one in known:
         by_name[digest_of(one.key)].append(one)
-    found = [group for name in by_key for group in _grouped(keys[name], by_key[name], by_name[name], of_run=of_run)]
+    found: list[Group] = []
+    for name, own in by_key.items():
+        prefix = _Prefix(keys[name], of_run)
+        found += _grouped(prefix, own, by_name[name], _forms(own, embed))
     return sorted(found, key=lambda group: group.text.id)
 
 
-def _grouped(key: ThemeKey, failures: Sequence[Failure], known: Sequence[ThemeText], *, of_run: bool) -> list[Group]:
+class _Prefix(NamedTuple):
+    """What all themes of one group share."""
+
+    key: ThemeKey
+    of_run: bool
+
+    def theme(self, form: TextForm) -> ThemeText:
+        named = digest_of([self.key.model_dump(), sorted(form.shingles), *(["run"] if self.of_run else [])])[:12]
+        return ThemeText(id=named, key=self.key, shingles=dict(form.shingles), embedding=form.embedding)
+
+
+Words = tuple[str, ...]
+
+
+def _forms(failures: Sequence[Failure], embed: Embed | None) -> dict[Words, TextForm]:
+    """By words the form of a text; of texts with the same words the first by its letters."""
+    texts: dict[Words, str] = {}
+    for text in sorted({failure.text for failure in failures}):
+        texts.setdefault(tuple(words_of(text)), without_values(text))
+    if embed is None:
+        return {words: TextForm(shingles(words)) for words in texts}
+    vectors = embed([*texts.values()])
+    return {words: TextForm(shingles(words), vector) for words, vector in zip(texts, vectors, strict=True)}
+
+
+def _grouped(
+    prefix: _Prefix, failures: Sequence[Failure], known: Sequence[ThemeText], texts: Mapping[Words, TextForm]
+) -> list[Group]:
     words = {failure.text: tuple(words_of(failure.text)) for failure in failures}
     counts = Counter(words[failure.text] for failure in failures)
-    texts = {one: shingles(one) for one in counts}
     ordered = sorted(counts, key=lambda one: (-counts[one], one))
-    strange = [one for one in ordered if _best(texts[one], [theme.shingles for theme in known])[1] < ALIKE]
+    strange = [one for one in ordered if _best(texts[one], [theme.form for theme in known])[1] < ALIKE]
     fresh = _new_texts({one: (texts[one], counts[one]) for one in strange}, _MOST_IN_GROUP - len(known))
-    themes = [*known, *(ThemeText(id=_id(key, text, of_run=of_run), key=key, shingles=dict(text)) for text in fresh)]
-    place = {one: _best(texts[one], [theme.shingles for theme in themes]) for one in ordered}
+    themes = [*known, *map(prefix.theme, fresh)]
+    place = {one: _best(texts[one], [theme.form for theme in themes]) for one in ordered}
     members: dict[int, list[tuple[Failure, float]]] = defaultdict(list)
     for failure in sorted(failures, key=lambda one: (one.received_ns, one.session)):
         number, alike = place[words[failure.text]]
@@ -88,11 +133,11 @@ def _grouped(key: ThemeKey, failures: Sequence[Failure], known: Sequence[ThemeTe
     ]
 
 
-def _new_texts(weighted: Mapping[tuple[str, ...], tuple[Shingles, int]], most: int) -> list[Shingles]:
+def _new_texts(weighted: Mapping[tuple[str, ...], tuple[TextForm, int]], most: int) -> list[TextForm]:
     """Texts of new themes: the most frequent ones lead, each then is the mean of those that are most like it."""
     if most <= 0:
         return []
-    leaders: list[Shingles] = []
+    leaders: list[TextForm] = []
     for text, _ in weighted.values():
         if len(leaders) < most and _best(text, leaders)[1] < ALIKE:
             leaders.append(text)
@@ -101,34 +146,30 @@ def _new_texts(weighted: Mapping[tuple[str, ...], tuple[Shingles, int]], most: i
     return leaders
 
 
-def _means(weighted: Iterable[tuple[Shingles, int]], leaders: Sequence[Shingles]) -> list[tuple[Shingles, int]]:
-    parts: dict[int, list[tuple[Shingles, int]]] = defaultdict(list)
+def _means(weighted: Iterable[tuple[TextForm, int]], leaders: Sequence[TextForm]) -> list[tuple[TextForm, int]]:
+    parts: dict[int, list[tuple[TextForm, int]]] = defaultdict(list)
     for text, count in weighted:
         parts[_best(text, leaders)[0]].append((text, count))
-    return [(mean_shingles(part), sum(count for _, count in part)) for _, part in sorted(parts.items())]
+    return [(mean_form(part), sum(count for _, count in part)) for _, part in sorted(parts.items())]
 
 
-def _merged(themes: Sequence[tuple[Shingles, int]]) -> list[Shingles]:
+def _merged(themes: Sequence[tuple[TextForm, int]]) -> list[TextForm]:
     """The larger ones first; a smaller one that is like a larger one becomes part of it."""
-    kept: list[list[tuple[Shingles, int]]] = []
-    for theme in sorted(themes, key=lambda one: (-one[1], sorted(one[0].items()))):
+    kept: list[list[tuple[TextForm, int]]] = []
+    for theme in sorted(themes, key=lambda one: (-one[1], sorted(one[0].shingles.items()))):
         number, alike = _best(theme[0], [part[0][0] for part in kept])
         if alike >= MERGED:
             kept[number].append(theme)
         else:
             kept.append([theme])
-    return [mean_shingles(part) for part in kept]
+    return [mean_form(part) for part in kept]
 
 
-def _best(text: Shingles, others: Sequence[Shingles]) -> tuple[int, float]:
+def _best(text: TextForm, others: Sequence[TextForm]) -> tuple[int, float]:
     """Number and similarity of the most alike; of equals the first. (-1, -1) for none."""
     best = (-1, -1.0)
     for number, other in enumerate(others):
-        alike = similarity(text, other)
+        alike = likeness(text, other)
         if alike > best[1] + 1e-9:
             best = (number, alike)
     return best
-
-
-def _id(key: ThemeKey, text: Shingles, *, of_run: bool) -> str:
-    return digest_of([key.model_dump(), sorted(text), *(["run"] if of_run else [])])[:12]

@@ -9,11 +9,12 @@ from typing import Final, NamedTuple
 
 from harness.errors import HarnessError
 from harness.judge import Judgement, LabelFile, Rubric, label_path, load_rubric, sort_labels
-from harness.online import SessionRow, SessionScore, SessionStore
+from harness.online import SessionRow, SessionScore, SessionStore, latest_scores
 from harness.results import RunFolder, judged_rubrics, kept_rubric, latest, read_judgements
+from harness.score import content_words
 from harness.themes.causes import failures_of_card, failures_of_judgements
 from harness.themes.failure import MOST_TEXT, Failure, cleaned
-from harness.trace import Trajectory
+from harness.trace import Content, Trajectory
 
 _BATCH: Final = 200
 
@@ -64,6 +65,8 @@ def run_population(project: Path, folder: RunFolder) -> Population:
         card = cards[trial.case_id, trial.attempt]
         found.examined.append(Examined(session, "rules", trial.case_id, 1.0, begun_ns))
         found.failures.extend(failures_of_card(card, trial.trajectory, common))
+        if trial.trajectory.uncaptured:
+            found.failures.append(_gap(common, _without_content(trial.trajectory.uncaptured)))
         answers, contradicted = judged.get((trial.case_id, trial.attempt), ((), ()))
         if answers:
             found.examined.append(Examined(session, "judge", trial.case_id, 1.0, begun_ns))
@@ -78,15 +81,15 @@ def store_populations(
     scores = [one for one in _latest(store, since_ns) if one.suite == (suite or one.suite)]
     rows = {row.key: row for row in store.sessions(since_ns=since_ns)}
     found: dict[str, Population] = {}
+    examined = set[tuple[str, str, str]]()
     failed: dict[str, list[SessionScore]] = defaultdict(list)
     for score in sorted(scores, key=lambda one: (one.suite, one.received_ns, one.session, one.kind)):
         population = found.setdefault(score.suite, Population("store", score.suite, [], []))
-        population.examined.append(
-            Examined(score.session, score.kind, score.session, 1 / score.sampling.rate, score.received_ns)
-        )
-        if score.unreadable:
-            population.failures.append(_gap(score))
-        elif _shows_something(score):
+        if (score.suite, score.session, score.kind) not in examined:  # two rubrics are one examination
+            examined.add((score.suite, score.session, score.kind))
+            population.examined.append(_examined(score))
+        population.failures.extend(_gaps(score))
+        if not score.unreadable and _shows_something(score):
             failed[score.session].append(score)
     contradictions = _Contradictions(project)
     for session, trajectory in _trajectories(store, [rows[key] for key in failed if key in rows]):
@@ -99,8 +102,8 @@ def store_populations(
 
 
 def _latest(store: SessionStore, since_ns: int) -> list[SessionScore]:
-    """The latest of each session, kind and suite, without those that sampling left out."""
-    by_key = {(one.session, one.kind, one.suite): one for one in store.score_store.read(since_ns=since_ns)}
+    """The latest of each session, kind, suite and rubric, without those that sampling left out."""
+    by_key = latest_scores(store.score_store.read(since_ns=since_ns))
     return [one for one in by_key.values() if not one.skipped or one.unreadable]
 
 
@@ -123,9 +126,24 @@ def _common(score: SessionScore) -> Failure:
     )
 
 
-def _gap(score: SessionScore) -> Failure:
-    text = "; ".join(score.notes)[:MOST_TEXT]
-    return _common(score).model_copy(update={"fault": "tracing_gap", "weight": "harness", "text": text})
+def _examined(score: SessionScore) -> Examined:
+    return Examined(score.session, score.kind, score.session, 1 / score.sampling.rate, score.received_ns)
+
+
+def _gaps(score: SessionScore) -> Iterator[Failure]:
+    """That its spans cannot be read, or leave something out."""
+    if score.unreadable:
+        yield _gap(_common(score), "; ".join(score.notes))
+    elif score.uncaptured:
+        yield _gap(_common(score), _without_content(score.uncaptured))
+
+
+def _gap(common: Failure, text: str) -> Failure:
+    return common.model_copy(update={"fault": "tracing_gap", "weight": "harness", "text": text[:MOST_TEXT]})
+
+
+def _without_content(uncaptured: Sequence[Content]) -> str:
+    return f"the spans do not carry {content_words(uncaptured)}"
 
 
 def _of_scores(

@@ -7,9 +7,10 @@ from typing import Final
 
 from harness.case import load_suite, suite_names
 from harness.errors import HarnessError, UsageError
-from harness.online import SessionStore, session_origin
-from harness.results import DRIFT, DriftReport, RunFolder, read_drift
+from harness.online import SessionStore, online_settings, session_origin
+from harness.results import RunFolder, drift_reports
 from harness.themes.book import KnownTheme, book_alone, book_path, read_book, write_book
+from harness.themes.embedding import load_embedding
 from harness.themes.grouping import Group, grouped
 from harness.themes.population import Population, run_population, store_populations
 from harness.themes.ranking import Ranking, day_of, scorer_kind
@@ -80,7 +81,8 @@ def _followed(project: Path, population: Population, *, remember: bool) -> tuple
     path = book_path(project, population.suite, of_runs=population.is_of_run)
     with book_alone(project) if remember else nullcontext():
         book = read_book(path)
-        groups = grouped(population.suite, population.failures, book.texts, of_run=population.is_of_run)
+        embed = load_embedding() if online_settings(project).themes.text == "embeddings" else None
+        groups = grouped(population.suite, population.failures, book.texts, of_run=population.is_of_run, embed=embed)
         ranking = Ranking(population)
         themes = [ranking.theme(group) for group in groups]
         seen = {
@@ -136,7 +138,7 @@ class _Links:
 
     def __init__(self, project: Path, suite: str) -> None:
         self._origins = _origins(project, suite)
-        self._drift = [report for report in _drift_reports(project) if report.suite == suite]
+        self._drift = [report for report in drift_reports(project) if report.suite == suite]
 
     def linked(self, theme: Theme, known: KnownTheme) -> Theme:
         """With links, and with what the book knows."""
@@ -165,14 +167,3 @@ def _origins(project: Path, suite: str) -> dict[str, str]:
     except HarnessError:  # a suite that is being edited costs the links, not the themes
         return {}
     return {case.origin: case.id for case in cases if case.origin}
-
-
-def _drift_reports(project: Path) -> Iterator[DriftReport]:
-    """The newest first."""
-    found: list[DriftReport] = []
-    for path in (project / "runs").glob(f"*/{DRIFT}"):
-        try:
-            found.append(read_drift(path))
-        except HarnessError:
-            continue
-    yield from sorted(found, key=lambda report: report.seen, reverse=True)

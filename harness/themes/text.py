@@ -1,16 +1,18 @@
 """How alike two texts are: the cosine of their shingles, after values that differ from session to session are removed.
 
 Shingles are the words and the pairs of neighbouring words, as hashes of 32 bits: what is stored of a theme is no text
-of a session. No corpus is involved: two texts are as alike today as tomorrow.
+of a session. No corpus is involved: two texts are as alike today as tomorrow. With the extra `embeddings`, texts that
+both have a vector are compared by it too (`harness.themes.embedding`).
 """
 
 import math
+import operator
 import re
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from harness.themes.failure import MOST_TEXT
 
@@ -39,14 +41,30 @@ _OF_PAIRS: Final = 0.5
 
 Shingles = Mapping[int, float]
 """Hash of a shingle -> weight; the weights' squares add up to 1."""
+_SCALE: Final = ((0.0, 0.0), (0.45, 0.20), (0.60, 0.30), (1.0, 1.0))
+"""Cosine of two vectors -> the cosine of shingles that is as good, so that the thresholds of grouping hold for both;
+tuned on the source and the wordings that the thresholds were tuned on."""
+
+
+class TextForm(NamedTuple):
+    """A text as it is compared."""
+
+    shingles: Shingles
+    embedding: tuple[float, ...] = ()
+    """Its vector, of the length 1; empty where there is none."""
 
 
 def words_of(text: str) -> list[str]:
     """Words without endings, stop words and values."""
+    return [_stem(word) for word in _WORD.findall(without_values(text)) if word not in _STOP]
+
+
+def without_values(text: str) -> str:
+    """The text in small letters, with a word for each value that differs from session to session."""
     plain = text[:MOST_TEXT].casefold()
     for pattern, name in _VALUES:
         plain = pattern.sub(name, plain)
-    return [_stem(word) for word in _WORD.findall(plain) if word not in _STOP]
+    return plain
 
 
 def shingles(words: Sequence[str]) -> Shingles:
@@ -76,6 +94,34 @@ def _heaviest(weights: Shingles) -> Shingles:
 def _unit(weights: Shingles) -> Shingles:
     length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
     return {one: round(weight / length, 6) for one, weight in sorted(weights.items())} if length else {}
+
+
+def mean_form(weighted: Sequence[tuple[TextForm, int]]) -> TextForm:
+    """The direction of the mean; without a vector where one of them has none."""
+    vectors = [form.embedding for form, _ in weighted]
+    mean = mean_shingles([(form.shingles, count) for form, count in weighted])
+    if not all(vectors):
+        return TextForm(mean)
+    if len(vectors) == 1:
+        return TextForm(mean, vectors[0])
+    counts = [float(count) for _, count in weighted]
+    total = [
+        math.fsum(number * count for number, count in zip(column, counts, strict=True))
+        for column in zip(*vectors, strict=True)
+    ]
+    length = math.sqrt(math.fsum(number * number for number in total))
+    return TextForm(mean, tuple(round(number / length, 4) for number in total) if length else ())
+
+
+def likeness(one: TextForm, other: TextForm) -> float:
+    """From 0 to 1: by shingles, and where both have a vector the mean of that and of their vectors."""
+    by_words = similarity(one.shingles, other.shingles)
+    if not one.embedding or not other.embedding:
+        return by_words
+    cosine = min(1.0, max(0.0, math.fsum(map(operator.mul, one.embedding, other.embedding))))
+    low, high = next((low, high) for low, high in pairwise(_SCALE) if cosine <= high[0])
+    by_vector = low[1] + (high[1] - low[1]) * (cosine - low[0]) / (high[0] - low[0])
+    return (by_words + by_vector) / 2
 
 
 def similarity(one: Shingles, other: Shingles) -> float:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from harness.trace.recorder import TraceSubject as TraceSubject
     from harness.trace.span import Span as Span
     from harness.trace.tracer import Tracing as Tracing
+    from harness.trace.trajectory import Content as Content
     from harness.trace.trajectory import EvidenceKind as EvidenceKind
     from harness.trace.trajectory import Observation as Observation
     from harness.trace.trajectory import ReplayTier as ReplayTier
@@ -70,6 +71,7 @@ else:
             "span": ("Span",),
             "tracer": ("Tracing",),
             "trajectory": (
+                "Content",
                 "EvidenceKind",
                 "Observation",
                 "ReplayTier",

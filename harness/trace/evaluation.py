@@ -12,7 +12,8 @@ class Evaluation(Frozen):
     """The data of one verdict; its author is stored under names that the conventions do not have yet."""
 
     name: str
-    label: str
+    label: str | None = None
+    """None: a metric, which has its value alone."""
     score: float | None = None
     explanation: str | None = None
     error: str | None = None

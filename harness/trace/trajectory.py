@@ -38,6 +38,11 @@ EvidenceKind = Literal["observed", "self_reported"]
 it, in its own spans or in the messages that it sends to its model. None (imported and older trajectories): unknown.
 """
 
+Content = Literal["answer", "messages", "arguments", "results"]
+"""What instrumentations leave out of spans unless they are told to capture content: what the agent answered in the end;
+other texts of the user and of model replies; the arguments of calls; their results.
+"""
+
 
 class ToolCall(Frozen):
     """A call as the agent made it. `arguments` is None where the agent sent something other than a JSON object: see
@@ -122,6 +127,10 @@ class Trajectory(Frozen):
     final_output: JsonValue = None
     prompts: tuple[str, ...] = ()
     """`name@version` of the prompts that spans name; not part of the digest, because the steps contain their effect."""
+    uncaptured: tuple[Content, ...] = ()
+    """What the spans that it was read from do not carry, so that nothing can be concluded from its absence; not part of
+    the digest. Empty for everything that the gateway observed.
+    """
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from harness.upstream.langfuse import LangfuseError as LangfuseError
     from harness.upstream.langfuse import batches as batches
     from harness.upstream.langfuse import langfuse_keys as langfuse_keys
+    from harness.upstream.langfuse_scores import langfuse_instant as langfuse_instant
+    from harness.upstream.langfuse_scores import langfuse_score as langfuse_score
+    from harness.upstream.langfuse_scores import rejected_by_langfuse as rejected_by_langfuse
+    from harness.upstream.langfuse_scores import send_langfuse_scores as send_langfuse_scores
     from harness.upstream.model.allowed import hosted_field as hosted_field
     from harness.upstream.model.allowed import plain_path as plain_path
     from harness.upstream.model.allowed import plain_query as plain_query
@@ -104,6 +108,12 @@ else:
             "budget": ("Budget", "OutOfBudget", "budget_of"),
             "client": ("open_client",),
             "coding": ("is_readable",),
+            "langfuse_scores": (
+                "langfuse_instant",
+                "langfuse_score",
+                "rejected_by_langfuse",
+                "send_langfuse_scores",
+            ),
             "langfuse": ("AnswerLimits", "LangfuseClient", "LangfuseError", "batches", "langfuse_keys"),
             "model.allowed": ("hosted_field", "plain_path", "plain_query", "unknown_field"),
             "model.answer": ("ModelAnswer",),

@@ -172,9 +172,8 @@ def test_a_tool_that_writes_does_not_say_that_it_only_reads(project: Walk) -> No
     answers(project.folder, *((name, {"run": "first"}) for name in ("trials", "report", "drift", "themes")))
     assert before == {path for path in project.folder.rglob("*") if path.is_file()}
     assert not VERBS["themes"].writes
-    assert {"score", "file_drift", "file_themes", "case_from_trace"} == {
-        name for name, verb in VERBS.items() if verb.writes
-    }
+    actions = {"score", "file_drift", "file_themes", "file_production_themes", "case_from_trace", "case_from_session"}
+    assert actions == {name for name, verb in VERBS.items() if verb.writes}
 
 
 def test_a_stored_trial_becomes_a_case_once(project: Walk) -> None:

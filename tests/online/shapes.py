@@ -147,6 +147,62 @@ def vercel_call(number: str, name: str, arguments: Any, result: Any) -> dict[str
     }
 
 
+def older(history: list[Message], reply: Message) -> dict[str, Any]:
+    """As the GenAI conventions had it before 1.37: messages are events of the span."""
+    names = {"user": "gen_ai.user.message", "assistant": "gen_ai.assistant.message", "tool": "gen_ai.tool.message"}
+    events = [_event(names[one["role"]], **_event_facts(one)) for one in history]
+    events.append(_event("gen_ai.choice", message=json.dumps(_openai(reply)), finish_reason="stop"))
+    return {"gen_ai.operation.name": "chat", "gen_ai.system": "openai", "gen_ai.request.model": "m", "events": events}
+
+
+def _event_facts(message: Message) -> dict[str, str]:
+    told = _openai(message)
+    if message["role"] == "tool":
+        return {"id": message["id"], "content": _text(message["content"])}
+    facts = {"content": told["content"]} if told["content"] else {}
+    return facts | ({"tool_calls": json.dumps(told["tool_calls"])} if "tool_calls" in told else {})
+
+
+def _gemini(message: Message) -> dict[str, Any]:
+    if message["role"] == "tool":
+        answered = {"id": message["id"], "name": message["name"], "response": _object(message["content"])}
+        return {"role": "user", "parts": [{"function_response": answered}]}
+    parts: list[dict[str, Any]] = [{"text": message["content"]}] if message["content"] else []
+    parts += [
+        {"function_call": {"id": number, "name": name, "args": arguments}}
+        for number, name, arguments in message.get("calls", ())
+    ]
+    return {"role": "model" if message["role"] == "assistant" else "user", "parts": parts}
+
+
+def _object(content: Any) -> dict[str, Any]:
+    return content if isinstance(content, dict) else {"result": content}
+
+
+def adk(history: list[Message], reply: Message) -> dict[str, Any]:
+    """As Google's ADK has it: no operation, and Gemini's request and response as JSON."""
+    asked = {"model": "m", "config": {}, "contents": [_gemini(one) for one in history]}
+    return {
+        "name": "call_llm",
+        "gen_ai.system": "gcp.vertex.agent",
+        "gen_ai.request.model": "m",
+        "gcp.vertex.agent.llm_request": json.dumps(asked),
+        "gcp.vertex.agent.llm_response": json.dumps({"content": _gemini(reply), "partial": False}),
+    }
+
+
+def adk_call(number: str, name: str, arguments: Any, result: Any) -> dict[str, Any]:
+    return {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": name,
+        "gen_ai.tool.call.id": number,
+        "gcp.vertex.agent.llm_request": "{}",
+        "gcp.vertex.agent.llm_response": "{}",
+        "gcp.vertex.agent.tool_call_args": json.dumps(arguments),
+        "gcp.vertex.agent.tool_response": json.dumps(_object(result)),
+    }
+
+
 Chat = Callable[[list[Message], Message], dict[str, Any]]
 Call = Callable[[str, str, Any, Any], dict[str, Any]]
 SHAPES: dict[str, tuple[Chat, Call, str, dict[str, str]]] = {
@@ -154,6 +210,8 @@ SHAPES: dict[str, tuple[Chat, Call, str, dict[str, str]]] = {
     "openinference": (openinference, openinference_call, "session.id", {"openinference.span.kind": "AGENT"}),
     "langfuse": (langfuse, langfuse_call, "langfuse.session.id", {"langfuse.observation.type": "agent"}),
     "vercel": (vercel, vercel_call, "ai.telemetry.metadata.sessionId", {"ai.operationId": "ai.generateText"}),
+    "older": (older, genai_call, "session.id", {"gen_ai.operation.name": "invoke_agent"}),
+    "adk": (adk, adk_call, "gcp.vertex.agent.session_id", {"gen_ai.operation.name": "invoke_agent"}),
 }
 """What a model's reply and a tool's call look like, the attribute that names the session, and the root's attributes."""
 
@@ -177,7 +235,9 @@ def spans_in(shape: str, session: str, number: int, messages: list[Message]) -> 
         if message["role"] != "assistant":
             continue
         at += 1
-        yield timed(name="chat", parentSpanId=parent, attributes=chat(messages[:place], message))
+        facts = chat(messages[:place], message)
+        events, named = facts.pop("events", []), facts.pop("name", "chat")
+        yield timed(name=named, parentSpanId=parent, attributes=facts, events=events)
         for identity, name, arguments in message.get("calls", ()):
             at += 1
             facts = call(identity, name, arguments, results.get(identity))

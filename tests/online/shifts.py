@@ -1,13 +1,16 @@
 """Planted shifts of production: days to the alert, and false alarms a year: `python -m tests.online.shifts`.
 
-Simulated days of 200 scored sessions; on day 30 a check's rate rises from 4 to 8 %, a tool's answers change, or another
-judge judges. Where nothing shifts, 40 charts are looked at every day of a year, half of them wider than chance.
+Simulated days of 200 scored sessions; on day 30 a check's rate rises from 4 to 8 %, a tool's answers change, another
+judge judges, or a release of a tenth of the sessions fails more often. Where nothing shifts, 40 charts are looked at
+every day of a year, half of them wider than chance; and all charts of a project with categories, models, and a new
+release every two weeks, as `harness online watch` makes them.
 """
 
 import argparse
 import json
 import random
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -17,6 +20,9 @@ from typing import Any
 from harness.judge import JudgeIdentity, Judgement
 from harness.online import DayFacts, Incident, Sampling, SessionScore, ToolFacts, WatchSettings, watch_shifts
 from harness.online.score_store import ScoreStore
+from harness.online.trends.cells import Cell
+from harness.online.trends.charts import charts_of, shifts_of
+from harness.online.trends.watch import grouped_shifts
 from harness.score import Scorecard, Verdict
 from harness.stats import RateDetector, reference_of
 
@@ -32,6 +38,8 @@ class World:
         self.random = random.Random(seed)
         self.rates = {"order": 0.04, "polite": 0.06}
         self.criterion = 0.10
+        self.canary: tuple[str, float, float] | None = None
+        """A release, its share of the sessions, and the rate at which its order check fails."""
         self.release, self.judge, self.shape, self.tool_error = "1.0", "judge-1", "aaaa", 0.02
 
     def chance(self, rate: float) -> bool:
@@ -40,9 +48,12 @@ class World:
     def scores(self, day: date, count: int) -> Iterator[SessionScore]:
         at = int(datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp() * 1e9)
         for number in range(count):
+            release, rates = self.release, self.rates
+            if self.canary is not None and self.chance(self.canary[1]):
+                release, rates = self.canary[0], {**rates, "order": self.canary[2]}
             verdicts = tuple(
                 Verdict(check=name, verifier="v", version="1", passed=not self.chance(rate), reason="")
-                for name, rate in self.rates.items()
+                for name, rate in rates.items()
             )
             card = CASE.model_copy(
                 update={"verdicts": verdicts, "success": all(verdict.passed for verdict in verdicts)}
@@ -55,7 +66,7 @@ class World:
                 scored_at=f"{day}T13:00:00",
                 suite="shop",
                 source="default",
-                release=self.release,
+                release=release,
                 model="m",
                 category=("refund", "order")[number % 2],
                 received_ns=at,
@@ -90,7 +101,7 @@ def simulated(
                 change(world)
         scores += world.scores(FIRST + timedelta(days=number), daily)
     store.add(scores)
-    return DayFacts(store.facts(), "shop")
+    return DayFacts(store, "shop")
 
 
 def delay(incident: Incident) -> int:
@@ -109,7 +120,11 @@ def other_judge(world: World) -> None:
     world.judge, world.criterion = "judge-2", 0.25
 
 
-CHANGES = {"rate 4 to 8 %": rise, "tool drift": drift, "judge version": other_judge}
+def canary(world: World) -> None:
+    world.canary = ("2.0-rc", 0.1, 0.2)
+
+
+CHANGES = {"rate 4 to 8 %": rise, "tool drift": drift, "judge version": other_judge, "canary 4 to 20 %": canary}
 
 
 def delays(change: Callable[[World], None], seeds: int) -> dict[str, Any]:
@@ -144,6 +159,43 @@ def false_alarms(charts: int, first_seed: int = 0) -> int:
     return alarms
 
 
+SIGNALS = (
+    "success", "check:order", "check:polite", "check:price", "criterion:helpful", "criterion:grounded",
+    "mode:loop_trap", "mode:goal_drift", "tool:look", "tool:pay", "feedback", "unreadable",
+)  # fmt: skip
+
+
+def quiet_year(seed: int, days: int = 365, daily: int = 200) -> list[Cell]:
+    """Counts of a year in which nothing shifts; the rates of every second signal differ by more than chance."""
+    drawn = random.Random(seed)
+    rates = {signal: drawn.uniform(0.01, 0.2) for signal in SIGNALS}
+    cells: Counter[tuple[str, str, str]] = Counter()
+    sessions: Counter[tuple[str, str, str]] = Counter()
+    for number in range(days):
+        day = (FIRST + timedelta(days=number)).isoformat()
+        today = {
+            signal: drawn.betavariate(60 * rate, 60 * (1 - rate)) if place % 2 else rate
+            for place, (signal, rate) in enumerate(rates.items())
+        }
+        for _ in range(daily):
+            fresh = drawn.random() < min(1.0, (number % 14 + 1) / 3)  # a release is rolled out within three days
+            strata = ("", f"category={drawn.choice(('refund', 'order'))}", f"model={drawn.choice('mn')}",
+                      f"release={number // 14 - (not fresh)}")  # fmt: skip
+            for signal, rate in today.items():
+                bad = drawn.random() < rate
+                for stratum in strata:
+                    cells[day, signal, stratum] += bad
+                    sessions[day, signal, stratum] += 1
+    return [Cell(*place, cells[place], count) for place, count in sessions.items()]
+
+
+def false_incidents(seed: int) -> tuple[int, int]:
+    """(alarms, charts) of `harness online watch` in a quiet year; alarms that are open together are one."""
+    settings = WatchSettings()
+    charts = charts_of(quiet_year(seed), settings)
+    return len(grouped_shifts(shifts_of(charts, settings))), len(charts)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
@@ -153,6 +205,9 @@ def main() -> None:
         print(json.dumps({name: delays(change, given.seeds)}), flush=True)
     by_year = [false_alarms(40, 1000 * year) for year in range(given.years)]
     print(json.dumps({"false_alarms_a_year": by_year, "mean": sum(by_year) / max(1, len(by_year))}), flush=True)
+    whole = [false_incidents(seed) for seed in range(given.years)]
+    found = [alarms for alarms, _ in whole]
+    print(json.dumps({"false_incidents_a_year": found, "charts": whole and whole[0][1]}), flush=True)
 
 
 if __name__ == "__main__":

@@ -168,7 +168,7 @@ def store(spans: int) -> dict[str, Any]:
         fetch = timed(lambda: opened.session(f"default:c{drawn.randint(1, spans // 10)}").spans, 15)
         rows = timed(opened.sessions, 3)
         ScoreStore(layout.scores).add(scores(spans // 10))
-        facts = DayFacts(opened.score_store.facts(), "shop")
+        facts = DayFacts(opened.score_store, "shop")
         day = datetime.now(UTC).strftime("%Y-%m-%d")
         report = timed(lambda: daily_report(facts, "shop", layout.watch, day), 3)
     return {"spans": spans, "session_fetched": fetch, "all_sessions_listed": rows, "report_of_a_day": report}

@@ -1,13 +1,14 @@
 """Sessions are judged as trials are: once each, within the day's budget, and not where sampling leaves them out."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.case import AgentVersion, Case, Suite
-from harness.judge import JudgeSettings, PromptRegistry
+from harness.judge import JudgeSettings, PromptRegistry, Rubric
 from harness.judge.rule_model import RuleModel
 from harness.online import (
     JudgingRequest,
@@ -18,8 +19,10 @@ from harness.online import (
     score_sessions,
 )
 from harness.online.settings import DailyBudget, SamplingRule
+from harness.online.trial_record import EVENT, trial_attributes
+from harness.trace import Trajectory, Trial
 from tests.judge.judge.material import MIND, RUBRIC
-from tests.online.receiving import Served, request, span
+from tests.online.receiving import TRUSTED, Served, request, span
 
 CASE = Case(id="x", task="x")
 
@@ -47,14 +50,16 @@ class Judging:
         served.post("/v1/traces", request(*(chat(number, "Hello", f"Hi {number}") for number in range(1, 6))))
         score_sessions(served.store(), ScoringRequest(suite=self.suite, settings=OnlineSettings(pause_s=0)))
 
-    def judge(self, model: RuleModel, settings: OnlineSettings | None = None) -> SessionsJudged:
+    def judge(
+        self, model: RuleModel, settings: OnlineSettings | None = None, rubric: Rubric = RUBRIC
+    ) -> SessionsJudged:
         judge = JudgeSettings(model="rule-model", base_url=model.url, first_wait_s=0.01, tries=2)
         return judge_sessions(
             self.served.store(),
             JudgingRequest(
                 suite=self.suite,
                 settings=settings or OnlineSettings(pause_s=0),
-                rubric=RUBRIC,
+                rubric=rubric,
                 prompt=PromptRegistry(self.project).get("judge"),
                 judge=judge,
             ),
@@ -76,6 +81,49 @@ def test_each_session_is_judged_once_by_every_criterion(judging: Judging) -> Non
     assert {len(RUBRIC.criteria)} == {len(score.judgements) for score in scores}
     assert {"rule-model/judge"} == {score.judge.partition("@")[0] for score in scores}
     assert first.tokens > 0
+
+
+def test_two_rubrics_stand_beside_each_other(judging: Judging) -> None:
+    """Both count in reports and charts; a criterion that both have is two signals."""
+    other = RUBRIC.model_copy(update={"name": "second", "version": "2"})
+    with RuleModel(MIND) as model:
+        done = [judging.judge(model, rubric=rubric).judged for rubric in (RUBRIC, other)]
+    assert [5, 5] == done
+    store = judging.served.store()
+    assert {RUBRIC.name: 5, "second": 5} == Counter(score.rubric for score in store.scores(kind="judge"))
+    facts = store.facts("shop")
+    (day,) = facts.days()
+    named = {one.signal: one.sessions for one in facts.estimates(day, day) if one.signal.startswith("criterion:")}
+    ids = {one.criterion for score in store.scores(kind="judge") for one in score.judgements if one.passed is not None}
+    assert {f"criterion:{rubric}/{name}" for rubric in (RUBRIC.name, "second") for name in ids} == named.keys()
+    assert {5} == {*named.values()}
+
+
+def test_sessions_about_which_nothing_can_be_asked_wait_for_nothing(judging: Judging) -> None:
+    """A trial that could not be measured, as a trusted harness sends it."""
+    trial = Trial(
+        case_id="x",
+        attempt=1,
+        outcome="inconclusive",
+        reason="a miss",
+        trajectory=Trajectory(trace_id=f"{9:032x}", agent="a", steps=()),
+    )
+    ((_, known),) = trial_attributes(trial, None)
+    facts = {**known, "gen_ai.conversation.id": "c9"}
+    attributes = [{"key": key, "value": {"stringValue": value}} for key, value in facts.items()]
+    log = {"eventName": EVENT, "traceId": f"{9:032x}", "timeUnixNano": "5", "attributes": attributes}
+    headers = {"Authorization": f"Bearer {TRUSTED}"}
+    agent = span(9, 1, attributes={"gen_ai.conversation.id": "c9", "gen_ai.operation.name": "invoke_agent"})
+    judging.served.post("/v1/traces", request(agent), headers=headers)
+    judging.served.post("/v1/logs", {"resourceLogs": [{"scopeLogs": [{"logRecords": [log]}]}]}, headers=headers)
+    score_sessions(judging.served.store(), ScoringRequest(suite=judging.suite, settings=OnlineSettings(pause_s=0)))
+    with RuleModel(MIND) as model:
+        done, again = judging.judge(model), judging.judge(model)
+    assert (5, 1, 0, 0) == (done.judged, done.without_question, done.waiting, done.failed)
+    assert (6, 0, 0) == (again.before, again.without_question, again.waiting)
+    # what was not measured is in no rate
+    named = {one.signal: one.sessions for one in judging.served.store().facts("shop").estimates("2000", "9999")}
+    assert (6, 5) == (named["unreadable"], named["any_failure_mode"])
 
 
 def test_a_judge_that_fails_is_asked_again_in_the_next_round(judging: Judging) -> None:

@@ -65,7 +65,7 @@ def scored(served: Served, folder: Path, *, sessions: int = 2) -> Outbox:
         facts = {CONVERSATION: f"chat-{number}", "gen_ai.operation.name": "invoke_agent"}
         served.post("/v1/traces", request(span(number, 1, attributes=facts)))
     sent: list[SessionScore] = []
-    outbox = Outbox(folder, sent.extend)
+    outbox = Outbox(folder, lambda scores: sent.extend(scores) or len(scores))
     suite = load_suite(PROJECT, "basics")
     for _ in range(sessions):
         score_sessions(served.store(), ScoringRequest(suite=suite, settings=NOW, limit=1, outbox=outbox))
@@ -137,7 +137,7 @@ def test_sessions_that_cannot_be_read_are_a_signal_of_their_release(tmp_path: Pa
             served.post("/v1/traces", request(span(number, 1, attributes=facts)))
         told = score_sessions(served.store(), ScoringRequest(suite=load_suite(PROJECT, "basics"), settings=NOW))
         assert (1, 2) == (told.scored, told.unreadable)
-        facts_of_day = DayFacts(served.store().score_store.facts(), "basics")
+        facts_of_day = DayFacts(served.store().score_store, "basics")
     (day,) = facts_of_day.days()
     rates = {(one.signal, one.group): one for one in daily_report(facts_of_day, "basics", tmp_path, day).rates}
     assert (2 / 3, 3) == (rates["unreadable", ""].share, rates["unreadable", ""].sessions)

@@ -11,12 +11,14 @@ from tests.real_data import real_data
 
 
 @pytest.mark.slow
-def test_conversations_of_four_exporters_are_read_back_as_they_were_sent(tmp_path: Path) -> None:
+def test_conversations_of_several_exporters_are_read_back_whole(tmp_path: Path) -> None:
     """The quick form of `python -m tests.online.traffic --sessions 2000`."""
     real_data("tau2")
-    told = measured(real_data(), 40, tmp_path / "online")
+    told = measured(real_data(), 42, tmp_path / "online", batch=10)
     print(json.dumps(told))
     found = told["read_back"]
-    assert (40, 0) == (found["all"]["found"], found["all"]["extra"])
+    assert told["cut"] > 0
+    assert told["requests"] * 10 > 1.05 * told["spans"]  # some were sent twice
+    assert (42, 0) == (found["all"]["found"], found["all"]["extra"])
     for shape in SHAPES:
-        assert found[shape]["sent"] == found[shape]["same_calls"]
+        assert found[shape]["sent"] == found[shape]["whole"]

@@ -42,6 +42,7 @@ class Sent:
     users: list[str]
     calls: list[tuple[str, Any]]
     answers: list[str]
+    results: list[Any]
 
 
 def conversations(data: Path) -> Iterator[list[Message]]:
@@ -85,6 +86,7 @@ def traffic(data: Path, count: int) -> Iterator[tuple[Sent, list[dict[str, Any]]
             users=[one["content"] for one in messages if one["role"] == "user" and _is_answered(messages, one)],
             calls=[(name, arguments) for one in messages for _, name, arguments in one.get("calls", ())],
             answers=[one["content"] for one in messages if one["role"] == "assistant" and one["content"]],
+            results=[one["content"] for one in messages if one["role"] == "tool"],
         )
         yield sent, list(spans_in(shape, sent.session, number + 1, messages))
 
@@ -133,7 +135,7 @@ def early(span: dict[str, Any]) -> dict[str, Any]:
     return {**span, "attributes": kept, "endTimeUnixNano": span["startTimeUnixNano"]}
 
 
-def send_all(exporter: Exporter, days: Iterator[tuple[Sent, list[dict[str, Any]]]]) -> list[Sent]:
+def send_all(exporter: Exporter, days: Iterator[tuple[Sent, list[dict[str, Any]]]], batch: int) -> list[Sent]:
     sent: list[Sent] = []
     waiting: list[dict[str, Any]] = []
     for one, spans in days:
@@ -143,11 +145,11 @@ def send_all(exporter: Exporter, days: Iterator[tuple[Sent, list[dict[str, Any]]
         if len(waiting) >= WINDOW:
             exporter.random.shuffle(waiting)
             while len(waiting) > WINDOW // 2:
-                exporter.send(waiting[-BATCH:])
-                del waiting[-BATCH:]
+                exporter.send(waiting[-batch:])
+                del waiting[-batch:]
     while waiting:
-        exporter.send(waiting[-BATCH:])
-        del waiting[-BATCH:]
+        exporter.send(waiting[-batch:])
+        del waiting[-batch:]
     return sent
 
 
@@ -173,21 +175,33 @@ def compared(one: Sent, found: Trajectory | None) -> Counter[str]:
         return Counter(found=1, unreadable=1)
     users = [step.message for step in found.steps if step.source == "user"]
     answers = [step.message for step in found.steps if step.source == "agent" and step.message]
+    seen = found.observations
     same = {
         "users": one.users == users,
         "calls": one.calls == [(call.name, call.arguments) for call in found.calls],
         "answers": one.answers == answers,
+        "results": [_plain(one) for one in one.results] == [_plain(seen[call.id].content) for call in found.calls],
         "once": len(found.calls) == len(one.calls),
     }
     return Counter(found=1, whole=int(all(same.values())), **{f"same_{name}": int(held) for name, held in same.items()})
 
 
-def measured(data: Path, count: int, folder: Path, seed: int = 1) -> dict[str, Any]:
+def _plain(content: Any) -> Any:
+    """A result as it is meant: some exporters write it as text, ADK as the one member of an object."""
+    if isinstance(content, str):
+        try:
+            return _plain(json.loads(content)) if content[:1] in '{["' else content
+        except ValueError:
+            return content
+    return _plain(content["result"]) if isinstance(content, dict) and content.keys() == {"result"} else content
+
+
+def measured(data: Path, count: int, folder: Path, *, seed: int = 1, batch: int = BATCH) -> dict[str, Any]:
     program = ReceiverProgram(folder)
     exporter = Exporter(program.url, seed)
     began = time.monotonic()
     try:
-        sent = send_all(exporter, traffic(data, count))
+        sent = send_all(exporter, traffic(data, count), batch)
     finally:
         took = time.monotonic() - began
         program.end()

@@ -105,6 +105,9 @@ def test_a_minimal_case_has_what_its_failure_needs(scored: Path) -> None:
     told = harness_json("case", "from-trace", "--session", "c1", *minimal, project=scored)
     assert told["minimal"] is not None, told["notes"]
     assert told["minimal"]["after"]["recording"] <= told["minimal"]["before"]["recording"]
+    assert (1, 0) == (told["minimal"]["before"]["turn"], told["minimal"]["after"]["turn"])
+    cases = yaml.safe_load((scored / "suites" / "helpdesk" / "regressions.yaml").read_text(encoding="utf-8"))
+    assert (QUESTION, None) == (cases[-1]["task"], cases[-1].get("conversation"))  # the greeting is not needed
     assert_fails_and_passes_when_mended(scored, told["case"])
 
 

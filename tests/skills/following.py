@@ -50,8 +50,21 @@ class Skill:
     rules: tuple[Rule, ...]
 
     def words(self, command: str, values: Mapping[str, str]) -> list[str]:
-        """The words of a command with its places filled in."""
-        return shlex.split(_PLACE.sub(lambda found: values[found[0]], command))
+        """The words of a command with its places filled in, each in single quotes as every skill says.
+
+        Raises Unusable for a value that the skills forbid to use.
+        """
+        return shlex.split(_PLACE.sub(lambda found: _quoted(values[found[0]]), command))
+
+
+class Unusable(Exception):
+    """A value that holds a quote, or begins with a dash."""
+
+
+def _quoted(value: str) -> str:
+    if "'" in value or '"' in value or value.startswith("-"):
+        raise Unusable(value)
+    return f"'{value}'"
 
 
 def read_skill(name: str) -> Skill:
@@ -101,6 +114,29 @@ def investigate(run: str, theme_id: str, shell: Run) -> Answer:
         return Answer("unknown", False)
     cause = re.sub(r"\{([a-z_.]+)\}", lambda found: str(value_at(theme, found[1])), rule.cause)
     return Answer(cause, bool(examples) and all(_shows(one, theme["cause"]) for one in examples))
+
+
+def cluster(run: str, shell: Run) -> list[str]:
+    """Follows the skill `cluster-failures`: the ids of the themes of the agent by impact, the first to investigate
+    first; faults of the harness stand apart. Every failed trial must be in a theme.
+    """
+    _, themes, _, failed = read_skill("cluster-failures").commands
+    skill = read_skill("cluster-failures")
+    found = shell(skill.words(themes, {"RUN": run}))["themes"]
+    trials = shell(skill.words(failed, {"RUN": run}))
+    members = {member.partition("/")[2] for theme in found for member in theme["members"]}
+    missing = [one for one in trials if f"{one['case_id']}/{one['attempt']}" not in members]
+    assert not missing, missing
+    return [theme["id"] for theme in found if theme["fault"] is None]
+
+
+def promote(run: str, theme: Mapping[str, Any], shell: Run) -> bool:
+    """Follows the skill `promote-trace` for the first representative example of a theme: whether the case is proven."""
+    skill = read_skill("promote-trace")
+    command = next(one for one in skill.commands if "from-trace RUN" in one)
+    _, case, attempt = theme["representative"][0]["session"].rsplit("/", 2)
+    made = shell(skill.words(command, {"RUN": run, "CASE": case, "ATTEMPT": attempt}))
+    return bool(made["failing"] == "fails" and set(made["passing"].values()) <= {"passes"})
 
 
 def _shows(explained: Mapping[str, Any], cause: Mapping[str, str]) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.online import StoreLayout
 from tests.commands.starting import run_command
-from tests.skills.following import SKILLS, read_skill
+from tests.online.receiving import request, serving, span
+from tests.skills.following import SKILLS, Unusable, read_skill
 from tests.skills.planted import CAUSES, RUN, measured, write_project
 
 NAMES = sorted(path.parent.name for path in SKILLS.glob("*/SKILL.md"))
@@ -20,7 +20,21 @@ VALUES = {
     "SUITE": "shop",
     "CASE": "lazy-1",
     "ATTEMPT": "1",
+    "SESSION": "default:s1",
 }
+
+
+def send_session(folder: Path) -> None:
+    """A session of production that its suite has scored."""
+    said = (("user", "slow: What is the state of order 101."), ("assistant", "That cannot be done now."))
+    parts = [[{"role": role, "parts": [{"type": "text", "content": text}]}] for role, text in said]
+    facts = {"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "s1",
+             "gen_ai.input.messages": json.dumps(parts[0]), "gen_ai.output.messages": json.dumps(parts[1])}  # fmt: skip
+    (folder / "online.yaml").write_text("pause_s: 0\n", encoding="utf-8")
+    with serving(folder / "online") as served:
+        served.post("/v1/traces", request(span(1, 1, attributes=facts)))
+    done = run_command("online", "score", "shop", folder=folder)
+    assert 0 == done.returncode, done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +52,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert 0 == done.returncode, done.stderr
     report = {"suite": "shop", "run": RUN, "seen": "2026-01-01T00:00:00Z", "command": "harness drift shop",
               "findings": [], "exercised": {}}  # fmt: skip
-    StoreLayout(folder / "online").create()
+    send_session(folder)
     (folder / "runs" / RUN / "drift.json").write_text(json.dumps(report), encoding="utf-8")
     return folder
 
@@ -85,3 +99,14 @@ def test_who_follows_the_skill_names_the_planted_cause(tmp_path: Path) -> None:
     assert len(CAUSES) >= 10
     missed = {kind for kind, row in told["by_cause"].items() if not row["named"]}
     assert not missed, told["by_cause"]
+    assert (told["promoted"], []) == (told["proven"], told["steered"])
+
+
+def test_a_value_that_the_skills_forbid_is_not_used() -> None:
+    skill = read_skill("promote-trace")
+    command = next(one for one in skill.commands if "--session" in one)
+    words = skill.words(command, {"SESSION": "default:c; touch PWNED $(id)", "SUITE": "shop"})
+    assert "default:c; touch PWNED $(id)" in words
+    for hostile in ("c'; touch PWNED; '", "--store", 'a"b'):
+        with pytest.raises(Unusable):
+            skill.words(command, {"SESSION": hostile, "SUITE": "shop"})

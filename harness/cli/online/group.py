@@ -58,10 +58,9 @@ def open_store(project: Path, folder: Path | None) -> "SessionStore":
 def scored_facts(store: "SessionStore", suite: str) -> "DayFacts":
     """The stored scores of the suite. Raises UsageError if there are none."""
     from harness.errors import UsageError
-    from harness.online import DayFacts
 
-    facts = DayFacts(store.score_store.facts(), suite)
-    if not facts.days():
+    facts = store.facts(suite)
+    if not facts.counted_days():
         raise UsageError(f"the store has no session that {suite!r} has scored", remedy=f"harness online score {suite}")
     return facts
 

@@ -32,19 +32,24 @@ def send(project: Path, /, run: str, url: str, variable: str | None, release: st
     """
     import os
 
+    from harness.cli.output.console import say
     from harness.errors import UsageError
-    from harness.online import post_otlp, trial_requests
-    from harness.results import RunFolder
+    from harness.online import left_out_of, post_otlp, refused_in, trial_requests
+    from harness.results import RunFolder, stored_reference_states
 
     token = None if variable is None else os.environ.get(variable)
     if variable is not None and not token:
         raise UsageError(f"the environment variable {variable} is not set")
     folder = RunFolder.open(run_path(project, run))
     count = 0
+    references = stored_reference_states(folder.path)
     for stored in folder.trials():
-        for path, request in trial_requests(folder.manifest.run, stored, release=release):
-            post_otlp(url, path, request, token)
+        problems = [left_out_of(stored)]
+        for path, request in trial_requests(folder.manifest.run, stored, release=release, references=references):
+            problems.append(refused_in(post_otlp(url, path, request, token)))
         count += 1
+        for problem in dict.fromkeys(one for one in problems if one):
+            say(one_line(f"{stored.trial.case_id}/{stored.trial.attempt} may get other verdicts online: {problem}"))
     click.echo(f"sent {count} trials of {folder.manifest.run}")
 
 
@@ -66,15 +71,15 @@ def parity(ctx: click.Context, /, run: str, folder: Path | None, since: str, as_
     \b
     harness online parity tour-v2 --since 7d
 
-    The mix is the distribution of category, length and tools. Exit 1 if a rate differs and the mix does not explain it,
-    3 if no signal has values on both sides.
+    Compared are success, checks, judged criteria, failure modes and metrics. The mix is the distribution of category,
+    length and tools. Exit 1 if one differs and the mix does not explain it, 3 if no signal has values on both sides.
     """
     from datetime import UTC, datetime
 
     from harness.cli.output.console import print_json
     from harness.errors import ExitCode
     from harness.online import compare_populations, offline_observations, online_observations
-    from harness.results import RunFolder
+    from harness.results import RunFolder, judged_rubrics, latest, read_judgements
 
     project: Path = ctx.obj
     offline = RunFolder.open(run_path(project, run))
@@ -83,7 +88,14 @@ def parity(ctx: click.Context, /, run: str, folder: Path | None, since: str, as_
     begin = datetime.fromtimestamp(since_ns(since) / 1e9, UTC).strftime("%Y-%m-%d")
     steps = {(one.trial.case_id, one.trial.attempt): len(one.trial.trajectory.steps) for one in offline.trials()}
     cards = [(card, steps.get((card.case_id, card.attempt), 0)) for card in offline.scorecards()]
-    compared = compare_populations(offline_observations(cards), online_observations(facts, begin, "9999"))
+    judged = [
+        one
+        for rubric in judged_rubrics(offline.path)
+        for one in latest(read_judgements(offline.path, rubric)).values()
+        if one.rubric == rubric
+    ]
+    observed = offline_observations(cards, judged)
+    compared = compare_populations(observed, online_observations(facts, begin, "9999"))
     if as_json:
         print_json([one.model_dump(mode="json") for one in compared])
     else:
@@ -105,7 +117,15 @@ def _show(compared: "list[RateComparison]") -> None:
             words = f"differs; only {one.shared_weight:.0%} of production has a counterpart in the run"
         else:
             words = "differs; the mix explains it" if one.explained else "differs; the mix does not explain it"
-        mixed = "" if one.offline_at_mix is None else f", {one.offline_at_mix:.1%} at production's mix"
-        click.echo(
-            one_line(f"{signal_words(one.signal)}: offline {one.offline:.1%}{mixed}; online {one.online:.1%}: {words}")
-        )
+        shown = _mean if one.signal.startswith("metric:") else _share
+        mixed = "" if one.offline_at_mix is None else f", {shown(one.offline_at_mix)} at production's mix"
+        sides = f"offline {shown(one.offline)}{mixed}; online {shown(one.online)}"
+        click.echo(one_line(f"{signal_words(one.signal)}: {sides}: {words}"))
+
+
+def _share(value: float) -> str:
+    return f"{value:.1%}"
+
+
+def _mean(value: float) -> str:
+    return f"{value:.4g}"

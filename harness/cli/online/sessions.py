@@ -56,6 +56,7 @@ def show(project: Path, /, session: str, folder: Path | None, as_json: bool) -> 
     harness online show conversation-17
     """
     from harness.cli.output.console import print_json
+    from harness.score import content_words
 
     store = open_store(project, folder)
     found = store.session(session)
@@ -75,6 +76,8 @@ def show(project: Path, /, session: str, folder: Path | None, as_json: bool) -> 
     for step in () if trajectory is None else trajectory.steps:
         calls = ", ".join(call.name for call in step.calls)
         click.echo(one_line(f"  {step.index:>3} {step.source:6} {(step.message or '')[:100]!r} {calls}"))
+    if trajectory is not None and trajectory.uncaptured:
+        click.echo(f"  the spans do not carry {content_words(trajectory.uncaptured)}")
     for one in scores:
         for verdict in () if one.card is None else one.card.verdicts:
             click.echo(one_line(f"  check {verdict.check}: {_WORDS[verdict.passed]}  {verdict.reason[:100]}"))

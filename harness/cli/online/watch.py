@@ -89,13 +89,14 @@ def watch(
     from harness.cli.output.console import print_json
     from harness.errors import ExitCode
     from harness.online import accept_incident, online_settings, watch_shifts
+    from harness.results import drift_reports
 
     project: Path = ctx.obj
     store = open_store(project, folder)
     facts, settings = scored_facts(store, suite), online_settings(project).watch
     if options["accepted"] is not None:
         accept_incident(store.layout.watch, options["accepted"])
-    look = watch_shifts(facts, suite, store.layout.watch, settings)
+    look = watch_shifts(facts, suite, store.layout.watch, settings, drift_reports(project))
     filed = _file(project, look.incidents, options) if file_too else []
     open_ones = [one for one in look.incidents if one.is_open]
     if options["as_json"]:
@@ -163,12 +164,18 @@ def _rate_line(rate: "DayRate") -> str:
 
 
 def _show_incident(incident: "Incident") -> None:
-    from harness.online import signal_words
+    from harness.online import change_words, signal_words
 
-    state = "accepted" if incident.accepted else "open" if incident.is_open else f"over on {incident.closed}"
+    state = "open" if incident.is_open else f"over on {incident.closed}"
+    if incident.accepted or incident.withdrawn:
+        state = "accepted" if incident.accepted else "withdrawn: the charts do not show it any more"
     click.echo(f"incident {incident.id}: since {incident.since}, noticed {incident.opened}, {state}")
     for shift in incident.shifts:
         where = f" [{shift.stratum}]" if shift.stratum else ""
         click.echo(one_line(f"  {signal_words(shift.signal)}{where}: {shift.before:.1%} -> {shift.after:.1%}"))
     for change in incident.changes:
-        click.echo(f"  at the same time: {change.facet} {change.value!r} {change.before:.0%} -> {change.after:.0%}")
+        click.echo(f"  at the same time: {change_words(change)} {change.before:.0%} -> {change.after:.0%}")
+    for one in incident.drift:
+        click.echo(
+            one_line(f"  at the same time: drift of {one.operation}, {one.change} ({one.severity}) in {one.run}")
+        )

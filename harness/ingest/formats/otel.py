@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from harness.case import Case
 from harness.ingest.found import REDACTED, Found, FoundRun, Importer, Source
+from harness.ingest.names import CONVERSATION_NAMES
 from harness.ingest.naming import case_id, task_id
 from harness.ingest.otel import conventions as says
 from harness.ingest.otel.dialects import as_genai
@@ -35,9 +36,9 @@ def conversation_in(source: Source, spans: list[Span]) -> Found | None:
     """The content of one conversation's spans; None, with a note, where they contain no agent, model or tool."""
     if is_ours(spans):
         return _ours(source, spans)
-    spans = as_genai(spans)
-    if any(says.kind_of_span(span) != "other" for span in spans):
-        return _foreign(source, spans)
+    translated = as_genai(spans)
+    if any(says.kind_of_span(span) != "other" for span in translated):
+        return _foreign(source, translated)
     source.note(f"trace {spans[0].trace_id}", "a trace tells of no agent, model or tool; it is left out")
     return None
 
@@ -48,7 +49,7 @@ IMPORTER = Importer(patterns=("spans.jsonl", "*.jsonl", "*.json"), read=read)
 def _conversations(spans: list[Span]) -> dict[str, str]:
     found: dict[str, str] = {}
     for span in spans:
-        conversation = says.first_text(span, says.CONVERSATION)
+        conversation = says.first_text(span, CONVERSATION_NAMES)
         if conversation:
             found.setdefault(span.trace_id, f"conversation {conversation}")
     return found
@@ -100,6 +101,7 @@ def _foreign(source: Source, spans: list[Span]) -> Found:
         tools=conversation.tools,
         run=FoundRun(
             steps=steps,
+            uncaptured=conversation.uncaptured(steps),
             agent=conversation.agent,
             version=says.first_text(conversation.root, ("gen_ai.agent.version",)) if conversation.root else None,
             reward=None if chosen is None else scores.get(chosen),

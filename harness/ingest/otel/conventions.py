@@ -13,13 +13,6 @@ from harness.values import JsonObject, JsonValue
 SpanKind = Literal["chat", "tool", "agent", "other"]
 
 AGENT = ("gen_ai.agent.name", "agent.name", "llm.agent.name")
-CONVERSATION = (
-    "gen_ai.conversation.id",
-    "session.id",
-    "langfuse.session.id",
-    "ai.telemetry.metadata.sessionId",
-    "traceloop.association.properties.session_id",
-)
 MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "llm.response.model", "llm.request.model")
 TOOL = ("gen_ai.tool.name", "tool.name", "tool_call.function.name", "traceloop.entity.name")
 CALL_ID = ("gen_ai.tool.call.id", "tool_call.id", "tool.call.id")
@@ -76,16 +69,21 @@ def usage_of_span(span: Span) -> Usage | None:
 
 
 def arguments_of_span(span: Span) -> JsonValue:
-    """What a tool was called with; None where they were not captured. Smolagents stores them as `args` and `kwargs`."""
-    raw = span.attributes.get("input.value")
-    plain = embedded_json(raw) if isinstance(raw, str) else raw
-    if isinstance(plain, dict) and {"args", "kwargs"} <= plain.keys():
-        args, kwargs = plain["args"], plain["kwargs"]
-        named = embedded_json(str(span.attributes.get("tool.parameters")))
-        names = list(named) if isinstance(named, dict) else []
-        given = args if isinstance(args, list) else []
-        placed = {names[place] if place < len(names) else f"arg{place}": value for place, value in enumerate(given)}
-        return {**placed, **(kwargs if isinstance(kwargs, dict) else {})}
+    """What a tool was called with; None where they were not captured. Smolagents and traceloop store them as `args` and
+    `kwargs`, traceloop also below `inputs`.
+    """
+    for name in ("input.value", "traceloop.entity.input"):
+        raw = span.attributes.get(name)
+        plain = embedded_json(raw) if isinstance(raw, str) else raw
+        if isinstance(plain, dict) and {"args", "kwargs"} <= plain.keys():
+            args, kwargs = plain["args"], plain["kwargs"]
+            named = embedded_json(str(span.attributes.get("tool.parameters")))
+            names = list(named) if isinstance(named, dict) else []
+            given = args if isinstance(args, list) else []
+            placed = {names[place] if place < len(names) else f"arg{place}": value for place, value in enumerate(given)}
+            return {**placed, **(kwargs if isinstance(kwargs, dict) else {})}
+        if name == "traceloop.entity.input" and isinstance(plain, dict) and isinstance(plain.get("inputs"), dict):
+            return plain["inputs"]
     return first(span, ARGUMENTS)
 
 

@@ -125,8 +125,13 @@ class _Parts:
 
 
 def decoded(value: JsonValue) -> JsonValue:
-    """A result that stands as JSON text, as it is meant; text that is no object or list stays text."""
+    """A result that stands as JSON text, as it is meant. Exporters write a text as a JSON string or as it is, and both
+    are that text; numbers and other plain texts stay as they are.
+    """
     found = embedded_json(value) if isinstance(value, str) else value
+    if isinstance(found, str) and found != value:
+        inner = embedded_json(found)
+        return inner if isinstance(inner, dict | list) else found
     return found if isinstance(found, dict | list) else value
 
 

@@ -6,10 +6,11 @@ from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep
 from harness.ingest.found import FoundTool
 from harness.ingest.names import STATUS_MESSAGE
 from harness.ingest.otel import conventions as says
+from harness.ingest.otel.captured import CapturedContent
 from harness.ingest.otel.message import Message, decoded
 from harness.ingest.otel.thread import Thread
 from harness.ingest.transcript import Report, TranscriptBuilder
-from harness.trace import Span, Step, ToolErrorType, ToolFailure
+from harness.trace import Content, Span, Step, ToolErrorType, ToolFailure
 
 _TIMEOUTS = ("timeout", "timed out", "timeouterror", "deadline")
 
@@ -27,6 +28,9 @@ class ConversationReader:
         self._calls: dict[str, str] = {}
         self._bare: dict[str | None, int] = {}
         self._tools: dict[str, FoundTool] = {}
+        self._content = CapturedContent()
+        self._unread: dict[str, Span] = {}
+        """Calls that were made without an error, by spans that do not carry their result."""
         agents = [span for span in self._ordered() if self._kinds[span.span_id] == "agent"]
         self.root = agents[0] if agents else None
         self.agent = (says.first_text(agents[0], says.AGENT) or agents[0].name if agents else "") or "agent"
@@ -42,8 +46,13 @@ class ConversationReader:
                     self._tool(span)
                 case _:
                     pass
-        self._without_chats()
+        self._without_replies()
+        self._answered_without_content()
         return self._transcript.steps()
+
+    def uncaptured(self, steps: Sequence[Step]) -> tuple[Content, ...]:
+        """What the spans do not carry of these steps."""
+        return self._content.missing(steps, self._transcript.is_completed)
 
     @property
     def tools(self) -> tuple[FoundTool, ...] | None:
@@ -53,16 +62,19 @@ class ConversationReader:
         return sorted(self._spans.values(), key=lambda span: (span.start_ns, self._depths[span.span_id]))
 
     def _wrapping_chats(self) -> set[str]:
-        """Chat spans that only wrap another one: a framework and the client below it both tell of one model call."""
-        wrapped: set[str] = set()
+        """Chat spans that tell of the same model call as another one, and are left out: a framework and the client
+        below it both do. The framework's is left out, unless it alone carries the reply.
+        """
+        left_out: set[str] = set()
         for span_id, kind in self._kinds.items():
             for above in self._above(span_id) if kind == "chat" else ():
                 if self._kinds[above.span_id] in ("tool", "agent"):
                     break
                 if self._kinds[above.span_id] == "chat":
-                    wrapped.add(above.span_id)
+                    inner_only = says.outputs_of(self._spans[span_id]) or not says.outputs_of(above)
+                    left_out.add(above.span_id if inner_only else span_id)
                     break
-        return wrapped
+        return left_out
 
     def _above(self, span_id: str) -> Iterable[Span]:
         seen = {span_id}
@@ -130,6 +142,7 @@ class ConversationReader:
                 span_id=span.span_id,
             ),
         )
+        self._content.model_call(index, is_main=thread.is_main, asked=bool(inputs), replied=message is not None)
         if message is None:
             self._report("a model call's answer was not captured; its step has only what its tools' spans tell")
             self._bare[thread.agent] = index
@@ -145,8 +158,10 @@ class ConversationReader:
         self._declare(span, name)
         self._calls[span.span_id] = known if known is not None else self._own_call(span, call_id, name)
         content, failure = says.first(span, says.RESULT), _failure(span)
+        self._content.tool_span(has_arguments=says.arguments_of_span(span) is not None, has_result=content is not None)
         if content is None and failure is None:
-            return  # not captured: the history of the next model call may tell it
+            self._unread[self._calls[span.span_id]] = span  # the history of the next model call may tell it
+            return
         self._transcript.answer(
             self._calls[span.span_id],
             ForeignResult(
@@ -166,6 +181,7 @@ class ConversationReader:
         """A call that no captured reply tells of: of the reply before it, or a step of its own."""
         arguments = says.arguments_of_span(span)
         if arguments is None:
+            self._content.bare_call()
             self._report("the arguments of a call were not captured; it stands without any")
         call = ForeignCall(id=call_id, name=name, arguments=arguments)
         agent = self._agent_name(span)
@@ -183,12 +199,23 @@ class ConversationReader:
             )
         )[0]
 
-    def _without_chats(self) -> None:
-        """Where no model call was captured, the agent's own input and output are all that was said."""
-        if self.root is None or "chat" in self._kinds.values():
+    def _without_replies(self) -> None:
+        """Where the last reply was not captured, the agent's own output is what it said in the end."""
+        if self.root is not None:
+            self._content.agent_span(asked=bool(says.task_of_span(self.root) or says.inputs_of(self.root)))
+        if self.root is None or not self._content.lacks_last_reply(self._transcript.is_completed):
             return
-        for message in says.outputs_of(self.root) or ():
-            self._transcript.add(ForeignStep(source="agent", agent=self.agent, message=message.text))
+        said = [message.text for message in says.outputs_of(self.root) or () if message.text]
+        if said:
+            self._transcript.add(ForeignStep(source="agent", agent=self.agent, message="\n".join(said)))
+            self._content.answered()
+
+    def _answered_without_content(self) -> None:
+        for known, span in self._unread.items():
+            if not self._transcript.is_answered(known):
+                self._content.unread_result()
+                lasted = max(0, span.end_ns - span.start_ns) / 1e6
+                self._transcript.answer_late(known, ForeignResult(call_id=None, content=None, duration_ms=lasted))
 
 
 def task_of(conversation: ConversationReader, steps: Sequence[Step]) -> str | None:

@@ -4,11 +4,12 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from harness.distribution import extra_remedy
-from harness.errors import ResultsError, UsageError
+from harness.errors import HarnessError, ResultsError, UsageError
 from harness.online.clickhouse.tables import TABLES, Table, add_columns, create_table
 from harness.online.settings import ClickHouseSettings
 
@@ -48,6 +49,9 @@ class Database:
         logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # else it prints tracebacks
         address = urlsplit(self.settings.url)
         if address.scheme == "chdb":
+            if find_spec("chdb") is None:
+                words = "`url: chdb:` in online.yaml, ClickHouse inside of the process, needs the extra `chdb`"
+                raise UsageError(words, remedy=extra_remedy("chdb"))
             return self._connect(interface="chdb", path=address.path or ":memory:")
         return self._connect(
             interface=address.scheme,
@@ -105,7 +109,9 @@ class Database:
             )
         return frozenset(str(column) for column, _ in found)
 
-    def _unavailable(self, error: Exception) -> ClickHouseUnavailable:
+    def _unavailable(self, error: Exception) -> HarnessError:
+        if isinstance(error, HarnessError):
+            return error
         lines = str(error).strip().splitlines()
         return ClickHouseUnavailable(
             f"ClickHouse at {self._shown_url()}: {(lines[0] if lines else type(error).__name__)[:300]}",

@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from harness.errors import ResultsError
+from harness.ingest import CONVERSATION_NAMES
 from harness.online.clickhouse.database import Database
 from harness.online.clickhouse.rows import Row, arrived
 from harness.online.clickhouse.tables import OWN, TABLES, Table
 from harness.online.receiving.cleaning import RecordCleaner
 from harness.online.record import (
-    CONVERSATION,
     EVALUATION,
     FEEDBACK,
     FEEDBACK_WORDS,
@@ -143,7 +143,7 @@ def _source(columns: frozenset[str]) -> str:
 
 def _trace(table: Table) -> str:
     """The trace id; records without one form one trace for each session, as `stored` has it."""
-    session = _first(table, CONVERSATION)
+    session = _first(table, CONVERSATION_NAMES)
     expression = f"if({session} = '', {_id(table, frozenset())}, {session})"
     return f"if(TraceId != '', TraceId, lower(substring(hex(SHA256(concat('session|', {expression}))), 1, 32)))"
 
@@ -216,7 +216,7 @@ def _row_facts(table: Table, columns: frozenset[str], name: str, where: str = "t
         "source": f"toString({_source(columns)})",
         "trusted": "HarnessTrusted" if _own(columns) else "false",
         "trace": _trace(table),
-        "session": _first(table, CONVERSATION),
+        "session": _first(table, CONVERSATION_NAMES),
         "user": _first(table, USER),
         "release": _first(table, RELEASE),
         "model": _first(table, MODEL),

@@ -3,26 +3,38 @@
 A row says of one session what one signal gave. Signals are `success`, `check:<name>`, `mode:<failure mode>`,
 `criterion:<id>`, `metric:<name>`, `tool:<name>` (whether an answer was an error), `shape:<name>|<digest>` (a
 structure of answer occurred), `feedback`, `duration_s` and `steps`. `unreadable` is the one signal of a session that
-could not be read as a trial.
+could not be read as a trial, and 0 for every other; `without_content` says whether its spans left out what was said and
+done.
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, get_args
 
 from harness.online.scores.scores import SessionScore
+from harness.score import Failure, Scorecard
+from harness.trace import MEASURED
 from harness.values import JsonValue
 
 UNREADABLE_SESSION: Final = "unreadable"
+ANY_MODE: Final = "any_failure_mode"
+"""A signal that every session has in which failure modes were searched for."""
+WITHOUT_CONTENT: Final = "without_content"
+JUDGED: Final = "judged"
+"""A signal of every score by a judge, always 0: how many there are."""
 FACTS: Final = {
     "session": "VARCHAR", "digest": "VARCHAR", "scored_at": "VARCHAR", "kind": "VARCHAR", "suite": "VARCHAR",
     "day": "VARCHAR", "release": "VARCHAR", "model": "VARCHAR", "prompt": "VARCHAR", "judge": "VARCHAR",
-    "scorer": "VARCHAR", "category": "VARCHAR", "steps": "INTEGER", "weight": "DOUBLE", "in_base": "BOOLEAN",
-    "signal": "VARCHAR", "value": "DOUBLE",
+    "scorer": "VARCHAR", "rubric": "VARCHAR", "received_ns": "BIGINT", "category": "VARCHAR", "steps": "INTEGER",
+    "weight": "DOUBLE", "in_base": "BOOLEAN", "signal": "VARCHAR", "value": "DOUBLE",
 }  # fmt: skip
 """Columns and their SQL types. `value` is 1 where a check failed, a mode or an error occurred: higher is worse."""
 
 
-_WORDS: Final = {"success": "no success", "feedback": "negative feedback"}
+_WORDS: Final = {
+    "success": "no success",
+    "feedback": "negative feedback",
+    WITHOUT_CONTENT: "spans without content",
+}
 
 
 def signal_words(signal: str) -> str:
@@ -44,6 +56,8 @@ def facts_of(score: SessionScore) -> Iterator[dict[str, JsonValue]]:
         "prompt": score.prompt,
         "judge": score.judge,
         "scorer": score.scorer,
+        "rubric": score.rubric,
+        "received_ns": score.received_ns,
         "category": score.category,
         "steps": score.steps,
         "weight": 1 / score.sampling.rate,
@@ -58,17 +72,26 @@ def _signals(score: SessionScore) -> Iterator[tuple[str, float]]:
         if score.unreadable:
             yield UNREADABLE_SESSION, 1.0
         return
+    yield from _of_rules(score) if score.kind == "rules" else _of_judge(score)
+
+
+def _of_judge(score: SessionScore) -> Iterator[tuple[str, float]]:
+    yield JUDGED, 0.0
     for one in score.judgements:
         if one.answer in ("pass", "fail"):
             yield f"criterion:{one.criterion}", float(one.answer == "fail")
-    if score.kind == "rules":
-        yield UNREADABLE_SESSION, 0.0
-        yield from _of_card(score)
-        yield "duration_s", score.duration_s
-        yield "steps", float(score.steps)
-        yield from _of_tools(score)
-        if score.feedback is not None:
-            yield "feedback", float(score.feedback < 0.5)
+
+
+def _of_rules(score: SessionScore) -> Iterator[tuple[str, float]]:
+    yield UNREADABLE_SESSION, 0.0
+    yield WITHOUT_CONTENT, float(bool(score.uncaptured))
+    if score.card is not None and score.card.outcome in MEASURED:
+        yield from signals_of_card(score.card)
+    yield "duration_s", score.duration_s
+    yield "steps", float(score.steps)
+    yield from _of_tools(score)
+    if score.feedback is not None:
+        yield "feedback", float(score.feedback < 0.5)
 
 
 def _of_tools(score: SessionScore) -> Iterator[tuple[str, float]]:
@@ -79,19 +102,23 @@ def _of_tools(score: SessionScore) -> Iterator[tuple[str, float]]:
             yield f"shape:{name}|{shape}", 1.0
 
 
-def _of_card(score: SessionScore) -> Iterator[tuple[str, float]]:
-    card = score.card
-    if card is None:
-        return
+def signals_of_card(card: Scorecard) -> Iterator[tuple[str, float]]:
+    """Of a session or trial that was measured: success, checks, failure modes and metrics, as far as they are known."""
     if card.success is not None:
         yield "success", float(not card.success)
     for verdict in card.verdicts:
         if verdict.passed is not None:
             yield f"check:{verdict.check}", float(not verdict.passed)
-    found = {diagnosis.failure for diagnosis in card.diagnoses}
-    yield "any_failure_mode", float(bool(found))
-    for failure in sorted(found):
-        yield f"mode:{failure}", 1.0
+    yield from _of_modes(card)
     for measured in card.scores:
         if measured.value is not None:
             yield f"metric:{measured.metric}", measured.value
+
+
+def _of_modes(card: Scorecard) -> Iterator[tuple[str, float]]:
+    if {*get_args(Failure)} <= card.modes_not_measured.keys():
+        return  # none was searched for
+    found = {diagnosis.failure for diagnosis in card.diagnoses}
+    yield ANY_MODE, float(bool(found))
+    for failure in sorted(found):
+        yield f"mode:{failure}", 1.0

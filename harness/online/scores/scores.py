@@ -3,11 +3,14 @@
 import hashlib
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal
+
+from pydantic import model_validator
 
 from harness.judge import Judgement
 from harness.online.session import SessionRow
 from harness.score import Scorecard
+from harness.trace import Content
 from harness.values import Frozen
 
 ScoreKind = Literal["rules", "judge"]
@@ -47,11 +50,17 @@ class SessionScore(Frozen):
     kind: ScoreKind
     """`rules`: verdicts, metrics and failure modes. `judge`: judgements of one rubric."""
     scorer: str
-    """Digest of what scored it: suite, scorer versions, or rubric and judge. With `session` and `digest` it is the key
-    of a score, of which there is one.
+    """Digest of what scored it: the suite without its cases and the scorers' versions, or rubric and judge. With
+    `session`, `digest` and `case` it is the key of a score, of which there is one.
+    """
+    case: str = ""
+    """For a trial that a trusted harness sent: a digest of the case that it names. "" for every other session, whose
+    score depends on no case of the suite.
     """
     scored_at: str
     suite: str
+    rubric: str = ""
+    """The rubric that it was judged by; "" for rules."""
     source: str
     release: str = ""
     model: str = ""
@@ -71,8 +80,21 @@ class SessionScore(Frozen):
     """None in scores of the kind `judge`."""
     judgements: tuple[Judgement, ...] = ()
     tools: dict[str, ToolFacts] = {}
+    uncaptured: tuple[Content, ...] = ()
+    """What its spans do not carry: checks and metrics that read it are not known, and no failure mode is searched for.
+    """
     notes: tuple[str, ...] = ()
     """What of the session could not be read as it stands."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rubric_of_judgements(cls, stored: Any) -> Any:
+        """Scores that were stored without this field name the rubric in their judgements."""
+        judged = stored.get("judgements") if isinstance(stored, dict) and "rubric" not in stored else None
+        if not judged or not isinstance(judged, list | tuple):
+            return stored
+        first = judged[0]
+        return {**stored, "rubric": first.get("rubric", "") if isinstance(first, dict) else first.rubric}
 
     @property
     def day(self) -> str:
@@ -93,19 +115,25 @@ class SessionScore(Frozen):
 
     @property
     def identity(self) -> str:
-        """Session, its digest, and scorer, as one digest."""
+        """Session, its digest, scorer and case, as one digest."""
+        shared = self.shared_identity
+        return hashlib.sha256(f"{shared}|{self.case}".encode()).hexdigest()[:32] if self.case else shared
+
+    @property
+    def shared_identity(self) -> str:
+        """The same without the case."""
         return score_identity(self.session, self.digest, self.kind, self.scorer)
 
 
 def score_identity(session: str, digest: str, kind: ScoreKind, scorer: str) -> str:
-    """32 hexadecimal digits: what there is one score of."""
+    """32 hexadecimal digits: what there is one score of, where no case of the suite matters."""
     text = f"{session}|{digest}|{kind}|{scorer}"
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def latest(scores: Iterable[SessionScore]) -> dict[tuple[str, ScoreKind, str], SessionScore]:
-    """By session, kind and suite the score that was made last."""
-    return {(one.session, one.kind, one.suite): one for one in scores}
+def latest_scores(scores: Iterable[SessionScore]) -> dict[tuple[str, ScoreKind, str, str], SessionScore]:
+    """By session, kind, suite and rubric the score that was made last."""
+    return {(one.session, one.kind, one.suite, one.rubric): one for one in scores}
 
 
 def session_of(row: SessionRow) -> dict[str, object]:

@@ -18,7 +18,7 @@ _NO_ERRORS: Final = frozenset({"replay_miss", "limit_reached"})
 
 def tool_facts(trajectory: Trajectory) -> dict[str, ToolFacts]:
     """By tool: calls that were answered, those answered by an error, and the structures of the other answers."""
-    seen = trajectory.observations
+    seen, has_results = trajectory.observations, "results" not in trajectory.uncaptured
     found: dict[str, tuple[int, int, set[str]]] = {}
     for call in trajectory.calls:
         answered = seen.get(call.id)
@@ -26,7 +26,7 @@ def tool_facts(trajectory: Trajectory) -> dict[str, ToolFacts]:
             continue
         calls, errors, shapes = found.get(call.name, (0, 0, set()))
         if answered.error is None:
-            if len(shapes) < _MAX_SHAPES:
+            if has_results and len(shapes) < _MAX_SHAPES:
                 shapes.add(shape_digest(answered.content))
         elif answered.error.type not in _NO_ERRORS:
             errors += 1

@@ -3,14 +3,18 @@
 See `harness.stats.change_detection` for the method and what it guarantees. Only sessions that the base rate of sampling
 chose are counted, since they were all as likely. For the answers of tools the signal is whether a structure occurred
 that the first half of the reference did not have; the second half tells how often that happens by itself.
+
+A release and a version of a prompt are held against the sessions of the others before them
+(`harness.online.trends.succession`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from harness.online.settings import WatchSettings
-from harness.online.trends.days import Cell
+from harness.online.trends.cells import Cell
+from harness.online.trends.chart import Chart, has_ended, most_at_once, not_too_many
+from harness.online.trends.succession import is_succession, succession_charts
 from harness.stats import RateDetector, RateReference, is_over, reference_of
 from harness.values import Frozen
 
@@ -41,48 +45,43 @@ class Shift(Frozen):
     """The day on which the rate was shown to be back; None: it is not."""
 
 
-@dataclass(kw_only=True)
-class Chart:
-    """The days of one signal in one stratum."""
-
-    signal: str
-    stratum: str
-    days: list[str] = field(default_factory=list)
-    looks: list[tuple[int, int]] = field(default_factory=list)
-
-    def add(self, day: str, bad: int, sessions: int, least: int) -> None:
-        """A day with too few sessions is joined with the next."""
-        if self.looks and self.looks[-1][1] < least:
-            bad, sessions = bad + self.looks[-1][0], sessions + self.looks[-1][1]
-            self.days.pop()
-            self.looks.pop()
-        self.days.append(day)
-        self.looks.append((bad, sessions))
-
-
 def charts_of(cells: Sequence[Cell], settings: WatchSettings) -> list[Chart]:
     """A chart for each signal and stratum that has a whole reference and days after it."""
+    own = [cell for cell in cells if not is_succession(cell.stratum)]
+    every = _with_new_shapes(own, settings)
     made: dict[tuple[str, str], Chart] = {}
-    for cell in sorted(_with_new_shapes(cells, settings)):
+    for cell in sorted(every):
         chart = made.setdefault((cell.signal, cell.stratum), Chart(signal=cell.signal, stratum=cell.stratum))
         chart.add(cell.day, cell.bad, cell.sessions, settings.least_sessions)
-    return [chart for chart in made.values() if len(chart.looks) > settings.reference_days]
+    charts = [chart for chart in made.values() if len(chart.looks) > settings.reference_days]
+    return not_too_many([*charts, *succession_charts(cells, settings)], settings)
 
 
 def shifts_of(charts: Sequence[Chart], settings: WatchSettings, accepted: Sequence[Shift] = ()) -> list[Shift]:
     """Every alarm of the charts, oldest first. `accepted` shifts became the reference of what came after them."""
     found: list[Shift] = []
-    threshold = threshold_of(len(charts), settings)
+    threshold = threshold_of(most_at_once(charts, settings), settings)
+    last_day = max((chart.days[-1] for chart in charts), default="")
     for chart in charts:
+        alarms: list[Shift] = []
         own = [one for one in accepted if (one.signal, one.stratum) == (chart.signal, chart.stratum)]
         start: int | None = 0
         while start is not None:
-            start = _watch(chart, start, settings, threshold, own, found)
+            start = _watch(chart, start, settings, threshold, own, alarms)
+        found += [_ended(one, chart) for one in alarms] if has_ended(chart, last_day) else alarms
     return sorted(found, key=lambda one: (one.alarmed, one.since, one.signal, one.stratum))
 
 
+def _ended(shift: Shift, chart: Chart) -> Shift:
+    """Where a chart has no sessions any more, its shift is over on its last day."""
+    return shift if shift.over is not None else shift.model_copy(update={"over": chart.days[-1]})
+
+
 def threshold_of(charts: int, settings: WatchSettings) -> float:
-    """The least expected number of days until a false alarm of one chart, so that all together keep their bound."""
+    """The least expected number of days until a false alarm of one chart, so that all together keep their bound.
+
+    `charts`: the most that are examined on one day.
+    """
     return _DAYS_A_YEAR * max(1, charts) / settings.false_alarms_per_year
 
 

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from harness.online.trends.days import DayFacts, Estimate
-from harness.online.trends.watch import Incident, read_incidents
+from harness.online.trends.incidents import INCIDENTS, Incident, read_incidents
 from harness.stats import Interval, wilson
 from harness.values import Frozen
 
@@ -56,13 +56,13 @@ def daily_report(
     named = {_facet(one) for one in found if one.group != f"{_facet(one)}="}
     now = [one for one in found if _facet(one) in named]
     earlier = {(one.signal, one.group): one.share for one in facts.estimates(*week, facets)}
-    every = next((one for one in now if one.signal == "any_failure_mode" and not one.group), None)
-    open_ones = [one for one in read_incidents(watch_folder / "incidents.json") if one.suite == suite and one.is_open]
+    scored, population = facts.scored(day)
+    open_ones = [one for one in read_incidents(watch_folder / INCIDENTS) if one.suite == suite and one.is_open]
     return DailyReport(
         suite=suite,
         day=day,
-        scored=0 if every is None else every.sessions,
-        population=facts.population(day),
+        scored=scored,
+        population=population,
         rates=tuple(_rate(one, earlier.get((one.signal, one.group))) for one in now if not _is_mean(one.signal)),
         means={one.signal: one.share for one in now if _is_mean(one.signal) and not one.group},
         open_incidents=tuple(open_ones),

@@ -2,34 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from harness.online.storage.engine import connect, parquet
+from harness.online.score_store import ScoreStore
+from harness.online.scores.facts import ANY_MODE, JUDGED, UNREADABLE_SESSION
+from harness.online.storage.engine import connect
+from harness.online.trends.cells import STRATA, Cell, asked, latest_facts, stored_cells
 from harness.values import Frozen
 
-_ALL: Final = "any_failure_mode"
-"""A signal that every session has which was scored by rules."""
 FACETS: Final = ("release", "model", "prompt", "judge", "scorer", "category")
 """Columns of the facts that a shift may go with."""
-
-_LATEST: Final = """
-WITH facts AS (
-    SELECT * FROM {source} WHERE suite = ?
-    QUALIFY dense_rank() OVER (PARTITION BY session, kind ORDER BY scored_at DESC) = 1
-)
-"""
-
-
-class Cell(NamedTuple):
-    """One day of one signal in one stratum: sessions in which it was bad, and all."""
-
-    day: str
-    signal: str
-    stratum: str
-    """"" for all sessions, else `category=NAME` or `model=NAME`."""
-    bad: int
-    sessions: int
 
 
 class Estimate(Frozen):
@@ -46,37 +30,36 @@ class Estimate(Frozen):
 
 
 class DayFacts:
-    """The facts of one suite's scores; reads the files when it is asked."""
+    """The facts of one suite's scores. Counts of days go back before the oldest score where `history` holds them."""
 
-    def __init__(self, files: Sequence[Path], suite: str) -> None:
-        self._files = list(files)
+    def __init__(self, scores: ScoreStore, suite: str, history: Path | None = None) -> None:
+        """`history`: the file of `harness.online.trends.cells`. Raises ResultsError that names a damaged batch."""
+        self._files = scores.facts()
         self._suite = suite
+        self._history = history
         self._connection = connect()
 
     def days(self) -> list[str]:
-        """Days with scores, in order."""
-        return [row[0] for row in self._ask("SELECT DISTINCT day FROM facts ORDER BY day")]
+        """Days with stored scores, in order."""
+        return [row[0] for row in self._ask("SELECT DISTINCT day FROM facts WHERE suite = ? ORDER BY day")]
 
-    def cells(self, patterns: Iterable[str], *, strata: bool = True) -> list[Cell]:
+    def counted_days(self) -> list[str]:
+        """Days with counts, in order: those with stored scores, and those whose scores retention has removed."""
+        return sorted({one.day for one in self._stored} | {*self.days()})
+
+    @cached_property
+    def _stored(self) -> list[Cell]:
+        return stored_cells(self._files, self._history, self._suite)
+
+    def cells(self, patterns: Iterable[str], *, strata: Sequence[str] = STRATA) -> list[Cell]:
         """By day and stratum the signals that a pattern matches, of sessions that the base rate chose."""
         wanted = [*patterns]
-        groups = ["''"] + (["'category=' || category", "'model=' || model"] if strata else [])
-        found: list[Cell] = []
-        for group in groups:
-            found += self._cells(group, wanted)
-        return found
-
-    def _cells(self, group: str, patterns: Sequence[str]) -> list[Cell]:
-        rows = self._ask(
-            f"SELECT day, signal, {group} AS stratum, count(*) FILTER (value > 0.5) AS bad, count(*) AS sessions"
-            " FROM facts WHERE in_base GROUP BY ALL ORDER BY ALL"
-        )
-        cells = [Cell(*row) for row in rows]
-        totals = {(one.day, one.stratum): one.sessions for one in cells if one.signal == _ALL}
+        cells = [one for one in self._stored if not one.stratum or one.stratum.partition("=")[0] in strata]
+        totals = {(one.day, one.stratum): one.sessions for one in cells if one.signal == ANY_MODE}
         calls = {(one.day, one.stratum, one.signal): one.sessions for one in cells if one.signal.startswith("tool:")}
         kept: list[Cell] = []
         for one in cells:
-            if not any(fnmatchcase(one.signal, pattern) for pattern in patterns):
+            if not any(fnmatchcase(one.signal, pattern) for pattern in wanted):
                 continue
             sessions = one.sessions
             if one.signal.startswith("mode:"):
@@ -88,29 +71,31 @@ class DayFacts:
         return _with_absent_modes(kept, totals)
 
     def shares(self, facet: str, since: str, until: str) -> dict[str, float]:
-        """The share of sessions by a facet's value from day `since` to day `until`, both included."""
+        """The share of sessions by a facet's value from day `since` to day `until`, both included, of those that the
+        base rate chose.
+        """
         if facet not in FACETS:
             raise ValueError(f"{facet!r} is no facet")
-        kind = "judge" if facet == "judge" else "rules"
-        rows = self._ask(
-            f"SELECT {facet}, count(DISTINCT session) FROM facts"
-            f" WHERE day BETWEEN ? AND ? AND kind = '{kind}' GROUP BY 1",
-            since,
-            until,
-        )
-        total = sum(count for _, count in rows)
-        return {value: count / total for value, count in rows} if total else {}
+        signal = JUDGED if facet == "judge" else UNREADABLE_SESSION
+        counts: dict[str, int] = {}
+        for one in self._stored:
+            name, _, value = one.stratum.partition("=")
+            if one.signal == signal and name == facet and since <= one.day <= until:
+                counts[value] = counts.get(value, 0) + one.sessions
+        total = sum(counts.values())
+        return {value: count / total for value, count in sorted(counts.items())} if total else {}
 
-    def population(self, day: str) -> float:
-        """How many sessions of the day the scored ones stand for."""
-        rows = self._ask("SELECT sum(weight) FROM facts WHERE day = ? AND signal = 'any_failure_mode'", day)
-        return float(rows[0][0] or 0.0) if rows else 0.0
+    def scored(self, day: str) -> tuple[int, float]:
+        """Sessions of the day that were scored by rules, and how many sessions they stand for."""
+        of_readable = f"day = ? AND signal = '{UNREADABLE_SESSION}' AND value = 0"
+        rows = self._ask(f"SELECT count(*), sum(weight) FROM facts WHERE suite = ? AND {of_readable}", day)
+        return (int(rows[0][0]), float(rows[0][1] or 0.0)) if rows else (0, 0.0)
 
     def estimates(self, since: str, until: str, facets: Sequence[str] = ()) -> list[Estimate]:
         """Weighted shares by signal of the days `since` to `until`, both included: of all sessions, and by the values
         of each facet.
 
-        Failure modes are over all sessions that were scored by rules. Metrics and durations are weighted means.
+        Failure modes are over all sessions in which they were searched for. Metrics and durations are weighted means.
         """
         strange = [facet for facet in facets if facet not in FACETS]
         if strange:
@@ -118,12 +103,15 @@ class DayFacts:
         groups = ["''", *(f"'{facet}=' || {facet}" for facet in facets)]
         selects = (
             f"SELECT {place} AS place, signal, {group} AS facet, sum(value * weight), sum(weight), count(*),"
-            " sum(weight * weight) FROM facts WHERE day BETWEEN ? AND ? AND NOT signal LIKE 'shape:%' GROUP BY ALL"
+            " sum(weight * weight) FROM chosen GROUP BY ALL"
             for place, group in enumerate(groups)
         )
-        found_rows = self._ask(f"{' UNION ALL '.join(selects)} ORDER BY 1, 2, 3", *(since, until) * len(groups))
-        rows = [row[1:] for row in found_rows]
-        totals = {row[1]: row for row in rows if row[0] == _ALL}
+        query = (
+            ", chosen AS (SELECT * FROM facts WHERE suite = ? AND day BETWEEN ? AND ? AND NOT signal LIKE 'shape:%'"
+            f" AND signal <> '{JUDGED}') {' UNION ALL '.join(selects)} ORDER BY 1, 2, 3"
+        )
+        rows = [row[1:] for row in self._ask(query, since, until)]
+        totals = {row[1]: row for row in rows if row[0] == ANY_MODE}
         found: list[Estimate] = []
         for signal, name, total, weights, count, squares in rows:
             base = totals.get(name) if signal.startswith("mode:") else None
@@ -140,12 +128,12 @@ class DayFacts:
         return found
 
     def rows(self, since: str, until: str) -> list[tuple[str, str, int, str, float, float]]:
-        """(session, category, steps, signal, value, weight) of rates, for comparisons of populations."""
+        """(session, category, steps, signal, value, weight), for comparisons of populations."""
         return [
             (str(row[0]), str(row[1]), int(row[2]), str(row[3]), float(row[4]), float(row[5]))
             for row in self._ask(
-                "SELECT session, category, steps, signal, value, weight FROM facts WHERE day BETWEEN ? AND ?"
-                " AND NOT signal LIKE 'shape:%'",
+                "SELECT session, category, steps, signal, value, weight FROM facts WHERE suite = ?"
+                " AND day BETWEEN ? AND ? AND NOT signal LIKE 'shape:%'",
                 since,
                 until,
             )
@@ -154,8 +142,7 @@ class DayFacts:
     def _ask(self, query: str, *values: str) -> list[tuple[Any, ...]]:
         if not self._files:
             return []
-        whole = _LATEST.format(source=parquet(self._files)) + query
-        return self._connection.execute(whole, [self._suite, *values]).fetchall()
+        return asked(self._connection, self._files, latest_facts(self._files) + query, [self._suite, *values])
 
 
 def _with_absent_modes(cells: list[Cell], totals: dict[tuple[str, str], int]) -> list[Cell]:

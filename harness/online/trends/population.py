@@ -1,19 +1,27 @@
 """Two populations of scores side by side: where they differ, and whether their mix explains it.
 
-A difference of rates is taken apart by strata of category, length and tools (post-stratification): both rates are
-computed again as if the offline suite had the mix of production. What is left of the difference then is not due to the
-mix of those three.
+Compared are success, checks, judged criteria, failure modes, and the means of metrics. A difference is taken apart by
+strata of category, length and tools (post-stratification): both are computed again as if the offline suite had the mix
+of production. What is left of the difference then is not due to the mix of those three.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from harness.judge import Judgement
+from harness.online.scores.facts import ANY_MODE, signals_of_card
 from harness.online.trends.days import DayFacts
 from harness.score import Scorecard
 from harness.stats import Interval, wilson
+from harness.trace import MEASURED
 from harness.values import Frozen
 
+_METRIC: Final = "metric:"
+_LEAST_VALUES: Final = 5
+"""Of a metric on one side; fewer have no interval."""
+_Z: Final = 1.96
 _LENGTHS: Final = (4, 8, 16, 32)
 _LEAST: Final = 0.8
 """Of production's weight that must lie in strata which the suite has too; else the mix cannot be compared."""
@@ -26,11 +34,12 @@ class Observation(Frozen):
     """Category, length and tools."""
     signal: str
     bad: float
+    """Of a rate 1 or 0; of a metric its value."""
     weight: float = 1.0
 
 
 class RateComparison(Frozen):
-    """One signal in both populations. Shares are of what is bad."""
+    """One signal in both populations. Shares are of what is bad; of a metric (`metric:<name>`) they are its means."""
 
     signal: str
     offline: float
@@ -50,43 +59,77 @@ class RateComparison(Frozen):
 
 def online_observations(facts: DayFacts, since: str, until: str) -> list[Observation]:
     """Of the sessions received on these days."""
-    rows = facts.rows(since, until)
-    tools: dict[str, set[str]] = defaultdict(set)
-    for session, _, _, signal, _, _ in rows:
-        if signal.startswith("tool:"):
-            tools[session].add(signal.removeprefix("tool:"))
-    return [
-        Observation(stratum=_stratum(category, steps, tools[session]), signal=signal, bad=value, weight=weight)
-        for session, category, steps, signal, value, weight in rows
-        if _is_rate(signal)
-    ]
-
-
-def offline_observations(cards: Iterable[tuple[Scorecard, int]]) -> list[Observation]:
-    """Of scorecards, each with the number of steps of its trial; unmeasured trials are left out."""
+    sessions: dict[str, list[tuple[str, int, str, float, float]]] = defaultdict(list)
+    for session, category, steps, signal, value, weight in facts.rows(since, until):
+        sessions[session].append((category, steps, signal, value, weight))
     found: list[Observation] = []
+    for rows in sessions.values():
+        category, steps, _, _, _ = rows[0]
+        tools = {signal.removeprefix("tool:") for _, _, signal, _, _ in rows if signal.startswith("tool:")}
+        stratum = _stratum(category, steps, tools)
+        found += [
+            Observation(stratum=stratum, signal=signal, bad=value, weight=weight)
+            for _, _, signal, value, weight in rows
+            if _is_compared(signal)
+        ]
+    return found
+
+
+def offline_observations(
+    cards: Iterable[tuple[Scorecard, int]], judgements: Iterable[Judgement] = ()
+) -> list[Observation]:
+    """Of scorecards, each with the number of steps of its trial, and what a judge found in their trials; trials that
+    were not measured are left out.
+    """
+    found: list[Observation] = []
+    strata: dict[tuple[str, int], str] = {}
     for card, steps in cards:
+        if card.outcome not in MEASURED:
+            continue
         stratum = _stratum(card.category, steps, {use.tool for use in card.tool_use})
-        rates = {f"check:{one.check}": float(not one.passed) for one in card.verdicts if one.passed is not None}
-        if card.success is not None:
-            rates["success"] = float(not card.success)
-        rates["any_failure_mode"] = float(bool(card.diagnoses))
-        found += [Observation(stratum=stratum, signal=signal, bad=bad) for signal, bad in rates.items()]
+        strata[card.case_id, card.attempt] = stratum
+        found += [Observation(stratum=stratum, signal=signal, bad=bad) for signal, bad in signals_of_card(card)]
+    answered = [one for one in judgements if one.answer in ("pass", "fail") and (one.case_id, one.attempt) in strata]
+    rubrics: dict[str, set[str]] = defaultdict(set)
+    for one in answered:
+        rubrics[one.criterion].add(one.rubric)
+    for one in answered:  # production names the rubric where two of the suite's have the criterion
+        names = [f"{one.rubric}/{one.criterion}", *([one.criterion] if len(rubrics[one.criterion]) == 1 else [])]
+        stratum, bad = strata[one.case_id, one.attempt], float(one.answer == "fail")
+        found += [Observation(stratum=stratum, signal=f"criterion:{name}", bad=bad) for name in names]
     return found
 
 
 def compare_populations(offline: Sequence[Observation], online: Sequence[Observation]) -> list[RateComparison]:
-    """Every signal that both have."""
-    names = sorted({one.signal for one in offline} & {one.signal for one in online})
-    return [
-        _compared(name, [one for one in offline if one.signal == name], [one for one in online if one.signal == name])
-        for name in names
-    ]
+    """Every signal that both have. A failure mode that only one of them has is compared with its absence."""
+    modes = {one.signal for one in (*offline, *online) if one.signal.startswith("mode:")}
+    sides = [_by_signal(side, modes) for side in (offline, online)]
+    return [_compared(name, sides[0][name], sides[1][name]) for name in sorted(sides[0].keys() & sides[1].keys())]
+
+
+def _by_signal(observations: Sequence[Observation], modes: set[str]) -> dict[str, list[Observation]]:
+    """With the sessions in which a mode was not found, which have no row of it."""
+    found: dict[str, list[Observation]] = defaultdict(list)
+    for one in observations:
+        found[one.signal].append(one)
+    searched = found.get(ANY_MODE, [])
+    for mode in modes if searched else ():
+        absent: dict[tuple[str, float], int] = defaultdict(int)
+        for one in searched:
+            absent[one.stratum, one.weight] += 1
+        for one in found.get(mode, []):
+            absent[one.stratum, one.weight] -= 1
+        found[mode] += [
+            Observation(stratum=stratum, signal=mode, bad=0.0, weight=weight)
+            for (stratum, weight), count in sorted(absent.items())
+            for _ in range(max(0, count))
+        ]
+    return found
 
 
 def _compared(signal: str, offline: Sequence[Observation], online: Sequence[Observation]) -> RateComparison:
     off_rate, on_rate = _rate(offline), _rate(online)
-    off_interval, on_interval = wilson(off_rate, _effective(offline)), wilson(on_rate, _effective(online))
+    off_interval, on_interval = _interval(signal, offline), _interval(signal, online)
     differs = (
         off_interval is not None
         and on_interval is not None
@@ -132,8 +175,21 @@ def _effective(observations: Sequence[Observation]) -> float:
     return sum(one.weight for one in observations) ** 2 / sum(one.weight**2 for one in observations)
 
 
-def _is_rate(signal: str) -> bool:
-    return signal in ("success", "any_failure_mode") or signal.startswith(("check:", "criterion:"))
+def _interval(signal: str, observations: Sequence[Observation]) -> Interval | None:
+    """95 %, by the effective number of sessions: Wilson's of a rate, the normal one of a mean."""
+    effective, mean = _effective(observations), _rate(observations)
+    if not signal.startswith(_METRIC):
+        return wilson(min(1.0, max(0.0, mean)), effective)
+    if len(observations) < _LEAST_VALUES:
+        return None
+    total = sum(one.weight for one in observations)
+    variance = sum(one.weight * (one.bad - mean) ** 2 for one in observations) / total
+    half = _Z * math.sqrt(variance / max(1.0, effective - 1))
+    return Interval(low=mean - half, high=mean + half)
+
+
+def _is_compared(signal: str) -> bool:
+    return signal in ("success", ANY_MODE) or signal.startswith(("check:", "criterion:", "mode:", _METRIC))
 
 
 def _stratum(category: str, steps: int, tools: set[str]) -> str:

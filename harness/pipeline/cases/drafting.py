@@ -15,6 +15,7 @@ PREFIX = "prod-regression-"
 TAG = "regression"
 NO_FAILURE = "no_failure"
 """The verifier of the checks that are made of diagnoses."""
+SUCCEEDED = "the trial succeeded: the case protects this success and shows no failure"
 _SHOWN = 300
 _HEX = re.compile(r"[0-9a-fA-F]{8,}")
 
@@ -43,7 +44,7 @@ def draft(
     if not checks and not suite.checks:
         notes.append("the case has no check yet: add one, else no agent can pass it")
     if card.success:
-        notes.append("the trial succeeded: the case protects this success and shows no failure")
+        notes.append(SUCCEEDED)
     case = fitted.model_copy(
         update={
             "task": _task(source, trial),

@@ -8,7 +8,7 @@ from typing import Literal
 from harness.case import Case, CheckSpec, Suite
 from harness.pipeline.cases.drafting import NO_FAILURE
 from harness.results import RunFolder, StoredTrial, runs_in
-from harness.score import Evidence, Scorecard, score_trial
+from harness.score import Evidence, JudgedCriterion, Scorecard, score_trial
 
 Answer = Literal["passes", "fails", "unknown"]
 _MOST = 3
@@ -90,16 +90,31 @@ def useful_checks(
     return case.model_copy(update={"checks": tuple(kept)}), tuple(notes)
 
 
-def prove(case: Case, suite: Suite, failing: StoredTrial, passing: Sequence[StoredAttempt]) -> Proof:
-    """Scores the stored trials by the case's checks, without running an agent."""
+def prove(
+    case: Case,
+    suite: Suite,
+    failing: StoredTrial,
+    passing: Sequence[StoredAttempt],
+    judged: Sequence[JudgedCriterion] = (),
+) -> Proof:
+    """Scores the stored trials by the case's checks, without running an agent.
+
+    `judged`: what a judge found in the failing one.
+    """
     return Proof(
-        failing=_answer(_scored(case, suite, failing)),
+        failing=_answer(_scored(case, suite, failing, judged)),
         passing={one.name: _answer(_scored(case, suite, one.stored)) for one in passing},
     )
 
 
-def _scored(case: Case, suite: Suite, stored: StoredTrial) -> Scorecard:
-    evidence = Evidence(case=case, trial=stored.trial, tools=suite.tools, end_state_archive=stored.end_state)
+def _scored(case: Case, suite: Suite, stored: StoredTrial, judged: Sequence[JudgedCriterion] = ()) -> Scorecard:
+    evidence = Evidence(
+        case=case,
+        trial=stored.trial,
+        tools=suite.tools,
+        end_state_archive=stored.end_state,
+        judged=tuple(judged),
+    )
     return score_trial(evidence, suite.model_copy(update={"cases": (case,)}))
 
 

@@ -5,25 +5,29 @@ only a judge decides) are listed in notes.
 """
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.case import Case, CaseUser, Suite, UserTurn, load_suite
+from harness.case import Case, CaseUser, CheckSpec, Suite, UserTurn, load_suite
 from harness.case import Conversation as CaseConversation
 from harness.cassette import Cassette, Recording
 from harness.documents import write_atomically
 from harness.errors import UsageError
 from harness.ingest import Cleaner
-from harness.online import OnlineSettings, Session, SessionScore, SessionScorer, SessionStore, session_origin
-from harness.pipeline.cases.drafting import draft
+from harness.judge import Judgement
+from harness.online import Session, SessionScore, SessionScorer, SessionStore, online_settings, session_origin
+from harness.pipeline.cases.drafting import SUCCEEDED, draft
 from harness.pipeline.cases.from_trace import FILE, AddedCase, add_case, recordings_of
 from harness.pipeline.cases.proving import Proof, prove, useful_checks
 from harness.pipeline.plan.secrets import secret_values
+from harness.pipeline.rescore import judged_of
 from harness.results import StoredTrial
 from harness.score import Scorecard
 from harness.simulate import UserLog, log_of_trajectory
 from harness.trace import MEASURED, Trial
 
+_SHOWN = 300
 LOGS = "logs"
 """The folder of logged users, in the suite's folder."""
 
@@ -55,10 +59,13 @@ def draft_session_case(store: SessionStore, key: str, project: Path, suite_name:
     scores = [one for one in store.scores() if one.session == session.row.key and suite_name in (None, one.suite)]
     suite = load_suite(project, _one_suite(session, scores, suite_name))
     rules = next((one.card for one in scores if one.card is not None), None)
-    scorer = SessionScorer(suite, OnlineSettings())
+    scorer = SessionScorer(suite, online_settings(project))
     card = scorer.card(session, trial) if rules is None else rules
-    drafted = _drafted(session, trial, card, suite, scorer.case_of(session, trial))
-    return replace(drafted, notes=(*drafted.notes, *_judged(scores)))
+    failed = [one for score in scores for one in score.judgements if one.answer == "fail"]
+    source = _with_criteria(scorer.case_of(session, trial), suite, failed)
+    drafted = _drafted(session, trial, card, suite, source, failed)
+    notes = [one for one in drafted.notes if not (failed and one == SUCCEEDED)]
+    return replace(drafted, notes=(*notes, *_judged(failed)))
 
 
 def store_session_case(project: Path, drafted: SessionDraft, file: Path | None = None) -> AddedCase:
@@ -92,7 +99,30 @@ def _one_suite(session: Session, scores: list[SessionScore], named: str | None) 
     return suites[0]
 
 
-def _drafted(session: Session, trial: Trial, card: Scorecard, suite: Suite, source: Case) -> SessionDraft:
+def _with_criteria(case: Case, suite: Suite, failed: Sequence[Judgement]) -> Case:
+    """The case with a check for each criterion that a judge found not met, which a later judgement decides."""
+    taken = {check.name for check in (*suite.checks, *case.checks)}
+    checks: list[CheckSpec] = []
+    for rubric, criterion in sorted({(one.rubric, one.criterion) for one in failed}):
+        name = next(
+            one for one in (criterion, f"{rubric}_{criterion}", f"judged_{rubric}_{criterion}") if one not in taken
+        )
+        taken.add(name)
+        asked = {"rubric": rubric, "criterion": criterion}
+        checks.append(CheckSpec.model_validate({"name": name, "verifier": "criterion", "with": asked}))
+    words = [f"{one.criterion} of {one.rubric}: {' '.join(one.rationale.split())[:_SHOWN]}" for one in failed]
+    told = f"A judge found not met: {'; '.join(dict.fromkeys(words))}." if words else ""
+    return case.model_copy(
+        update={
+            "checks": (*case.checks, *checks),
+            "description": " ".join(part for part in (case.description.strip(), told) if part),
+        }
+    )
+
+
+def _drafted(
+    session: Session, trial: Trial, card: Scorecard, suite: Suite, source: Case, failed: Sequence[Judgement]
+) -> SessionDraft:
     cleaner = Cleaner(secret_values(suite), key=b"")
     origin = session_origin(session.row.key)
     log = log_of_trajectory(trial.trajectory, {tool.name: tool for tool in suite.tools}, origin)
@@ -106,7 +136,7 @@ def _drafted(session: Session, trial: Trial, card: Scorecard, suite: Suite, sour
             own.write_archive(Path(folder))
         stored = StoredTrial(trial=trial, folder=Path(folder))
         case, left_out = useful_checks(first.case, suite, stored, [])
-        proof = prove(case, suite, stored, [])
+        proof = prove(case, suite, stored, [], [judged_of(one) for one in failed])
     found = recordings_of(Cassette(), suite, case, trial)
     unanswered = tuple(f"the answer to {key.tool}({key.arguments}) is unknown" for key in found.unanswered)
     plain = Case.model_validate(cleaner.fields(case.model_dump(mode="json", by_alias=True)))
@@ -147,12 +177,11 @@ def _unknown(session: Session, suite: Suite, trial: Trial) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _judged(scores: list[SessionScore]) -> tuple[str, ...]:
-    """Criteria that a judge found not met, which no check of a case can decide."""
-    failed = sorted(
-        {(one.rubric, one.criterion) for score in scores for one in score.judgements if one.answer == "fail"}
-    )
+def _judged(failed: Sequence[Judgement]) -> tuple[str, ...]:
+    """How the checks that a judge decides get their verdict."""
+    rubrics = sorted({one.rubric for one in failed})
     return tuple(
-        f"the failed criterion {criterion!r} needs a judge: harness judge run RUN --rubric {rubric}"
-        for rubric, criterion in failed
+        f"checks of rubric {rubric!r} are decided by a judge: harness judge run RUN --rubric {rubric}, then harness"
+        " score RUN"
+        for rubric in rubrics
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.themes import SEVERITIES, Failure, grouped
+from harness.themes import SEVERITIES, Embed, Failure, grouped
 from tests.qa.themes_eval.measures import adjusted_rand_index, purity
 from tests.qa.themes_eval.planting import HOUR_NS, Planted, bases, planted_sessions
 from tests.qa.themes_eval.wordings import Wordings
@@ -14,12 +14,14 @@ from tests.qa.themes_eval.wordings import Wordings
 DAY_NS = 24 * HOUR_NS
 
 
-def evaluated(data: Path, source: str, wordings: Wordings, *, count: int = 1000, seed: int = 1) -> dict[str, Any]:
+def evaluated(
+    data: Path, source: str, wordings: Wordings, *, count: int = 1000, seed: int = 1, embed: Embed | None = None
+) -> dict[str, Any]:
     """Figures of one source."""
     found = bases(data, source)
     sessions = planted_sessions(found, wordings, count, seed)
     began = time.monotonic()
-    groups = grouped("shop", [failure for one in sessions for failure in one.failures])
+    groups = grouped("shop", [failure for one in sessions for failure in one.failures], embed=embed)
     seconds = time.monotonic() - began
     theme = _themes_of(groups)
     true = [one.cause for one in sessions]
@@ -36,17 +38,17 @@ def evaluated(data: Path, source: str, wordings: Wordings, *, count: int = 1000,
         "purity_by_criterion": round(purity(plain, true), 4),
         "adjusted_rand_index_by_criterion": round(adjusted_rand_index(plain, true), 4),
         "grouping_s": round(seconds, 2),
-        **_next_day(sessions, planted_sessions(found, wordings, count // 7, seed + 1, begin_ns=7 * DAY_NS)),
+        **_next_day(sessions, planted_sessions(found, wordings, count // 7, seed + 1, begin_ns=7 * DAY_NS), embed),
     }
 
 
-def _next_day(sessions: Sequence[Planted], new: Sequence[Planted]) -> dict[str, Any]:
+def _next_day(sessions: Sequence[Planted], new: Sequence[Planted], embed: Embed | None) -> dict[str, Any]:
     """A window of seven days moves by one: a seventh leaves, another comes."""
-    first = grouped("shop", [failure for one in sessions for failure in one.failures])
+    first = grouped("shop", [failure for one in sessions for failure in one.failures], embed=embed)
     kept = [one for one in sessions if one.failures[0].received_ns >= DAY_NS]
     window = [failure for one in (*kept, *new) for failure in one.failures]
-    with_book = grouped("shop", window, [group.text for group in first])
-    without = grouped("shop", window)
+    with_book = grouped("shop", window, [group.text for group in first], embed=embed)
+    without = grouped("shop", window, embed=embed)
     before = _themes_of(first)
     return {
         "next_day_same": len(kept),

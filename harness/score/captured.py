@@ -1,0 +1,81 @@
+"""What a verifier or a metric reads of a trajectory: what the spans do not carry is unknown, neither right nor wrong.
+
+Instrumentations capture no content unless they are told to: a trace then names models, tools and tokens, and no text.
+A check of the answer cannot be decided then, while the tools that were called are known.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, get_args
+
+from harness.score.diagnosis import Failure
+from harness.score.evidence import Evidence
+from harness.score.verifiers import JsonSchema, TrajectoryVerifier
+from harness.trace import Content
+
+_ALL: Final[frozenset[Content]] = frozenset(get_args(Content))
+_NOTHING: Final[frozenset[Content]] = frozenset()
+_WORDS: Final[Mapping[Content, str]] = MappingProxyType(
+    {
+        "answer": "the final answer",
+        "messages": "what was said",
+        "arguments": "the arguments of calls",
+        "results": "the results of calls",
+    }
+)
+_READS: Final[Mapping[str, frozenset[Content]]] = MappingProxyType(
+    {
+        **dict.fromkeys(("Api", "Command", "Dom", "EqualsReferenceState", "Files", "Reward", "Sql", "State"), _NOTHING),
+        **dict.fromkeys(
+            ("TaskTests", "MaxTokens", "MaxIterations", "RequiredTools", "ForbiddenTools", "Criterion"), _NOTHING
+        ),
+        **dict.fromkeys(("TaskSuccess", "ToolSelection", "ToolAllowed", "PartialCredit"), _NOTHING),
+        **dict.fromkeys(("StepEfficiency", "StepRatio", "Steps", "Tokens", "CostUsd"), _NOTHING),
+        **dict.fromkeys(("CheckAnswer", "FinalAnswer", "JsonSchema", "Completion"), frozenset({"answer"})),
+        **dict.fromkeys(("TrajectoryVerifier", "CallMatch", "CallPrecision", "CallRecall"), frozenset({"arguments"})),
+        **dict.fromkeys(("EffectMatch", "ParameterValidity", "Recovery"), frozenset({"arguments"})),
+        **dict.fromkeys(("PlanQuality", "PlanCoverage", "PlanOrder", "PlanAdherence"), frozenset({"messages"})),
+        "Rules": frozenset({"answer", "messages", "arguments"}),
+        "Redundancy": frozenset({"arguments", "results"}),
+        "Termination": frozenset({"answer", "arguments"}),
+        "Routing": frozenset({"messages"}),
+        "Turns": frozenset({"answer", "messages"}),
+        "NoFailure": _ALL,
+    }
+)
+"""By the names of the built-in classes."""
+
+
+def content_read(scorer: object) -> frozenset[Content]:
+    """The content that a verifier or metric reads: what its attribute `reads` says, and everything without one."""
+    if isinstance(scorer, JsonSchema) and scorer.of != "answer":
+        return _NOTHING
+    if isinstance(scorer, TrajectoryVerifier) and scorer.arguments == "ignore" and not scorer.minefields:
+        return _NOTHING
+    declared = getattr(scorer, "reads", None)
+    if isinstance(declared, frozenset):
+        return declared & _ALL
+    built_in = type(scorer).__module__.startswith("harness.score.")
+    return _READS.get(type(scorer).__name__, _ALL) if built_in else _ALL
+
+
+def unknown_because(scorer: object, evidence: Evidence) -> str | None:
+    """Why a verifier or metric cannot tell; None where everything that it reads was captured."""
+    uncaptured = evidence.trial.trajectory.uncaptured
+    if not uncaptured:
+        return None
+    read = content_read(scorer)
+    missing = [one for one in uncaptured if one in read]
+    return f"the spans do not carry {content_words(missing)}" if missing else None
+
+
+def not_diagnosed(evidence: Evidence) -> dict[Failure, str]:
+    """Failure mode -> why it is not searched for; empty where everything was captured."""
+    missing = evidence.trial.trajectory.uncaptured
+    return dict.fromkeys(get_args(Failure), f"the spans do not carry {content_words(missing)}") if missing else {}
+
+
+def content_words(missing: Sequence[Content]) -> str:
+    """The names of some content in a sentence."""
+    words = [_WORDS[one] for one in missing]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

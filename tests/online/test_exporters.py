@@ -1,0 +1,217 @@
+"""Sessions of ADK, Claude Code and traceloop are read as what they say, with content and without."""
+
+import json
+from typing import Any
+
+from harness.trace import Trajectory
+from tests.online.receiving import Served, request, span
+from tests.online.test_dialects import assert_order_told
+
+ROOT = f"{1001:016x}"
+RESULT = {"state": "sent"}
+
+
+def told(served: Served, session: str, *spans: dict[str, Any]) -> Trajectory:
+    assert {} == served.post("/v1/traces", request(*spans)).json
+    found = served.store().trajectory(session)
+    assert found is not None
+    return found
+
+
+def adk_spans(*, content: bool = True) -> list[dict[str, Any]]:
+    """Two requests to the model with a call between, as ADK 1.x sends them; `content`: its own variable's default."""
+    asked: list[dict[str, Any]] = [{"role": "user", "parts": [{"text": "Where is order 7?"}]}]
+    call = {"function_call": {"id": "adk-1", "name": "find_order", "args": {"id": 7}}}
+    answered = {"function_response": {"id": "adk-1", "name": "find_order", "response": RESULT}}
+    config = {
+        "system_instruction": "Help people.",
+        "tools": [{"function_declarations": [{
+            "name": "find_order", "description": "Finds one.",
+            "parameters": {"type": "OBJECT", "properties": {"id": {"type": "INTEGER"}}, "required": ["id"]}}]}],
+    }  # fmt: skip
+
+    def model(number: int, contents: list[dict[str, Any]], reply: dict[str, Any], **more: Any) -> dict[str, Any]:
+        facts = {"gen_ai.system": "gcp.vertex.agent", "gen_ai.request.model": "gemini", "gen_ai.usage.input_tokens": 9,
+                 "gcp.vertex.agent.session_id": "adk", "gcp.vertex.agent.invocation_id": "e-1"}  # fmt: skip
+        request = {"model": "gemini", "config": config, "contents": contents}
+        response = {"content": {"role": "model", "parts": [reply]}, "finish_reason": "STOP"}
+        if content:
+            facts |= {"gcp.vertex.agent.llm_request": json.dumps(request),
+                      "gcp.vertex.agent.llm_response": json.dumps(response)}  # fmt: skip
+        return span(1, number, name="call_llm", parentSpanId=ROOT, attributes=facts, **more)
+
+    tool: dict[str, Any] = {
+        "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find_order", "gen_ai.tool.call.id": "adk-1",
+        "gen_ai.tool.type": "FunctionTool", "gcp.vertex.agent.llm_request": "{}",
+        "gcp.vertex.agent.llm_response": "{}",
+    }  # fmt: skip
+    if content:
+        tool |= {"gcp.vertex.agent.tool_call_args": '{"id": 7}', "gcp.vertex.agent.tool_response": json.dumps(RESULT)}
+    merged = {**tool, "gen_ai.tool.name": "(merged tools)", "gen_ai.tool.call.id": "e-9",
+              "gcp.vertex.agent.tool_call_args": "N/A"}  # fmt: skip
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "shop", "gen_ai.conversation.id": "adk"}
+    return [
+        span(1, 1, name="invoke_agent shop", attributes=agent),
+        model(2, asked, call),
+        span(1, 3, name="execute_tool find_order", parentSpanId=ROOT, attributes=tool),
+        span(1, 4, name="execute_tool (merged)", parentSpanId=ROOT, attributes=merged),
+        model(5, [*asked, {"role": "model", "parts": [call]}, {"role": "user", "parts": [answered]}],
+              {"text": "It was sent."}),
+    ]  # fmt: skip
+
+
+def test_adk_with_the_requests_and_responses_of_its_models(served: Served) -> None:
+    found = told(served, "adk", *adk_spans())
+    assert_order_told(found)
+    assert ("shop", (), {"gemini"}) == (found.agent, found.uncaptured, {step.model for step in found.steps} - {None})
+    assert ["Help people."] == [step.message for step in found.steps if step.source == "system"]
+    (tool,) = served.store().session("adk").tools or ()
+    assert ("find_order", "object", "integer") == (
+        tool.name,
+        (tool.parameters or {})["type"],
+        (tool.parameters or {})["properties"]["id"]["type"],  # type: ignore[index,call-overload]
+    )
+
+
+def test_adk_beside_the_spans_of_its_client(served: Served) -> None:
+    """The client's span below `call_llm` tells of the same request, and by default without content."""
+    spans = adk_spans()
+    inner = {"gen_ai.operation.name": "generate_content", "gen_ai.request.model": "gemini"}
+    spans += [span(1, 6 + place, parentSpanId=spans[place]["spanId"], attributes=inner) for place in (1, 4)]
+    found = told(served, "adk", *spans)
+    assert_order_told(found)
+    assert 2 == len([step for step in found.steps if step.model])
+
+
+def test_adk_without_content_names_tools_and_says_what_is_not_known(served: Served) -> None:
+    found = told(served, "adk", *adk_spans(content=False))
+    assert ["find_order"] == [call.name for call in found.calls]
+    assert ("answer", "messages", "arguments", "results") == found.uncaptured
+
+
+def claude_spans(*, content: bool = True) -> list[dict[str, Any]]:
+    def one(number: int, name: str, parent: int | None, **facts: Any) -> dict[str, Any]:
+        more = {} if parent is None else {"parentSpanId": f"{1000 + parent:016x}"}
+        return span(1, number, name=f"claude_code.{name}", attributes={"session.id": "cc", **facts}, **more)
+
+    tool = one(4, "tool", 1, tool_name="Bash", tool_use_id="toolu_1", full_command="pytest -q")
+    edit = one(7, "tool", 1, tool_name="Edit", tool_use_id="toolu_2", file_path="/work/a.py")
+    if content:
+        tool["events"] = [
+            {"name": "tool.output", "attributes": [{"key": "output", "value": {"stringValue": "1 failed"}}]}
+        ]
+    shown = "Mend the test" if content else "<REDACTED>"
+    return [
+        one(1, "interaction", None, user_prompt=shown, user_prompt_length=13),
+        one(2, "llm_request", 1, model="claude", input_tokens=120, output_tokens=9, request_id="req_1"),
+        tool,
+        one(5, "tool.blocked_on_user", 4, decision="accept"),
+        one(6, "tool.execution", 4, success=True),
+        edit,
+        one(8, "tool.execution", 7, success=False, error="no such file"),
+        one(9, "llm_request", 1, model="claude", input_tokens=150, output_tokens=20, request_id="req_2",
+            **({"response.model_output": "The test is mended."} if content else {})),
+    ]  # fmt: skip
+
+
+def test_spans_of_claude_code(served: Served) -> None:
+    found = told(served, "cc", *claude_spans())
+    assert ["Mend the test"] == [step.message for step in found.steps if step.source == "user"]
+    assert [("Bash", {"command": "pytest -q"}), ("Edit", {"file_path": "/work/a.py"})] == [
+        (call.name, call.arguments) for call in found.calls
+    ]
+    assert [("1 failed", None), (None, "no such file")] == [
+        (seen.content, seen.error and seen.error.message) for seen in found.observations.values()
+    ]
+    assert ("claude-code", "The test is mended.") == (found.agent, found.final_output)
+    assert [120, 150] == [step.usage.input_tokens for step in found.steps if step.usage]
+
+
+def test_spans_of_claude_code_without_content(served: Served) -> None:
+    found = told(served, "cc", *claude_spans(content=False))
+    assert ["Bash", "Edit"] == [call.name for call in found.calls]
+    assert {"answer", "messages", "results"} == {*found.uncaptured}
+    assert [None, "no such file"] == [seen.error and seen.error.message for seen in found.observations.values()]
+
+
+def test_events_of_claude_code_beside_its_spans_count_once(served: Served) -> None:
+    """Log records of the same requests and calls, some of which name a span; the texts stand only in them."""
+
+    def log(number: int, name: str, within: int | None = None, **facts: str) -> dict[str, Any]:
+        attributes = {"event.name": name, "session.id": "cc", **facts}
+        place = {} if within is None else {"traceId": f"{1:032x}", "spanId": f"{1000 + within:016x}"}
+        return {
+            "timeUnixNano": str(1_700_000_000_000_000_000 + number * 1000 + 600),
+            "body": {"stringValue": f"claude_code.{name}"},
+            "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()],
+            **place,
+        }
+
+    served.post("/v1/traces", request(*claude_spans(content=False)))
+    logs = [
+        log(1, "user_prompt", 1, prompt="Mend the test"),
+        log(2, "api_request", 2, model="claude", input_tokens="120", output_tokens="9", request_id="req_1"),
+        log(4, "tool_result", 4, tool_name="Bash", tool_use_id="toolu_1", success="true",
+            tool_input='{"command": "pytest -q", "timeout": 60}'),
+        log(8, "tool_result", None, tool_name="Edit", tool_use_id="toolu_2", success="false", error="no such file"),
+        log(9, "api_request", 9, model="claude", input_tokens="150", output_tokens="20", request_id="req_2"),
+        log(10, "assistant_response", 9, response="The test is mended.", request_id="req_2"),
+    ]  # fmt: skip
+    assert 200 == served.post("/v1/logs", {"resourceLogs": [{"scopeLogs": [{"logRecords": logs}]}]}).status
+    found = served.store().trajectory("cc")
+    assert found is not None
+    assert ["Mend the test"] == [step.message for step in found.steps if step.source == "user"]
+    assert [("Bash", {"command": "pytest -q", "timeout": 60}), ("Edit", {"file_path": "/work/a.py"})] == [
+        (call.name, call.arguments) for call in found.calls
+    ]
+    assert ("The test is mended.", 2) == (found.final_output, len([step for step in found.steps if step.model]))
+
+
+def test_a_call_that_the_user_did_not_allow_is_an_error(served: Served) -> None:
+    spans = claude_spans()[:4]
+    spans[3]["attributes"][-1]["value"] = {"stringValue": "reject"}
+    (seen,) = told(served, "cc", *spans).observations.values()
+    assert seen.error is not None
+    assert "did not allow" in seen.error.message
+
+
+def test_traceloop(served: Served) -> None:
+    history = {
+        "gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "Where is order 7?",
+        "gen_ai.prompt.1.role": "assistant", "gen_ai.prompt.1.tool_calls.0.id": "t1",
+        "gen_ai.prompt.1.tool_calls.0.name": "find_order", "gen_ai.prompt.1.tool_calls.0.arguments": '{"id": 7}',
+        "gen_ai.prompt.2.role": "tool", "gen_ai.prompt.2.tool_call_id": "t1",
+        "gen_ai.prompt.2.content": '{"state": "sent"}',
+    }  # fmt: skip
+    first = {name: value for name, value in history.items() if name.startswith("gen_ai.prompt.0")}
+    named = {
+        "traceloop.association.properties.session_id": "tl",
+        "llm.request.type": "chat",
+        "gen_ai.request.model": "m",
+    }
+    found = told(
+        served,
+        "tl",
+        span(1, 1, name="shop.workflow", attributes={"traceloop.span.kind": "workflow"}),
+        span(1, 2, name="openai.chat", parentSpanId=ROOT, attributes={
+            **named, **first, "gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.tool_calls.0.id": "t1",
+            "gen_ai.completion.0.tool_calls.0.name": "find_order",
+            "gen_ai.completion.0.tool_calls.0.arguments": '{"id": 7}'}),
+        span(1, 3, name="find_order.tool", parentSpanId=ROOT, attributes={
+            "traceloop.span.kind": "tool", "traceloop.entity.name": "find_order",
+            "traceloop.entity.input": '{"args": [], "kwargs": {"id": 7}}',
+            "traceloop.entity.output": '{"state": "sent"}'}),
+        span(1, 4, name="openai.chat", parentSpanId=ROOT, attributes={
+            **named, **history, "gen_ai.completion.0.role": "assistant",
+            "gen_ai.completion.0.content": "It was sent."}),
+    )  # fmt: skip
+    assert_order_told(found)
+
+
+def test_traceloop_without_the_models_spans(served: Served) -> None:
+    tool = {"traceloop.span.kind": "tool", "traceloop.entity.name": "find_order", "session.id": "tl",
+            "traceloop.entity.input": '{"input_str": "7", "inputs": {"id": 7}}',
+            "traceloop.entity.output": '{"state": "sent"}'}  # fmt: skip
+    found = told(served, "tl", span(1, 1, attributes=tool))
+    assert [("find_order", {"id": 7})] == [(call.name, call.arguments) for call in found.calls]
+    assert "answer" in found.uncaptured

@@ -1,0 +1,154 @@
+"""Scoring goes on after what fails, names it with a remedy, and loses and doubles no score."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.case import load_suite
+from harness.errors import ResultsError
+from harness.online import OnlineSettings, Outbox, ScoringRequest, SessionStore, langfuse_sender, score_sessions
+from harness.online.score_store import ScoreStore
+from tests.experiments.langfuse_server import LangfuseServer, langfuse_server
+from tests.online.receiving import Served, request, serving, span
+from tests.online.walking import PROJECT, harness, harness_json
+
+NOW = OnlineSettings(pause_s=0)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with a store of three sessions that are complete."""
+    (tmp_path / "suites").symlink_to(PROJECT / "suites")
+    (tmp_path / "online.yaml").write_text("pause_s: 0\n")
+    with serving(tmp_path / "online") as served:
+        send(served, 3)
+    return tmp_path
+
+
+def send(served: Served, count: int) -> None:
+    for number in range(1, count + 1):
+        facts = {"gen_ai.conversation.id": f"c{number}", "gen_ai.operation.name": "invoke_agent"}
+        served.post("/v1/traces", request(span(number, 1, attributes=facts)))
+
+
+@pytest.fixture
+def langfuse(monkeypatch: pytest.MonkeyPatch) -> Iterator[LangfuseServer]:
+    with langfuse_server() as server:
+        for name, value in server.environment().items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
+def test_langfuse_gets_checks_metrics_and_failure_modes_once(
+    served: Served, langfuse: LangfuseServer, tmp_path: Path
+) -> None:
+    send(served, 2)
+    suite = load_suite(PROJECT, "drive_thru")
+    outbox = Outbox(tmp_path / "box", langfuse_sender())
+    score_sessions(served.store(), ScoringRequest(suite=suite, settings=NOW, outbox=outbox))
+    sent = outbox.deliver()
+    assert sent == len(langfuse.scores) > 0
+    by_trace: dict[str, dict[str, Any]] = {}
+    for one in langfuse.scores.values():
+        by_trace.setdefault(one["traceId"], {})[one["name"]] = one
+    assert {f"{1:032x}", f"{2:032x}"} == by_trace.keys()
+    for score in served.store().scores():
+        assert score.card is not None
+        found = by_trace[score.trace_id]
+        assert {f"check.{one.check}" for one in score.card.verdicts if one.passed is not None} <= found.keys()
+        assert {one.metric for one in score.card.scores if one.value is not None} <= found.keys()
+        assert {"suite", "scorer", "rate"} == found["steps"]["metadata"].keys()
+    outbox.announce(served.store().scores())
+    assert (sent, sent) == (outbox.deliver(), len(langfuse.scores))
+
+
+def test_watching_goes_on_after_a_round_that_fails(project: Path) -> None:
+    damaged = project / "online" / "scores" / "1.jsonl"
+    damaged.write_text("no score\n")
+    (project / "online.yaml").write_text("pause_s: 0\nbudget: {sessions: 100}\n")  # for which scores are read
+    command = [sys.executable, "-m", "harness", "--project", str(project), "online", "score", "basics", "--json"]
+    process = subprocess.Popen(
+        [*command, "--watch", "--interval", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        assert "1.jsonl:1: is no score of a session" in json.loads(process.stdout.readline())["error"]
+        damaged.unlink()
+        rounds = (json.loads(line) for line in process.stdout)
+        assert 3 == next(one for one in rounds if "rules" in one)["rules"]["scored"]
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert 130 == process.returncode
+    assert "move 1.jsonl out of the folder" in told
+    assert "Traceback" not in told
+
+
+def test_a_wrong_suite_ends_watching_at_once(project: Path) -> None:
+    assert "there is no suite" in harness("online", "score", "basic", "--watch", status=2, project=project)
+
+
+def damages(flat: Path) -> Iterator[None]:
+    """A file that is gone, cut short, or of an older harness with other columns."""
+    whole = flat.read_bytes()
+    flat.unlink()
+    yield
+    flat.write_bytes(whole[: len(whole) // 2])
+    yield
+    flat.write_bytes(whole.replace(b"received_ns", b"accepted_ns"))
+    yield
+
+
+def test_counts_that_are_lost_or_damaged_are_made_again_from_the_scores(project: Path) -> None:
+    harness("online", "score", "basics", project=project)
+    (flat,) = (project / "online" / "scores").glob("*.parquet")
+    before = harness_json("online", "report", "basics", project=project)
+    for _ in damages(flat):
+        assert before == harness_json("online", "report", "basics", project=project)
+
+
+def test_counts_that_cannot_be_read_to_their_end_are_named(project: Path) -> None:
+    harness("online", "score", "basics", project=project)
+    (flat,) = (project / "online" / "scores").glob("*.parquet")
+    whole = bytearray(flat.read_bytes())
+    whole[4:400] = bytes(396)
+    flat.write_bytes(bytes(whole))
+    for verb in ("report", "watch"):
+        told = harness("online", verb, "basics", status=3, project=project)
+        assert str(flat) in told
+        assert f"-> delete {flat.name}" in told
+        assert "Traceback" not in told
+    flat.unlink()
+    assert 3 == harness_json("online", "report", "basics", project=project)["scored"]
+
+
+@pytest.mark.parametrize("most_bytes", [1500, 4000])
+def test_a_full_disk_is_named_and_every_session_is_scored_once_afterwards(project: Path, most_bytes: int) -> None:
+    command = [sys.executable, "-m", "harness", "--project", str(project), "online", "score", "basics"]
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    full = subprocess.run(
+        ["prlimit", f"--fsize={most_bytes}", *command], capture_output=True, text=True, env=environment, timeout=120
+    )
+    assert 3 == full.returncode, full.stdout + full.stderr
+    assert str(project / "online" / "scores") in full.stderr
+    assert "scored in the next round" in full.stderr
+    assert "Traceback" not in full.stderr
+    store = SessionStore.open(project / "online")
+    assert [] == store.scores()
+    assert {".writing"} == {path.name for path in store.layout.scores.iterdir()}
+    assert 3 == harness_json("online", "score", "basics", project=project)["rules"]["scored"]
+    assert 3 == len(list(store.score_store.read()))
+
+
+def test_a_damaged_score_names_its_line_and_how_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "3.jsonl").write_text('{"identity": "x", "score": {}}\n')
+    words = r"3\.jsonl:1: .*field 'session': Field required.*\n.*move 3\.jsonl out of the folder"
+    with pytest.raises(ResultsError, match=words):
+        list(ScoreStore(tmp_path).read())
