@@ -1,4 +1,4 @@
-"""Calls that a model asked for together: a program may make them in any order, and another call may lie between them."""
+"""Calls that a model asked for together: a program may make them in any order, and others may lie between them."""
 
 from collections.abc import Iterator
 
@@ -100,7 +100,9 @@ def test_calls_of_one_reply_may_come_in_another_order(walk: Walk, bench: Variant
     last = subject.trial.trajectory.steps[-1].index
     variant = variant_at(subject, last, ForkChange())
     turned = variant.model_copy(update={"fed": tuple(reversed(variant.fed))})
-    apart = variant.model_copy(update={"fed": tuple(c.model_copy(update={"step": n}) for n, c in enumerate(turned.fed))})
+    apart = variant.model_copy(
+        update={"fed": tuple(c.model_copy(update={"step": n}) for n, c in enumerate(turned.fed))}
+    )
     fork, other = bench.run([VariantRequest(case=case, variant=one) for one in (turned, apart)])
     assert subject.trial.trajectory.digest == fork.scored.trial.trajectory.digest
     assert "the replay differs" in (other.scored.trial.reason or "")
