@@ -19,7 +19,7 @@ from harness.optimise.searching.leaks import QuotationCheck
 from harness.optimise.searching.lineage import Lineage
 from harness.optimise.searching.objective import Objective, mean_score
 from harness.optimise.searching.reflector import ReflectionRequest, proposed_text
-from harness.optimise.searching.search import Optimiser, Search, SearchOver, Task, Vetoes
+from harness.optimise.searching.search import Optimiser, Search, SearchOver, Task, Vetoes, most_revisions
 from harness.optimise.searching.splitting import CaseSplit, split_cases
 from harness.optimise.unread import refuse_unread
 
@@ -73,10 +73,12 @@ class Optimisation:
         points = settings.rollouts // len(split.validation)
         held_out = (1 + searches + min(points, _MOST_POINTS)) * len(split.held_out)
         pruning = settings.rollouts
+        batch = min(settings.minibatch, len(split.validation))
+        texts = sum(len(component.texts) for component in self.components)
         count = len(self._read_in(split)) + noise + searches * settings.rollouts + pruning + held_out
         return Estimate(
             rollouts=count,
-            reflections=1 + searches * settings.rollouts // max(1, settings.minibatch),
+            reflections=1 + searches * most_revisions(settings.rollouts, batch, texts),
             usd=None if cost_usd is None else count * cost_usd,
         )
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli.main import harness
-from harness.errors import HarnessError
+from harness.errors import HarnessError, UsageError
 from harness.optimise import (
     HeldOutLook,
     TrialJudge,
@@ -259,6 +259,20 @@ def test_a_users_model_is_asked_live_because_no_recording_holds_what_a_revised_a
     assert user is not None
     assert ("goal_reached", 1) == (user.ended, user.generated), user
     assert model.bodies
+
+
+def test_what_no_candidate_may_change_is_frozen_while_candidates_are_tried(project: Path):
+    plan = plan_of(project, RunOptions(suite="tea", sandbox="local", jobs=1))
+    texts = texts_of(plan.suite, components_of(plan.suite))
+    waiter = project / "suites/tea/waiter/waiter.py"
+    with open_whole_trials(plan, TrialJudge(judge=None)) as whole:
+        list(whole.run(candidate_of(texts), ["order-1"]))
+        (project / "suites/tea/waiter/prompts/waiter.md").write_text("- What the text in use is now.\n")
+        better = candidate_of(dict.fromkeys(texts, "- Ask whether anything else is wanted.\n"))
+        assert [1.0] == [one.domains["checks"] for one in whole.run(better, ["order-1"])]
+        waiter.write_text(waiter.read_text().replace("Here you are", "Anything else"))
+        with pytest.raises(UsageError, match="files of the agent 'v1' have changed since the optimisation began"):
+            list(whole.run(candidate_of(dict.fromkeys(texts, "- Be kind.\n")), ["order-1"]))
 
 
 def test_a_users_model_that_cannot_be_reached_is_refused_before_any_rollout(project: Path):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -249,11 +250,46 @@ def test_every_candidate_has_a_record_of_what_it_was_shown(tmp_path: Path):
     won = records[outcome.accepted or ""]
     assert won.parent in records
     assert set(won.shown) <= set(split_cases(CASES).train)
-    assert {"validation", "held_out"} == set(won.parts)
+    assert len(won.shown) == len(set(won.shown))
+    assert {"minibatch", "validation", "held_out"} == set(won.parts)
+    assert all(part.calls == part.cases for part in won.parts.values())
     shown = (tmp_path / "candidates" / won.candidate / "shown.md").read_text()
     assert "Fills the cart." in shown
     assert "Called by: orchestrator" in shown
     assert won.parts["validation"].domains == pytest.approx({"quality": 0.8})
+
+
+def test_a_revision_that_its_sample_refused_has_its_scores_too(tmp_path: Path):
+    optimisation(RuledRollouts(rules=[], start={"quality": 0.4}), Rules(rules=USELESS), folder=tmp_path).run()
+    refused = [one for one in read_records(tmp_path).values() if one.optimiser == "gepa"]
+    assert refused
+    assert all(one.parts["minibatch"].score == pytest.approx(0.4) for one in refused)
+
+
+def test_no_more_revisions_are_asked_for_than_the_estimate_says():
+    def idle(request: str) -> str:
+        return f"```\n{request.split('```')[1].strip()}\n```"
+
+    asked = optimisation(RuledRollouts(rules=[], start={"quality": 0.4}), idle, joint=True)
+    assert asked.run().spent.reflections <= asked.estimate().reflections
+
+
+def test_a_vetoed_candidate_that_scores_highest_does_not_end_the_search(tmp_path: Path):
+    """It breaks nothing in training, and everything in validation."""
+    validation = frozenset(split_cases(CASES).validation)
+    bait = Rule(text="Order without asking.", gain=0.8)
+    breaks = Rule(text=bait.text, gain=0, veto="asks_before_order", cases=validation)
+    rollouts = RuledRollouts(rules=[bait, breaks, GOOD], start={"quality": 0.2})
+    asked = count()
+
+    def reflector(request: str) -> str:
+        """The bait first: one answer is for the check of the reflector."""
+        return f"```\n{TEXTS['cart.md']}{bait.text if next(asked) < 2 else GOOD.text}\n```"
+
+    outcome = optimisation(rollouts, reflector, folder=tmp_path).run()
+    vetoed = [one for one in read_records(tmp_path).values() if "parent" in one.vetoed]
+    assert {1.0} == {one.parts["validation"].score for one in vetoed}
+    assert GOOD.text in texts(outcome, tmp_path)["cart.md"]
 
 
 class Guesser:
