@@ -48,7 +48,9 @@ def in_short(rows: Sequence[Sequence[object]]) -> None:
         rules = "" if name == "together" else "unread" if name in UNREAD else "read before"
         told.append([mode, name, size, labelled, *shown, beats, aucs[mode, name], rules])
     head = ["mode", "set", "runs", "labelled", "F1 in sample", "F1 left out", "floor in sample", "floor left out"]
-    table("In short: F1 beside the best floor", [*head, "beats it", "AUC left out (95 %)", "by the rules' writers"], told)
+    table(
+        "In short: F1 beside the best floor", [*head, "beats it", "AUC left out (95 %)", "by the rules' writers"], told
+    )
 
 
 def others_without_their_reward(runs: Runs, numbers: Fitted) -> None:
