@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from pydantic import ValidationError
 
+from harness.cassette.quick_yaml import Unusual, quick_values
 from harness.cassette.recording import Kind, Recording, from_interaction, to_interaction
 from harness.cassette.redaction.redaction import Redactor
 from harness.cassette.volatility import Path as Steps
@@ -125,9 +126,7 @@ def load_cassette(path: Path) -> Cassette:
     except UnicodeDecodeError as error:
         raise CassetteError(f"{path}: is not UTF-8 (at byte {error.start})", remedy=_REMEDY) from None
     try:
-        if path.suffix != ".json":
-            refuse_boundless_yaml(path, text)
-        loaded = vcr_format.deserialize(text, _serializer(path))
+        loaded = vcr_format.deserialize(text, _deserializer(path))
         pairs = list(zip(loaded[0], loaded[1], strict=True))
     except InvalidDocument as error:
         raise CassetteError(error.message, remedy=_REMEDY) from None
@@ -197,6 +196,24 @@ def _serializer(path: Path) -> ModuleType:
 
     serializer: ModuleType = jsonserializer if path.suffix == ".json" else yamlserializer
     return serializer
+
+
+def _deserializer(path: Path) -> Any:
+    return _serializer(path) if path.suffix == ".json" else _QuickYaml(path)
+
+
+class _QuickYaml:
+    """Reads YAML for vcrpy, quickly where it is plain: without aliases nothing unfolds."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def deserialize(self, text: str) -> Any:
+        try:
+            return quick_values(text)
+        except Unusual:
+            refuse_boundless_yaml(self._path, text)
+            return _serializer(self._path).deserialize(text)
 
 
 def _check_format(path: Path, metadata: object) -> None:
