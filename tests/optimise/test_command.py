@@ -164,7 +164,7 @@ def test_a_look_counts_when_its_run_folder_is_deleted(project: Path):
 def test_the_estimate_is_made_without_a_rollout(project: Path):
     done = joint(project, "--estimate", "--json")
     assert 0 == done.exit_code, done.output
-    assert {"rollouts", "reflections", "usd"} == json.loads(done.stdout).keys()
+    assert {"rollouts", "reflections", "usd", "tokens", "calls"} == json.loads(done.stdout).keys()
     assert not (project / "runs").exists()
 
 
@@ -301,6 +301,20 @@ def test_too_few_selected_cases_are_refused_with_the_number_that_would_do(projec
     problem = joint(project, "--case", "order-1").exception
     assert isinstance(problem, HarnessError)
     assert "at least 20 cases" in str(problem.remedy)
+
+
+def test_a_rubric_that_can_veto_nothing_is_said(project: Path):
+    (project / "suites/tea/rubrics/kind.yaml").write_text(
+        "{name: kind, domains: {manners: {weight: 1}}, criteria: [{id: no_inner_workings, domain: manners, kind: code, "
+        "code: reasoning_leakage, statement: The guest is told nothing of tools.}]}"
+    )
+    words = ("--rubric", "kind", "--budget-minutes", "0.0001")
+    done = joint(project, *words)
+    assert 1 == done.exit_code, done.output
+    assert "no criterion of the rubric 'kind' is critical or of a domain of safety" in done.output
+    shown = typed(project, "show", next((project / "runs").iterdir()).name, "--html", str(project / "none.html"))
+    assert "none.html is written when it has ended" in shown.output
+    assert "no criterion of the rubric" not in joint(project, "--budget-minutes", "0.0001").output
 
 
 def test_what_is_no_optimisation_is_not_shown(project: Path):
