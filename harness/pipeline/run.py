@@ -34,7 +34,9 @@ from harness.results import (
     begin_run,
     default_run_name,
     keep_reference_states,
+    stop_requested,
     stored_reference_states,
+    withdraw_stop,
     write_allowance,
     write_quarantine,
     write_stop,
@@ -92,6 +94,7 @@ def _resumed(prepared: PreparedRun, path: Path, watch: Watch) -> RunFolder:
 
 def _carried_out(job: Job, folder: RunFolder, executor: Executor, watch: Watch) -> RunFolder:
     plan, outages = job.plan, _Outages()
+    withdraw_stop(folder)
     rule = stop_rule(plan, folder)
     keep_reference_states(folder, job.scorer.reference_states)
     write_allowance(folder, plan.max_inconclusive)
@@ -106,8 +109,8 @@ def _carried_out(job: Job, folder: RunFolder, executor: Executor, watch: Watch) 
                     rule.note(ended[1])
                 watch.finished(*ended)
     spent = None if plan.budget is None else plan.budget.reached
-    cut_short = outages.reached or spent
     complete = len(folder.finished()) == len(folder.manifest.planned)
+    cut_short = outages.reached or spent or (_BY_A_PERSON if stop_requested(folder) and not complete else None)
     decided = None if rule is None or complete else rule.reached
     write_stop(folder, decided if cut_short is None else Stop(reason=cut_short))
     finish_scores(folder, plan.suite, job.scorer)
@@ -127,6 +130,7 @@ def _check_live(plan: RunPlan, say: Say) -> None:
 
 
 _TRIALS_BEFORE_STOPPING = 2
+_BY_A_PERSON = "a person asked for it"
 
 
 class _Outages:
@@ -152,7 +156,11 @@ def _while_it_can(plan: RunPlan, folder: RunFolder, outages: _Outages, rule: Sto
     for planned in missing if rule is None else rule.order(missing):
         if rule is not None and rule.reached is not None:
             return
-        if outages.reached is not None or (plan.budget is not None and plan.budget.reached is not None):
+        if (
+            stop_requested(folder)
+            or outages.reached is not None
+            or (plan.budget is not None and plan.budget.reached is not None)
+        ):
             return
         yield planned
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from harness.results.judgements import read_judgements as read_judgements
     from harness.results.lock import is_being_written as is_being_written
     from harness.results.manifest import RUN_NAME as RUN_NAME
+    from harness.results.manifest import SUITE_NAME as SUITE_NAME
     from harness.results.manifest import ManifestDifference as ManifestDifference
     from harness.results.manifest import PlannedTrial as PlannedTrial
     from harness.results.manifest import RunManifest as RunManifest
@@ -74,8 +75,11 @@ if TYPE_CHECKING:
     from harness.results.rounds import rounds_of as rounds_of
     from harness.results.rounds import write_rounds as write_rounds
     from harness.results.stop import Stop as Stop
+    from harness.results.stop import request_stop as request_stop
     from harness.results.stop import stop_of as stop_of
     from harness.results.stop import stop_reason as stop_reason
+    from harness.results.stop import stop_requested as stop_requested
+    from harness.results.stop import withdraw_stop as withdraw_stop
     from harness.results.stop import write_stop as write_stop
     from harness.results.storage import read_checked as read_checked
     from harness.results.stored import StoredTrial as StoredTrial
@@ -125,6 +129,7 @@ else:
             "lock": ("is_being_written",),
             "manifest": (
                 "RUN_NAME",
+                "SUITE_NAME",
                 "ManifestDifference",
                 "PlannedTrial",
                 "RunManifest",
@@ -145,7 +150,15 @@ else:
             ),
             "rounds": ("Round", "rounds_of", "write_rounds"),
             "tags": ("set_tags", "tags_of"),
-            "stop": ("Stop", "stop_of", "stop_reason", "write_stop"),
+            "stop": (
+                "Stop",
+                "request_stop",
+                "stop_of",
+                "stop_reason",
+                "stop_requested",
+                "withdraw_stop",
+                "write_stop",
+            ),
             "storage": ("read_checked",),
             "stored": ("StoredTrial", "TrialKey"),
         },

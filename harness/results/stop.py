@@ -1,5 +1,6 @@
 """The reason why a run ended before its plan was complete; stored beside the manifest, which describes the plan."""
 
+from pathlib import Path
 from typing import Literal
 
 from harness.documents import write_atomically
@@ -8,6 +9,7 @@ from harness.results.storage import json_bytes, read_as
 from harness.values import Frozen
 
 _STOP = "stopped.json"
+_REQUEST = "stop_requested"
 
 
 class Stop(Frozen):
@@ -39,3 +41,18 @@ def stop_of(folder: RunFolder) -> Stop | None:
     """Why the run stopped early; None: it did not, or was killed."""
     path = folder.path / _STOP
     return read_as(path, Stop) if path.exists() else None
+
+
+def request_stop(run: Path) -> None:
+    """Asks the harness that writes the run folder to start no further trial; those in flight end and are stored."""
+    write_atomically(run / _REQUEST, b"")
+
+
+def stop_requested(folder: RunFolder) -> bool:
+    """Whether a person asked for it since the run was begun or resumed."""
+    return (folder.path / _REQUEST).exists()
+
+
+def withdraw_stop(folder: RunFolder) -> None:
+    """Removes the request of an earlier part of a resumed run."""
+    (folder.path / _REQUEST).unlink(missing_ok=True)

@@ -4,11 +4,15 @@ A `Markup` is made by `tag` and `fragment` only, which escape every text that is
 wrote therefore stays text, wherever it is put.
 """
 
+import re
+from functools import lru_cache
 from html import escape
 from urllib.parse import quote, urlencode
 
 from harness.visible_text import visible
 
+_HARMLESS = re.compile(r"[\w .,:;/#?%()=+\[\]{}!|*@$^~\n-]*", re.ASCII)
+"""Most texts: they need no escape, and there are tens of thousands in a long page."""
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
 
 
@@ -26,6 +30,8 @@ NOTHING = Markup()
 
 def plain(text: str) -> Markup:
     """Any text as HTML: no character of it steers the page, and half a surrogate pair is shown as an escape."""
+    if _HARMLESS.fullmatch(text):
+        return Markup(text)
     sendable = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return Markup(escape(visible(sendable)))
 
@@ -66,5 +72,9 @@ def _child(child: Child) -> str:
 def _attribute(key: str, value: Attribute) -> str:
     if value is None or value is False:
         return ""
-    name = key.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{plain(str(value))}"'
+    return f" {_named(key)}" if value is True else f' {_named(key)}="{plain(str(value))}"'
+
+
+@lru_cache(maxsize=256)
+def _named(key: str) -> str:
+    return key.rstrip("_").replace("_", "-")

@@ -4,7 +4,18 @@ from importlib import import_module
 
 from harness.view.asking import PageSet
 
-_MODULES = ("runs", "run", "trial", "compare")
+_MODULES = (
+    "runs",
+    "run",
+    "trial",
+    "compare",
+    "trend",
+    "drift",
+    "issues",
+    "cassettes",
+    "variants",
+    "optimisations",
+)
 """In the order of the navigation."""
 
 

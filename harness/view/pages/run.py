@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from harness.results import RunFolder, RunManifest, stop_of, tags_of
+from harness.errors import UsageError
+from harness.results import RunFolder, RunManifest, request_stop, stop_of, tags_of
 from harness.view.asking import Ask, Page, PageSet
 from harness.view.index.figures import RunFigures, TrialLine
 from harness.view.markup import Markup, fragment, link, path_of, tag
@@ -41,7 +42,7 @@ def run(ask: Ask) -> Page:
     body = fragment(
         tag("p", link("/", "Runs", data_up=True), class_="crumbs"),
         tag("div", tag("h1", name), *(chip(one) for one in tags_of(folder.path)), class_="title"),
-        _stopped(folder, running),
+        _stopped(folder, running, name),
         tiles(figures, running, name),
         facts(_conditions(manifest)),
         tag("div", _compare(ask, name, manifest), _tagging(name, folder), class_="tools"),
@@ -49,6 +50,15 @@ def run(ask: Ask) -> Page:
     )
     modules = ("live.js",) if running else ()
     return Page(title=name, body=body, section="Runs", modules=modules)
+
+
+def stop(ask: Ask) -> str:
+    """Asks the run to start no further trial. Raises UsageError where it is not in flight."""
+    name = ask.place["run"]
+    if not is_running(ask.project, name, ask.project.index.figures(name)):
+        raise UsageError(f"run {name!r} is not in flight")
+    request_stop(ask.project.run(name).path)
+    return path_of("runs", name)
 
 
 def tiles(figures: RunFigures, running: bool, name: str) -> Markup:
@@ -76,16 +86,15 @@ def tiles(figures: RunFigures, running: bool, name: str) -> Markup:
     )
 
 
-def _stopped(folder: RunFolder, running: bool) -> Markup | None:
+def _stopped(folder: RunFolder, running: bool, name: str) -> Markup | None:
     if running:
         status = tag("p", "This run is in flight; the page follows it.", role="status", class_="notice")
-        return fragment(status, tag("ul", data_live="trials", class_="in-flight", aria_label="Trials in flight"))
-    stop = stop_of(folder)
-    return (
-        None
-        if stop is None
-        else tag("p", f"Stopped before its plan was complete: {bounded(stop.reason)}", class_="alert")
-    )
+        ends = action(path_of("runs", name, "stop"), "Stop after the trials in flight")
+        return fragment(status, ends, tag("ul", data_live="trials", class_="in-flight", aria_label="Trials in flight"))
+    stopped = stop_of(folder)
+    if stopped is None:
+        return None
+    return tag("p", f"Stopped before its plan was complete: {bounded(stopped.reason)}", class_="alert")
 
 
 def _conditions(manifest: RunManifest) -> list[tuple[str, Markup | str]]:
@@ -188,4 +197,4 @@ def _row(name: str, line: TrialLine) -> Markup:
     )
 
 
-PAGES = PageSet(shows={"/runs/{run}": run})
+PAGES = PageSet(shows={"/runs/{run}": run}, acts={"/runs/{run}/stop": stop})

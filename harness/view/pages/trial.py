@@ -186,6 +186,7 @@ def _commands(folder: RunFolder, own: Trial) -> Iterator[Markup]:
     yield _command("explain it in a terminal", f"harness explain {run} {case} --attempt {own.attempt}")
     yield _command("make a case of it", f"harness case from-trace {run} {case}")
     yield _command("find the step that made it fail", f"harness blame {run} {case}")
+    yield tag("p", link(path_of("cassettes", manifest.suite, own.case_id), "Recordings of this case"))
 
 
 def _command(what: str, words: str) -> Markup:

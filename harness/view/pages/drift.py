@@ -1,0 +1,65 @@
+"""What changed in the tools: findings of drift with the answers before and after, and the verdicts that change."""
+
+from collections.abc import Iterator
+
+from harness.results import DriftFinding, DriftReport, drift_reports
+from harness.view.asking import Ask, Page, PageSet
+from harness.view.markup import Markup, fragment, tag
+from harness.view.tables import facts, fold, pager, pages_of
+from harness.view.trial.end_state import diff
+from harness.view.trial.texts import value_text
+from harness.view.wording import bounded, chip, run_link, words
+
+_PER_PAGE = 20
+_FINDINGS = 200
+_KINDS = {"breaking": "bad", "warning": "open", "info": ""}
+
+
+def drift(ask: Ask) -> Page:
+    """`/drift`: the checks, the newest first."""
+    reports = drift_reports(ask.project.path)
+    pages = pages_of(len(reports), _PER_PAGE)
+    number = ask.number("page", most=pages)
+    shown = reports[(number - 1) * _PER_PAGE : number * _PER_PAGE]
+    parts = [_report(one) for one in shown] or [tag("p", "No check for drift is stored.", class_="empty")]
+    body = fragment(tag("h1", "Drift"), *parts, pager(number, pages, "/drift", ask.query))
+    return Page(title="Drift", body=body, section="Drift")
+
+
+def _report(report: DriftReport) -> Markup:
+    known = facts(
+        (
+            ("suite", bounded(report.suite, 100)),
+            ("seen", f"{report.seen:%Y-%m-%d %H:%M}"),
+            ("run", run_link(report.run)),
+            ("compared", "-" if report.compared is None else str(report.compared)),
+            ("again with", tag("code", bounded(report.command, 300))),
+        )
+    )
+    return tag("section", tag("h2", f"{report.run}: {len(report.findings)} findings"), known, *_findings(report))
+
+
+def _findings(report: DriftReport) -> Iterator[Markup]:
+    for one in report.findings[:_FINDINGS]:
+        yield _finding(one)
+    if report.unconfirmed:
+        unsure = [_finding(one) for one in report.unconfirmed[:_FINDINGS]]
+        yield fold(f"Not confirmed: {len(report.unconfirmed)}", *unsure)
+    for words_of in report.unavailable[:20]:
+        yield tag("p", bounded(words_of), class_="alert")
+
+
+def _finding(one: DriftFinding) -> Markup:
+    head = fragment(
+        chip(one.severity, _KINDS[one.severity]),
+        tag("b", f"{bounded(one.operation, 120)} {bounded(one.path, 120)}"),
+        f" {one.change}: {bounded(one.old_kind, 80)} → {bounded(one.new_kind, 80)}",
+    )
+    flips = tag("p", f"Verdicts that change: {bounded(', '.join(one.flips))}", class_="bad") if one.flips else None
+    cases = tag("p", f"Cases: {bounded(', '.join(one.cases))}", class_="dim") if one.cases else None
+    doubt = tag("p", bounded(one.doubt), class_="open") if one.doubt is not None else None
+    shown = diff(value_text(one.before), value_text(one.after), "recorded", "live")
+    return fold(head, tag("p", f"{words(one.tool)}, fingerprint {one.fingerprint}"), flips, cases, doubt, shown)
+
+
+PAGES = PageSet(shows={"/drift": drift}, entry=("Drift", "/drift"))
