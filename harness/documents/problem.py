@@ -12,6 +12,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic_core import ErrorDetails
 
+from harness.documents.wording import worded
+
 Location = tuple[int | str, ...]
 _PLAIN = (("str",), ("int",), ("float",), ("bool",))
 """The names of a union's plain members in pydantic's locations."""
@@ -30,7 +32,7 @@ def first_problem(shape: Any, error: ValidationError) -> tuple[Location, str]:
     location = tuple(first["loc"])
     if first["type"] != "extra_forbidden":
         more = f" (and {len(others)} more)" if others else ""
-        return location, first["msg"] + more
+        return location, worded(first) + more
     said = f"unknown field{_meant(shape, location)}"
     missing = [_dotted(tuple(one["loc"])) for one in others if one["type"] == "missing"]
     if missing:

@@ -47,8 +47,8 @@ def write(folder: Path, probes: list[object], case: dict[str, object] | None = N
             "none of the servers that speak plain HTTP",
         ),
         ({"api": {"server": "away", "path": "/", "method": "POST"}}, "probes.0.api.method", "is not disposable"),
-        ({"api": {"server": "desk", "path": "no slash"}}, "probes.0.api.path", "should match pattern"),
-        ({"api": {"server": "desk", "path": "/{id}"}}, "probes.0.api.path", "should match pattern"),
+        ({"api": {"server": "desk", "path": "no slash"}}, "probes.0.api.path", "a text that matches"),
+        ({"api": {"server": "desk", "path": "/{id}"}}, "probes.0.api.path", "a text that matches"),
     ],
 )
 def test_a_wrong_probe_is_told_by_its_field(tmp_path: Path, probe: dict[str, object], field: str, said: str) -> None:

@@ -149,6 +149,6 @@ def test_a_full_disk_is_named_and_every_session_is_scored_once_afterwards(projec
 
 def test_a_damaged_score_names_its_line_and_how_to_go_on(tmp_path: Path) -> None:
     (tmp_path / "3.jsonl").write_text('{"identity": "x", "score": {}}\n')
-    words = r"3\.jsonl:1: .*field 'session': Field required.*\n.*move 3\.jsonl out of the folder"
+    words = r"3\.jsonl:1: .*field 'session': is missing.*\n.*move 3\.jsonl out of the folder"
     with pytest.raises(ResultsError, match=words):
         list(ScoreStore(tmp_path).read())

@@ -28,11 +28,11 @@ YES = check("says yes", "final_answer", equals="yes")
         (check("k", "final_answer", equal="x"), "check 'k': field 'with.equal': unknown field, did you mean 'equals'?"),
         (
             check("k", "final_answer", regex="("),
-            "check 'k': field 'with.regex': Value error, invalid regular expression",
+            "check 'k': field 'with.regex': invalid regular expression",
         ),
-        (check("k", "state", equals=1), "check 'k': field 'with.probe': Field required"),
+        (check("k", "state", equals=1), "check 'k': field 'with.probe': is missing"),
         (check("k", "state", probe="p"), "check 'k': field 'with.probe': 'p' is none of the suite's probes (order)"),
-        (check("k", "command"), "check 'k': field 'with.run': Field required"),
+        (check("k", "command"), "check 'k': field 'with.run': is missing"),
         (check("k", "absent.py:Thing"), "check 'k': field 'verifier': verifier: there is no file"),
     ],
 )

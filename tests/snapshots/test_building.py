@@ -183,7 +183,7 @@ def test_unknown_states_and_environments_list_what_there_is(declare: Declare) ->
         ({"services": {"till": {"seed": "a"}}}, "not declared: 'till'"),
         ({"parent": "tidy"}, "its own ancestor"),
         ({"parent": "other"}, "a parent that is not declared"),
-        ({"modes": {"/work/*": "4755"}}, "match pattern"),
+        ({"modes": {"/work/*": "4755"}}, "a text that matches"),
         ({"file": "files"}, "unknown field"),
     ],
 )
