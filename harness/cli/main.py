@@ -20,6 +20,7 @@ _VERBS = {
     "score": "Score a stored run again without running its agent.",
     "runs": "List the stored runs.",
     "trials": "List the trials of a run with their failures.",
+    "view": "Show all runs, trials and comparisons in a web app on this machine.",
     "report": "Show a stored run as text, Markdown, JUnit XML, JSON or HTML.",
     "compare": "Show the difference between two runs, case by case.",
     "baseline": "Store a run as the baseline that later runs are compared with.",

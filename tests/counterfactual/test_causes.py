@@ -115,7 +115,7 @@ def test_no_more_trials_are_run_than_the_budget_allows(basics: Walk) -> None:
     assert (7, 3) == (found["trials"], found["cause"]["mended"])
     none = json.loads(basics("blame", "naive", "five-items", *LOCAL, *words, "--budget", "6", status=1).stdout)
     assert none["trials"] == 1
-    assert "5 of them to confirm a cause, was spent when 1 of 8 changes were tried" in none["reason"]
+    assert "5 of them to confirm a cause, was spent when 1 of 10 changes were tried" in none["reason"]
 
 
 def test_steps_of_an_imported_trajectory_are_found_by_their_index(basics: Walk) -> None:
