@@ -1,7 +1,7 @@
 """Which candidate is chosen on validation, and whether the held-out cases confirm it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import Field
 
@@ -103,7 +103,10 @@ def pick(
     best = max(gains, key=lambda name: gains[name], default=None)
     reasons = {"margin": margin, "vetoed": vetoed, "too_costly": costly}
     if best is None:
-        why = "every candidate was vetoed, too costly or not measured"
+        dear = max(
+            (candidates[name] for name in costly if name not in vetoed), key=_rank(objective, before), default=None
+        )
+        why = "every candidate was vetoed, too costly or not measured" + _too_dear(objective, before, dear)
         if not candidates:
             perfect = (mean_score(objective, before) or 0.0) >= 1 - _NOTHING
             why = "the texts in use have the highest score already" if perfect else "no candidate came up"
@@ -161,12 +164,7 @@ def least_cases(picks: int, looks: int) -> int:
 
 def costs_too_much(before: Sequence[Rollout], after: Sequence[Rollout], rules: Rules) -> bool:
     """Whether mean cost or mean steps grow beyond the limit; a cost that is not known is left out."""
-    most = 1 + rules.max_cost_increase
-    was, becomes = _mean_cost(before), _mean_cost(after)
-    if was is not None and becomes is not None and becomes > was * most + _NOTHING:
-        return True
-    steps_were, steps = (sum(one.steps for one in some) / max(1, len(some)) for some in (before, after))
-    return steps > steps_were * most + _NOTHING
+    return any(becomes > was * (1 + rules.max_cost_increase) + _NOTHING for was, becomes in _use(before, after))
 
 
 def _problem(
@@ -210,6 +208,27 @@ def _gain(objective: Objective, before: Sequence[Rollout], after: Sequence[Rollo
 def _difference(objective: Objective, pair: tuple[Rollout, Rollout]) -> float:
     before, after = (objective.score(one) or 0.0 for one in pair)
     return after - before
+
+
+def _use(before: Sequence[Rollout], after: Sequence[Rollout]) -> list[tuple[float, float]]:
+    """Mean cost, where both are known, and mean steps: before and after."""
+    costs = (_mean_cost(before), _mean_cost(after))
+    known = [] if costs[0] is None or costs[1] is None else [(costs[0], costs[1])]
+    steps = [sum(one.steps for one in some) / max(1, len(some)) for some in (before, after)]
+    return [*known, (steps[0], steps[1])]
+
+
+def _rank(objective: Objective, before: Sequence[Rollout]) -> Callable[[Sequence[Rollout]], float]:
+    return lambda after: _gain(objective, before, after) or 0.0
+
+
+def _too_dear(objective: Objective, before: Sequence[Rollout], dear: Sequence[Rollout] | None) -> str:
+    """The best of those that cost too much, and by how much they do."""
+    gain = None if dear is None else _gain(objective, before, dear)
+    if dear is None or gain is None or gain <= _NOTHING:
+        return ""
+    rise = max((becomes / was - 1 for was, becomes in _use(before, dear) if was > 0), default=0.0)
+    return f"; one is ahead by {gain:.3f}, and its cost or steps rise by {rise:.0%}"
 
 
 def _mean_cost(rollouts: Sequence[Rollout]) -> float | None:

@@ -215,7 +215,7 @@ class Optimisation:
         validation = {
             name: task.cache.rollouts(search.candidates[name], task.split.validation)
             for name in search.validated
-            if name != self.start.id
+            if name != self.start.id and (rules.final_veto or search.may_be_parent(search.candidates[name]))
         }
         before = task.cache.rollouts(self.start, task.split.validation)
         found = pick(self.objective, before, validation, noise, rules)

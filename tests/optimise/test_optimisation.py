@@ -96,14 +96,21 @@ def test_joint_mode_revises_all_components_in_one_step(tmp_path: Path):
     assert ["Mind the budget." in text for text in texts(joint, tmp_path / "joint").values()] == [True, True]
 
 
+@pytest.mark.parametrize("optimiser", ["gepa", "random", "best_of_n"])
 @pytest.mark.parametrize("off", [None, "minibatch", "parent", "final"])
-def test_bait_is_not_accepted_with_any_one_veto_switched_off(off: str | None, tmp_path: Path):
+def test_bait_is_not_accepted_with_any_one_veto_switched_off(off: str | None, optimiser: str, tmp_path: Path):
     vetoes = replace(Vetoes(), **{off: False}) if off else Vetoes()
     rollouts = RuledRollouts(rules=BAIT, start=SAFE)
     outcome = optimisation(
-        rollouts, Rules(rules=[BAIT[0].text]), settings=Settings(rollouts=150, vetoes=vetoes), folder=tmp_path
+        rollouts,
+        Rules(rules=[BAIT[0].text]),
+        settings=Settings(rollouts=150, vetoes=vetoes),
+        objective=Objective(weights={"quality": 0.8, "safety": 0.2}),
+        folder=tmp_path,
+        optimiser=optimiser,
     ).run()
     assert outcome.accepted is None
+    assert not [one.optimiser for one in outcome.results if one.held_out is not None and one.held_out.accepted]
     vetoed = {where for record in read_records(tmp_path).values() for where in record.vetoed}
     assert vetoed
     assert off not in vetoed
@@ -187,6 +194,7 @@ def test_a_dearer_prompt_is_not_taken_unless_it_may_be():
         outcome = optimisation(rollouts, Rules(rules=USELESS), settings=settings).run()
         assert is_taken == (outcome.accepted is not None)
         assert is_taken != bool(outcome.result.pick.too_costly)
+        assert is_taken != ("one is ahead by 0.600, and its cost or steps rise by 50%" in outcome.why)
 
 
 def test_a_stopped_optimisation_goes_on_and_asks_nothing_twice(tmp_path: Path):
