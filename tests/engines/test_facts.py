@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from harness.sandbox.engines.dialect import seccomp_option, tmpfs_options
+from harness.sandbox.engines.dialect import more_ulimits, seccomp_option, tmpfs_options
 from harness.sandbox.engines.facts import EngineFacts, facts_of
 
 _DOCKER: dict[str, Any] = {"Components": [{"Name": "Engine"}, {"Name": "containerd"}], "Version": "20.10.24"}
@@ -48,6 +48,13 @@ def test_podman_gets_no_mount_option_that_it_refuses() -> None:
     assert tmpfs_options(_facts(_DOCKER), {"/work": _PLACE}) == {"/work": _PLACE}
     expected = {"/work": "rw,exec,nosuid,nodev,size=64m,mode=0777,notmpcopyup"}
     assert tmpfs_options(_facts(_PODMAN), {"/work": _PLACE}) == expected
+
+
+def test_podman_is_asked_for_no_more_processes_of_a_user_than_its_own_limit() -> None:
+    assert more_ulimits(_facts(_DOCKER)) == []
+    (limit,) = more_ulimits(_facts(_PODMAN))
+    assert (limit.name, limit.hard) == ("nproc", limit.soft)
+    assert 0 < limit.hard <= 32_768
 
 
 def test_podman_reads_the_system_call_filter_from_a_file() -> None:

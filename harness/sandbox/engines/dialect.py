@@ -13,6 +13,9 @@ from harness.values import digest_of
 
 _UNKNOWN_TO_PODMAN = ("nr_inodes=", "uid=", "gid=", "mode=")
 
+_PROCESSES_OF_A_USER = 32_768
+"""The limit that Podman sets for itself: a container can have no higher one where the host refuses to raise limits."""
+
 
 def seccomp_option(engine: EngineFacts, profile: str) -> str:
     """The security option of a system call filter: its text, or for Podman the path of a file with it."""
@@ -32,8 +35,9 @@ def more_ulimits(engine: EngineFacts) -> list[Ulimit]:
     """Podman would raise the process limit of a user above this machine's own, which a restricted host refuses."""
     if not engine.is_podman:
         return []
-    soft, hard = resource.getrlimit(resource.RLIMIT_NPROC)
-    return [Ulimit(name="nproc", soft=soft, hard=hard)]
+    _, mine = resource.getrlimit(resource.RLIMIT_NPROC)
+    highest = _PROCESSES_OF_A_USER if mine == resource.RLIM_INFINITY else min(mine, _PROCESSES_OF_A_USER)
+    return [Ulimit(name="nproc", soft=highest, hard=highest)]
 
 
 def _podman_options(options: str) -> str:
