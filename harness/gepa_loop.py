@@ -70,6 +70,8 @@ class GepaLoop(Generic[Item]):
     """Which candidate is revised next, by the validation scores."""
     max_evaluations: int
     minibatch: int
+    is_vetoed: Callable[[Texts], bool] = lambda _: False
+    """Whether texts can not be taken: such ones end no search, however high they score."""
     seed: int = 0
     revised_together: Literal["round_robin", "all"] = "round_robin"
     """One text at a time, or all of them."""
@@ -92,7 +94,7 @@ class GepaLoop(Generic[Item]):
             module_selector=self.revised_together,
             reflection_minibatch_size=min(self.minibatch, len(self.train)),
             max_metric_calls=self.max_evaluations,
-            stop_callbacks=[self._has_failed, _is_perfect],
+            stop_callbacks=[self._has_failed, self._has_perfect],
             use_merge=False,
             cache_evaluation=False,
             logger=_Silent(),
@@ -107,6 +109,11 @@ class GepaLoop(Generic[Item]):
     def _has_failed(self, state: Any) -> bool:
         del state
         return self.guard.error is not None
+
+    def _has_perfect(self, state: Any) -> bool:
+        """Whether texts that may be taken have the highest score in every case of validation."""
+        scored = zip(state.program_candidates, state.program_full_scores_val_set, strict=False)
+        return any(score >= 1.0 and not self.is_vetoed(texts) for texts, score in scored)
 
 
 def batch_of(outputs: list[Any], scores: list[float], details: list[Any] | None) -> Any:
@@ -147,10 +154,6 @@ class _Acceptance:
     def should_accept(self, proposal: Any, state: Any) -> bool:
         del state
         return self.accepts(proposal)
-
-
-def _is_perfect(state: Any) -> bool:
-    return max(state.program_full_scores_val_set, default=0.0) >= 1.0
 
 
 class _Silent:

@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from harness.case.endpoints.volatile import values_at as values_at
     from harness.case.endpoints.volatile import without as without
     from harness.case.endpoints.volatile import without_volatile as without_volatile
+    from harness.case.fault import FaultKind as FaultKind
     from harness.case.fault import FaultSpec as FaultSpec
     from harness.case.fixture import Fixture as Fixture
     from harness.case.fixture import FixturePack as FixturePack
@@ -148,7 +149,7 @@ else:
             "reading.declared_check": ("DeclaredCheck",),
             "digest": ("suite_digest", "tools_digest"),
             "document": ("open_document",),
-            "fault": ("FaultSpec",),
+            "fault": ("FaultKind", "FaultSpec"),
             "fixture": ("Fixture", "FixturePack"),
             "endpoints.host": ("EffectRule", "HostSpec", "IgnoredParts"),
             "intervention": (

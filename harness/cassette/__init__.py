@@ -40,6 +40,12 @@ if TYPE_CHECKING:
     from harness.cassette.recording import Mark as Mark
     from harness.cassette.recording import Outcome as Outcome
     from harness.cassette.recording import Recording as Recording
+    from harness.cassette.redaction.event_frames import Event as Event
+    from harness.cassette.redaction.event_frames import payload_event as payload_event
+    from harness.cassette.redaction.event_queue import EventQueue as EventQueue
+    from harness.cassette.redaction.redacted_events import LONGEST_WAIT_S as LONGEST_WAIT_S
+    from harness.cassette.redaction.redacted_events import RedactedEvents as RedactedEvents
+    from harness.cassette.redaction.redacted_events import redacted_stream as redacted_stream
     from harness.cassette.redaction.redacted_stream import RedactedStream as RedactedStream
     from harness.cassette.redaction.redaction import KEPT_HEADERS as KEPT_HEADERS
     from harness.cassette.redaction.redaction import SECRET_HEADERS as SECRET_HEADERS
@@ -94,6 +100,9 @@ else:
             "player": ("Missed", "Played", "Player"),
             "upkeep.provenance": ("provenance_counts", "provenance_words", "state_provenance"),
             "recording": ("Kind", "Mark", "Outcome", "Recording"),
+            "redaction.event_frames": ("Event", "payload_event"),
+            "redaction.event_queue": ("EventQueue",),
+            "redaction.redacted_events": ("LONGEST_WAIT_S", "RedactedEvents", "redacted_stream"),
             "redaction.redacted_stream": ("RedactedStream",),
             "redaction.redaction": ("KEPT_HEADERS", "Redactor", "SECRET_HEADERS"),
             "upkeep.refresh": ("RefreshedCassette", "apply_refresh", "patch_of", "refreshed_cassettes", "with_answers"),

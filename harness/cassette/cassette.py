@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from pydantic import ValidationError
 
+from harness.cassette.quick_yaml import Unusual, quick_values
 from harness.cassette.recording import Kind, Recording, from_interaction, to_interaction
 from harness.cassette.redaction.redaction import Redactor
 from harness.cassette.volatility import Path as Steps
@@ -127,7 +128,7 @@ def load_cassette(path: Path) -> Cassette:
     try:
         if path.suffix != ".json":
             refuse_boundless_yaml(path, text)
-        loaded = vcr_format.deserialize(text, _serializer(path))
+        loaded = vcr_format.deserialize(text, _deserializer(path))
         pairs = list(zip(loaded[0], loaded[1], strict=True))
     except InvalidDocument as error:
         raise CassetteError(error.message, remedy=_REMEDY) from None
@@ -197,6 +198,23 @@ def _serializer(path: Path) -> ModuleType:
 
     serializer: ModuleType = jsonserializer if path.suffix == ".json" else yamlserializer
     return serializer
+
+
+def _deserializer(path: Path) -> Any:
+    return _serializer(path) if path.suffix == ".json" else _QuickYaml
+
+
+class _QuickYaml:
+    """Reads YAML for vcrpy, quickly where it is plain."""
+
+    @staticmethod
+    def deserialize(text: str) -> Any:
+        from vcr.serializers import yamlserializer
+
+        try:
+            return quick_values(text)
+        except Unusual:
+            return yamlserializer.deserialize(text)
 
 
 def _check_format(path: Path, metadata: object) -> None:

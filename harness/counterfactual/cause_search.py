@@ -72,10 +72,11 @@ class CauseSearch:
             left = (number for number in asked if number < single and number not in self._tried)
             earlier = sorted({found[number].step for number in left})
             return self._unless_chance(cause.model_copy(update={"untried_earlier": tuple(earlier)}))
-        if len(found) > 1 and self._left:
+        joined = _joined(found)
+        if len(joined) > 1 and self._left:
             self._sets |= {(id(found[number]),): one for number, one in self._tried.items()}
-            if self._hold([found])[0]:
-                least = list(smallest(found, self._hold))
+            if self._hold([joined])[0]:
+                least = list(smallest(joined, self._hold))
                 cause = self._confirmed(least, self._sets[_key(least)])
                 return self._unless_chance(cause.model_copy(update={"untried_sets": self._untried_sets}))
         return None, self._why_none(found)
@@ -185,9 +186,17 @@ class CauseSearch:
                 f"the budget of {self._request.budget} trials, {self._request.confirming} of them to confirm a cause,"
                 f" was spent when {len(self._tried)} of {len(found)} changes were tried"
             )
-        if len(found) > 1 and _key(found) not in self._sets:
-            return f"none of {len(found)} changes makes it succeed; the budget left no trial to make all together"
-        return f"none of {len(found)} changes, nor all together, makes it succeed"
+        joined = _joined(found)
+        if len(joined) > 1 and _key(joined) not in self._sets:
+            return f"none of {len(found)} changes makes it succeed; the budget left no trial to make several together"
+        if len(joined) < 2:
+            return f"none of {len(found)} changes makes it succeed"
+        return f"none of {len(found)} changes, nor several together, makes it succeed"
+
+
+def _joined(found: Sequence[Repair]) -> list[Repair]:
+    """The changes that sets are made of."""
+    return [one for one in found if not one.is_alternative]
 
 
 def _key(chosen: Sequence[Repair]) -> tuple[int, ...]:

@@ -6,29 +6,23 @@ probes of the trials: a row is touched where two trials leave it otherwise.
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import get_args
 
-from harness.case import Case, Suite, ToolSpec
+from harness.case import Case, FaultKind, FaultSpec, Suite, ToolSpec
+from harness.counterfactual.coverage_arguments import parameters_of, values_of
+from harness.counterfactual.coverage_rows import rows_of_states
+from harness.counterfactual.covered import Covered, covered
 from harness.disk import is_file
 from harness.results import RunFolder
 from harness.score import fed_calls
 from harness.trace import Trial
-from harness.values import Frozen, JsonValue, canonical_json
+from harness.values import Frozen, JsonObject
 
-_RULE = re.compile(r"\brule:([A-Za-z0-9_.-]+)")
+_RULE = re.compile(r"\brule:([A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?)")
+_SERVER_ERROR = 500
+_REFUSED = ("unknown_tool", "not_allowed", "unparsable_arguments", "invalid_arguments", "limit_reached")
+"""Errors of the gateway itself: the tool was not called."""
 _ERRORS = ("tool_error", "tool_unavailable", "timeout", "reset", "malformed_result")
-
-
-class Covered(Frozen):
-    """One dimension of the coverage."""
-
-    touched: tuple[str, ...]
-    untouched: tuple[str, ...]
-
-    @property
-    def share(self) -> float | None:
-        """Touched of all; None where there is nothing to touch."""
-        every = len(self.touched) + len(self.untouched)
-        return len(self.touched) / every if every else None
 
 
 class CoverageReport(Frozen):
@@ -45,15 +39,16 @@ def coverage_of(suite: Suite, folder: RunFolder | None) -> CoverageReport:
     """Looks at the references of all cases and at the trials of a run. Nothing is run."""
     trials = [] if folder is None else [stored.trial for stored in folder.trials()]
     calls = list(_calls(suite.cases, trials))
+    valid = [(name, given) for name, given, error in calls if error not in _REFUSED]
     dimensions = {
-        "tools": _of([tool.name for tool in suite.tools], [name for name, _, _ in calls]),
-        "parameters": _of(_parameters(suite.tools), [f"{name}.{key}" for name, given, _ in calls for key in given]),
-        "values": _values(suite.tools, calls),
-        "errors": _of(_possible_errors(suite.tools), [f"{name}: {error}" for name, _, error in calls if error]),
+        "tools": covered([tool.name for tool in suite.tools], [name for name, _ in valid]),
+        "parameters": parameters_of(suite.tools, valid),
+        "values": values_of(suite.tools, valid),
+        "errors": _errors(suite.cases, suite.tools, calls),
         "effects": _effects(suite.tools, calls),
         "rows": _rows(trials),
-        "rules": _of(_rules(_prompts(suite)), _named_rules(suite)),
-        "failure modes": _faults(suite.cases),
+        "rules": covered(_rules(_prompts(suite)), _named_rules(suite)),
+        "failure modes": _faults(suite.cases, trials),
     }
     return CoverageReport(
         suite=suite.name,
@@ -63,7 +58,7 @@ def coverage_of(suite: Suite, folder: RunFolder | None) -> CoverageReport:
     )
 
 
-Called = tuple[str, dict[str, JsonValue], str | None]
+Called = tuple[str, JsonObject, str | None]
 """Tool, arguments, type of the error."""
 
 
@@ -74,68 +69,37 @@ def _calls(cases: Sequence[Case], trials: Sequence[Trial]) -> Iterator[Called]:
         yield from ((one.tool, one.arguments or {}, one.error) for one in fed_calls(trial))
 
 
-def _of(every: Sequence[str], touched: Sequence[str]) -> Covered:
-    known = dict.fromkeys(every)
-    hit = set(touched)
-    return Covered(
-        touched=tuple(one for one in known if one in hit), untouched=tuple(one for one in known if one not in hit)
-    )
-
-
-def _properties(tool: ToolSpec) -> dict[str, JsonValue]:
-    properties = tool.parameters.get("properties")
-    return properties if isinstance(properties, dict) else {}
-
-
-def _parameters(tools: Sequence[ToolSpec]) -> list[str]:
-    return [f"{tool.name}.{name}" for tool in tools for name in _properties(tool)]
-
-
-def _values(tools: Sequence[ToolSpec], calls: Sequence[Called]) -> Covered:
-    """Enumerated values, and the two of a truth value."""
-    every: list[str] = []
-    for tool in tools:
-        for name, schema in _properties(tool).items():
-            if not isinstance(schema, dict):
-                continue
-            listed = schema.get("enum")
-            choices: list[JsonValue] = listed if isinstance(listed, list) else []
-            choices = [True, False] if schema.get("type") == "boolean" else choices
-            every += [f"{tool.name}.{name}={canonical_json(choice)}" for choice in choices]
-    given = [f"{name}.{key}={canonical_json(value)}" for name, args, _ in calls for key, value in args.items()]
-    return _of(every, given)
-
-
 def _possible_errors(tools: Sequence[ToolSpec]) -> list[str]:
     return [f"{tool.name}: {error}" for tool in tools for error in _ERRORS]
+
+
+def _errors(cases: Sequence[Case], tools: Sequence[ToolSpec], calls: Sequence[Called]) -> Covered:
+    """Errors that trials met, and those that the cases' faults answer with."""
+    met = [f"{name}: {error}" for name, _, error in calls if error]
+    for fault in (fault for case in cases for fault in case.faults):
+        error = _error_of(fault)
+        struck = [tool.name for tool in tools if fault.tool in ("*", tool.name)]
+        met += [f"{name}: {error}" for name in struck] if error is not None else []
+    return covered(_possible_errors(tools), met)
+
+
+def _error_of(fault: FaultSpec) -> str | None:
+    """The type of the error that an agent is answered with; None: a fault that only changes or delays the answer."""
+    if fault.kind == "http_status":
+        return "tool_unavailable" if (fault.status or 0) >= _SERVER_ERROR else "tool_error"
+    return {"timeout": "timeout", "reset": "reset", "malformed": "malformed_result"}.get(fault.kind)
 
 
 def _effects(tools: Sequence[ToolSpec], calls: Sequence[Called]) -> Covered:
     """Writes that were made without an error."""
     writes = [tool.name for tool in tools if tool.effect == "write"]
-    return _of(writes, [name for name, _, error in calls if error is None])
+    return covered(writes, [name for name, _, error in calls if error is None])
 
 
 def _rows(trials: Sequence[Trial]) -> Covered:
-    """Rows of the probes' lists, by probe: touched where trials leave different ones."""
-    by_place: dict[str, set[str]] = {}
-    for trial in trials:
-        for probe, value in trial.states.items():
-            for place, row in _lists(value, probe):
-                by_place.setdefault(place, set()).add(row)
-    touched = [place for place, values in by_place.items() if len(values) > 1]
-    return _of(sorted(by_place), touched)
-
-
-def _lists(value: JsonValue, place: str) -> Iterator[tuple[str, str]]:
-    match value:
-        case list():
-            yield place, canonical_json(value)
-        case dict():
-            for name, inner in value.items():
-                yield from _lists(inner, f"{place}.{name}")
-        case _:
-            return
+    """Rows that the probes saw: touched where trials left them differently."""
+    every, changed = rows_of_states(trials)
+    return covered(every, changed)
 
 
 def _prompts(suite: Suite) -> Iterator[str | None]:
@@ -148,7 +112,7 @@ def _prompts(suite: Suite) -> Iterator[str | None]:
 
 
 def _rules(prompts: Iterator[str | None]) -> list[str]:
-    """The ids of rules that prompts name as `rule:<id>`."""
+    """The ids of rules that prompts name as `rule:<id>`; a full stop behind one ends the sentence."""
     return [found for prompt in prompts for found in _RULE.findall(prompt or "")]
 
 
@@ -159,6 +123,7 @@ def _named_rules(suite: Suite) -> list[str]:
     return [one.removeprefix("rule:") for one in named]
 
 
-def _faults(cases: Sequence[Case]) -> Covered:
-    kinds = ("latency", "timeout", "http_status", "malformed", "empty", "missing_field", "renamed_field", "reset")
-    return _of(kinds, [fault.kind for case in cases for fault in case.faults])
+def _faults(cases: Sequence[Case], trials: Sequence[Trial]) -> Covered:
+    """Kinds of faults that cases declare, and that struck a call of a trial, such as those of a campaign."""
+    struck = [seen.injected for trial in trials for seen in trial.trajectory.observations.values() if seen.injected]
+    return covered(get_args(FaultKind), [*(fault.kind for case in cases for fault in case.faults), *struck])

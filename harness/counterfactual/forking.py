@@ -130,8 +130,9 @@ def variant_at(subject: Subject, step: int, change: ForkChange) -> TrialVariant:
             f" harness explain {subject.manifest.run} {subject.case.id}",
         )
     calls = fed_calls(subject.trial)
-    fed = tuple(one for one in calls if one.step < step)
-    here = next((one for one in calls if one.step == step), None)
+    first = next((number for number, one in enumerate(calls) if one.step >= step), len(calls))
+    fed = calls[:first]
+    here = next((one for one in calls[first:] if one.step == step), None)
     if change.at_call and here is None:
         known = ", ".join(str(one.step) for one in calls) or "none"
         raise UsageError(f"step {step} of {subject.name} makes no tool call", remedy=f"steps with a call: {known}")

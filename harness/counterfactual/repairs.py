@@ -5,12 +5,21 @@ met. Where there is neither a reference nor a passing trial, only answers and fa
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from harness.case import CallEdit, FedCall, Intervention, Invocation
+from harness.counterfactual.answer_numbers import answers_by_tools
 from harness.counterfactual.subject import Subject
-from harness.score import Deviation, deviations_from_reference, deviations_from_trial, fed_calls, step_of_call
+from harness.score import (
+    Deviation,
+    alternatives,
+    deviations_from_reference,
+    deviations_from_trial,
+    fed_calls,
+    invocations,
+    step_of_call,
+)
 from harness.trace import Trial
 from harness.values import canonical_json
 
@@ -28,6 +37,8 @@ class Repair:
     """Number of the first call that it changes; past the last call, the agent's answer or what is missing at the end.
     """
     origin: Origin
+    is_alternative: bool = False
+    """Whether it stands beside a likelier change at the same place: it is tried alone, and not in sets."""
 
     @property
     def step(self) -> int:
@@ -38,10 +49,11 @@ class Repair:
 
 def repairs(subject: Subject, passing: Trial | None) -> list[Repair]:
     """Every candidate, the earliest first; equal changes of several origins once."""
+    reference = [Invocation(tool=one.tool, arguments=one.arguments) for one in subject.case.reference or ()]
     found = [
         *_faults(subject, passing),
-        *_by_calls(subject, () if passing is None else _from_trial(subject, passing), "passing_trial"),
-        *_by_calls(subject, _from_reference(subject), "reference"),
+        *(() if passing is None else _from_trial(subject, passing)),
+        *_by_calls(subject, _from_reference(subject), reference, "reference"),
         *_answers(subject, passing),
     ]
     first: dict[str, Repair] = {}
@@ -67,18 +79,24 @@ def merged(chosen: Sequence[Repair]) -> Intervention:
     )
 
 
-def _from_trial(subject: Subject, passing: Trial) -> tuple[Deviation, ...]:
-    return deviations_from_trial(fed_calls(subject.trial), fed_calls(passing), subject.suite.tools)
+def _from_trial(subject: Subject, passing: Trial) -> Iterator[Repair]:
+    right = fed_calls(passing)
+    found = deviations_from_trial(fed_calls(subject.trial), right, subject.suite.tools)
+    return _by_calls(subject, found, invocations(right), "passing_trial")
 
 
 def _from_reference(subject: Subject) -> tuple[Deviation, ...]:
     return deviations_from_reference(fed_calls(subject.trial), subject.case.reference, subject.suite.tools)
 
 
-def _by_calls(subject: Subject, found: Sequence[Deviation], origin: Origin) -> Iterator[Repair]:
+def _by_calls(
+    subject: Subject, found: Sequence[Deviation], right: Sequence[Invocation], origin: Origin
+) -> Iterator[Repair]:
     calls = fed_calls(subject.trial)
     for one in found:
         yield _repair(subject, calls, one, origin)
+    for other in alternatives(calls, found, right, subject.suite.tools):
+        yield replace(_repair(subject, calls, other, origin), is_alternative=True)
 
 
 def _repair(subject: Subject, calls: Sequence[FedCall], one: Deviation, origin: Origin) -> Repair:
@@ -122,6 +140,13 @@ def _answers(subject: Subject, passing: Trial | None) -> Iterator[Repair]:
                 step=step_of_call(calls, subject.trial, len(calls)), words=deviation.words, final_answer=answer
             )
             yield Repair(deviation=deviation, intervention=intervention, at=len(calls), origin=origin)
+    if subject.case.reference is not None and all(answer is None for answer, _ in right):
+        for answer, words in answers_by_tools(subject.trial):
+            intervention = Intervention(
+                step=step_of_call(calls, subject.trial, len(calls)), words=words, final_answer=answer
+            )
+            guess = Repair(deviation=deviation, intervention=intervention, at=len(calls), origin="reference")
+            yield replace(guess, is_alternative=True)
 
 
 def _faults(subject: Subject, passing: Trial | None) -> Iterator[Repair]:

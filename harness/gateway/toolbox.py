@@ -6,12 +6,6 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-from referencing import Registry
-from referencing.exceptions import Unresolvable
-from referencing.jsonschema import DRAFT202012
-
 from harness.case import Case, Suite, ToolSpec, VolatilePart, quick_check
 from harness.case.endpoints.quick_schema import Fits
 from harness.errors import UsageError
@@ -102,6 +96,9 @@ class Toolbox:
 
 def check_schema(tool: ToolSpec) -> None:
     """Raises UsageError, with the tool and the path in its declaration, for a malformed tool."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
     try:
         Draft202012Validator.check_schema(tool.parameters)
     except SchemaError as error:
@@ -115,6 +112,10 @@ def check_schema(tool: ToolSpec) -> None:
 
 
 def _check_references(tool: ToolSpec) -> None:
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
     resource = DRAFT202012.create_resource(tool.parameters)
     resolver = Registry().with_resource("", resource).resolver()
     for path, name, value in members(tool.parameters, "parameters"):

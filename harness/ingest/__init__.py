@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harness.ingest.found import FoundTool as FoundTool
     from harness.ingest.found import Importer as Importer
     from harness.ingest.found import Source as Source
+    from harness.ingest.inspect_facts import sample_facts as sample_facts
     from harness.ingest.names import CONVERSATION_NAMES as CONVERSATION_NAMES
     from harness.ingest.options import ImportNote as ImportNote
     from harness.ingest.options import ImportOptions as ImportOptions
@@ -34,6 +35,7 @@ else:
         __name__,
         {
             "credentials": ("Cleaner", "holds_issued_key"),
+            "inspect_facts": ("sample_facts",),
             "sessions": ("Conversation", "conversation_of"),
             "foreign": ("ForeignCall", "ForeignResult", "ForeignStep"),
             "reading": ("Record",),

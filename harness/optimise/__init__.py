@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from harness.optimise.looks import looks_path as looks_path
     from harness.optimise.opening import PreparedOptimisation as PreparedOptimisation
     from harness.optimise.opening import prepare_optimisation as prepare_optimisation
+    from harness.optimise.opening import said_in as said_in
     from harness.optimise.optimisation import Optimisation as Optimisation
     from harness.optimise.optimisation import Settings as Settings
     from harness.optimise.outcome import CurvePoint as CurvePoint
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from harness.optimise.rollouts.invocations import AgentInvocation as AgentInvocation
     from harness.optimise.rollouts.invocations import invocations_by_case as invocations_by_case
     from harness.optimise.rollouts.invocations import invocations_of as invocations_of
+    from harness.optimise.rollouts.mean_use import MeanUse as MeanUse
     from harness.optimise.rollouts.rollout import Rollout as Rollout
     from harness.optimise.rollouts.rollout import Rollouts as Rollouts
     from harness.optimise.rollouts.ruled_rollouts import Rule as Rule
@@ -95,7 +97,7 @@ else:
             "searching.lineage": ("CandidateRecord", "read_records"),
             "looks": ("HeldOutLook", "earlier_looks", "looks_path"),
             "searching.objective": ("Objective",),
-            "opening": ("PreparedOptimisation", "prepare_optimisation"),
+            "opening": ("PreparedOptimisation", "prepare_optimisation", "said_in"),
             "page": ("optimisation_page",),
             "promoting": ("Promotion", "promote"),
             "stored": ("AskedOptimisation", "StoredOptimisation"),
@@ -105,6 +107,7 @@ else:
             "outcome": ("CurvePoint", "OptimisationOutcome", "OptimiserResult"),
             "searching.reflector": ("ReflectionRequest", "proposed_text"),
             "resolving": ("OptimiseRequest",),
+            "rollouts.mean_use": ("MeanUse",),
             "rollouts.rollout": ("Rollout", "Rollouts"),
             "searching.rule_reflector": (
                 "EditRule",

@@ -103,7 +103,10 @@ def pick(
     best = max(gains, key=lambda name: gains[name], default=None)
     reasons = {"margin": margin, "vetoed": vetoed, "too_costly": costly}
     if best is None:
-        why = "no candidate came up" if not candidates else "every candidate was vetoed, too costly or not measured"
+        why = "every candidate was vetoed, too costly or not measured"
+        if not candidates:
+            perfect = (mean_score(objective, before) or 0.0) >= 1 - _NOTHING
+            why = "the texts in use have the highest score already" if perfect else "no candidate came up"
         return Pick(candidate=None, why=why, **reasons)
     gain = gains[best]
     if gain <= margin + _NOTHING:

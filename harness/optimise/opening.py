@@ -14,7 +14,8 @@ from harness.optimise.candidates.components import components_of, declared_by
 from harness.optimise.looks import HeldOutLook, earlier_looks, looks_path, record_look, refuse_second_look
 from harness.optimise.optimisation import Optimisation
 from harness.optimise.outcome import OptimisationOutcome
-from harness.optimise.resolving import OptimiseRequest, ResolvedRequest, Say, mean_cost
+from harness.optimise.resolving import OptimiseRequest, ResolvedRequest, Say, known_use
+from harness.optimise.rollouts.invocations import AgentInvocation
 from harness.optimise.rollouts.rollout import Rollout, Rollouts
 from harness.optimise.rollouts.spending import Estimate, Limits, Meter
 from harness.optimise.rollouts.trial_verdict import TrialJudge, open_judge
@@ -45,8 +46,7 @@ class PreparedOptimisation:
     @property
     def estimate(self) -> Estimate:
         """The most that it may take."""
-        cost = mean_cost(self.resolved.plan, self.request.trace)
-        return self._optimisation(_NoRollouts(), Meter()).estimate(cost)
+        return self._optimisation(_NoRollouts(), Meter()).estimate()
 
     def check(self) -> None:
         """Raises UsageError for what could not be determined, with the figure that would do."""
@@ -61,6 +61,8 @@ class PreparedOptimisation:
         stopping = stopping or Event()
         meter = Meter(limits=self.request.limits, budget=self.budget, stopping=stopping)
         self.stored.begin(self.resolved.asked)
+        if (unguarded := self._guarded()) is not None:
+            say(unguarded)
         lock = WriterLock(self.stored.folder)
         try:
             with self.resolved.rollouts(self.judge, self.budget, say, stopping) as rollouts:
@@ -80,7 +82,11 @@ class PreparedOptimisation:
             start=candidate_of(resolved.texts),
             components=resolved.components,
             agent_components=components_of(suite),
-            cases={case.id: said_in(case) for case in suite.cases if case.id in cases},
+            cases={
+                case.id: said_in(case, resolved.invocations.get(case.id, ()))
+                for case in suite.cases
+                if case.id in cases
+            },
             objective=Objective(weights=resolved.rubric.weights, safety=declared_by(suite).safety),
             rollouts=rollouts,
             reflector=self.reflector,
@@ -89,8 +95,19 @@ class PreparedOptimisation:
             settings=request.settings,
             meter=meter,
             folder=self.stored.folder,
+            known_use=known_use(resolved.plan, request.trace),
             looks_before=len(self.looks),
             about_to_look=lambda held: record_look(looks_path(suite.folder), _look(name, request, held, again)),
+        )
+
+    def _guarded(self) -> str | None:
+        """What is said where no criterion can veto a candidate."""
+        rubric, safety = self.resolved.rubric, declared_by(self.resolved.plan.suite).safety
+        if any(one.critical or one.domain in safety for one in rubric.criteria):
+            return None
+        return (
+            f"no criterion of the rubric {rubric.name!r} is critical or of a domain of safety: forbidden calls alone "
+            "are vetoed" + ("; confirm the result with --mode joint" if self.request.component else "")
         )
 
 
@@ -147,11 +164,22 @@ class _NoRollouts:
         raise AssertionError(f"{candidate.id} was run before the checks: {cases}, {component}, {sample}")
 
 
-def said_in(case: Case) -> tuple[str, ...]:
-    """What no prompt may quote of a case: all that its user says, and the answer that is expected."""
-    turns = () if case.conversation is None else case.conversation.turns
-    opening = None if case.conversation is None else case.conversation.opening
-    said = (case.task, opening, case.expected_output, *(one.say for one in turns))
+def said_in(case: Case, invocations: Sequence[AgentInvocation] = ()) -> tuple[str, ...]:
+    """What no prompt may quote of a case: all that its user says, pursues and withholds, the answer that is expected,
+    and in agent mode the requests that the component is measured by.
+    """
+    talk = case.conversation
+    turns = () if talk is None else talk.turns
+    whole = () if talk is None else (talk.opening, talk.plan)
+    withheld = () if case.user is None else case.user.withhold
+    said = (
+        case.task,
+        *whole,
+        case.expected_output,
+        *(one.say for one in turns),
+        *withheld,
+        *(one.given for one in invocations),
+    )
     return tuple(one for one in said if isinstance(one, str))
 
 

@@ -12,6 +12,7 @@ from harness.optimise.candidates.candidate import Candidate
 from harness.optimise.candidates.components import Component
 from harness.optimise.outcome import CurvePoint, Mode, OptimisationOutcome, OptimiserResult
 from harness.optimise.pruning import pruned
+from harness.optimise.rollouts.mean_use import MeanUse, mean_use, refuse_small_budget
 from harness.optimise.rollouts.rollout import Rollout, Rollouts
 from harness.optimise.rollouts.rollout_cache import RolloutCache
 from harness.optimise.rollouts.spending import Estimate, Meter
@@ -19,8 +20,8 @@ from harness.optimise.searching.leaks import QuotationCheck
 from harness.optimise.searching.lineage import Lineage
 from harness.optimise.searching.objective import Objective, mean_score
 from harness.optimise.searching.reflector import ReflectionRequest, proposed_text
-from harness.optimise.searching.search import Optimiser, Search, SearchOver, Task, Vetoes
-from harness.optimise.searching.splitting import CaseSplit, split_cases
+from harness.optimise.searching.search import Optimiser, Search, SearchOver, Task, Vetoes, most_revisions
+from harness.optimise.searching.splitting import CaseSplit, cases_for, split_cases
 from harness.optimise.unread import refuse_unread
 
 
@@ -61,23 +62,29 @@ class Optimisation:
     settings: Settings = Settings()
     meter: Meter = field(default_factory=Meter)
     folder: Path | None = None
+    known_use: MeanUse = field(default_factory=MeanUse)
+    """What a rollout took in an earlier run, for the estimate."""
     looks_before: int = 0
     about_to_look: Callable[[CaseSplit], None] = lambda _: None
     """Called before the first held-out rollout, to record the look."""
 
-    def estimate(self, cost_usd: float | None = None) -> Estimate:
-        """The most that it may take, given the mean cost of a rollout."""
+    def estimate(self) -> Estimate:
+        """The most that it may take."""
         split = split_cases(self.cases)
         settings, searches = self.settings, len(self.optimisers)
-        noise = settings.noise_samples * len(split.validation)
+        noise = self._noise_rollouts(split)
         points = settings.rollouts // len(split.validation)
         held_out = (1 + searches + min(points, _MOST_POINTS)) * len(split.held_out)
         pruning = settings.rollouts
+        batch = min(settings.minibatch, len(split.validation))
+        texts = sum(len(component.texts) for component in self.components)
         count = len(self._read_in(split)) + noise + searches * settings.rollouts + pruning + held_out
         return Estimate(
             rollouts=count,
-            reflections=1 + searches * settings.rollouts // max(1, settings.minibatch),
-            usd=None if cost_usd is None else count * cost_usd,
+            reflections=1 + searches * most_revisions(settings.rollouts, batch, texts),
+            usd=None if self.known_use.usd is None else count * self.known_use.usd,
+            tokens=None if self.known_use.tokens is None else round(count * self.known_use.tokens),
+            calls=None if self.known_use.calls is None else round(count * self.known_use.calls),
         )
 
     def check(self) -> CaseSplit:
@@ -88,15 +95,17 @@ class Optimisation:
             raise UsageError(
                 f"{len(self.cases)} cases leave {len(split.held_out)} held out; with {len(self.optimisers)} optimisers "
                 f"and {self.looks_before} earlier looks at them, fewer than {needed} can confirm nothing",
-                remedy=f"have at least {_cases_for(needed)} cases in the suite",
+                remedy=f"have at least {cases_for(needed)} cases in the suite",
             )
-        least = 2 * len(split.validation) + 2 * min(self.settings.minibatch, len(split.train))
+        least = self._least_rollouts(split)
         if self.settings.rollouts < least:
             raise UsageError(
                 f"{self.settings.rollouts} rollouts are too few to validate one candidate beside the texts in use",
                 remedy=f"--rollouts {least} at least; --rollouts {5 * least} lets several candidates compete",
             )
-        self._check_calls(least, split)
+        self._check_calls(split)
+        if self.mode == "joint":  # an invocation takes less than the whole trials that are known
+            refuse_small_budget(self.meter.limits, self.known_use, self._fewest(split))
         return split
 
     def run(self, say: Callable[[str], None] = lambda _: None) -> OptimisationOutcome:
@@ -106,6 +115,8 @@ class Optimisation:
         cache = RolloutCache(self.rollouts, self.reflector, self.component, self.meter, path)
         self._probe_reflector(cache)
         refuse_unread(cache, self.start, self.components, self._read_in(split), say)
+        tried = mean_use(cache.rollouts(self.start, self._read_in(split)[:1]))
+        refuse_small_budget(self.meter.limits, tried, self._fewest(split))
         lineage = Lineage(self.objective, self.folder)
         lineage.started(self.start)
         noise = self._noise(cache, split)
@@ -247,11 +258,22 @@ class Optimisation:
         """The training cases in which each component's texts have to be read."""
         return split.train[: self.settings.minibatch]
 
-    def _check_calls(self, least: int, split: CaseSplit) -> None:
+    def _least_rollouts(self, split: CaseSplit) -> int:
+        """Of an optimiser: the texts in use and one candidate, on a sample and on validation."""
+        return 2 * len(split.validation) + 2 * min(self.settings.minibatch, len(split.train))
+
+    def _fewest(self, split: CaseSplit) -> int:
+        """Rollouts that are really run where one candidate is tried to the end, and nothing else."""
+        candidate = len(self._read_in(split)) + len(split.validation) + len(split.held_out)
+        return candidate + len(self._read_in(split)) + self._noise_rollouts(split) + len(split.held_out)
+
+    def _noise_rollouts(self, split: CaseSplit) -> int:
+        return self.settings.noise_samples * len(split.validation)
+
+    def _check_calls(self, split: CaseSplit) -> None:
         """A budget of calls that does not reach for the smallest optimisation."""
-        calls = self.meter.limits.calls
-        noise = self.settings.noise_samples * len(split.validation)
-        needed = len(self._read_in(split)) + noise + least + 2 * len(split.held_out) + 1
+        needed = len(self._read_in(split)) + self._noise_rollouts(split) + self._least_rollouts(split)
+        calls, needed = self.meter.limits.calls, needed + 2 * len(split.held_out) + 1
         if calls is not None and calls < needed:
             raise UsageError(
                 f"a budget of {calls} calls is too small to tell anything", remedy=f"--budget-calls {needed} at least"
@@ -275,10 +297,3 @@ def _points(search: Search) -> list[CurvePoint]:
 def _known_scores(repeated: Sequence[Sequence[float | None]]) -> tuple[tuple[float, ...], ...]:
     found = (tuple(value for value in values if value is not None) for values in repeated)
     return tuple(values for values in found if values)
-
-
-def _cases_for(held_out: int) -> int:
-    """The smallest suite with so many cases held out."""
-    return next(
-        count for count in range(3, 10 * held_out + 10) if len(split_cases(map(str, range(count))).held_out) >= held_out
-    )

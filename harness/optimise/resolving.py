@@ -22,10 +22,11 @@ from harness.optimise.optimisation import Settings
 from harness.optimise.outcome import Mode
 from harness.optimise.rollouts.invocation_trials import micro_rubric, open_invocation_trials
 from harness.optimise.rollouts.invocations import AgentInvocation, invocations_by_case
+from harness.optimise.rollouts.mean_use import MeanUse, mean_use
 from harness.optimise.rollouts.rollout import Rollouts
 from harness.optimise.rollouts.spending import Limits
-from harness.optimise.rollouts.trial_verdict import TrialJudge
-from harness.optimise.rollouts.whole_trials import live, open_whole_trials
+from harness.optimise.rollouts.trial_verdict import TrialJudge, TrialVerdict
+from harness.optimise.rollouts.whole_trials import live, open_whole_trials, rollout_of
 from harness.optimise.searching.rule_reflector import read_rule_book
 from harness.optimise.stored import AskedOptimisation
 from harness.pipeline import RunOptions, RunPlan, users_for_manifest
@@ -170,13 +171,14 @@ def traced_run(plan: RunPlan, name: str) -> RunFolder:
     return folder
 
 
-def mean_cost(plan: RunPlan, trace: str | None) -> float | None:
-    """Of the trials of the run; None where one has no price."""
+def known_use(plan: RunPlan, trace: str | None) -> MeanUse:
+    """Means over the trials of the run; all None without one, and where a trial tells nothing of it."""
     if trace is None:
-        return None
-    used = [stored.trial.model_use for stored in traced_run(plan, trace).trials()]
-    costs = [one.cost_usd for one in used if one is not None and one.cost_usd is not None]
-    return sum(costs) / len(costs) if costs and len(costs) == len(used) else None
+        return MeanUse()
+    trials = [stored.trial for stored in traced_run(plan, trace).trials()]
+    nothing = TrialVerdict(domains={}, vetoes=(), feedback="")
+    rollouts = [rollout_of(one.case_id, candidate_of({}), [one], nothing) for one in trials if one.model_use]
+    return mean_use(rollouts) if len(rollouts) == len(trials) else MeanUse()
 
 
 def _named(reflector: JudgeSettings | Path) -> str:

@@ -35,6 +35,7 @@ def result_lines(outcome: OptimisationOutcome) -> Iterator[str]:
     yield f"noise of judge and simulator on validation: {outcome.noise_margin:.3f} ({outcome.noise_samples} samples)"
     for one in outcome.results:
         yield from _optimiser(one)
+    yield from _added(outcome)
     if outcome.refusals:
         yield f"refused proposals: {len(outcome.refusals)}, the last because {outcome.refusals[-1]}"
     if outcome.looks_before:
@@ -89,6 +90,23 @@ def _optimiser(one: OptimiserResult) -> Iterator[str]:
         yield f"  pruned to {one.pruning.candidate}: {left}, by {one.pruning.rollouts} rollouts"
     if one.held_out is not None:
         yield f"  {one.held_out.candidate}: {held_out_words(one.held_out)}: {one.held_out.why}"
+
+
+def _added(outcome: OptimisationOutcome) -> Iterator[str]:
+    """What the optimiser reached beyond each other one, by what each would have handed over."""
+    first, *others = outcome.results
+    before = next((one.held_out.before for one in outcome.results if one.held_out is not None), None)
+    own = _reached(first, before)
+    for other in others:
+        reached = _reached(other, before)
+        if own is not None and reached is not None:
+            added = f"{own - reached:+.3f} on held-out cases by as many rollouts"
+            yield f"{first.optimiser} over {other.optimiser}: {added} ({own:.3f} and {reached:.3f})"
+
+
+def _reached(one: OptimiserResult, before: float | None) -> float | None:
+    """The held-out score of the texts that would be in use: those of its pick where that is accepted."""
+    return one.held_out.after if one.held_out is not None and one.held_out.accepted else before
 
 
 def _described(one: CandidateRecord, accepted: str | None) -> str:

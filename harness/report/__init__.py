@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from harness.report.comparison.trend import Trend as Trend
     from harness.report.comparison.trend import suite_of as suite_of
     from harness.report.figures.judged import judged_rubric as judged_rubric
+    from harness.report.figures.judged import judged_trials as judged_trials
     from harness.report.figures.paired_trials import ReferenceTrials as ReferenceTrials
     from harness.report.figures.paired_trials import counted_success as counted_success
     from harness.report.figures.paired_trials import found_in_pairs as found_in_pairs
@@ -98,7 +99,7 @@ else:
             "comparison.compare": ("Comparison", "compare_runs"),
             "gate": ("GateResult", "check_floors", "success_floor"),
             "html.page": ("write_html",),
-            "figures.judged": ("judged_rubric",),
+            "figures.judged": ("judged_rubric", "judged_trials"),
             "listing": ("RunRow", "TrialRow", "run_rows", "trial_rows"),
             "figures.simulated": ("UserSummary", "summarise_users"),
             "comparison.margin": (

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from harness.results.judgements import kept_rubric as kept_rubric
     from harness.results.judgements import latest as latest
     from harness.results.judgements import read_judgements as read_judgements
+    from harness.results.lock import is_being_written as is_being_written
+    from harness.results.manifest import RUN_NAME as RUN_NAME
     from harness.results.manifest import ManifestDifference as ManifestDifference
     from harness.results.manifest import PlannedTrial as PlannedTrial
     from harness.results.manifest import RunManifest as RunManifest
@@ -78,6 +80,8 @@ if TYPE_CHECKING:
     from harness.results.storage import read_checked as read_checked
     from harness.results.stored import StoredTrial as StoredTrial
     from harness.results.stored import TrialKey as TrialKey
+    from harness.results.tags import set_tags as set_tags
+    from harness.results.tags import tags_of as tags_of
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -118,7 +122,9 @@ else:
                 "latest",
                 "read_judgements",
             ),
+            "lock": ("is_being_written",),
             "manifest": (
+                "RUN_NAME",
                 "ManifestDifference",
                 "PlannedTrial",
                 "RunManifest",
@@ -138,6 +144,7 @@ else:
                 "stored_reference_states",
             ),
             "rounds": ("Round", "rounds_of", "write_rounds"),
+            "tags": ("set_tags", "tags_of"),
             "stop": ("Stop", "stop_of", "stop_reason", "write_stop"),
             "storage": ("read_checked",),
             "stored": ("StoredTrial", "TrialKey"),

@@ -10,7 +10,7 @@ removed when the run is resumed.
 """
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -165,6 +165,26 @@ class RunFolder:
                 self.path / trial.relative_to(other.path),
                 {file.name: file for file in sorted(trial.iterdir()) if file.name != CHECKSUMS_FILE},
             )
+
+    def committed(self) -> dict[TrialKey, int]:
+        """The trials on disk, in the planned order, with the time of their commit: nanoseconds since the epoch."""
+        return {key_of(folder): folder.stat().st_mtime_ns for folder in self._committed()}
+
+    def first_scorecards(self, keys: Iterable[TrialKey]) -> tuple[Scorecard, ...]:
+        """The scorecards that these trials were committed with; raises ResultsError naming a damaged file."""
+        self._check_trials()
+        return tuple(first_scorecard(self._place(key)) for key in keys)
+
+    def scorecard(self, case_id: str, attempt: int) -> Scorecard:
+        """The latest scorecard of one committed trial; raises ResultsError naming a damaged file."""
+        later = self._scorings.scorecards()
+        found = next((card for card in later if (card.case_id, card.attempt) == (case_id, attempt)), None)
+        return found or self.first_scorecards([(case_id, attempt)])[0]
+
+    @property
+    def scorings(self) -> int:
+        """How often the run was scored again since it ran."""
+        return len(self._scorings.folders())
 
     @gc_paused()
     def finished(self) -> frozenset[TrialKey]:

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 from pathlib import Path
 
 from harness.errors import ResultsError
@@ -35,3 +36,24 @@ class WriterLock:
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
+
+
+_HELD = re.compile(r"FLOCK\s+ADVISORY\s+WRITE\s+(\d+)\s+([0-9a-f]+):([0-9a-f]+):(\d+)")
+"""A line of /proc/locks: process, device and inode of a lock that is held."""
+
+
+def is_being_written(folder: Path) -> bool | None:
+    """Whether some harness writes the run folder now; None where this system does not tell.
+
+    Reads the kernel's list instead of trying to take the lock: a reader must not be in a writer's way, even for a
+    moment.
+    """
+    try:
+        lock = os.lstat(folder / NAME)
+    except OSError:
+        return False
+    try:
+        held = Path("/proc/locks").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    return any(int(inode) == lock.st_ino for _, _, _, inode in _HELD.findall(held))

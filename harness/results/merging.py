@@ -9,7 +9,6 @@ from pydantic import Field
 from harness.errors import UsageError
 from harness.plain_files import size_below
 from harness.results.allowance import allowed_inconclusive, write_allowance
-from harness.results.carried import carry
 from harness.results.folder import RunFolder
 from harness.results.manifest import PlannedTrial, RunManifest
 from harness.results.stop import Stop, stop_reason, write_stop
@@ -41,6 +40,8 @@ def merge_runs(parts: Sequence[RunFolder], root: Path, name: str, limits: MergeL
     Its manifest is that of the undivided run. It holds no run scores yet. Raises UsageError where the parts are not the
     shards of one run, each once, or are larger together than the limit, and ResultsError where one is damaged.
     """
+    from harness.results.carried import carry  # it reads what judges write
+
     limits = limits or MergeLimits()
     ordered = _in_order(parts)
     _refuse_too_large(ordered, limits.max_bytes)

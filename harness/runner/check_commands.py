@@ -6,19 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.case import Case, CommandCheck, Suite, commands_of
 from harness.errors import SandboxError
-from harness.sandbox import (
-    REWARD_FILES,
-    LauncherLost,
-    PreparedTask,
-    Sandbox,
-    SandboxProvider,
-    SandboxSpec,
-    Snapshot,
-)
+from harness.sandbox import LauncherLost, Sandbox, SandboxProvider, SandboxSpec, Snapshot
 from harness.trace import CommandResult
+
+if TYPE_CHECKING:
+    from harness.sandbox import PreparedTask
 
 _REWARD_MAX = 65_536
 _PLACE = re.compile(r"\{(?:agent|work|task)\}")
@@ -31,7 +27,7 @@ class CheckCommands:
     provider: SandboxProvider
     snapshot: Snapshot
     """The snapshot of the agent's sandbox."""
-    task: PreparedTask | None
+    task: "PreparedTask | None"
     spec: SandboxSpec
     """The specification of the agent's sandbox."""
     archive: Path
@@ -55,7 +51,7 @@ class CheckCommands:
         finally:
             sandbox.close()
 
-    def _restored(self, check: CommandCheck, task: PreparedTask | None) -> SandboxSpec:
+    def _restored(self, check: CommandCheck, task: "PreparedTask | None") -> SandboxSpec:
         cwd = None if check.cwd is None else check.cwd.replace("{work}", self.spec.cwd or "/work")
         return SandboxSpec(
             trial_id=f"{self.spec.trial_id}.{check.name}",
@@ -83,6 +79,8 @@ def _rewards(sandbox: Sandbox) -> Mapping[str, str | None]:
     """The files with the reward that exist, by their names; None for a file that is no text, no regular file, or too
     long.
     """
+    from harness.sandbox import REWARD_FILES
+
     found: dict[str, str | None] = {}
     for path in REWARD_FILES:
         name = path.rpartition("/")[2]

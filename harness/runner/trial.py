@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.case import Case, Suite, TrialVariant, looks_of
 from harness.errors import HarnessError, ServiceError, UpstreamUnavailable
@@ -18,7 +19,7 @@ from harness.runner.check_commands import CheckCommands, filled
 from harness.runner.databases import FileProbes
 from harness.runner.own_time import own_time_limit
 from harness.runner.unreadable import UnreadableTrial, reading_what_the_agent_left, unreadable_trial
-from harness.sandbox import PreparedTask, Sandbox, SandboxProvider, SandboxSpec, Snapshot, clean_end_state
+from harness.sandbox import Sandbox, SandboxProvider, SandboxSpec, Snapshot, clean_end_state
 from harness.trace import (
     CommandResult,
     EndState,
@@ -34,6 +35,9 @@ from harness.trace import (
 )
 from harness.upstream import OutOfBudget
 from harness.values import JsonValue
+
+if TYPE_CHECKING:
+    from harness.sandbox import PreparedTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +56,7 @@ class TrialRunner:
     """None: no trial of the suite needs a browser."""
     variants: Mapping[tuple[str, int], TrialVariant] = field(default_factory=dict)
     """Variants of trials that differ from their case, by case and attempt."""
-    tasks: Mapping[str, PreparedTask] = field(default_factory=dict)
+    tasks: Mapping[str, "PreparedTask"] = field(default_factory=dict)
     """The sandboxes of cases that are task folders, by their ids."""
 
     def trial_id(self, case_id: str, attempt: int) -> str:

@@ -9,11 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import docker
-import requests
-from docker.errors import APIError, NotFound
+from typing import TYPE_CHECKING, Any
 
 from harness.process_identity import ProcessIdentity, abandoned_partials
 from harness.sandbox.engine import answering
@@ -28,6 +24,9 @@ from harness.sandbox.ownership import (
     remove_left_folder,
 )
 from harness.sandbox.snapshots import SnapshotStore
+
+if TYPE_CHECKING:  # the engine's library takes longer to import than a sandbox that needs no engine to run
+    import docker
 
 _GONE_WITHIN_S = 20.0
 
@@ -46,7 +45,7 @@ class Leftover:
         return f"{self.kind} {self.name}"
 
 
-def reap(client: docker.DockerClient) -> list[str]:
+def reap(client: "docker.DockerClient") -> list[str]:
     """Removes the leftovers of dead owners on the machine and in the engine; returns descriptions of them.
 
     Raises EngineUnavailable.
@@ -73,7 +72,7 @@ def left_on_machine() -> list[Leftover]:
     ]
 
 
-def left_in_engine(client: docker.DockerClient) -> list[Leftover]:
+def left_in_engine(client: "docker.DockerClient") -> list[Leftover]:
     """Leftovers in the engine: containers before the networks and volumes that they use. Raises EngineUnavailable."""
     api, found = client.api, {"label": OWNER_LABEL}
     with answering("what dead runs left cannot be found"):
@@ -110,8 +109,10 @@ def _is_left(thing: dict[str, Any]) -> bool:
     return owner is not None and not owner.is_alive()
 
 
-def _remove_container(client: docker.DockerClient, container: str) -> bool:
+def _remove_container(client: "docker.DockerClient", container: str) -> bool:
     """Also waits for a container that the engine is already removing: its mounts are released first."""
+    from docker.errors import NotFound
+
     removed = _gone(partial(client.api.remove_container, force=True, v=True), container)
     deadline = time.monotonic() + _GONE_WITHIN_S
     while time.monotonic() < deadline:
@@ -124,7 +125,7 @@ def _remove_container(client: docker.DockerClient, container: str) -> bool:
     return removed
 
 
-def _remove_network(client: docker.DockerClient, network: str, name: str) -> bool:
+def _remove_network(client: "docker.DockerClient", network: str, name: str) -> bool:
     removed = _gone(client.api.remove_network, name)
     if removed:
         unguard(interface_of(network))
@@ -137,6 +138,9 @@ def _unguarded(interface: str) -> bool:
 
 
 def _gone(remove: Callable[[str], object], name: str) -> bool:
+    import requests
+    from docker.errors import APIError, NotFound
+
     try:
         remove(name)
     except NotFound:

@@ -11,20 +11,21 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from harness.disk import flush_folder, flush_tree
 from harness.documents import write_atomically
 from harness.errors import SnapshotError, UsageError
 from harness.process_identity import partial_name
 from harness.sandbox.environment import BASE_IMAGE, DeclaredState, Environment, load_environment
-from harness.sandbox.images.bootstrap import Progress
-from harness.sandbox.images.image_store import ImageStore
-from harness.sandbox.services.running_services import dump_service
 from harness.sandbox.state.capture import CapturedEntry, browser_profile, content_of, gather
 from harness.sandbox.state.snapshot import ServiceDump, Snapshot
 from harness.sandbox.state.snapshot_file import SNAPSHOT_FILE, read_snapshot_file, verify_content
 from harness.values import Frozen
+
+if TYPE_CHECKING:  # a snapshot is mostly read, not built
+    from harness.sandbox.images.bootstrap import Progress
+    from harness.sandbox.images.image_store import ImageStore
 
 EMPTY = "empty"
 """Name of the empty snapshot, which needs no folder."""
@@ -44,12 +45,12 @@ class SnapshotDifference(Frozen):
 class SnapshotStore:
     """The snapshots of `project`. Without `images` a loaded snapshot names no image, and no dump can be made."""
 
-    def __init__(self, project: Path, images: ImageStore | None = None) -> None:
+    def __init__(self, project: Path, images: "ImageStore | None" = None) -> None:
         self._project = project
         self._root = project / "snapshots"
         self._images = images
 
-    def build(self, environment: str, name: str, progress: Progress = lambda _: None) -> Snapshot:
+    def build(self, environment: str, name: str, progress: "Progress" = lambda _: None) -> Snapshot:
         """Builds a declared state's snapshot, its images first; the earlier snapshot stays until the new one is
         complete.
 
@@ -180,9 +181,16 @@ class SnapshotStore:
         return snapshot.model_copy(update={"image": self._images.tag(image)})
 
     def _dumps(
-        self, environment: Environment, state: DeclaredState, parent: Snapshot | None, folder: Path, progress: Progress
+        self,
+        environment: Environment,
+        state: DeclaredState,
+        parent: Snapshot | None,
+        folder: Path,
+        progress: "Progress",
     ) -> tuple[ServiceDump, ...]:
         """State of each service that has one: from its own seed, else restored from the parent's dump."""
+        from harness.sandbox.services.running_services import dump_service
+
         found = {dump.service: dump for dump in (parent.dumps if parent else ())}
         (folder / "dumps").mkdir()
         for dump in found.values():

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from harness.score.card_values import card_values as card_values
     from harness.score.comparison.alignment import Deviation as Deviation
     from harness.score.comparison.alignment import deviations_from_trial as deviations_from_trial
+    from harness.score.comparison.alignment import invocations as invocations
+    from harness.score.comparison.alternatives import alternatives as alternatives
     from harness.score.comparison.comparing import differing_arguments as differing_arguments
     from harness.score.comparison.reference_match import deviations_from_reference as deviations_from_reference
     from harness.score.diagnosis import Diagnosis as Diagnosis
@@ -55,8 +57,9 @@ else:
         {
             "captured": ("content_words",),
             "card_values": ("card_values",),
-            "comparison.alignment": ("Deviation", "deviations_from_trial"),
+            "comparison.alignment": ("Deviation", "deviations_from_trial", "invocations"),
             "made_calls": ("fed_calls", "step_of_call"),
+            "comparison.alternatives": ("alternatives",),
             "comparison.reference_match": ("deviations_from_reference",),
             "diagnosis": ("Diagnosis", "Failure"),
             "comparison.comparing": ("differing_arguments",),

@@ -1,20 +1,28 @@
 """The calls of a trial that the gateway saw, with their answers, in their order."""
 
+import re
 from collections.abc import Sequence
 
 from harness.case import FedCall
 from harness.trace import Trial
 
+_GATEWAYS_NUMBER = re.compile(r"call_(\d{1,9})")
+
 
 def fed_calls(trial: Trial) -> tuple[FedCall, ...]:
-    """Every call of the trial that the gateway saw, in order, with its answer and the index of its step."""
+    """Every call of the trial that the gateway saw, in the order in which it saw them, with its answer and the index of
+    its step. Of calls that a model asked for together, all belong to one step; a call of another step may lie between.
+    """
     seen = trial.trajectory.observations
     fed: list[FedCall] = []
+    numbers: list[int | None] = []
     for step in trial.trajectory.steps:
         for call in step.calls:
             got = seen.get(call.id)
             if call.evidence == "self_reported" or got is None:
                 continue
+            number = _GATEWAYS_NUMBER.fullmatch(call.id)
+            numbers.append(None if number is None else int(number[1]))
             fed.append(
                 FedCall(
                     tool=call.name,
@@ -26,7 +34,10 @@ def fed_calls(trial: Trial) -> tuple[FedCall, ...]:
                     step=step.index,
                 )
             )
-    return tuple(fed)
+    known = [number for number in numbers if number is not None]
+    if len(known) < len(fed):  # of another program, which numbers its calls in its own way
+        return tuple(fed)
+    return tuple(call for _, call in sorted(zip(known, fed, strict=True), key=lambda pair: pair[0]))
 
 
 def step_of_call(calls: Sequence[FedCall], trial: Trial, number: int) -> int:
@@ -34,6 +45,6 @@ def step_of_call(calls: Sequence[FedCall], trial: Trial, number: int) -> int:
     if number < len(calls):
         return calls[number].step
     steps = trial.trajectory.steps
-    last = calls[-1].step if calls else -1
+    last = max((call.step for call in calls), default=-1)
     said = [step.index for step in steps if step.source == "agent" and step.index > last]
     return said[-1] if said else max(last, 0)

@@ -3,19 +3,16 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from harness.case import Case, ModelMode, RecordedModel, Suite, UserSpec
 from harness.errors import UsageError
 from harness.gateway import User, UserSeat, UserSource
 from harness.plugins import Registry
-from harness.simulate.asking import UserModel
-from harness.simulate.entailment import Entailment
-from harness.simulate.installed_user import InstalledUser
 from harness.simulate.log import UserLog, read_user_log
-from harness.simulate.logged_user import LoggedUser
-from harness.simulate.model_user import ModelUser
-from harness.simulate.role import role_of
+
+if TYPE_CHECKING:  # a run whose users are scripts needs none of them
+    pass
 
 BUILT_IN: Final = ("script", "model", "logged")
 USERS: Final = Registry(seam="user", built_in={})
@@ -57,6 +54,9 @@ class SimulatedUsers:
 
     def __init__(self, suite: Suite, options: UserOptions, *, cassettes: Path, secrets: Mapping[str, str]) -> None:
         """Raises UsageError for a user that cannot be played: an unknown kind, no model, no key, no log."""
+        from harness.simulate.asking import UserModel
+        from harness.simulate.entailment import Entailment
+
         self._suite = suite
         self._options = options
         self._spec = _in_mode(suite.user, options.mode)
@@ -81,9 +81,14 @@ class SimulatedUsers:
             case "script":
                 return None
             case "model":
+                from harness.simulate.model_user import ModelUser
+                from harness.simulate.role import role_of
+
                 assert self._model is not None  # refused before the run
                 return ModelUser(self._model, role_of(seat.case, self._spec), seat)
             case "logged":
+                from harness.simulate.logged_user import LoggedUser
+
                 log = self._logs.get(seat.case.id) or _log_of(self._suite, seat.case)
                 return LoggedUser(log, seat, self._spec, self._model, self._entailment)
             case _:
@@ -100,6 +105,8 @@ class SimulatedUsers:
                 return True
 
     def _opened(self, kind: str, seat: UserSeat) -> User:
+        from harness.simulate.installed_user import InstalledUser
+
         make = self._installed[kind]
         if not callable(make):
             raise UsageError(f"the user {kind!r} is neither a class nor a function")

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from harness.upstream.model.sampling import Sampling as Sampling
     from harness.upstream.model.wire.aws_frames import BrokenFrame as BrokenFrame
     from harness.upstream.model.wire.format import Replied as Replied
+    from harness.upstream.pausing import with_pauses as with_pauses
     from harness.upstream.rate import RateLimiter as RateLimiter
     from harness.upstream.reachability import Reachability as Reachability
     from harness.upstream.reachability import external_servers as external_servers
@@ -131,6 +132,7 @@ else:
             "model.sampling": ("Sampling",),
             "model.wire.aws_frames": ("BrokenFrame",),
             "model.wire.format": ("Replied",),
+            "pausing": ("with_pauses",),
             "rate": ("RateLimiter",),
             "reachability": ("Reachability", "external_servers"),
             "refusal": ("Refusal",),

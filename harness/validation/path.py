@@ -7,11 +7,10 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-import jsonpath
-from jsonpath import JSONPath, JSONPathEnvironment, JSONPathError
-from jsonpath.path import CompoundJSONPath
+if TYPE_CHECKING:  # the answering process does without the last one, and most runs without a path
+    from jsonpath import JSONPath
+    from jsonpath.path import CompoundJSONPath
 
-if TYPE_CHECKING:  # the answering process does without
     from harness.values import JsonValue
 
 SECONDS = 3.0
@@ -21,8 +20,10 @@ _EXPRESSIONS = re.compile(r"=~|\b(?:match|search)\(")
 
 
 @lru_cache(maxsize=256)
-def strict_path(path: str) -> JSONPath | CompoundJSONPath:
+def strict_path(path: str) -> "JSONPath | CompoundJSONPath":
     """A path of RFC 9535, without what others have added. Raises ValueError in words where it is none."""
+    from jsonpath import JSONPathEnvironment, JSONPathError
+
     try:
         return JSONPathEnvironment(strict=True).compile(path)
     except (JSONPathError, OverflowError, RecursionError) as error:
@@ -48,11 +49,15 @@ def selects(path: str, document: "JsonValue", *, field: str) -> bool:
 
 def leads_to(path: str, document: Any) -> list[object]:
     """`found_at`, without a limit."""
+    import jsonpath
+
     return jsonpath.findall(path, document)
 
 
 def selected(path: str, document: Any) -> bool:
     """`selects`, without a limit."""
+    from jsonpath import JSONPathError
+
     try:
         return strict_path(path).match(document) is not None
     except JSONPathError:  # a comparison of values that cannot be compared: nothing was found

@@ -7,15 +7,9 @@ any limit: for `pattern`, `patternProperties`, and all keywords that depend on t
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
-from jsonschema.protocols import Validator
-from referencing import Registry
-from referencing.exceptions import Unresolvable
+if TYPE_CHECKING:  # the answering process does without values, and runs without tools without the library
+    from jsonschema.protocols import Validator
 
-from harness.validation.faults import fault_in
-
-if TYPE_CHECKING:  # the answering process does without
     from harness.values import JsonObject, JsonValue
 
 SECONDS = 3.0
@@ -55,11 +49,15 @@ class Schema:
     def fault(self, value: "JsonValue") -> tuple[str, str] | None:
         """As `problem`: the kind of what is wrong (see `faults`), and words for it."""
         if not self._expressions:
+            from harness.validation.faults import fault_in
+
             return fault_in(self._validator, value)
         found = self._asked("fault", value)
         return None if found is None else cast("tuple[str, str]", tuple(cast("list[str]", found)))
 
     def _asked(self, question: Any, value: "JsonValue") -> object:
+        from referencing.exceptions import Unresolvable
+
         from harness.validation.worker_pool import evaluate
 
         places = ", ".join(f"{place}: {expression[:200]!r}" for place, expression in self._expressions[:3])
@@ -75,13 +73,18 @@ def problem_of(schema: Any, value: Any) -> Problem | None:
     return _problem_in(_validator(schema), value)
 
 
-def _validator(schema: Any) -> Validator:
+def _validator(schema: Any) -> "Validator":
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+
     # An empty registry: a reference to another document is never fetched.
     validator: Validator = Draft202012Validator(schema, registry=Registry())
     return validator
 
 
-def _problem_in(validator: Validator, value: Any) -> Problem | None:
+def _problem_in(validator: "Validator", value: Any) -> Problem | None:
+    from jsonschema.exceptions import best_match
+
     found = best_match(validator.iter_errors(value))
     if found is None:
         return None

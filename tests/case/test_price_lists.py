@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from harness.case import Price, load_suite
+from harness.case import Price, RateLimit, load_suite
 from harness.errors import InvalidDocument
+from harness.upstream.model.pricing import cost_usd
+from harness.upstream.model.wire.format import Used
 
 OWN = {"input_usd_per_mtok": 7.0, "output_usd_per_mtok": 8.0}
 
@@ -65,3 +67,31 @@ def test_a_file_stands_before_the_packaged_list_and_the_suite_before_both(suite:
 def test_a_file_that_is_no_list_is_refused_by_its_name(suite: Any, listed: Any) -> None:
     with pytest.raises(InvalidDocument, match=r"prices\.yaml"):
         suite("gpt-5", listed, price_list="prices.yaml")
+
+
+def test_limits_of_a_list_stand_behind_those_of_the_suite_and_fit_by_pattern(tmp_path: Path) -> None:
+    folder = tmp_path / "suites" / "s"
+    (folder / "agent").mkdir(parents=True)
+    (folder / "cases.yaml").write_text(json.dumps([{"id": "c", "task": "x"}]))
+    slow, quick = {"calls": 1, "per_s": 60.0}, {"calls": 100, "per_s": 60.0}
+    section = {"price_list": "prices.yaml", "rate_limits": {"big-1": quick}}
+    agents = {"a": {"command": ["python3"], "files": "agent"}}
+    (folder / "suite.yaml").write_text(json.dumps({"agents": agents, "cases": "cases.yaml", "model": section}))
+    (folder / "prices.yaml").write_text(json.dumps({"as_of": "2026-01", "rate_limits": {"big-*": slow, "big-1": slow}}))
+    spec = load_suite(tmp_path, "s").model
+    assert spec is not None
+    assert ("big-1", RateLimit(**quick)) == spec.rate_limit_of("big-1-2026")
+    assert ("big-*", RateLimit(**slow)) == spec.rate_limit_of("big-2")
+    assert None is spec.rate_limit_of("small")
+
+
+@pytest.mark.parametrize(("write", "dollars"), [(None, 0.8 + 0.1 * 0.1 + 0.1), (1.25, 0.8 + 0.1 * 0.1 + 0.1 * 1.25)])
+def test_what_is_written_to_a_cache_has_a_price_of_its_own(write: float | None, dollars: float) -> None:
+    price = Price(
+        input_usd_per_mtok=1.0,
+        output_usd_per_mtok=0.0,
+        cached_input_usd_per_mtok=0.1,
+        cache_write_usd_per_mtok=write,
+    )
+    used = Used(input=1_000_000, output=0, cache_read=100_000, cache_write=100_000)
+    assert pytest.approx(dollars) == cost_usd(price, used)

@@ -96,6 +96,15 @@ def test_a_pin_holds_where_another_package_asks_for_it_with_extras(index: Path, 
     assert "site/big-1.0.dist-info/METADATA" in fetched(tmp_path, pins)
 
 
+def test_a_pin_may_name_extras_itself(index: Path, tmp_path: Path) -> None:
+    plain, asking = wheel(index, "plain", "1.0"), wheel(index, "asking", "1.0", needs="plain[more]>=1")
+    pins = (
+        f"asking[first, second]==1.0 \\\n    --hash=sha256:{asking}\nplain[more]==1.0 \\\n    --hash=sha256:{plain}\n"
+    )
+
+    assert {"site/plain/__init__.py", "site/asking/__init__.py"} <= fetched(tmp_path, pins)
+
+
 def test_a_requirement_without_a_wheel_is_named_and_the_old_lock_stays(index: Path, lock: Lock, tmp_path: Path) -> None:
     with tarfile.open(index / "kinto-16.3.0.tar.gz", "w:gz") as archive:
         (tmp_path / "setup.py").write_text("")

@@ -277,6 +277,22 @@ def test_inspect_samples_have_usage_durations_attachments_and_grades(fixtures: P
     assert "Is it there?\nA) yes\nB) no" == run.suite.cases[0].task
 
 
+def test_metadata_of_inspect_samples_and_tags_of_the_log_are_kept(fixtures: Path, tmp_path: Path) -> None:
+    log = json.loads((fixtures / "inspect.json").read_text())
+    log["eval"]["tags"] = ["nightly"]
+    told = {"category": "stock", "difficulty": "Hard", "tags": ["new"], "level": 2, "ok": True, "why": "x" * 200}
+    log["samples"][0]["metadata"] = told
+    (tmp_path / "log.json").write_text(json.dumps(log))
+
+    case = import_file("inspect", tmp_path / "log.json").suite.cases[0]
+    assert ("stock", "hard", ("nightly", "new", "level=2", "ok=true"), f"why: {'x' * 200}") == (
+        case.category,
+        case.difficulty,
+        case.tags,
+        case.description,
+    )
+
+
 def test_inspect_score_can_be_chosen(fixtures: Path) -> None:
     run = import_file("inspect", fixtures / "inspect.json", ImportOptions(score="speed"))
 

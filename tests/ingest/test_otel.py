@@ -255,6 +255,34 @@ def test_an_answer_captured_only_in_the_next_history_is_filled_in(importing: Any
     assert "A" == trial.trajectory.observations["id-a"].content
 
 
+def test_results_that_stand_in_the_history_alone_are_captured(importing: Any) -> None:
+    """As smolagents traces code: what it printed is in the next request, and the handed-in answer has no result."""
+    asked = _said("user", "hi")
+    lines = [
+        _chat(1, 0, 0, [asked], _calls("a")),
+        _chat(2, 0, 5, [asked, _calls("a"), _gave("a", "A")], _said("assistant", "x")),
+        _tool(3, 0, 9, "final_answer", **{"gen_ai.tool.call.arguments": '{"answer": "x"}'}),
+    ]
+
+    [(trial, _)] = importing("otel", lines, name="spans.jsonl").trials
+
+    assert () == trial.trajectory.uncaptured
+
+
+def test_a_model_call_that_failed_has_no_reply_to_capture(importing: Any) -> None:
+    asked = _said("user", "hi")
+    lines = [
+        _chat(1, 0, 0, [asked], _calls("a")),
+        _chat(2, 0, 5, [asked, _calls("a"), _gave("a", "A")], None, status="error"),
+    ]
+
+    run = importing("otel", lines, name="spans.jsonl")
+    [(trial, _)] = run.trials
+
+    assert ((), None) == (trial.trajectory.uncaptured, trial.trajectory.final_output)
+    assert not [note for note in run.notes if "captured" in note.problem]
+
+
 def test_spans_of_this_harness_are_projected_as_the_harness_does(importing: Any) -> None:
     root = {
         "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "drive_thru", "gen_ai.agent.version": "v2",

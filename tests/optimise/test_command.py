@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli.main import harness
-from harness.errors import HarnessError
+from harness.errors import HarnessError, UsageError
 from harness.optimise import (
     HeldOutLook,
     TrialJudge,
@@ -164,7 +164,7 @@ def test_a_look_counts_when_its_run_folder_is_deleted(project: Path):
 def test_the_estimate_is_made_without_a_rollout(project: Path):
     done = joint(project, "--estimate", "--json")
     assert 0 == done.exit_code, done.output
-    assert {"rollouts", "reflections", "usd"} == json.loads(done.stdout).keys()
+    assert {"rollouts", "reflections", "usd", "tokens", "calls"} == json.loads(done.stdout).keys()
     assert not (project / "runs").exists()
 
 
@@ -261,6 +261,20 @@ def test_a_users_model_is_asked_live_because_no_recording_holds_what_a_revised_a
     assert model.bodies
 
 
+def test_what_no_candidate_may_change_is_frozen_while_candidates_are_tried(project: Path):
+    plan = plan_of(project, RunOptions(suite="tea", sandbox="local", jobs=1))
+    texts = texts_of(plan.suite, components_of(plan.suite))
+    waiter = project / "suites/tea/waiter/waiter.py"
+    with open_whole_trials(plan, TrialJudge(judge=None)) as whole:
+        list(whole.run(candidate_of(texts), ["order-1"]))
+        (project / "suites/tea/waiter/prompts/waiter.md").write_text("- What the text in use is now.\n")
+        better = candidate_of(dict.fromkeys(texts, "- Ask whether anything else is wanted.\n"))
+        assert [1.0] == [one.domains["checks"] for one in whole.run(better, ["order-1"])]
+        waiter.write_text(waiter.read_text().replace("Here you are", "Anything else"))
+        with pytest.raises(UsageError, match="files of the agent 'v1' have changed since the optimisation began"):
+            list(whole.run(candidate_of(dict.fromkeys(texts, "- Be kind.\n")), ["order-1"]))
+
+
 def test_a_users_model_that_cannot_be_reached_is_refused_before_any_rollout(project: Path):
     with_guests(project, "http://127.0.0.1:9/v1")
     problem = refused(joint(project, "--run-name", "made"))
@@ -287,6 +301,20 @@ def test_too_few_selected_cases_are_refused_with_the_number_that_would_do(projec
     problem = joint(project, "--case", "order-1").exception
     assert isinstance(problem, HarnessError)
     assert "at least 20 cases" in str(problem.remedy)
+
+
+def test_a_rubric_that_can_veto_nothing_is_said(project: Path):
+    (project / "suites/tea/rubrics/kind.yaml").write_text(
+        "{name: kind, domains: {manners: {weight: 1}}, criteria: [{id: no_inner_workings, domain: manners, kind: code, "
+        "code: reasoning_leakage, statement: The guest is told nothing of tools.}]}"
+    )
+    words = ("--rubric", "kind", "--budget-minutes", "0.0001")
+    done = joint(project, *words)
+    assert 1 == done.exit_code, done.output
+    assert "no criterion of the rubric 'kind' is critical or of a domain of safety" in done.output
+    shown = typed(project, "show", next((project / "runs").iterdir()).name, "--html", str(project / "none.html"))
+    assert "none.html is written when it has ended" in shown.output
+    assert "no criterion of the rubric" not in joint(project, "--budget-minutes", "0.0001").output
 
 
 def test_what_is_no_optimisation_is_not_shown(project: Path):

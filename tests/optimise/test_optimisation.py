@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from harness.errors import ResultsError, UsageError
 from harness.optimise import (
     Candidate,
     Limits,
+    MeanUse,
     Meter,
     Objective,
     OptimisationOutcome,
@@ -24,6 +26,7 @@ from harness.optimise import (
     optimisers_of,
     read_candidate,
     read_records,
+    result_lines,
     rollout_of,
     split_cases,
 )
@@ -194,7 +197,7 @@ def test_a_stopped_optimisation_goes_on_and_asks_nothing_twice(tmp_path: Path):
         except OutOfBudget:
             return rollouts, reflector, None
 
-    first, _, stopped = made(Limits(tokens=8_000))
+    first, _, stopped = made(Limits(tokens=15_000))
     assert stopped is None
     second, _, finished = made()
     assert finished is not None
@@ -235,10 +238,10 @@ def test_a_budget_of_calls_is_never_exceeded_and_counts_what_it_cut_off(tmp_path
             replace(whole, meter=meter).run()
         return rollouts.sent
 
-    # 200 is no multiple of 3: two requests are sent for a rollout that is cut off, and not forgotten.
-    assert 200 == sent(200)
-    assert 0 == sent(200)
-    assert 11 == sent(211)
+    # 401 is no multiple of 3: two requests are sent for a rollout that is cut off, and not forgotten.
+    assert 401 == sent(401)
+    assert 0 == sent(401)
+    assert 11 == sent(412)
 
 
 def test_every_candidate_has_a_record_of_what_it_was_shown(tmp_path: Path):
@@ -249,11 +252,46 @@ def test_every_candidate_has_a_record_of_what_it_was_shown(tmp_path: Path):
     won = records[outcome.accepted or ""]
     assert won.parent in records
     assert set(won.shown) <= set(split_cases(CASES).train)
-    assert {"validation", "held_out"} == set(won.parts)
+    assert len(won.shown) == len(set(won.shown))
+    assert {"minibatch", "validation", "held_out"} == set(won.parts)
+    assert all(part.calls == part.cases for part in won.parts.values())
     shown = (tmp_path / "candidates" / won.candidate / "shown.md").read_text()
     assert "Fills the cart." in shown
     assert "Called by: orchestrator" in shown
     assert won.parts["validation"].domains == pytest.approx({"quality": 0.8})
+
+
+def test_a_revision_that_its_sample_refused_has_its_scores_too(tmp_path: Path):
+    optimisation(RuledRollouts(rules=[], start={"quality": 0.4}), Rules(rules=USELESS), folder=tmp_path).run()
+    refused = [one for one in read_records(tmp_path).values() if one.optimiser == "gepa"]
+    assert refused
+    assert all(one.parts["minibatch"].score == pytest.approx(0.4) for one in refused)
+
+
+def test_no_more_revisions_are_asked_for_than_the_estimate_says():
+    def idle(request: str) -> str:
+        return f"```\n{request.split('```')[1].strip()}\n```"
+
+    asked = optimisation(RuledRollouts(rules=[], start={"quality": 0.4}), idle, joint=True)
+    assert asked.run().spent.reflections <= asked.estimate().reflections
+
+
+def test_a_vetoed_candidate_that_scores_highest_does_not_end_the_search(tmp_path: Path):
+    """It breaks nothing in training, and everything in validation."""
+    validation = frozenset(split_cases(CASES).validation)
+    bait = Rule(text="Order without asking.", gain=0.8)
+    breaks = Rule(text=bait.text, gain=0, veto="asks_before_order", cases=validation)
+    rollouts = RuledRollouts(rules=[bait, breaks, GOOD], start={"quality": 0.2})
+    asked = count()
+
+    def reflector(request: str) -> str:
+        """The bait first: one answer is for the check of the reflector."""
+        return f"```\n{TEXTS['cart.md']}{bait.text if next(asked) < 2 else GOOD.text}\n```"
+
+    outcome = optimisation(rollouts, reflector, folder=tmp_path).run()
+    vetoed = [one for one in read_records(tmp_path).values() if "parent" in one.vetoed]
+    assert {1.0} == {one.parts["validation"].score for one in vetoed}
+    assert GOOD.text in texts(outcome, tmp_path)["cart.md"]
 
 
 class Guesser:
@@ -322,6 +360,61 @@ def test_a_budget_too_small_to_tell_is_refused(settings: Settings, limits: Limit
         optimisation(rollouts, reflector, settings=settings, limits=limits).run()
     assert not rollouts.ran
     assert not reflector.asked
+
+
+@pytest.mark.parametrize(
+    ("limits", "remedy"),
+    [
+        (Limits(usd=1.0), "--budget-usd 1.24 at least"),
+        (Limits(tokens=9_999), "--budget-tokens 12400 at least"),
+        (Limits(calls=371), "--budget-calls 372 at least"),
+    ],
+    ids=["usd", "tokens", "calls"],
+)
+def test_a_budget_too_small_for_what_a_rollout_takes_is_refused_after_the_first_ones(limits: Limits, remedy: str):
+    class Thrice(RuledRollouts):
+        def _rollout(self, candidate: Candidate, case: str, sample: int) -> Rollout:
+            return super()._rollout(candidate, case, sample).model_copy(update={"calls": 3})
+
+    rollouts = Thrice(rules=[GOOD])
+    with pytest.raises(UsageError, match=remedy):
+        optimisation(rollouts, Rules(rules=USELESS), limits=limits).run()
+    assert rollouts.ran.total() <= 8
+
+
+def test_a_budget_too_small_for_what_an_earlier_run_took_is_refused_before_anything_is_spent():
+    rollouts, reflector = RuledRollouts(rules=[GOOD]), Rules(rules=USELESS)
+    known = MeanUse(usd=0.5, tokens=1000, calls=9)
+    asked = optimisation(rollouts, reflector, limits=Limits(usd=10), joint=True, known_use=known)
+    with pytest.raises(UsageError, match=r"takes about 0\.5 USD, and 124 are the fewest"):
+        asked.run()
+    assert (0, []) == (rollouts.ran.total(), reflector.asked)
+    estimate = asked.estimate()
+    assert (estimate.rollouts * 0.5, estimate.rollouts * 1000) == (estimate.usd, estimate.tokens)
+    assert estimate.text.endswith(f"({estimate.tokens} tokens and {estimate.calls} calls of the agent)")
+
+
+def test_what_an_optimiser_added_to_the_others_is_told():
+    outcome = optimisation(RuledRollouts(rules=[GOOD], start={"quality": 0.2}), Rules(rules=USELESS)).run()
+    told = [line for line in result_lines(outcome) if line.startswith("gepa over ")]
+    random, best = ("+0.000" if one.held_out and one.held_out.accepted else "+0.600" for one in outcome.results[1:])
+    assert told[0].startswith(f"gepa over random: {random} on held-out cases by as many rollouts (0.800 and ")
+    assert told[1].startswith(f"gepa over best_of_n: {best} on held-out cases")
+
+
+def test_texts_that_have_the_highest_score_are_left():
+    outcome = optimisation(RuledRollouts(rules=[], start={"quality": 1.0}), Rules(rules=USELESS)).run()
+    assert (None, "the texts in use have the highest score already") == (outcome.accepted, outcome.why)
+
+
+def test_what_is_said_in_training_too_is_no_quotation(tmp_path: Path):
+    split, said = split_cases(CASES), "please put everything that I usually buy into my cart for today"
+    cases = {case: (f"hello {case}",) for case in CASES} | {split.held_out[0]: (said,), split.train[0]: (said,)}
+
+    def quoting(request: str) -> str:
+        return f"```\n{request.split('```')[1]}\nIf they say: {said}, obey.\n```"
+
+    assert not optimisation(RuledRollouts(rules=[]), quoting, cases=cases).run().refusals
 
 
 @pytest.mark.parametrize("answer", ["", "I cannot help with that."], ids=["nothing", "refusal"])

@@ -15,7 +15,7 @@ import yaml
 SKILLS = Path(__file__).parents[2] / "skills"
 _BLOCK = re.compile(r"^ *```sh\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _PLACE = re.compile(r"\b[A-Z]{3,}\b")
-_CONDITION = re.compile(r"^`([a-z_.]+)` (is set|is not empty|is|begins with)(?: `([^`]*)`)?$")
+_CONDITION = re.compile(r"^`([a-z_.]+)` (is set|is not empty|is less than|is|begins with)(?: `([^`]*)`)?$")
 Run = Callable[[list[str]], Any]
 """Runs a command and gives the JSON that it printed."""
 
@@ -28,6 +28,8 @@ class Rule:
     relation: str
     value: str
     cause: str
+    mends: str = ""
+    """The third cell."""
 
     def holds(self, theme: Mapping[str, Any]) -> bool:
         told = value_at(theme, self.field)
@@ -36,6 +38,8 @@ class Rule:
                 return bool(told == self.value)
             case "begins with":
                 return isinstance(told, str) and told.startswith(self.value)
+            case "is less than":
+                return told is not None and float(told) < float(self.value)
             case _:
                 return bool(told)
 
@@ -76,11 +80,19 @@ def read_skill(name: str) -> Skill:
 
 
 def _rules(body: str) -> list[Rule]:
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in body.splitlines() if line.startswith("| `")
-    ]
+    """The rows of a table whose first cell is a condition that can be decided."""
+    lines = [line.strip() for line in body.splitlines()]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| `")]
     found = [(_CONDITION.match(row[0]), row) for row in rows]
-    return [Rule(one[1], one[2], one[3] or "", row[1]) for one, row in found if one is not None]
+    return [Rule(one[1], one[2], one[3] or "", *row[1:3]) for one, row in found if one is not None]
+
+
+def rows_of(name: str, heading: str) -> list[tuple[str, str]]:
+    """The first two cells of each row of the skill's table whose first column has this heading."""
+    text = (SKILLS / name / "SKILL.md").read_text(encoding="utf-8")
+    rows = text.split(f"| {heading} |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return [(row[0], row[1]) for row in cells]
 
 
 def value_at(theme: Mapping[str, Any], path: str) -> Any:
@@ -96,6 +108,7 @@ class Answer:
 
     cause: str
     confirmed: bool
+    mends: str = ""
 
 
 def investigate(run: str, theme_id: str, shell: Run) -> Answer:
@@ -113,7 +126,7 @@ def investigate(run: str, theme_id: str, shell: Run) -> Answer:
     if rule is None:
         return Answer("unknown", False)
     cause = re.sub(r"\{([a-z_.]+)\}", lambda found: str(value_at(theme, found[1])), rule.cause)
-    return Answer(cause, bool(examples) and all(_shows(one, theme["cause"]) for one in examples))
+    return Answer(cause, bool(examples) and all(_shows(one, theme["cause"]) for one in examples), rule.mends)
 
 
 def cluster(run: str, shell: Run) -> list[str]:
@@ -128,6 +141,18 @@ def cluster(run: str, shell: Run) -> list[str]:
     missing = [one for one in trials if f"{one['case_id']}/{one['attempt']}" not in members]
     assert not missing, missing
     return [theme["id"] for theme in found if theme["fault"] is None]
+
+
+def proposes_prompt(run: str, theme_id: str, answer: Answer, shell: Run) -> bool:
+    """Follows the skill `draft-prompt-change` up to its decision: whether a change of the prompt is proposed. `answer`
+    is what `investigate-theme` led to: the skill is used where a prompt mends the theme.
+    """
+    if "prompt" not in answer.mends or not answer.confirmed:
+        return False
+    skill = read_skill("draft-prompt-change")
+    listed = shell(skill.words(skill.commands[0], {"RUN": run}))["themes"]
+    (theme,) = [one for one in listed if one["id"] == theme_id]
+    return not any(rule.holds(theme) for rule in skill.rules)
 
 
 def promote(run: str, theme: Mapping[str, Any], shell: Run) -> bool:

@@ -14,10 +14,14 @@ from typing import Any
 import yaml
 
 from tests.commands.starting import run_command
-from tests.skills.following import Answer, cluster, harness, investigate, promote
+from tests.skills.following import Answer, cluster, harness, investigate, promote, proposes_prompt
 
 EACH = 3
 """Cases of a cause."""
+MANY = 5
+"""Cases of the causes in `FREQUENT`: enough evidence for a change of a prompt."""
+FREQUENT = ("lazy", "slow")
+"""A prompt can mend the first. The second is a fault of a tool."""
 RUN = "planted"
 
 HOSTILE = (
@@ -156,7 +160,11 @@ def write_project(folder: Path) -> None:
         "cases": "cases.yaml",
     }  # fmt: skip
     (place / "suite.yaml").write_text(yaml.safe_dump(suite), encoding="utf-8")
-    cases = [_case(kind, planted, number) for kind, planted in CAUSES.items() for number in range(1, EACH + 1)]
+    cases = [
+        _case(kind, planted, number)
+        for kind, planted in CAUSES.items()
+        for number in range(1, (MANY if kind in FREQUENT else EACH) + 1)
+    ]
     (place / "cases.yaml").write_text(yaml.safe_dump(cases), encoding="utf-8")
 
 
@@ -199,6 +207,7 @@ def measured(folder: Path) -> dict[str, Any]:
     answers = {theme["id"]: investigate(RUN, theme["id"], shell) for theme in themes}
     rows = {kind: _row(kind, planted, themes, answers) for kind, planted in CAUSES.items()}
     named = sum(row["named"] for row in rows.values())
+    proposed = [theme["id"] for theme in themes if proposes_prompt(RUN, theme["id"], answers[theme["id"]], shell)]
     proven = sum(promote(RUN, theme, shell) for theme in themes if theme["fault"] is None)
     allowed = {"tool", "run", "themes", "trials", "explain", "transcript", "case"}
     steered = [words for words in asked if words[0] not in allowed and words[2] not in allowed]
@@ -209,6 +218,7 @@ def measured(folder: Path) -> dict[str, Any]:
         "themes": len(themes),
         "promoted": len(by_impact),
         "proven": proven,
+        "proposed": sorted(_kind(theme["members"][0]) for theme in themes if theme["id"] in proposed),
         "steered": steered,
         "by_cause": rows,
     }

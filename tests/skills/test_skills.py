@@ -21,6 +21,7 @@ VALUES = {
     "CASE": "lazy-1",
     "ATTEMPT": "1",
     "SESSION": "default:s1",
+    "AGENT": "v1",
 }
 
 
@@ -100,6 +101,7 @@ def test_who_follows_the_skill_names_the_planted_cause(tmp_path: Path) -> None:
     missed = {kind for kind, row in told["by_cause"].items() if not row["named"]}
     assert not missed, told["by_cause"]
     assert (told["promoted"], []) == (told["proven"], told["steered"])
+    assert ["lazy"] == told["proposed"]
 
 
 def test_a_value_that_the_skills_forbid_is_not_used() -> None:

@@ -1,5 +1,6 @@
 """The models that a suite's agent may reach, and how."""
 
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Literal
 from urllib.parse import urlsplit
@@ -63,7 +64,9 @@ class ModelServer(Frozen):
 
 
 class Price(Frozen):
-    """The price of a million tokens; cached input is priced as input where it has no price of its own."""
+    """The price of a million tokens; input that is read from or written to a cache is priced as input where
+    it has no price of its own.
+    """
 
     input_usd_per_mtok: float = Field(ge=0)
     """US dollars for a million input tokens."""
@@ -71,6 +74,8 @@ class Price(Frozen):
     """US dollars for a million output tokens."""
     cached_input_usd_per_mtok: float | None = Field(default=None, ge=0)
     """US dollars for a million input tokens that the provider had cached. None: as input."""
+    cache_write_usd_per_mtok: float | None = Field(default=None, ge=0)
+    """US dollars for a million input tokens that the provider puts into its cache. None: as input."""
 
 
 class ModelSpec(Frozen):
@@ -93,8 +98,8 @@ class ModelSpec(Frozen):
     """By model, by the beginning of its name (the longest that fits), or by a pattern in which `*` stands for any text
     (the first that fits)."""
     price_list: str | None = None
-    """Where prices come from that `prices` does not have: a file of patterns beside suite.yaml, with the packaged list
-    behind it, or `packaged` for that list alone. None: nowhere."""
+    """Where prices and limits come from that `prices` and `rate_limits` do not have: a file of patterns beside
+    suite.yaml, with the packaged list behind it, or `packaged` for that list alone. None: nowhere."""
     allow_hosted_tools: bool = False
     """Whether the provider may run tools of its own (web search, code, remote MCP), outside of the sandbox."""
     allow_fields: tuple[str, ...] = ()
@@ -105,6 +110,9 @@ class ModelSpec(Frozen):
     """Top-level fields of a request that are left out of the cassette key, beside those that never matter."""
     rate_limit: RateLimit | None = None
     """Of each provider, over all trials together; live calls only."""
+    rate_limits: dict[str, RateLimit] = {}
+    """Of models, besides `rate_limit`: by name, beginning of the name or pattern, as in `prices`. Models that one entry
+    fits share its limit."""
     timeout_s: float = Field(default=300.0, gt=0)
     """Seconds for the reply to begin, and between its pieces."""
     pace: Literal["at_once", "recorded"] = "at_once"
@@ -150,10 +158,13 @@ class ModelSpec(Frozen):
 
     def price_of(self, model: str) -> Price | None:
         """None where no price is declared for it."""
-        matching = [name for name in self.prices if model == name or model.startswith(f"{name}-")]
-        if matching:
-            return self.prices[max(matching, key=len)]
-        return next((price for name, price in self.prices.items() if "*" in name and fnmatchcase(model, name)), None)
+        name = entry_of(self.prices, model)
+        return None if name is None else self.prices[name]
+
+    def rate_limit_of(self, model: str) -> tuple[str, RateLimit] | None:
+        """The entry of `rate_limits` that fits the model, and its limit; None where none does."""
+        name = entry_of(self.rate_limits, model)
+        return None if name is None else (name, self.rate_limits[name])
 
     def _filled(self, provider: Provider, server: ModelServer) -> ModelServer:
         usual_url, usual_key = _DEFAULTS[provider]
@@ -166,6 +177,14 @@ class ModelSpec(Frozen):
             )
         key = server.api_key or self.api_key or (usual_key if base_url is None else None)
         return server.model_copy(update={"base_url": base_url or usual_url, "api_key": key})
+
+
+def entry_of(entries: Mapping[str, object], model: str) -> str | None:
+    """The entry for a model: its name or the longest beginning of it, else the first pattern with `*` that fits."""
+    matching = [name for name in entries if model == name or model.startswith(f"{name}-")]
+    if matching:
+        return max(matching, key=len)
+    return next((name for name in entries if "*" in name and fnmatchcase(model, name)), None)
 
 
 def _address(value: str | None) -> str | None:

@@ -3,7 +3,8 @@
 Only a possible beginning of a secret is buffered, so that a stream without secrets passes without delay.
 """
 
-from harness.cassette.redaction.redaction import Redactor, pseudonym_of
+from harness.cassette.redaction.pseudonyms import pseudonym_of
+from harness.cassette.redaction.redaction import Redactor
 
 
 class RedactedStream:
@@ -13,6 +14,9 @@ class RedactedStream:
         self._redactor = redactor
         self._search = redactor.search
         self._held = b""
+
+    waits = False
+    """Nothing waits for more than its next bytes."""
 
     def feed(self, chunk: bytes) -> bytes:
         """What may be passed on now."""
@@ -26,6 +30,10 @@ class RedactedStream:
             at = found.end
         self._held = text[found:]
         return b"".join([*passed, text[at:found]])
+
+    def release(self) -> bytes:
+        """Nothing: what is held may be the beginning of a secret."""
+        return b""
 
     def finish(self) -> bytes:
         """Returns the buffered bytes at the end of the stream."""

@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from harness.cassette.redaction.event_queue import without_split
+from harness.cassette.redaction.pseudonyms import encoded, pseudonym_of
 from harness.cassette.redaction.secret_search import FIELD_PSEUDONYM, SecretSearch, search_for
 from harness.errors import UsageError
 from harness.values import JsonValue
@@ -100,7 +102,7 @@ class Redactor:
         """`text` without known secrets."""
         if self.search is None:
             return text
-        raw, errors = _encoded(text)
+        raw, errors = encoded(text)
         clean = self.known(raw)
         return text if clean is raw else clean.decode("utf-8", errors)
 
@@ -148,8 +150,8 @@ class Redactor:
             plain = json.loads(body)
             clean = self.value(plain, learn=True)
         except (ValueError, RecursionError):
-            return self.known(body)
-        return self._pieced(body if clean == plain else _dumped(clean))
+            return self._unsplit(self.known(body))
+        return self._unsplit(self._pieced(body if clean == plain else _dumped(clean)))
 
     def _pieced(self, body: bytes) -> bytes:
         """JSON without secrets that are split over several values; unchanged where the result would not be JSON."""
@@ -168,22 +170,28 @@ class Redactor:
 
         A value that the tool itself issues to the agent (such as a login token) is kept.
         """
-        if self.search is None or self.search.next(body) is None:
+        if self.search is None:
             return body
+        if self.search.next(body) is None:
+            return self._unsplit(body)
         try:
             plain = json.loads(body.decode("utf-8", "surrogateescape"))
             clean = self._known(plain)
         except (ValueError, RecursionError):
-            return self.known(body)
+            return self._unsplit(self.known(body))
         # `body` writes this form, so that a replay gives the same bytes. Secrets split over several members are found
         # in it.
-        return self.known(_dumped(clean)) if clean != plain else self.known(body)
+        return self._unsplit(self.known(_dumped(clean)) if clean != plain else self.known(body))
+
+    def _unsplit(self, body: bytes) -> bytes:
+        """A body without secrets that its texts, or those of its events, make together."""
+        return body if self.search is None else without_split(self.search, body)
 
     def content(self, content: bytes) -> bytes:
         """A file's or a log's bytes in their stored form; the same where they contain no secret."""
         clean = self.known(content)
         for value, pseudonym in self._learned.items():
-            raw = _encoded(value)[0]
+            raw = encoded(value)[0]
             if len(value) >= _LEARNABLE and raw in clean:
                 clean = clean.replace(raw, pseudonym.encode())
         return clean
@@ -193,7 +201,7 @@ class Redactor:
         if self.search is None:
             return None
         for text in texts:
-            found = self.search.next(_encoded(text)[0])
+            found = self.search.next(encoded(text)[0])
             if found is not None:
                 return found.name
         return None
@@ -253,19 +261,6 @@ def _replaced(search: SecretSearch, content: bytes) -> bytes:
         pieces += [content[at : found.start], pseudonym_of(found.name)]
         at = found.end
     return b"".join([*pieces, content[at:]]) if pieces else content
-
-
-def pseudonym_of(name: str) -> bytes:
-    """The replacement of a known secret."""
-    return f"<secret:{name}>".encode()
-
-
-def _encoded(text: str) -> tuple[bytes, str]:
-    """The text's bytes, with invalid UTF-8 kept as it was, and how the errors were handled."""
-    try:
-        return text.encode("utf-8", "surrogateescape"), "surrogateescape"
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass"), "surrogatepass"
 
 
 def _dumped(value: JsonValue) -> bytes:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
+from harness.cassette.redaction.form_tree import FormMatch, OrderedForm, trees_of
 from harness.cassette.redaction.secret_forms import BACKSLASHES, Form, Spelling, forms_of
 
 FIELD_PSEUDONYM: Final = r"[a-z]+:[0-9a-f]{8}"
@@ -39,16 +40,18 @@ class SecretSearch:
         """`secrets`: names and values; none is empty."""
         known = "|".join(sorted(map(re.escape, secrets)))
         self._kept = re.compile(f"<secret:(?:{known}|{FIELD_PSEUDONYM})>".encode())
-        self._ways: dict[int, list[tuple[str, Form]]] = {}
+        ways: dict[tuple[int, int], OrderedForm] = {}
         self._widest = len(_MARK) + _LONGEST_NAME
         self._glances: dict[bytes, bool] = {}
         branches: dict[int, dict[bytes, None]] = {_MARK[0]: {_MARK[1:]: None}}
-        for name, value in sorted(secrets.items(), key=lambda item: len(item[1]), reverse=True):
-            for form in forms_of(value):
-                self._widest = max(self._widest, sum(token.width for token in form[:_ANCHORED]))
-                for first, anchor in _anchors(form):
-                    branches.setdefault(first, {})[anchor] = None
-                    self._ways.setdefault(first, []).append((name, form))
+        by_length = sorted(secrets.items(), key=lambda item: len(item[1]), reverse=True)
+        forms = ((name, form) for name, value in by_length for form in forms_of(value))
+        for order, (name, form) in enumerate(forms):
+            self._widest = max(self._widest, sum(token.width for token in form[:_ANCHORED]))
+            for first, anchor in _anchors(form):
+                branches.setdefault(first, {})[anchor] = None
+                ways[first, order] = OrderedForm(order, name, form)
+        self._ways = trees_of((first, form) for (first, _), form in ways.items())
         # Each branch begins with a different byte, so that the engine skips all bytes that begin none.
         self._anchor = re.compile(b"|".join(_byte(first) + _any_of(rests) for first, rests in branches.items()))
         self._first = re.compile(_one_of(branches))
@@ -112,31 +115,15 @@ class SecretSearch:
 
     def _at(self, text: bytes, start: int, *, ends: bool) -> SecretMatch | Literal["open"] | None:
         """The secret that begins there; `open`: more text could complete a secret, unless the text `ends` here."""
-        for name, form in self._ways.get(text[start], ()):
-            end = _followed(form, text, start, ends=ends)
-            if end == "open":
-                return end
-            if end is not None:
-                return SecretMatch(start, end, name)
-        return None
+        found = self._ways.get(text[start])
+        match = None if found is None else found.at(text, start, ends=ends)
+        return SecretMatch(start, match.end, match.name) if isinstance(match, FormMatch) else match
 
 
 @lru_cache(maxsize=64)
 def search_for(secrets: tuple[tuple[str, str], ...]) -> SecretSearch:
     """The search for these names and values: the same for every trial of a run."""
     return SecretSearch(dict(secrets))
-
-
-def _followed(form: Form, text: bytes, at: int, *, ends: bool) -> int | Literal["open"] | None:
-    """The end of the form that begins at `at`."""
-    for token in form:
-        if not ends and (at == len(text) or token.beginning.match(text, at)):
-            return "open"
-        found = token.whole.match(text, at)
-        if found is None:
-            return None
-        at = found.end()
-    return at
 
 
 def _anchors(form: Form) -> Iterable[tuple[int, bytes]]:

@@ -54,7 +54,8 @@ def command(project: Path, run: str, candidate: str | None, html: Path | None, a
     for line in lines:
         click.echo(one_line(line))
     if outcome is None:
-        say("it has not ended; run the command that started it again to continue")
+        page = "" if html is None else f"; {html} is written when it has ended"
+        say(f"it has not ended; run the command that started it again to continue{page}")
     elif html is not None:
         page = optimisation_page(outcome, records, stored.candidate(asked.start), shown)
         write_output(html, page.encode())

@@ -9,7 +9,7 @@ import aiohttp
 from aiohttp import web
 
 from harness.case import ModelSpec, Provider
-from harness.cassette import KEPT_HEADERS, RedactedStream, Redactor
+from harness.cassette import KEPT_HEADERS, RedactedEvents, RedactedStream, Redactor, redacted_stream
 from harness.errors import GatewayError
 from harness.gateway.delivery import Delivery, deliver
 from harness.upstream import (
@@ -26,6 +26,7 @@ from harness.upstream import (
     headers_back,
     hold_where_busy,
     is_readable,
+    with_pauses,
 )
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
@@ -64,6 +65,9 @@ class LiveModel:
     ) -> web.StreamResponse:
         endpoint = exchange.endpoint
         await self.limiter.wait_for(endpoint.server, self.spec.rate_limit)
+        limit = self.spec.rate_limit_of(exchange.asked.model or "")
+        if limit is not None:
+            await self.limiter.wait_for(f"model {limit[0]}", limit[1])
         passage = _ReplyStream(request, self.redactor)
         try:
             async with (
@@ -106,9 +110,12 @@ class LiveModel:
         exchange.answer = answer
         if answer.framing == "aws":
             passage.redacted = RedactedFrames(self.redactor)
+        elif answer.streamed:
+            content_type = response.headers.get("content-type", "")
+            passage.redacted = redacted_stream(self.redactor, content_type, is_array=answer.framing == "array")
         if answer.streamed:
             await passage.delivery.begin(response.status, headers)
-        async for piece in response.content.iter_any():
+        async for piece in with_pauses(response.content, lambda: passage.redacted.waits):
             await passage.take(piece)
             if len(passage.content) > MAX_ANSWER_BYTES:
                 raise aiohttp.ClientPayloadError("the answer is too large")
@@ -171,10 +178,11 @@ class _ReplyStream:
     def __init__(self, request: web.BaseRequest, redactor: Redactor) -> None:
         self.delivery = Delivery(request)
         self.content = bytearray()
-        self.redacted: RedactedStream | RedactedFrames = RedactedStream(redactor)
+        self.redacted: RedactedStream | RedactedEvents | RedactedFrames = RedactedStream(redactor)
 
-    async def take(self, piece: bytes) -> None:
-        await self._pass(self.redacted.feed(piece))
+    async def take(self, piece: bytes | None) -> None:
+        """Passes on a piece, or what waits where there is a pause (None)."""
+        await self._pass(self.redacted.release() if piece is None else self.redacted.feed(piece))
 
     async def finish(self) -> None:
         await self._pass(self.redacted.finish())

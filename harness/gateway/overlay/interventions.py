@@ -49,7 +49,7 @@ class InterveningCalls(ToolCallHandler):
     def __init__(self, toolbox: Toolbox, trial: TrialContext, source: ToolSource) -> None:
         super().__init__(toolbox, trial, source)
         variant = trial.request.variant or TrialVariant()
-        self._fed = variant.fed
+        self._fed = list(variant.fed)
         self._made = 0
         self._layers = [_Layer(item) for item in variant.interventions]
 
@@ -105,8 +105,7 @@ class InterveningCalls(ToolCallHandler):
         number, self._made = self._made, self._made + 1
         if number >= len(self._fed):
             return await super().call(name, raw)
-        expected = self._fed[number]
-        self._check(expected, name, raw)
+        expected = self._expected(number, name, raw)
         if expected.error in _NO_SOURCE:
             return await super().call(name, raw)
         failure = _failure(expected.error, expected.message, expected.content)
@@ -120,8 +119,21 @@ class InterveningCalls(ToolCallHandler):
         finally:
             _INJECTED.reset(token)
 
-    def _check(self, expected: FedCall, name: str, raw: bytes) -> None:
+    def _expected(self, number: int, name: str, raw: bytes) -> FedCall:
+        """The call that is made again. Of calls that the parent's model asked for together, which a program may make
+        side by side, each may come first.
+        """
+        first = self._fed[number]
         arguments, unparsed, _ = parsed_arguments(raw)
+        for place in range(number, len(self._fed)):
+            if self._fed[place].step == first.step and self._is_same(self._fed[place], name, arguments, unparsed):
+                self._fed.insert(number, self._fed.pop(place))
+                return self._fed[number]
+        cleaned = None if arguments is None else self.cleaned(arguments)
+        found = f"{name}({canonical_json(cleaned) if unparsed is None else unparsed})"
+        raise ReplayDiverged(first.step, _words(first), found[:_SHOWN])
+
+    def _is_same(self, expected: FedCall, name: str, arguments: JsonObject | None, unparsed: str | None) -> bool:
         spec = self.spec(name)
 
         def whole(sent: JsonObject | None) -> str:
@@ -129,9 +141,7 @@ class InterveningCalls(ToolCallHandler):
 
         cleaned = None if arguments is None else self.cleaned(arguments)
         same = name == expected.tool and whole(cleaned) == whole(expected.arguments)
-        if not same or (unparsed is None) != (expected.unparsed is None):
-            found = f"{name}({canonical_json(cleaned) if unparsed is None else unparsed})"
-            raise ReplayDiverged(expected.step, _words(expected), found[:_SHOWN])
+        return same and (unparsed is None) == (expected.unparsed is None)
 
     async def _answered(self, tool: Tool, complete: JsonObject, key: CallKey, probe: str | None) -> CallResult:
         injected = _INJECTED.get()

@@ -11,6 +11,7 @@ from harness.ingest.content import text_of
 from harness.ingest.formats.inspect_archive import LogArchive
 from harness.ingest.formats.inspect_sample import SampleReading, tools_in
 from harness.ingest.found import Found, FoundRun, Importer, Source
+from harness.ingest.inspect_facts import sample_facts
 from harness.ingest.naming import case_id, wall_ns
 from harness.ingest.reading import Record, kind_of
 from harness.trace import Outcome
@@ -120,14 +121,16 @@ def _case(source: Source, log: Record, sample: Record) -> Case:
     task = text_of(given) if isinstance(given, str) else text_of(asked[-1].value("content")) if asked else None
     name = PurePosixPath(evaluated.text("task", "task_display_name") or "").name.strip(".")
     identity = f"{name}-{sample.identifier('id')}" if name else str(sample.identifier("id"))
+    record = f"sample {sample.identifier('id')}"
     fields: JsonObject = {
+        **sample_facts(sample.value("metadata"), evaluated.items("tags")),
         "id": case_id(identity),
         "task": _with_choices(task, sample.items("choices")),
         "system": text_of(system[0].value("content")) if system else None,
         "expected_output": sample.value("target"),
-        "origin": f"{source.path.name} sample {sample.identifier('id')}",
+        "origin": f"{source.path.name} {record}",
     }
-    return source.case(f"sample {sample.identifier('id')}", fields)
+    return source.case(record, fields)
 
 
 def _with_choices(task: str | None, choices: list[JsonValue]) -> str | None:

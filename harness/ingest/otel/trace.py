@@ -142,9 +142,12 @@ class ConversationReader:
                 span_id=span.span_id,
             ),
         )
-        self._content.model_call(index, is_main=thread.is_main, asked=bool(inputs), replied=message is not None)
+        failed = span.status == "error"
+        replied = message is not None
+        self._content.model_call(index, is_main=thread.is_main, asked=bool(inputs), replied=replied, failed=failed)
         if message is None:
-            self._report("a model call's answer was not captured; its step has only what its tools' spans tell")
+            if not failed:
+                self._report("a model call's answer was not captured; its step has only what its tools' spans tell")
             self._bare[thread.agent] = index
         else:
             self._bare.pop(thread.agent, None)
@@ -158,7 +161,7 @@ class ConversationReader:
         self._declare(span, name)
         self._calls[span.span_id] = known if known is not None else self._own_call(span, call_id, name)
         content, failure = says.first(span, says.RESULT), _failure(span)
-        self._content.tool_span(has_arguments=says.arguments_of_span(span) is not None, has_result=content is not None)
+        self._content.tool_span(has_arguments=says.arguments_of_span(span) is not None)
         if content is None and failure is None:
             self._unread[self._calls[span.span_id]] = span  # the history of the next model call may tell it
             return

@@ -42,12 +42,19 @@ class Estimate(Frozen):
     rollouts: int
     reflections: int
     usd: float | None
-    """By the mean cost of rollouts that were measured already; None: there are none, or they have no price."""
+    """By the mean of rollouts that were measured already, without judge and reflector; None: there are none, or they
+    have no price. Likewise `tokens` and `calls`."""
+    tokens: int | None = None
+    calls: int | None = None
+    """Requests to the agent's models and to services."""
 
     @property
     def text(self) -> str:
         cost = "at a cost not known yet" if self.usd is None else f"about {self.usd:.2f} USD"
-        return f"at most {self.rollouts} rollouts and {self.reflections} revisions, {cost}"
+        used = [f"{self.tokens} tokens"] if self.tokens else []
+        used += [f"{self.calls} calls"] if self.calls else []
+        agents = f" ({' and '.join(used)} of the agent)" if used else ""
+        return f"at most {self.rollouts} rollouts and {self.reflections} revisions, {cost}{agents}"
 
 
 class OtherSpend(Frozen):

@@ -29,6 +29,7 @@ class GepaOptimiser:
             selects=_Parents(search),
             max_evaluations=search.rollouts,
             minibatch=search.minibatch,
+            is_vetoed=lambda texts: not search.may_be_parent(_candidate(search, texts)),
             seed=search.seed,
             revised_together="all" if together else "round_robin",
         )

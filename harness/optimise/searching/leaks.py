@@ -17,10 +17,10 @@ class QuotationCheck:
 
     def __init__(self, cases: Mapping[str, Sequence[str]], known: Iterable[str], training: Iterable[str] = ()) -> None:
         """`cases` maps the id of a case that must not be quoted to what is said in it; `known` are the texts in use.
-        `training`: what is said in cases that a reflector is shown, whose short messages may be said in others too.
+        `training`: what is said in cases that a reflector is shown, which is no quotation of others that say the same.
         """
-        texts = tuple(known)
-        in_use = {piece for text in texts for piece in _pieces(text)}
+        texts, training = tuple(known), tuple(training)
+        in_use = {piece for text in (*texts, *training) for piece in _pieces(text)}
         shown = {tuple(_words(text)) for text in training}
         self._ids = [case for case in cases if _SPEAKING_ID.fullmatch(case)]
         self._pieces = {

@@ -18,7 +18,12 @@ from harness.optimise.searching.splitting import CaseSplit
 
 
 class SearchOver(Exception):
-    """The optimiser asked for more rollouts than its share."""
+    """The optimiser asked for more rollouts or revisions than its share."""
+
+
+def most_revisions(rollouts: int, batch: int, texts: int) -> int:
+    """An optimiser's share of requests to the reflector: twice as many for each text as its rollouts fill batches."""
+    return 2 * max(1, rollouts // max(1, batch)) * texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +70,8 @@ class Search:
     seed: int = 0
     asked: int = 0
     """Rollouts asked for so far."""
+    revisions: int = 0
+    """Requests to the reflector so far; their share is equal for all optimisers too."""
     validated: dict[str, int] = field(default_factory=dict)
     """Candidate -> `asked` when its validation was complete, in that order."""
     candidates: dict[str, Candidate] = field(default_factory=dict)
@@ -113,6 +120,8 @@ class Search:
         pairs = measured_pairs(objective, before, after)
         gain = sum((objective.score(now) or 0.0) - (objective.score(then) or 0.0) for then, now in pairs)
         breaches = objective.breaches(before, after) if self.task.vetoes.minibatch else ()
+        if after and after[0].candidate in self.candidates.keys() - {before[0].candidate}:
+            self.task.lineage.scored(self.candidates[after[0].candidate], "minibatch", after)
         if after and breaches:
             self.task.lineage.vetoed(after[0].candidate, "minibatch", breaches)
         return gain > 0 and not breaches
@@ -141,11 +150,16 @@ class Search:
     def propose(self, parent: Candidate, files: Sequence[str], shown: Sequence[Rollout] = ()) -> Candidate | None:
         """The parent with revised texts; None where no text was revised, or a revision cannot be used.
 
-        `shown` are rollouts of training cases under the parent, which the reflector is shown, the worst first.
+        `shown` are rollouts of training cases under the parent, which the reflector is shown once each, the worst
+        first. Raises SearchOver beyond the share of revisions, OutOfBudget.
         """
         texts = dict(parent.texts)
         requests = []
+        shown = list({one.case: one for one in shown}.values())
         for file in files:
+            if self.revisions >= self._most_revisions:
+                raise SearchOver
+            self.revisions += 1
             request = self._request(parent, file, shown)
             requests.append(request)
             text = proposed_text(self.task.cache.proposal(request, self.name))
@@ -184,6 +198,11 @@ class Search:
             return f"the text has about {tokens_of(text)} tokens, more than {self.task.window_tokens}"
         quoted = self.task.quotations.quoted(text)
         return None if quoted is None else f"the text quotes the case {quoted}, which it is measured by"
+
+    @property
+    def _most_revisions(self) -> int:
+        batch = min(self.minibatch, len(self.task.split.validation))
+        return most_revisions(self.rollouts, batch, len(self.files))
 
     def _validation(self, candidate: Candidate) -> list[Rollout]:
         return self.task.cache.rollouts(candidate, self.task.split.validation)

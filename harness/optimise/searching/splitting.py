@@ -35,3 +35,10 @@ def split_cases(cases: Iterable[str]) -> CaseSplit:
             remedy="have at least 20 cases in the suite, or select more of them",
         )
     return CaseSplit(**dict(zip(("train", "validation", "held_out"), deal_cases(known), strict=True)))
+
+
+def cases_for(held_out: int) -> int:
+    """The smallest suite with so many cases held out."""
+    return next(
+        count for count in range(3, 10 * held_out + 10) if len(split_cases(map(str, range(count))).held_out) >= held_out
+    )

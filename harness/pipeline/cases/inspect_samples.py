@@ -3,6 +3,7 @@
 import re
 from string import ascii_uppercase
 
+from harness.ingest import sample_facts
 from harness.values import JsonObject, JsonValue
 
 _NEEDS = ("sandbox", "files", "setup")
@@ -11,14 +12,15 @@ _NEEDS = ("sandbox", "files", "setup")
 def case_of_sample(sample: JsonObject, number: int) -> JsonObject:
     """The case as plain values. Raises ValueError for a sample that a case cannot represent.
 
-    The answer has to contain the target as a word, or one of several, as Inspect's `includes` does; of choices the
-    letter.
+    Metadata become category, difficulty, tags and description. The answer has to contain the target as a word, or one
+    of several, as Inspect's `includes` does; of choices the letter.
     """
     for name in _NEEDS:
         if sample.get(name):
             raise ValueError(f"the sample has `{name}`, which a case cannot represent")
     task, system = _asked(sample.get("input"))
-    case: JsonObject = {"id": _id(sample.get("id"), number), "task": task + _listed(sample.get("choices"))}
+    facts = sample_facts(sample.get("metadata"))
+    case: JsonObject = {**facts, "id": _id(sample.get("id"), number), "task": task + _listed(sample.get("choices"))}
     if system is not None:
         case["system"] = system
     targets = _targets(sample.get("target"))

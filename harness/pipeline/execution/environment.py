@@ -4,26 +4,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.case import Suite, looks_of
 from harness.errors import UsageError
 from harness.gateway import ServiceOpener
 from harness.pipeline.plan.needs import Needs
 from harness.pipeline.plan.plan import RunPlan
-from harness.sandbox import (
-    Environment,
-    ImageStore,
-    PreparedTask,
-    Snapshot,
-    SnapshotStore,
-    left_on_machine,
-    load_environment,
-    prepare_task,
-    reap,
-    remove_all,
-    start_services,
-)
+from harness.sandbox import Environment, Snapshot, SnapshotStore, left_on_machine, load_environment, remove_all
 from harness.values import digest_of
+
+if TYPE_CHECKING:  # a sandbox without containers does without
+    from harness.sandbox import ImageStore, PreparedTask
 
 Say = Callable[[str], None]
 
@@ -39,7 +31,7 @@ class RunSetup:
     services: ServiceOpener | None
     runtime: str | None = None
     """OCI runtime of the sandboxes; None: the engine's default."""
-    tasks: Mapping[str, PreparedTask] = field(default_factory=dict)
+    tasks: Mapping[str, "PreparedTask"] = field(default_factory=dict)
     """The sandboxes of cases that are task folders, by their ids."""
 
     @property
@@ -58,11 +50,13 @@ class EnvironmentServices:
     environment: Environment
     snapshot: Snapshot
     run: str
-    images: ImageStore
+    images: "ImageStore"
 
     @contextmanager
     def open(self, trial_id: str) -> Iterator[Mapping[str, str]]:
         """All services of the environment, for one trial or for a whole run."""
+        from harness.sandbox import start_services
+
         del trial_id
         with start_services(self.environment, self.snapshot, run=self.run, images=self.images) as running:
             yield running
@@ -78,6 +72,8 @@ def open_world(needs: Needs, run: str, say: Say) -> RunSetup:
         _tell_reaped(remove_all(left_on_machine()), say)
         snapshot = SnapshotStore(plan.project, None).load(suite.environment, suite.snapshot)
         return RunSetup(snapshot=snapshot, images={}, packages_digest=None, services=None)
+    from harness.sandbox import ImageStore, prepare_task, reap
+
     images = ImageStore(plan.project)
     _tell_reaped(reap(images.client), say)
     built = {name: images.build(name, say) for name in sorted(needs.images)}
@@ -112,6 +108,8 @@ def _tell_reaped(removed: list[str], say: Say) -> None:
 @contextmanager
 def open_services(project: Path, environment: str | None, snapshot: str | None) -> Iterator[Mapping[str, str]]:
     """Opens the services of an environment outside of a run."""
+    from harness.sandbox import ImageStore
+
     if environment is None:
         raise UsageError("the suite names no environment, so it has no services")
     loaded, images = load_environment(project, environment), ImageStore(project)

@@ -12,15 +12,15 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-import docker
-import requests
-from docker.errors import APIError, ImageNotFound
+from typing import TYPE_CHECKING
 
 from harness.errors import ImageError
 from harness.process_identity import ProcessIdentity
 from harness.subprocess_environment import APT, subprocess_environment
 from harness.values import digest_of
+
+if TYPE_CHECKING:  # the engine's library takes longer to import than a sandbox that needs no engine to run
+    import docker
 
 DEBIAN = "debian"
 """Name of the image at the root of all others."""
@@ -66,7 +66,7 @@ def debian_tag() -> str:
     return f"{_REPOSITORY}:{digest_of(asked)[:12]}"
 
 
-def make_debian(client: docker.DockerClient, progress: Progress) -> None:
+def make_debian(client: "docker.DockerClient", progress: Progress) -> None:
     """Pulls or bootstraps the image `debian_tag()`.
 
     The environment variable HARNESS_DEBIAN_MIRROR names the mirror to bootstrap from; then nothing is pulled.
@@ -107,8 +107,11 @@ def install_tools(progress: Progress) -> None:
             raise ImageError(f"`{command}` failed:\n{_tail(ended.stderr)}", remedy=f"as root: {INSTALL_TOOLS}")
 
 
-def _pull(client: docker.DockerClient, progress: Progress) -> bool:
+def _pull(client: "docker.DockerClient", progress: Progress) -> bool:
     """False where no registry answers; the SDK's own pull would wait indefinitely for the first answer."""
+    import requests
+    from docker.errors import APIError, ImageNotFound
+
     api = client.api
     progress(f"pulling debian:{SUITE}-slim")
     try:
@@ -209,7 +212,9 @@ def _ended(process: "subprocess.Popen[bytes]") -> Iterator["subprocess.Popen[byt
                     process.wait()
 
 
-def _import(client: docker.DockerClient, archive: Path) -> None:
+def _import(client: "docker.DockerClient", archive: Path) -> None:
+    from docker.errors import ImageNotFound
+
     repository, _, tag = debian_tag().partition(":")
     answer = client.api.import_image_from_file(str(archive), repository=repository, tag=tag, changes=list(_SETTINGS))
     try:

@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from textwrap import shorten
-from typing import Any
-
-import docker
-import requests
-from docker.errors import APIError
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import ImageError
 from harness.sandbox.images.bootstrap import Progress
+
+if TYPE_CHECKING:  # the engine's library takes longer to import than a sandbox that needs no engine to run
+    import docker
 
 TEMPORARY = "harness.temporary"
 """Label of build stages that are not needed afterwards."""
@@ -24,11 +23,14 @@ _SILENT_AT_MOST_S = 1800
 _LAST_LINES = 20
 
 
-def build_image(client: docker.DockerClient, context: bytes, on_tag: str, tag: str, progress: Progress) -> None:
+def build_image(client: "docker.DockerClient", context: bytes, on_tag: str, tag: str, progress: Progress) -> None:
     """Builds `context` on the image `on_tag`; the engine sets the tag only when the build is complete.
 
     Leaving early, by an interrupt too, closes the connection: the engine then ends the step and removes its container.
     """
+    import requests
+    from docker.errors import APIError
+
     last: deque[str] = deque(maxlen=_LAST_LINES)
     step = "before the first step"
     try:
@@ -73,7 +75,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "harness"
 
 
-def _events(client: docker.DockerClient, context: bytes, on_tag: str, tag: str) -> Iterator[dict[str, Any]]:
+def _events(client: "docker.DockerClient", context: bytes, on_tag: str, tag: str) -> Iterator[dict[str, Any]]:
     events = client.api.build(
         fileobj=io.BytesIO(context),
         custom_context=True,
@@ -88,7 +90,10 @@ def _events(client: docker.DockerClient, context: bytes, on_tag: str, tag: str) 
         yield from events
 
 
-def _remove_temporary(client: docker.DockerClient) -> None:
+def _remove_temporary(client: "docker.DockerClient") -> None:
+    import requests
+    from docker.errors import APIError
+
     try:
         client.api.prune_images(filters={"dangling": True, "label": f"{TEMPORARY}=true"})
     except APIError as error:

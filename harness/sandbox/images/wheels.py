@@ -6,6 +6,7 @@ replaces them. Environment markers in the requirements are read for the Python t
 """
 
 import hashlib
+import re
 import shutil
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from harness.sandbox.images.recipe import ContextFile, read_files
 _SITE = f"/usr/local/lib/python{PYTHON}/dist-packages"
 LISTS = "/usr/local/share/harness/wheels"
 """Where an image keeps the lists of its wheels."""
+
+_EXTRAS = re.compile(r"^([A-Za-z0-9][\w.-]*)\s*\[[^\]]*\]", re.MULTILINE)
+"""The extras of a pin, such as `[ws]` in `mcp[ws]==1.30.0`, behind the project's name."""
 
 _DOCKERFILE = f"""ARG BASE
 FROM ${{BASE}}
@@ -65,7 +69,10 @@ def _fetch(requirements: str, machine: str, folder: Path) -> None:
 
 
 def _install(requirements: Path, site: Path, machine: str) -> None:
-    # As a constraint too: pip otherwise takes the newest release for a requirement with extras (`pydantic[email]>=2`),
-    # and then refuses it, because that release has no hash.
-    constrained = ("--constraint", str(requirements))
+    # As constraints too: pip otherwise takes the newest release for a requirement with extras (`pydantic[email]>=2`),
+    # and then refuses it, because that release has no hash. pip refuses a constraint that names extras itself.
+    constraints = requirements.with_name("constraints.txt")
+    constraints.write_text(_EXTRAS.sub(r"\1", requirements.read_text(encoding="utf-8")), encoding="utf-8")
+    constrained = ("--constraint", str(constraints))
     run_pip(requirements, machine, "--require-hashes", *constrained, "--no-compile", "--target", str(site))
+    constraints.unlink()

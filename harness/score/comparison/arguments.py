@@ -3,10 +3,6 @@
 from collections.abc import Mapping
 from typing import Final, cast
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-from referencing.exceptions import Unresolvable
-
 from harness.case import ToolSpec, is_plain, quick_check, without_volatile
 from harness.case.endpoints.quick_schema import Fits
 from harness.score.comparison.jsonvalue import equality_key
@@ -87,6 +83,8 @@ def _schema(tool: ToolSpec) -> Schema:
     found = _SCHEMAS.get(id(tool.parameters))
     if found is not None:
         return found[1]
+    from jsonschema import Draft202012Validator
+
     Draft202012Validator.check_schema(tool.parameters)
     schema = Schema(tool.parameters, field=f"tool {tool.name!r}: parameters")
     if len(_SCHEMAS) >= _MOST_SCHEMAS:
@@ -147,8 +145,6 @@ def _defaults(properties: JsonObject) -> JsonObject:
 
 __all__ = [
     "UNORDERED",
-    "SchemaError",
-    "Unresolvable",
     "argument_fault",
     "argument_faults",
     "argument_problem",

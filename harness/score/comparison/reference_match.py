@@ -1,8 +1,9 @@
 """The calls of a trial matched with the reference of its case, whose order is given in part by `after`.
 
 Equal calls are paired first, then calls of one tool by how few arguments differ, then writes of other tools in their
-order. What is left of the reference is missing; what is left of the trial is needless. A missing call belongs beside
-the calls of its tool: before the next one of the reference, else after the one before.
+order. What is left of the reference is missing; what is left of the trial is needless. A missing call belongs right
+after the calls that it follows where the trial makes other calls of its tool so; else beside the calls of its tool:
+before the next one of the reference, else after the one before.
 """
 
 from collections.abc import Iterator, Sequence
@@ -96,12 +97,20 @@ class _Match:
         after = [self._places[other] for other in own if other > number]
         before = [self._places[other] for other in own if other < number]
         least = self._last_predecessor(number) + 1
+        if least and self._follows_at_once(own):
+            return least
         if after:
             return max(min(after), least)
         if before:
             return max(max(before) + 1, least)
         dependents = [self._places[other] for other in self._places if self._follows(other, number)]
         return max(min(dependents, default=len(self._made)), least)
+
+    def _follows_at_once(self, numbers: Sequence[int]) -> bool:
+        """Whether most of these calls were made right after the last one that they follow; True where none tells."""
+        bound = [(self._places[one], self._last_predecessor(one)) for one in numbers]
+        known = [place - before == 1 for place, before in bound if before >= 0]
+        return 2 * sum(known) >= len(known)
 
     def _last_predecessor(self, number: int) -> int:
         """The place of the last call that must come before; -1 where there is none."""

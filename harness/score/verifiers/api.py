@@ -2,7 +2,6 @@
 
 from typing import ClassVar, Literal
 
-import jsonpath
 from pydantic import Field, field_validator, model_validator
 
 from harness.case import Suite
@@ -38,6 +37,8 @@ class PathRule(Frozen):
     @field_validator("path")
     @classmethod
     def _compiles(cls, value: str) -> str:
+        import jsonpath
+
         try:
             jsonpath.compile(value)
         except (jsonpath.JSONPathError, OverflowError, RecursionError) as error:

@@ -3,10 +3,7 @@
 import posixpath
 from typing import ClassVar, Literal
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
 from pydantic import Field, field_validator, model_validator
-from referencing.exceptions import Unresolvable
 
 from harness.case import Suite
 from harness.score.comparison.jsonvalue import parsed_json
@@ -39,6 +36,9 @@ class JsonSchema(Frozen):
     @field_validator("schema_")
     @classmethod
     def _is_schema(cls, value: JsonObject) -> JsonObject:
+        from jsonschema import Draft202012Validator
+        from jsonschema.exceptions import SchemaError
+
         try:
             Draft202012Validator.check_schema(value)
         except SchemaError as error:
@@ -57,6 +57,8 @@ class JsonSchema(Frozen):
         return None if self.probe is None else probe_problem(suite, self.probe)
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        from referencing.exceptions import Unresolvable
+
         try:
             value = self._subject(evidence)
         except _Untold as untold:

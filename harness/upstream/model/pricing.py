@@ -11,13 +11,19 @@ def cost_usd(price: Price | None, used: Used) -> float | None:
     """The cost; None where the model has no price or the provider reported no usage."""
     if price is None or not used.is_known:
         return None
-    cached = used.cache_read or 0
-    fresh = max((used.input or 0) - cached, 0)
-    for_cached = (
-        price.input_usd_per_mtok if price.cached_input_usd_per_mtok is None else price.cached_input_usd_per_mtok
+    read, written = used.cache_read or 0, used.cache_write or 0
+    fresh = max((used.input or 0) - read - written, 0)
+    spent = (
+        fresh * price.input_usd_per_mtok
+        + read * _or_input(price, price.cached_input_usd_per_mtok)
+        + written * _or_input(price, price.cache_write_usd_per_mtok)
+        + (used.output or 0) * price.output_usd_per_mtok
     )
-    spent = fresh * price.input_usd_per_mtok + cached * for_cached + (used.output or 0) * price.output_usd_per_mtok
     return spent / _MTOK
+
+
+def _or_input(price: Price, own: float | None) -> float:
+    return price.input_usd_per_mtok if own is None else own
 
 
 def estimated(used: Used, asked_bytes: int, replied_bytes: int) -> Used:

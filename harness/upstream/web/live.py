@@ -10,9 +10,10 @@ from typing import Literal
 import aiohttp
 from yarl import URL
 
-from harness.cassette import RedactedStream, Redactor
+from harness.cassette import RedactedEvents, RedactedStream, Redactor, redacted_stream
 from harness.errors import ServiceError
 from harness.upstream.coding import is_readable
+from harness.upstream.pausing import with_pauses
 from harness.upstream.rate import RateLimiter
 from harness.upstream.retrying import Tries, begun
 from harness.upstream.tools.http import MAX_ANSWER_BYTES, ToolUpstream
@@ -108,9 +109,12 @@ class LiveWeb:
             if (response.content_length or 0) > MAX_ANSWER_BYTES and call.method != "HEAD":
                 return self._answer("oversized", _Received())
             come.status = response.status
+            passage.redacted = redacted_stream(self._redactor, headers.get("content-type", ""))
             await passage.sink.begin(response.status, come.headers)
-            async for piece in response.content.iter_any():
+            async for piece in with_pauses(response.content, lambda: passage.redacted.waits):
                 await passage.take(piece)
+                if piece is None:
+                    continue
                 if passage.taken > MAX_ANSWER_BYTES:
                     return self._answer("oversized", come)
                 limit.reschedule(loop.time() + host.timeout_s)
@@ -144,12 +148,13 @@ class _BodyStream:
 
     come: _Received
     sink: Sink
-    redacted: RedactedStream
+    redacted: RedactedStream | RedactedEvents
     taken: int = 0
 
-    async def take(self, piece: bytes) -> None:
-        self.taken += len(piece)
-        await self._pass(self.redacted.feed(piece))
+    async def take(self, piece: bytes | None) -> None:
+        """Passes on a piece, or what waits where there is a pause (None)."""
+        self.taken += len(piece or b"")
+        await self._pass(self.redacted.release() if piece is None else self.redacted.feed(piece))
 
     async def finish(self) -> None:
         """Returns the buffered bytes. Where the host disconnects they are dropped, because they may be the beginning of

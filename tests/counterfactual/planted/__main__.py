@@ -11,13 +11,9 @@ A suite with a model of rules is answered by it: a call that is wrong leads to r
 
 import argparse
 import json
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
@@ -34,7 +30,6 @@ from harness.counterfactual import (
 )
 from harness.pipeline import (
     RunOptions,
-    RunPlan,
     VariantBench,
     VariantRequest,
     open_variants,
@@ -44,6 +39,7 @@ from harness.pipeline import (
 from harness.results import RunFolder
 from harness.score import fed_calls, step_of_call
 from harness.trace import Trial
+from tests.qa.counterfactual_eval.rule_models import answered_by_rules
 
 PROJECT = Path(__file__).resolve().parents[3]
 BESIDE = frozenset({"call_dropped", "read_skipped", "policy_step_left_out", "stopped_early"})
@@ -101,24 +97,6 @@ def measured(plan: Plan, figures: Figures, rows: list[dict]) -> None:
         made = made[:: max(len(made) // plan.most, 1)][: plan.most] if plan.most else made
         print(f"{suite.name}: {len(passing)} of {len(plain)} pass, {len(made)} mutants of one step, tools {mode}")
         planted(bench, made, passing, figures, rows)
-
-
-@contextmanager
-def answered_by_rules(plan: RunPlan) -> Iterator[RunPlan]:
-    """The plan with the suite's own model of rules as its live model, where the suite has one."""
-    program, model = plan.suite.folder / "model", plan.suite.model
-    if model is None or not program.is_dir():
-        yield plan
-        return
-    command = [sys.executable, str(program), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            url = process.stdout.readline().split()[-1]
-            reached = plan.suite.model_copy(update={"model": model.model_copy(update={"base_url": url})})
-            yield replace(plan, suite=reached, model="live")
-        finally:
-            process.terminate()
 
 
 def planted(

@@ -53,6 +53,11 @@ class Telling:
     async def do_forms(self, request: web.Request, key: str) -> web.StreamResponse:
         return await _in_pieces(request, b"\n".join([UNDECLARED.encode(), *forms(key).values()]), 7)
 
+    async def do_deltas(self, request: web.Request, key: str) -> web.StreamResponse:
+        texts = [f"{UNDECLARED} ", *(key[at : at + 4] for at in range(0, len(key), 4)), "."]
+        events = [b"data: " + json.dumps({"delta": text}).encode() + b"\n\n" for text in texts]
+        return await _in_pieces(request, b"".join(events), 11)
+
     async def do_json(self, request: web.Request, key: str) -> web.StreamResponse:
         return web.json_response({"member": UNDECLARED, "deep": [{"key": key, key: 1}]})
 
@@ -109,6 +114,12 @@ def test_the_agent_receives_what_the_host_says_but_not_its_key(received, kind: s
         assert [] == found_in(iter([(kind, as_text(one))]), SECRETS)
         assert b"<secret:HOST_KEY>" in as_text(one) or "gzip" in kind
         assert UNDECLARED.encode() in as_text(one)
+
+
+def test_no_key_comes_in_the_pieces_of_several_events(received) -> None:
+    for _, _, body in received("/deltas"):
+        texts = [json.loads(line.removeprefix(b"data: "))["delta"] for line in body.splitlines() if line]
+        assert f"{UNDECLARED} <secret:HOST_KEY>." == "".join(texts)
 
 
 @pytest.mark.parametrize("kind", ["br", "zstd", "gzip, gzip"])

@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ from harness.optimise import (
     read_rule_book,
 )
 from tests.qa.optimise_eval.in_process import InProcess
-from tests.qa.optimise_eval.settings import ROOT, SETTINGS, TRIPS, Setting, right_texts
+from tests.qa.optimise_eval.settings import ROOT, SETTINGS, TRIPS, WITHOUT, Setting, right_texts
 
 ROLLOUTS = 240
 """Of each optimiser in joint mode. Agent mode has half of it for each sub-agent: an invocation takes about a quarter of
@@ -145,9 +145,10 @@ def run_setting(bench: Bench, seed: int, mode: str) -> list[dict[str, Any]]:
     names = ("gepa",) if mode == "agent" else ("gepa", "random")
     finals = dict.fromkeys(names, candidate_of(bench.setting.texts()))
     asked = Counter[str]()
+    vetoes = replace(Vetoes(), **{WITHOUT[mode]: False}) if mode in WITHOUT else Vetoes()
     for component in ("preferences", "search", "cart") if mode == "agent" else (None,):
         share = ROLLOUTS // 2 if mode == "agent" else ROLLOUTS
-        outcome = bench.optimised(seed, component, finals["gepa"], share)
+        outcome = bench.optimised(seed, component, finals["gepa"], share, vetoes)
         for result in () if outcome is None else outcome.results:
             asked[result.optimiser] += result.rollouts
             if result.held_out is not None and result.held_out.accepted:
@@ -191,12 +192,12 @@ def tempts(bench: Bench, seed: int) -> bool:
     return outcome.accepted is not None and bool(bench.broken(bench.trips.candidates[outcome.accepted]))
 
 
-WAYS = (("agent", "gepa"), ("joint", "gepa"), ("joint", "random"))
+WAYS = (("agent", "gepa"), ("joint", "gepa"), ("joint", "random"), *((mode, "gepa") for mode in WITHOUT))
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """Mended / not / harmed by kind of fault, mode and optimiser."""
-    lines = [f"{'kind':14}{'mode':7}{'optimiser':11}{'settings':>9}{'runs':>6}{'mended':>8}{'not':>6}{'harmed':>8}"]
+    lines = [f"{'kind':14}{'mode':19}{'optimiser':11}{'settings':>9}{'runs':>6}{'mended':>8}{'not':>6}{'harmed':>8}"]
     for kind in ("atomic", "coordination", "bait"):
         for way in WAYS:
             own = [row for row in rows if (row["kind"], row["mode"], row["optimiser"]) == (kind, *way)]
@@ -204,18 +205,18 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
                 ends = Counter(row["end"] for row in own)
                 counted = f"{len({row['setting'] for row in own}):>9}{len(own):>6}"
                 ended = f"{ends['mended']:>8}{ends['not']:>6}{ends['harmed']:>8}"
-                lines.append(f"{kind:14}{way[0]:7}{way[1]:11}{counted}{ended}")
+                lines.append(f"{kind:14}{way[0]:19}{way[1]:11}{counted}{ended}")
     return "\n".join(lines)
 
 
 def by_setting(rows: Sequence[dict[str, Any]]) -> str:
     """How many seeds were mended, by setting."""
-    heads = "".join(f"{' '.join(way):>14}" for way in WAYS)
+    heads = "".join(f"{' '.join(way):>14}" for way in WAYS[:3])
     lines = [f"{'setting':24}{'kind':14}{'trips':>6}{'before':>8}{'right':>7}{heads}"]
     for name in dict.fromkeys(row["setting"] for row in rows):
         own = [row for row in rows if row["setting"] == name]
         told = ""
-        for way in WAYS:
+        for way in WAYS[:3]:
             runs = [row for row in own if (row["mode"], row["optimiser"]) == way]
             mended = sum(row["end"] == "mended" for row in runs)
             told += f"{f'{mended}/{len(runs)}' if runs else '-':>14}"

@@ -42,6 +42,9 @@ USUAL = (
 TRIPS = 28
 """Trips of a setting; those are dropped that end as without the fault."""
 
+WITHOUT = {f"no-{place}-veto": place for place in ("minibatch", "parent", "final")}
+"""Joint mode with one of the three vetoes switched off -> which one."""
+
 Kind = Literal["atomic", "coordination", "bait"]
 
 
@@ -88,8 +91,8 @@ class Setting:
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """A bait is an edit of the orchestrator, which no agent mode revises."""
-        return ("joint",) if self.kind == "bait" else ("agent", "joint")
+        """A bait is an edit of the orchestrator, which no agent mode revises; it is tried without each veto too."""
+        return ("joint", *WITHOUT) if self.kind == "bait" else ("agent", "joint")
 
     def texts(self) -> dict[str, str]:
         """All four prompts, one of them with the fault."""

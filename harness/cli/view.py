@@ -1,0 +1,46 @@
+"""Implements `harness view`."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from harness.cli.options import page_port_option
+
+
+@click.command("view")
+@click.argument("folder", required=False, type=click.Path(file_okay=False, exists=True, path_type=Path))
+@page_port_option
+@click.option("--open/--no-open", "opens", default=True, show_default=True, help="Open the page in a browser.")
+@click.pass_obj
+def command(project: Path, /, folder: Path | None, port: int, opens: bool) -> None:
+    """Show all runs of a project in a web app, which this machine alone can open.
+
+    \b
+    harness view
+    harness view path/to/project --port 8123 --no-open
+
+    FOLDER is the project; without it, the one of `--project`. The printed link opens one browser, once; Enter prints
+    another. Ctrl-C ends the app. It changes nothing but tags, labels and judgements, and asks a run to stop.
+    """
+    from harness.view import ViewServer
+
+    with ViewServer((folder or project).resolve(), port) as server:
+        click.echo(server.url)
+        click.echo("open this link in a browser, once; Enter prints another link, Ctrl-C ends the app", err=True)
+        if opens:
+            click.launch(server.url)
+        _serve(server.another_link)
+
+
+def _serve(another_link: Callable[[], str]) -> None:
+    """Until Ctrl-C, which is no error; a closed input ends nothing, because the app may run in the background."""
+    from threading import Event
+
+    try:
+        for _ in sys.stdin:
+            click.echo(another_link())
+        Event().wait()
+    except KeyboardInterrupt:
+        pass

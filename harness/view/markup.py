@@ -1,0 +1,70 @@
+"""HTML that is escaped by construction.
+
+A `Markup` is made by `tag` and `fragment` only, which escape every text that is no markup yet. What an agent or a tool
+wrote therefore stays text, wherever it is put.
+"""
+
+from html import escape
+from urllib.parse import quote, urlencode
+
+from harness.visible_text import visible
+
+_VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+Child = str | int | float | None
+Attribute = str | int | bool | None
+
+NOTHING = Markup()
+
+
+def plain(text: str) -> Markup:
+    """Any text as HTML: no character of it steers the page, and half a surrogate pair is shown as an escape."""
+    sendable = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return Markup(escape(visible(sendable)))
+
+
+def fragment(*children: Child) -> Markup:
+    """The children one after another; None is left out."""
+    return Markup("".join(_child(child) for child in children))
+
+
+def tag(element: str, /, *children: Child, **attributes: Attribute) -> Markup:
+    """An element. `class_` and `for_` stand for `class` and `for`, `data_run` for `data-run`; an attribute that is
+    False or None is left out.
+    """
+    opened = f"<{element}{''.join(_attribute(key, value) for key, value in attributes.items())}>"
+    if element in _VOID:
+        return Markup(opened)
+    return Markup(f"{opened}{fragment(*children)}</{element}>")
+
+
+def link(path: str, *children: Child, **attributes: Attribute) -> Markup:
+    """A link inside of the app; there are no others."""
+    return tag("a", *children, href=path, **attributes)
+
+
+def path_of(*parts: str | int, **query: str | int | None) -> str:
+    """An address of the app: each part is quoted, and a part of the query that is None is left out."""
+    path = "/" + "/".join(quote(str(part), safe="") for part in parts)
+    asked = urlencode({key: value for key, value in query.items() if value not in (None, "")})
+    return f"{path}?{asked}" if asked else path
+
+
+def _child(child: Child) -> str:
+    if child is None:
+        return ""
+    return child if isinstance(child, Markup) else plain(str(child))
+
+
+def _attribute(key: str, value: Attribute) -> str:
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    return f" {name}" if value is True else f' {name}="{plain(str(value))}"'

@@ -1,0 +1,108 @@
+"""Tables, lists of facts, forms and the links between the pages of a long list."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from harness.view.markup import Child, Markup, fragment, link, path_of, tag
+
+PER_PAGE = 100
+
+
+def table(heads: Sequence[str], rows: Iterable[Markup], *, caption: str, class_: str = "plain") -> Markup:
+    """A table in a region that scrolls by itself on a narrow screen; the caption names it for who cannot see it.
+
+    A head that begins with `#` stands over numbers.
+    """
+    cells = [
+        tag("th", head.removeprefix("#"), scope="col", class_="num" if head.startswith("#") else None) for head in heads
+    ]
+    whole = tag(
+        "table",
+        tag("caption", caption, class_="sr"),
+        tag("thead", tag("tr", *cells)),
+        tag("tbody", *rows),
+        class_=class_,
+    )
+    return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
+
+
+def row(first: Child, *cells: Child, href: str | None = None) -> Markup:
+    """A row whose first cell names it; `href` is what Enter opens."""
+    head = tag("th", first, scope="row")
+    return tag("tr", head, *(tag("td", cell) for cell in cells), data_href=href)
+
+
+def facts(pairs: Iterable[tuple[str, Child]]) -> Markup:
+    """Names and values beside each other."""
+    items = [tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs]
+    return tag("dl", *items, class_="facts")
+
+
+def fold(summary: Child, *children: Child, opened: bool = False, id: str | None = None) -> Markup:
+    """Something that is shown when it is asked for."""
+    return tag("details", tag("summary", summary), *children, open=opened, id=id, class_="fold")
+
+
+def block(text: str, most: int = 20_000) -> Markup:
+    """A text of several lines as it is, cut with a note where it is long."""
+    shown = tag("pre", text[:most], tabindex="0")
+    if len(text) <= most:
+        return shown
+    return fragment(shown, tag("p", f"cut: {most} of {len(text)} characters are shown", class_="cut"))
+
+
+def pager(number: int, pages: int, path: str, query: Mapping[str, str]) -> Markup:
+    """Links to the pages before and after."""
+    if pages <= 1:
+        return Markup()
+    kept = {key: value for key, value in query.items() if key != "page"}
+
+    def to(page: int, name: str, rel: str) -> Markup:
+        if not 1 <= page <= pages:
+            return tag("span", name, class_="dim")
+        parts = [part for part in path.split("/") if part]
+        return link(path_of(*parts, **kept, page=page), name, rel=rel)
+
+    middle = tag("span", f"page {number} of {pages}", class_="count")
+    return tag(
+        "nav",
+        to(number - 1, "← Earlier", "prev"),
+        middle,
+        to(number + 1, "Later →", "next"),
+        class_="pager",
+        aria_label="Pages of the list",
+    )
+
+
+def choice(name: str, label: str, options: Sequence[str], chosen: str) -> Markup:
+    """A select with `any` before its options."""
+    shown = [tag("option", "any", value="", selected=not chosen)]
+    shown += [tag("option", one.replace("_", " "), value=one, selected=one == chosen) for one in options]
+    return tag("label", tag("span", label), tag("select", *shown, name=name))
+
+
+def search(name: str, label: str, value: str) -> Markup:
+    field = tag("input", type="search", name=name, value=value, maxlength="200", data_filter=True)
+    return tag("label", tag("span", label), field)
+
+
+def filters(*fields: Markup, action: str) -> Markup:
+    """A form whose answer is the same page with its query: every state of a list has an address."""
+    return tag(
+        "form",
+        *fields,
+        tag("button", "Show", class_="quiet"),
+        method="get",
+        action=action,
+        class_="filters",
+        role="search",
+    )
+
+
+def action(path: str, name: str, fields: Mapping[str, str] | None = None, *extra: Markup) -> Markup:
+    """A button that changes something."""
+    hidden = [tag("input", type="hidden", name=key, value=value) for key, value in (fields or {}).items()]
+    return tag("form", *hidden, *extra, tag("button", name, class_="quiet"), method="post", action=path, class_="act")
+
+
+def pages_of(count: int, per_page: int = PER_PAGE) -> int:
+    return max(1, -(-count // per_page))
