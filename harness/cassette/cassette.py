@@ -126,8 +126,6 @@ def load_cassette(path: Path) -> Cassette:
     except UnicodeDecodeError as error:
         raise CassetteError(f"{path}: is not UTF-8 (at byte {error.start})", remedy=_REMEDY) from None
     try:
-        if path.suffix != ".json":
-            refuse_boundless_yaml(path, text)
         loaded = vcr_format.deserialize(text, _deserializer(path))
         pairs = list(zip(loaded[0], loaded[1], strict=True))
     except InvalidDocument as error:
@@ -201,20 +199,21 @@ def _serializer(path: Path) -> ModuleType:
 
 
 def _deserializer(path: Path) -> Any:
-    return _serializer(path) if path.suffix == ".json" else _QuickYaml
+    return _serializer(path) if path.suffix == ".json" else _QuickYaml(path)
 
 
 class _QuickYaml:
-    """Reads YAML for vcrpy, quickly where it is plain."""
+    """Reads YAML for vcrpy, quickly where it is plain: without aliases nothing unfolds."""
 
-    @staticmethod
-    def deserialize(text: str) -> Any:
-        from vcr.serializers import yamlserializer
+    def __init__(self, path: Path) -> None:
+        self._path = path
 
+    def deserialize(self, text: str) -> Any:
         try:
             return quick_values(text)
         except Unusual:
-            return yamlserializer.deserialize(text)
+            refuse_boundless_yaml(self._path, text)
+            return _serializer(self._path).deserialize(text)
 
 
 def _check_format(path: Path, metadata: object) -> None:

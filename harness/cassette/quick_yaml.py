@@ -13,6 +13,8 @@ _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
 _PLAIN: Final = frozenset(f"{_TAG}{name}" for name in ("str", "int", "float", "bool", "null", "timestamp"))
 _BINARY = f"{_TAG}binary"
+_DEPTH = 50
+"""Deeper collections are left to the other reader, which bounds what it takes."""
 _KEPT = 10_000
 """Plain scalars whose values are remembered: most of a cassette's come again in every recording."""
 
@@ -22,7 +24,7 @@ class Unusual(Exception):
 
 
 def quick_values(text: str) -> Any:
-    """The one document in the text. Raises Unusual where it has anchors, tags or merge keys, or is malformed."""
+    """The one document in the text. Raises Unusual for anchors, tags, merge keys, and what is deep or malformed."""
     builder = _Builder()
     try:
         for event in yaml.parse(text, Loader=_Loader):
@@ -104,8 +106,8 @@ class _Builder:
         self._begin(event, made.append, made)
 
     def _begin(self, event: Any, add: Callable[[Any], None], made: Any) -> None:
-        if event.anchor is not None or event.tag is not None:
-            raise Unusual("an anchor or a tag")
+        if event.anchor is not None or event.tag is not None or len(self._open) > _DEPTH:
+            raise Unusual("an anchor, a tag, or too deep")
         self._open.append((add, made))
 
     def _end(self, event: Any) -> None:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from harness.sandbox.browser import BrowserSpec as BrowserSpec
     from harness.sandbox.browser import PageQuery as PageQuery
     from harness.sandbox.engine import connect as connect
+    from harness.sandbox.engines.facts import EngineFacts as EngineFacts
+    from harness.sandbox.engines.facts import engine_facts as engine_facts
     from harness.sandbox.environment import BASE_IMAGE as BASE_IMAGE
     from harness.sandbox.environment import Environment as Environment
     from harness.sandbox.environment import EnvironmentFile as EnvironmentFile

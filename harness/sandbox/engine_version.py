@@ -7,6 +7,8 @@ import json
 import os
 import socket
 
+from harness.sandbox.engines.naming import engine_name, lacks_by_name
+
 _WITHIN_S = 1.0
 _USUAL = "unix:///var/run/docker.sock"
 
@@ -21,8 +23,10 @@ def engine_version() -> str | None:
         connection.request("GET", "/version")
         answer = json.loads(connection.getresponse().read())
         connection.close()
-        return f"Docker {answer['Version']}, API {answer['ApiVersion']}, kernel {answer['KernelVersion']}"
-    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
+        name = engine_name(answer)
+        lacks = "".join(f"; {lack}" for lack in lacks_by_name(name))
+        return f"{name} {answer['Version']}, API {answer['ApiVersion']}, kernel {answer['KernelVersion']}{lacks}"
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

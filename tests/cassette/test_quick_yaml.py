@@ -38,6 +38,7 @@ def test_plain_yaml_is_read_as_vcrpy_reads_it(text: str) -> None:
         "? [a]\n: 1",
         "a: 1\n---\nb: 2",
         "a: [",
+        "[" * 60 + "]" * 60,
         "",
     ],
 )

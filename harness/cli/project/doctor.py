@@ -7,14 +7,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.errors import EngineUnavailable, ExitCode
 
 if TYPE_CHECKING:
-    from harness.sandbox import ImageStore
+    from harness.sandbox import EngineFacts, ImageStore
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,15 @@ def _findings(project: Path, clean: bool) -> Iterator[DoctorLine]:
 
 def _engine(images: "ImageStore") -> Iterator[DoctorLine]:
     from harness.errors import ImageError
+    from harness.sandbox import engine_facts
 
-    info = images.client.info()
-    drivers = f"{info['Driver']}, cgroup {info.get('CgroupVersion', '?')}"
-    yield DoctorLine("engine", True, f"Docker {info['ServerVersion']}, {drivers}, {info['KernelVersion']}")
-    yield _runtimes(info)
+    facts = engine_facts(images.client)
+    rootless = ", rootless" if facts.rootless else ""
+    drivers = f"{facts.driver}, cgroup {facts.cgroups}{rootless}"
+    yield DoctorLine("engine", True, f"{facts.name} {facts.version}, {drivers}, {facts.kernel}")
+    for lack in facts.lacks:
+        yield DoctorLine("engine lacks", False, lack, "docs/reference/engines.md says what follows")
+    yield _runtimes(facts)
     yield _services()
     for name in images.names():
         try:
@@ -98,10 +102,10 @@ def _engine(images: "ImageStore") -> Iterator[DoctorLine]:
             yield DoctorLine("image", False, f"{name} is not built yet", f"harness image build {name}")
 
 
-def _runtimes(info: dict[str, Any]) -> DoctorLine:
-    names = sorted(name for name in info.get("Runtimes") or {} if not name.startswith("io.containerd."))
-    default = info.get("DefaultRuntime", "?")
-    return DoctorLine("runtimes", True, ", ".join(f"{name} (default)" if name == default else name for name in names))
+def _runtimes(facts: "EngineFacts") -> DoctorLine:
+    default = facts.default_runtime
+    names = (f"{name} (default)" if name == default else name for name in facts.runtimes)
+    return DoctorLine("runtimes", True, ", ".join(names))
 
 
 def _services() -> DoctorLine:

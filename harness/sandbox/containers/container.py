@@ -17,6 +17,8 @@ from harness.case import Limits
 from harness.errors import SandboxError, UsageError
 from harness.sandbox.containers.layers import layers_by_image
 from harness.sandbox.containers.seccomp import MAKES_SANDBOXES, seccomp_profile
+from harness.sandbox.engines.dialect import more_ulimits, seccomp_option, tmpfs_options
+from harness.sandbox.engines.facts import facts_of
 from harness.sandbox.launch.launched import LauncherView
 from harness.sandbox.launch.layout import Layout
 from harness.sandbox.provider import SandboxPaths, SandboxSpec
@@ -96,10 +98,11 @@ class Containers:
         self._api = client.api
         self._labels = labels
         info = client.info()
+        self._engine = facts_of(client.version(), info)
         _refuse_unknown_runtime(runtime, info.get("Runtimes") or {})
         self._runtime = {} if runtime is None else {"runtime": runtime}
-        self._cpus = float(info["NCPU"])
-        self.starts_at_once = max(_STARTS_AT_ONCE_MIN, 2 * int(info["NCPU"]))
+        self._cpus = float(self._engine.cpus)
+        self.starts_at_once = max(_STARTS_AT_ONCE_MIN, 2 * self._engine.cpus)
         """The limit of simultaneous starts: more would slow down each start without increasing the throughput."""
         self._layers = layers_by_image(info, client.api.inspect_image)
         self._apparmor = any("apparmor" in option for option in info.get("SecurityOptions") or ())
@@ -117,7 +120,7 @@ class Containers:
             {TRIAL_LABEL: spec.trial_id, **spec.labels},
             command=_started("launcher", f"{_CONTROL}/control.sock"),
             cap_add=list(_LAUNCHERS),
-            security_opt=["no-new-privileges:true", f"seccomp={seccomp_profile()}"],
+            security_opt=["no-new-privileges:true", seccomp_option(self._engine, seccomp_profile())],
             mounts=_mounts(folder, spec, gateway),
             tmpfs={place: place_options(place, spec, layout) for place in layout.places},
             **self._limits(spec, layout),
@@ -130,6 +133,7 @@ class Containers:
 
         `layout` is kept for all of them.
         """
+        seccomp = seccomp_option(self._engine, seccomp_profile(MAKES_SANDBOXES))
         unconfined = ["apparmor=unconfined"] if self._apparmor else []  # its own profile denies every mount
         mountpoints = dict.fromkeys((*layout.places, GATEWAY_FOLDER), "rw,noexec,nosuid,nodev,size=4k")
         layers = self._layers_below(spec, snapshot, layout)
@@ -148,7 +152,7 @@ class Containers:
                 *_shown(spec),
             ),
             cap_add=[*_LAUNCHERS, *_SUPERVISORS, *(_KEEPERS if layout.entries else ())],
-            security_opt=["no-new-privileges:true", f"seccomp={seccomp_profile(MAKES_SANDBOXES)}", *unconfined],
+            security_opt=["no-new-privileges:true", seccomp, *unconfined],
             mounts=_bound({SHARED_FOLDER: folder, **layers}, spec),
             tmpfs={**mountpoints, _STAGE: "rw,noexec,nosuid,nodev,size=256k,mode=0711"},
             **self._limits(spec, layout, _SUPERVISOR_MB + kept_mb, _SUPERVISOR_PROCESSES),
@@ -171,6 +175,7 @@ class Containers:
                 f"snapshot {snapshot.name!r} names no image to run in", remedy="build it: `harness image build`"
             )
         command = host.pop("command")
+        host["tmpfs"] = tmpfs_options(self._engine, host["tmpfs"])
         isolated = self._api.create_host_config(
             **_ISOLATION, **self._runtime, **host, log_config=LogConfig(type="none")
         )
@@ -198,6 +203,7 @@ class Containers:
             "ulimits": [
                 Ulimit(name="nofile", soft=_DESCRIPTORS, hard=_DESCRIPTORS),
                 Ulimit(name="core", soft=0, hard=0),
+                *more_ulimits(self._engine),
             ],
         }
 

@@ -16,6 +16,7 @@ from docker.errors import DockerException, ImageNotFound
 
 from harness.errors import ImageError
 from harness.sandbox.engine import connect
+from harness.sandbox.engines.facts import engine_facts
 from harness.sandbox.images.bootstrap import DEBIAN, Progress, debian_tag, make_debian
 from harness.sandbox.images.building import build_image, cache_folder, one_at_a_time
 from harness.sandbox.images.lock import LockedImage, differences, read_lock, write_lock
@@ -157,7 +158,7 @@ class ImageStore:
         return True
 
     def _make_wheels(self, requirements: str, plan: _Plan, progress: Progress) -> None:
-        machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(self._client.version()["Arch"], "x86_64")
+        machine = engine_facts(self._client).machine
         files = wheels_context(requirements, machine, cache_folder(), progress)
         build_image(self._client, context_of(files), plan.below, plan.on, progress)
 

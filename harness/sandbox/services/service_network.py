@@ -19,6 +19,7 @@ import requests
 from docker.errors import APIError, DockerException, NotFound
 
 from harness.errors import ServiceError
+from harness.sandbox.engines.facts import facts_of
 from harness.sandbox.host_guard import guard, interface_of, unguard
 from harness.sandbox.ownership import owner_labels
 
@@ -107,5 +108,4 @@ def is_elsewhere(client: docker.DockerClient) -> bool:
     if sys.platform != "linux" or not str(client.api.base_url).startswith("http+docker://"):
         return True
     info = client.info()
-    rootless = any("rootless" in option for option in info.get("SecurityOptions") or ())
-    return rootless or "Docker Desktop" in str(info.get("OperatingSystem"))
+    return facts_of(client.version(), info).rootless or "Docker Desktop" in str(info.get("OperatingSystem"))

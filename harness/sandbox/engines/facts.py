@@ -1,0 +1,70 @@
+"""What one engine is and has, as the rest of the harness needs it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import docker
+
+from harness.sandbox.engines.naming import PODMAN, engine_name, lacks_by_name
+
+_ROOTLESS = "rootless"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineFacts:
+    """An engine's answers to `version` and `info`, in one form for all engines."""
+
+    name: str
+    version: str
+    machine: str
+    """The machine as Python's wheels name it: `x86_64`, `aarch64`."""
+    cpus: int
+    driver: str
+    cgroups: str
+    kernel: str
+    rootless: bool
+    runtimes: tuple[str, ...]
+    default_runtime: str
+    lacks: tuple[str, ...]
+    """What it cannot do for a sandbox, each as a clause with its consequence."""
+
+    @property
+    def is_podman(self) -> bool:
+        return self.name == PODMAN
+
+
+def engine_facts(client: docker.DockerClient) -> EngineFacts:
+    """Asks the engine; an error of the client passes through."""
+    return facts_of(client.version(), client.info())
+
+
+def facts_of(version: Mapping[str, Any], info: Mapping[str, Any]) -> EngineFacts:
+    """The same from the two answers."""
+    name = engine_name(version)
+    machine = str(version.get("Arch") or info.get("Architecture") or "")
+    options = [str(option) for option in info.get("SecurityOptions") or ()]
+    runtimes = sorted(name for name in info.get("Runtimes") or {} if not name.startswith("io.containerd."))
+    return EngineFacts(
+        name=name,
+        version=str(version.get("Version") or info.get("ServerVersion") or "?"),
+        machine={"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine),
+        cpus=int(info.get("NCPU") or 1),
+        driver=str(info.get("Driver") or "?"),
+        cgroups=str(info.get("CgroupVersion") or "?"),
+        kernel=str(info.get("KernelVersion") or "?"),
+        rootless=bool(info.get("Rootless")) or any(_ROOTLESS in option for option in options),
+        runtimes=tuple(runtimes),
+        default_runtime=str(info.get("DefaultRuntime") or "?"),
+        lacks=(*lacks_by_name(name), *_missing_limits(info)),
+    )
+
+
+def _missing_limits(info: Mapping[str, Any]) -> tuple[str, ...]:
+    """The limits that the engine says the kernel does not apply; an engine that says nothing has them."""
+    limits = {"MemoryLimit": "memory", "PidsLimit": "processes", "CpuCfsQuota": "processors"}
+    return tuple(
+        f"no limit on {limit}: a trial can take what other trials need"
+        for field, limit in limits.items()
+        if info.get(field) is False
+    )
