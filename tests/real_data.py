@@ -15,7 +15,7 @@ import pytest
 _NAMED = os.environ.get("HARNESS_REAL_DATA")
 """Read when the module is: tests run without the variables of the shell."""
 FOLDER = Path(_NAMED) if _NAMED else Path(__file__).resolve().parents[2] / "shared" / "data"
-USED = ("adk_evalsets", "inspect_logs", "kimi_terminal_bench", "llmbar", "tau2", "taubench")
+USED = ("adk_evalsets", "inspect_logs", "kimi_terminal_bench", "llmbar", "tau2", "taubench", "trail")
 """What tests read."""
 _COULD_NOT = 3
 

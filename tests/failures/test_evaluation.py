@@ -84,14 +84,35 @@ def test_every_mode_is_found_in_two_hundred_runs_that_it_was_put_into(injected: 
         assert (mode, True, True, True) == (name, int(hosts) >= 200, float(recall) >= 90, float(alarms) <= 1)
 
 
+REACHED = {
+    ("loop_trap", "mirage"): 0.95,
+    ("loop_trap", "trail-gaia"): 0.80,
+    ("tool_hallucination", "trail-gaia"): 0.80,
+    ("tool_hallucination", "captain"): 0.50,
+    ("goal_drift", "captain"): 0.75,
+    ("premature_commitment", "trail-gaia"): 0.80,
+    ("premature_commitment", "captain"): 0.65,
+    ("cascading_error", "captain"): 0.50,
+}
+"""Mode and set -> the least F1, numbers counted without the set. An importer that reads less than before shows here."""
+
+
+@pytest.mark.slow
+def test_what_the_modes_reached_on_labelled_sets_still_holds(project: Path) -> None:
+    printed = _printed(project, "protocol")
+    rows = [line.split() for line in printed[printed.index("In short: F1 beside") :].splitlines()]
+    left_out = {(row[0], row[1]): float(row[5]) for row in rows if tuple(row[:2]) in REACHED}
+    assert {} == {which: left_out[which] for which, least in REACHED.items() if left_out[which] < least}
+
+
 @pytest.mark.slow
 def test_the_other_tables_are_printed_and_none_is_left_untested(project: Path) -> None:
     others = ("by-data-set", "confusion", "imported", "recovery", "readings", "recoveries")
     assert "the same answer to 'recovered within 3 calls'" in _printed(project, *others)
     offered = re.search(r"\{([a-z,-]+)\}", _run(project, "--help").stdout)
     assert offered is not None
-    tested = {*others, "perturbations", "needed-calls", "tool-hallucination", "loops", "injected"}
-    assert {"protocol", "learnt", "fit"} == set(offered[1].split(",")) - tested  # minutes, and `fit` writes
+    tested = {*others, "protocol", "perturbations", "needed-calls", "tool-hallucination", "loops", "injected"}
+    assert {"learnt", "fit"} == set(offered[1].split(",")) - tested  # minutes, and `fit` writes
 
 
 def test_the_split_is_by_the_hash_of_the_id_and_fixed(project: Path) -> None:

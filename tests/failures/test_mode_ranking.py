@@ -45,5 +45,13 @@ def test_a_mode_carries_the_counts_of_its_kinds_and_states_no_probability() -> N
     assert "probability" not in one.model_dump()
 
 
+def test_the_weight_ranks_trials_by_one_mode() -> None:
+    """So that somebody can hold a mode against labels of their own, over all runs."""
+    found = ([_said("goal_drift", "foreign_task")], [DRIFT], [DRIFT, SWITCHED])
+    weights = [ranked_modes(some, NUMBERS)[0].weight for some in found]
+    assert sorted(weights) == weights
+    assert 0 < weights[0] < weights[1] < weights[2] < 1
+
+
 def test_failures_without_a_mode_are_none() -> None:
     assert [] == _order(_said("other", "judged"), _said("wrong_outcome", "wrong_target"))

@@ -290,6 +290,16 @@ def test_a_write_that_succeeded_is_no_slip_in_a_success_nor_one_to_what_the_user
     assert found == [one.failure if one.failure == "other" else one.kind for one in diagnose(known)]
 
 
+@pytest.mark.parametrize(
+    ("answer", "found"), [('{"status": "open"}', []), ("open", []), ("{}", ["unseen_target"]), ("", ["unseen_target"])]
+)
+def test_a_target_that_was_looked_up_is_seen_though_the_answer_does_not_repeat_it(
+    kinds: Kinds, answer: str, found: list[str]
+) -> None:
+    asked = [_user("Cancel W2378156"), *_call("get_order", '{"id": "W2378156"}', answer)]
+    assert found == kinds(*asked, *_call("cancel_order", '{"order_id": "W2378156"}', "done"), tools=[GET, CANCEL])
+
+
 def test_a_failure_is_counted_only_where_it_is_known(importing: Importing) -> None:
     messages = [_user("Look at W2378156"), *_call("get_order", '{"id": "W2378156"}', "open")]
     [evidence] = _evidence(importing("openai-chat", {"messages": messages, "tools": [GET]}))

@@ -82,6 +82,13 @@ def test_all_tau2_runs(real_data: Path) -> None:
     assert (350, 4358, 61) == (total["trials"], total["calls"], total["errors"])
 
 
+def test_all_trail_traces_carry_their_content(real_data: Path) -> None:
+    """What code printed stands in the next request alone; without content no failure mode would be searched for."""
+    traces = [*(real_data / "trail").glob("*/traces/*.json")]
+    trials = [trial for path in traces for trial, _ in import_file("otel", path).trials]
+    assert (57, {()}) == (len(trials), {trial.trajectory.uncaptured for trial in trials})
+
+
 def test_all_kimi_runs(real_data: Path) -> None:
     folder = real_data / "kimi_terminal_bench"
     raw = [json.loads(path.read_text()) for path in sorted(folder.glob("*/agent/trajectory.json"))]

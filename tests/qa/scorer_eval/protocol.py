@@ -7,8 +7,8 @@ all runs. "Without the set": counted on the other sets alone. "Without the runs"
 The rules themselves, their words and their limits, were written by people who had read runs of trail, captain and
 magentic, which no column can undo.
 
-Precision, recall and F1 count runs that a finding of the mode flags. AUC ranks runs by the surest finding or hint, or
-by length. Intervals are bootstrapped over runs.
+Precision, recall and F1 count runs that a finding of the mode flags. AUC ranks runs by the mode's weight, which
+`harness explain --json` prints, or by length. Intervals are bootstrapped over runs.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ import call_rules
 from counting import counted, f1, length, told_by
 from decisive import critical_steps, reliability
 from layout import share, table
-from ranked import mode_order
+from ranked import mode_order, weight_of
 from sources import MODES, SETS, Labelled, labelled
 from summary import in_short, kinds, others_without_their_reward, speed
 from writes import wrong_writes
@@ -113,7 +113,7 @@ def _ours(mode: str, numbers: Numbers) -> Iterable[tuple[str, Flag, Value | None
         yield (
             label,
             lambda run, of=of: any(one.failure == mode for one in told_by(run, of(run))),
-            lambda run: max((one.confidence for one in run.everything if one.failure == mode), default=0.0),
+            lambda run, of=of: weight_of(mode, run, of(run)),
         )
 
 

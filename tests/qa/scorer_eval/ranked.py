@@ -47,6 +47,11 @@ def mode_order(runs: Runs, all_: Fitted, without: Mapping[str, Fitted]) -> None:
     table("The mode that is named first", head, rows)
 
 
+def weight_of(mode: str, run: Labelled, numbers: Fitted) -> float:
+    """The weight that `harness explain --json` prints for the mode; 0 where it is not listed."""
+    return next((one.weight for one in ranked_modes(run.everything, numbers) if one.failure == mode), 0.0)
+
+
 def _first(run: Labelled, numbers: Fitted) -> str | None:
     return next((one.failure for one in ranked_modes(run.everything, numbers)), None)
 

@@ -35,7 +35,7 @@ def kinds(all_: Fitted, without: Mapping[str, Fitted]) -> None:
 def in_short(rows: Sequence[Sequence[object]]) -> None:
     """F1 in sample and left out beside the best floor of each, from the rows of the long table."""
     figures = {(str(row[0]), str(row[1]), str(row[2])): float(str(row[7])) for row in rows}
-    aucs = {(str(row[0]), str(row[1])): str(row[9]) for row in rows if row[2] == "ours, in sample"}
+    aucs = {(str(row[0]), str(row[1])): str(row[9]) for row in rows if row[2] == "ours, without the set"}
     sizes = {(str(row[0]), str(row[1])): (row[3], row[4]) for row in rows}
     told = []
     for (mode, name), (size, labelled) in sizes.items():
@@ -48,7 +48,9 @@ def in_short(rows: Sequence[Sequence[object]]) -> None:
         rules = "" if name == "together" else "unread" if name in UNREAD else "read before"
         told.append([mode, name, size, labelled, *shown, beats, aucs[mode, name], rules])
     head = ["mode", "set", "runs", "labelled", "F1 in sample", "F1 left out", "floor in sample", "floor left out"]
-    table("In short: F1 beside the best floor", [*head, "beats it", "AUC (95 %)", "by the rules' writers"], told)
+    table(
+        "In short: F1 beside the best floor", [*head, "beats it", "AUC left out (95 %)", "by the rules' writers"], told
+    )
 
 
 def others_without_their_reward(runs: Runs, numbers: Fitted) -> None:

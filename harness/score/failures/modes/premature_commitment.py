@@ -2,7 +2,8 @@
 
 `guessed_argument` counts: a call that wrote or failed with an identifier that nobody had given: it should have been
 looked up or asked for. `unseen_target` counts: a successful write to something (an argument called `id`, `..._id`,
-`..._ids`) that no observation had shown before: the user's word was taken for what should have been examined.
+`..._ids`) that no observation had shown before, and that was not looked up before (an answer need not repeat what it
+is about): the user's word was taken for what should have been examined.
 `missing_reads` counts: a write of the reference made while none of the reads was made that the reference makes before
 it, though it makes some. `stopped_early` counts: a finished trial in which a write of the reference was not made as
 often as the reference makes it (an attempt that the tool refused is none), or a required tool never called.
@@ -36,12 +37,14 @@ from harness.score.comparison.jsonvalue import equality_key
 from harness.score.diagnosis import Diagnosis, Failure, Kind
 from harness.score.evidence import Evidence
 from harness.score.failures.signals.foreign import Foreign, foreign_of
-from harness.score.failures.signals.grounding import is_identifier
+from harness.score.failures.signals.grounding import is_identifier, texts
 from harness.score.failures.signals.handing_over import hands_in, is_hand_over
 from harness.score.failures.signals.reading import Act, Reading, read
 from harness.values import JsonValue
 
-VERSION: Final = "7"
+VERSION: Final = "8"
+_NOTHING: Final = frozenset({"", "{}", "[]", "null"})
+"""Answers to a look-up that found nothing, as JSON."""
 _TAKES_HOLD: Final = frozenset({"reboot", "refresh", "reload", "restart"})
 _IRREVERSIBLE: Final = frozenset(
     {"book", "buy", "cancel", "close", "delete", "exchange", "order", "purchase", "refund", "remove", "return"}
@@ -74,10 +77,18 @@ def unseen_targets(reading: Reading) -> tuple[Diagnosis, ...]:
     if not any(tool.effect == "read" for tool in reading.evidence.tools):
         return ()
     found = []
+    looked_up: dict[str, int] = {}
     for act in reading.acts:
+        if not act.writes and not act.failed and (act.answer or "").strip(' "') not in _NOTHING:
+            for text in texts(act.call.arguments):
+                looked_up.setdefault(text, act.moment)
         if not act.writes or act.failed:
             continue
-        unseen = [value for value in _targets(act.call.arguments) if not reading.sources.observed(value, act.moment)]
+        unseen = [
+            value
+            for value in _targets(act.call.arguments)
+            if not reading.sources.observed(value, act.moment) and looked_up.get(value, act.moment) >= act.moment
+        ]
         if unseen:
             evidence = f"{act.call.name} wrote to {', '.join(map(repr, unseen))} before any answer had shown it"
             found.append(_found("unseen_target", act.step, evidence, 0.7))

@@ -24,6 +24,10 @@ class RankedMode(Frozen):
     """One mode of one trial."""
 
     failure: Failure
+    weight: float
+    """What the order is by, from 0 to 1: it ranks trials by how strongly they point at the mode, and is no probability.
+    A mode that is not listed has 0.
+    """
     kinds: tuple[Kind | OwnKind, ...]
     """The kinds of its findings and hints."""
     counted: dict[str, dict[str, Seen]] = {}
@@ -40,7 +44,12 @@ def ranked_modes(diagnoses: Sequence[Diagnosis], numbers: Fitted | None = None) 
             by_mode.setdefault(one.failure, []).append(one)
     weights = {mode: _weight(some, counts) for mode, some in by_mode.items()}
     return tuple(
-        RankedMode(failure=mode, kinds=kinds, counted={kind: counts[kind] for kind in kinds if kind in counts})
+        RankedMode(
+            failure=mode,
+            weight=round(weights[mode], 4),
+            kinds=kinds,
+            counted={kind: counts[kind] for kind in kinds if kind in counts},
+        )
         for mode in sorted(weights, key=lambda mode: (-weights[mode], mode))
         for kinds in [tuple(sorted({one.kind for one in by_mode[mode]}))]
     )
