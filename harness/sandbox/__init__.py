@@ -79,6 +79,7 @@ else:
             "launch.control": ("LauncherLost",),
             "state.endstate": ("ChangedFileTooLarge", "read_changed_file"),
             "engine": ("connect",),
+            "engines.facts": ("EngineFacts", "engine_facts"),
             "environment": ("BASE_IMAGE", "Environment", "EnvironmentFile", "load_environment"),
             "host_guard": ("why_unguarded",),
             "images.image_transfer": ("has_image", "load_image", "saved_image"),
