@@ -95,6 +95,7 @@ def test_an_outcome_is_a_kind_and_unmeasured_trials_are_none(card: Card, stored:
         (one.group, one.kind, one.trials_before, one.trials_after) for one in found
     ]
     assert ("0/1", "1/1", "2/1") == found[0].examples
+    assert found[0].change.lower_is_better
 
 
 def test_prompts_that_spans_name_are_called_so(card: Card, stored: Any) -> None:

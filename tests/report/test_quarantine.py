@@ -121,3 +121,17 @@ def test_a_loss_that_goes_on_does_not_become_what_is_expected(night: Night) -> N
     case = find_quarantine([*before, *worse], "s", "v1", 1).cases[0]
     assert (1, 10) == (case.failures, case.trials)
     assert case.attempts <= 3
+
+
+@pytest.mark.parametrize(
+    ("tonight", "left"),
+    [((True,), 4), ((False, False), 3), ((True, False), 5), ((False,) * 9, 0)],
+    ids=["one alike", "two alike", "both ways", "more alike than needed"],
+)
+def test_trials_that_end_alike_bring_a_case_nearer_to_leaving(
+    night: Night, tonight: tuple[bool, ...], left: int
+) -> None:
+    found = find_quarantine([night({"moody": [ok]}) for ok in (True, False)], "s", "v1", 1)
+    assert 5 == found.cases[0].leaves_after
+    (result,) = summarise_run(night({"moody": list(tonight)}, found)).quarantine
+    assert left == result.leaves_after
