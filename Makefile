@@ -6,7 +6,7 @@ LOCKED := otlp github calibrate mcp mlflow online clickhouse embeddings grpc ray
 # Tests start the command thousands of times: each would compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo drift-real demo-drift demo-causes demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes clickhouse local-model lint bench soak audit licences install lock reference docs clean demo-online demo-simulate demo-optimise eval-optimise eval-themes eval-shifts bench-online kill-receiver mutate
+.PHONY: demo drift-real demo-drift demo-causes demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes clickhouse local-model lint bench soak audit licences install lock reference docs clean demo-online demo-simulate demo-optimise demo-view eval-optimise eval-themes eval-shifts bench-online kill-receiver mutate
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -26,6 +26,9 @@ demo-causes: install ## the step that made a trial fail, found by trying; the mi
 
 eval-causes: install ## planted causes: the exact step by intervention beside the detectors' guess
 	@$(BIN)/python -m tests.counterfactual.planted drive_thru drive_thru_talk basics library_desk grocery,40
+
+demo-view: demo ## the app over the demo's runs: prints a link and opens it; Ctrl-C ends it
+	@$(BIN)/harness view
 
 demo-online: install ## production: 300 sessions of two releases, scored, grouped into themes, filed, and one made a case
 	@$(BIN)/python -m tests.qa.demo_online

@@ -6,7 +6,8 @@
   function nameOf(one) {
     const by = one.getAttribute("aria-labelledby");
     const labelled = by && document.getElementById(by)?.textContent;
-    return one.getAttribute("aria-label") || labelled || (one.matches(TEXT_NAMES) && one.textContent) || "";
+    const around = [...(one.labels ?? [])].map((label) => label.textContent).join(" ");
+    return one.getAttribute("aria-label") || labelled || around || (one.matches(TEXT_NAMES) && one.textContent) || "";
   }
 
   const numbers = (colour) => colour.match(/[\d.]+/g).map(Number);

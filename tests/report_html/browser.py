@@ -104,6 +104,10 @@ class Browser:
 
     def load(self, page: Path, hash: str = "", *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
         """Opens the page anew, which may have no program."""
+        self.visit(page.as_uri() + hash, width=width, height=height, dark=dark)
+
+    def visit(self, address: str, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+        """Opens an address anew."""
         self.send(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
         )
@@ -115,7 +119,7 @@ class Browser:
         self.until("location.href === 'about:blank'")
         self.complaints.clear()
         self.requests.clear()
-        self.send("Page.navigate", url=page.as_uri() + hash)
+        self.send("Page.navigate", url=address)
         self.until("location.href !== 'about:blank' && document.readyState === 'complete'")
 
     def run(self, expression: str) -> Any:

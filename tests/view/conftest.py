@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from harness.view import ViewServer
+from tests.report_html.browser import Browser
 from tests.report_html.runs import HOSTILE, judge, store
 from tests.view.client import entered
 
@@ -32,4 +33,10 @@ def server(project: Path) -> Iterator[ViewServer]:
 @pytest.fixture(scope="session")
 def client(server: ViewServer) -> Iterator[httpx.Client]:
     with entered(server) as own:
+        yield own
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with Browser() as own:
         yield own

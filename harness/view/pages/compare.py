@@ -120,7 +120,7 @@ def _identity(step: Step) -> str:
 def _head(side: _Side) -> Markup:
     mark = success_mark(side.card.success, side.card.outcome)
     at = link(trial_path(side.run, side.trial.case_id, side.trial.attempt), side.run)
-    return tag("section", tag("h2", at, " ", mark), findings.checks(side.card, 400))
+    return tag("section", tag("h2", at, " ", mark), findings.checks(side.card, 400), aria_label=f"Checks of {side.run}")
 
 
 def _row(one: _Aligned, parts: bool, sides: Sequence[_Side]) -> Markup:

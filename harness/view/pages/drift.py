@@ -36,7 +36,8 @@ def _report(report: DriftReport) -> Markup:
             ("again with", tag("code", bounded(report.command, 300))),
         )
     )
-    return tag("section", tag("h2", f"{report.run}: {len(report.findings)} findings"), known, *_findings(report))
+    title = f"{report.run}: {len(report.findings)} findings"
+    return tag("section", tag("h2", title), known, *_findings(report), aria_label=title)
 
 
 def _findings(report: DriftReport) -> Iterator[Markup]:

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterator
 
+from harness.cassette import cassette_paths
 from harness.errors import UsageError
 from harness.judge import build_transcript
 from harness.judge.transcript import view as judge_view
@@ -38,7 +39,7 @@ def trial(ask: Ask) -> Page:
         *(tag("p", note, class_="alert") for note in findings.notes(own, card)),
         findings.cause(cause_of(folder, own.case_id, own.attempt)),
         _said(folder, own, card, shown.limit, base),
-        _about(stored, folder, card, base),
+        _about(ask, stored, folder, card),
         tag("h2", "Timeline", id="timeline"),
         pager(shown.number, pages, base, ask.query),
         timeline(shown),
@@ -145,15 +146,23 @@ def _said(folder: RunFolder, own: Trial, card: Scorecard, limit: int, base: str)
     verdicts = findings.judgements(judged, own.trajectory.steps, base)
     found = findings.diagnoses(card)
     parts = [
-        tag("section", tag("h2", "Checks"), findings.checks(card, limit)),
-        tag("section", tag("h2", "Diagnosis"), found) if found is not None else None,
-        tag("section", tag("h2", "Judges"), verdicts) if verdicts is not None else None,
+        _section("Checks", findings.checks(card, limit)),
+        _section("Diagnosis", found) if found is not None else None,
+        _section("Judges", verdicts) if verdicts is not None else None,
     ]
     return tag("div", *parts, class_="said")
 
 
-def _about(stored: StoredTrial, folder: RunFolder, card: Scorecard, base: str) -> Markup:
-    own = stored.trial
+def _section(title: str, content: Markup) -> Markup:
+    name = title.lower()
+    return tag("section", tag("h2", title, id=name), content, aria_labelledby=name)
+
+
+def _about(ask: Ask, stored: StoredTrial, folder: RunFolder, card: Scorecard) -> Markup:
+    own, base = stored.trial, _base(ask)
+    recorded = any(
+        one.stem == own.case_id for one in cassette_paths(ask.project.path / "cassettes", folder.manifest.suite)
+    )
     return tag(
         "div",
         end_state.states(folder, own),
@@ -163,7 +172,7 @@ def _about(stored: StoredTrial, folder: RunFolder, card: Scorecard, base: str) -
         findings.metrics(card),
         end_state.output(own),
         end_state.logs(own),
-        fold("Commands and recordings", *_commands(folder, own)),
+        fold("Commands and recordings", *_commands(folder, own, recorded=recorded)),
         class_="about",
     )
 
@@ -175,7 +184,7 @@ def _misses(own: Trial) -> Markup | None:
     return fold(f"Calls without a recording: {len(own.misses)}", *shown, opened=True)
 
 
-def _commands(folder: RunFolder, own: Trial) -> Iterator[Markup]:
+def _commands(folder: RunFolder, own: Trial, *, recorded: bool) -> Iterator[Markup]:
     """Commands to copy: the app itself starts nothing."""
     manifest = folder.manifest
     run, case = shlex.quote(manifest.run), shlex.quote(own.case_id)
@@ -186,7 +195,8 @@ def _commands(folder: RunFolder, own: Trial) -> Iterator[Markup]:
     yield _command("explain it in a terminal", f"harness explain {run} {case} --attempt {own.attempt}")
     yield _command("make a case of it", f"harness case from-trace {run} {case}")
     yield _command("find the step that made it fail", f"harness blame {run} {case}")
-    yield tag("p", link(path_of("cassettes", manifest.suite, own.case_id), "Recordings of this case"))
+    if recorded:
+        yield tag("p", link(path_of("cassettes", manifest.suite, own.case_id), "Recordings of this case"))
 
 
 def _command(what: str, words: str) -> Markup:
