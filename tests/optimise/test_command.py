@@ -28,7 +28,7 @@ from harness.simulate import RuleUser
 from tests.docs.blocks import ROOT
 from tests.optimise.conftest import accepted, begun, tea
 
-JOINT = ("tea", "--mode", "joint", "--rollouts", "60", "--sandbox", "local", "--jobs", "2")
+JOINT = ("tea", "--mode", "joint", "--rollouts", "60", "--minibatch", "3", "--sandbox", "local", "--jobs", "2")
 
 
 @pytest.fixture
