@@ -70,7 +70,7 @@ class StoreLayout:
                 )
             return StoreDescription.model_validate(plain)
         except (ValueError, ValidationError) as error:
-            raise ResultsError(f"{self._file}: is no description of a store: {str(error)[:200]}") from None
+            raise ResultsError(f"{self._file}: is not a description of a store: {str(error)[:200]}") from None
 
     def create(self) -> StoreDescription:
         """Makes what is missing, and returns the description of the store."""

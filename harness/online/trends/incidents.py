@@ -95,7 +95,7 @@ def read_incidents(path: Path) -> tuple[Incident, ...]:
         return IncidentFile.model_validate_json(path.read_bytes()).incidents
     except (ValidationError, ValueError) as error:
         remedy = "move it out of the folder: incidents are found anew, accepted ones are open again"
-        raise ResultsError(f"{path}: is no list of incidents: {str(error)[:200]}", remedy=remedy) from None
+        raise ResultsError(f"{path}: is not a list of incidents: {str(error)[:200]}", remedy=remedy) from None
 
 
 def write_incidents(path: Path, incidents: Sequence[Incident]) -> None:
