@@ -56,8 +56,8 @@ class Pick(Frozen):
     """Candidate -> what it broke more often than the texts in use."""
     too_costly: tuple[str, ...] = ()
     over_limit: float | None = None
-    """The rise of mean cost or mean steps (2.0: 200 %) of a candidate that was ahead of all others beyond the noise, and
-    was not picked for this rise alone; None: there was none."""
+    """The rise of mean cost or mean steps (2.0: 200 %) of a candidate that was ahead of all others beyond the noise,
+    and was not picked for this rise alone; None: there was none."""
 
 
 class HeldOut(Frozen):

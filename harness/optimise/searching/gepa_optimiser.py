@@ -24,9 +24,7 @@ class GepaOptimiser:
             validation=search.task.split.validation,
             adapter=_Adapter(search, guard, parts),
             guard=guard,
-            accepts=lambda proposal: parts.accepts(
-                proposal.eval_before.trajectories, proposal.eval_after.trajectories
-            ),
+            accepts=lambda proposal: parts.accepts(proposal.eval_before.trajectories, proposal.eval_after.trajectories),
             selects=_Parents(search, parts),
             max_evaluations=search.rollouts,
             minibatch=search.minibatch,

@@ -55,7 +55,9 @@ def _seconds(pid: int) -> float:
 def main() -> int:
     """0: the share is below the target."""
     parser = argparse.ArgumentParser(prog="optimise_eval.speed")
-    parser.add_argument("--rollouts", type=int, default=500, help="of each optimiser, and at least so many that are really run")
+    parser.add_argument(
+        "--rollouts", type=int, default=500, help="of each optimiser, and at least so many that are really run"
+    )
     parser.add_argument("--target", type=float, default=0.25)
     options = parser.parse_args()
     (setting,) = [one for one in SETTINGS if one.name == "budget-withheld"]
