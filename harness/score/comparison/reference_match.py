@@ -2,8 +2,8 @@
 
 Equal calls are paired first, then calls of one tool by how few arguments differ, then writes of other tools in their
 order. What is left of the reference is missing; what is left of the trial is needless: of a call that was repeated, the
-later one. A missing call belongs right after the calls that it follows where the trial makes other calls of its tool so;
-else beside the calls of its tool: before the next one of the reference, else after the one before.
+later one. A missing call belongs right after the calls that it follows where the trial makes other calls of its tool
+so; else beside the calls of its tool: before the next one of the reference, else after the one before.
 """
 
 from collections.abc import Iterator, Sequence
