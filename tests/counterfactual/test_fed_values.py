@@ -1,4 +1,4 @@
-"""After fed calls, the agent knows the ids of the parent trial, and the services those that they generated themselves."""
+"""After fed calls, the agent knows the ids of the parent trial, and the services those that they generated."""
 
 import itertools
 import json
