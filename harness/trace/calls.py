@@ -1,6 +1,5 @@
 """Tool calls and observations, built from the gateway's spans and from a model's traffic."""
 
-import math
 import re
 from collections import Counter
 
@@ -114,7 +113,7 @@ def _usage(span: Span) -> Usage | None:
     usage = Usage(
         input_tokens=number(span, names.INPUT_TOKENS),
         output_tokens=number(span, names.OUTPUT_TOKENS),
-        cost_usd=float(cost) if isinstance(cost, int | float) and math.isfinite(cost) else None,
+        cost_usd=float(cost) if isinstance(cost, int | float) else None,
     )
     return None if usage == Usage() else usage
 
