@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from harness.errors import ResultsError, UsageError
 from harness.results.judgements import read_judgements
@@ -16,6 +16,8 @@ OWN_WORDS = re.compile(r"Input should|Field required|valid (string|integer|dicti
 
 
 class Shape(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
     number: int = 0
 
 
@@ -43,6 +45,11 @@ def test_no_words_of_the_validator_are_shown(tmp_path: Path, damage) -> None:
 def test_the_field_and_the_value_are_named(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="field 'number': expected a whole number, found \"x\""):
         damaged_trial(tmp_path)
+
+
+def test_a_field_that_is_not_known_is_called_so(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="field 'nmber': unknown field"):
+        parsed(tmp_path / "trial.json", b'{"nmber": 1}', Shape)
 
 
 def test_only_the_room_of_documents_reads_a_validators_words() -> None:
