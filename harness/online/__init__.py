@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from harness.online.scores.senders import otlp_logs_sender as otlp_logs_sender
     from harness.online.scoring import Scored as Scored
     from harness.online.scoring import ScoringRequest as ScoringRequest
-    from harness.online.scoring import SessionScorer as SessionScorer
     from harness.online.scoring import score_sessions as score_sessions
     from harness.online.sending import left_out_of as left_out_of
     from harness.online.sending import post_otlp as post_otlp
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from harness.online.session import Session as Session
     from harness.online.session import SessionRow as SessionRow
     from harness.online.session import session_origin as session_origin
+    from harness.online.session_scorer import SessionScorer as SessionScorer
     from harness.online.settings import ClickHouseSettings as ClickHouseSettings
     from harness.online.settings import OnlineSettings as OnlineSettings
     from harness.online.settings import WatchSettings as WatchSettings
@@ -104,7 +104,6 @@ else:
             "scoring": (
                 "Scored",
                 "ScoringRequest",
-                "SessionScorer",
                 "score_sessions",
             ),
             "sending": (
@@ -119,6 +118,7 @@ else:
                 "SessionRow",
                 "session_origin",
             ),
+            "session_scorer": ("SessionScorer",),
             "settings": (
                 "ClickHouseSettings",
                 "OnlineSettings",

@@ -18,8 +18,8 @@ from harness.judge import Criterion, Judge, Judgement, JudgeSettings, Panel, Pro
 from harness.online.scores.outbox import Outbox
 from harness.online.scores.sampling import Sampler
 from harness.online.scores.scores import Sampling, SessionScore, score_identity
-from harness.online.scoring import SessionScorer
 from harness.online.session import Session, SessionRow
+from harness.online.session_scorer import SessionScorer
 from harness.online.settings import OnlineSettings
 from harness.online.store import SessionStore
 from harness.score import content_words

@@ -17,6 +17,7 @@ from harness.runner.agent import Agent, AgentProgram
 from harness.runner.browsers import BrowserFactory, TrialBrowser
 from harness.runner.check_commands import CheckCommands, filled
 from harness.runner.databases import FileProbes
+from harness.runner.outcome import outcome_of
 from harness.runner.own_time import own_time_limit
 from harness.runner.unreadable import UnreadableTrial, reading_what_the_agent_left, unreadable_trial
 from harness.sandbox import Sandbox, SandboxProvider, SandboxSpec, Snapshot, clean_end_state
@@ -24,12 +25,10 @@ from harness.trace import (
     CommandResult,
     EndState,
     Outage,
-    Outcome,
     ProgramExit,
     Span,
     Trajectory,
     Trial,
-    UserReport,
     trajectory_from,
     with_final_answer,
 )
@@ -46,6 +45,7 @@ class TrialRunner:
 
     suite: Suite
     snapshot: Snapshot
+    """The suite's: what the trials of cases without one of their own start from."""
     provider: SandboxProvider
     gateway: Gateway
     agent: Agent
@@ -58,6 +58,12 @@ class TrialRunner:
     """Variants of trials that differ from their case, by case and attempt."""
     tasks: Mapping[str, "PreparedTask"] = field(default_factory=dict)
     """The sandboxes of cases that are task folders, by their ids."""
+    snapshots: Mapping[str, Snapshot] = field(default_factory=dict)
+    """Snapshots that cases name, by their names."""
+
+    def snapshot_of(self, case: Case) -> Snapshot:
+        """What trials of a case that is no task folder start from."""
+        return self.snapshot if case.snapshot is None else self.snapshots[case.snapshot]
 
     def trial_id(self, case_id: str, attempt: int) -> str:
         """The id of one trial, which no other trial of the run has."""
@@ -65,7 +71,7 @@ class TrialRunner:
 
     @cached_property
     def _file_probes(self) -> FileProbes:
-        return FileProbes(provider=self.provider, snapshot=self.snapshot)
+        return FileProbes(provider=self.provider)
 
     def run_trial(self, case: Case, attempt: int, archive: Path) -> tuple[Trial, tuple[Span, ...]]:
         """Runs `case` once; the files that the agent changed go to `archive`, pictures of pages into its folder.
@@ -112,7 +118,7 @@ class TrialRunner:
                 clock=case.clock,
                 cwd=self.tasks[case.id].cwd if case.id in self.tasks else None,
             )
-            browsers = self._browsers(session, spec, stack)
+            browsers = self._browsers(session, spec, self.snapshot_of(case), stack)
             begins_with = self._begins_with(case, program)
             exit_, end_state = self._run_program(session, program, spec, begins_with, archive)
             stack.enter_context(reading_what_the_agent_left())
@@ -125,7 +131,9 @@ class TrialRunner:
                 archive=archive,
             ).run(self.suite, case)
             record = session.end()
-            files = self._file_probes.states((*self.suite.probes, *case.probes), archive, trial_id)
+            files = self._file_probes.states(
+                (*self.suite.probes, *case.probes), self.snapshot_of(case), archive, trial_id
+            )
             states: dict[str, JsonValue] = {**record.states, **json.loads(session.clean(json.dumps(files).encode()))}
             # Removed only now: the checks' commands ran on the unchanged end state.
             if end_state.changes and archive.exists():
@@ -138,7 +146,7 @@ class TrialRunner:
             trajectory = _trajectory(record, program, exit_)
             if variant is not None and variant.final_answer is not None:
                 trajectory = with_final_answer(trajectory, variant.final_answer)
-        outcome, reason = _outcome(case, record, exit_)
+        outcome, reason = outcome_of(case, record, exit_)
         trial = Trial(
             case_id=case.id,
             attempt=attempt,
@@ -166,7 +174,7 @@ class TrialRunner:
     def _begins_with(self, case: Case, program: AgentProgram) -> Snapshot:
         task = self.tasks.get(case.id)
         if task is None:
-            return self.snapshot
+            return self.snapshot_of(case)
         return task.oracle if program.with_solution else task.agent
 
     def _run_program(
@@ -194,11 +202,15 @@ class TrialRunner:
             # Each message of the user may take the limit, so that no number of turns uses up the user's time.
             return sandbox.exec(command, env, limit_s * (1 + session.most_user_messages))
 
-    def _browsers(self, session: Session, spec: SandboxSpec, stack: ExitStack) -> TrialBrowser | None:
+    def _browsers(
+        self, session: Session, spec: SandboxSpec, snapshot: Snapshot, stack: ExitStack
+    ) -> TrialBrowser | None:
         """Attaches the trial's browsers to the session; they are closed with the stack."""
         if self.browsers is None:
             return None
-        browsers = TrialBrowser(room=self.browsers, session=session, trial_id=spec.trial_id, clock=spec.clock)
+        browsers = TrialBrowser(
+            room=self.browsers, session=session, trial_id=spec.trial_id, snapshot=snapshot, clock=spec.clock
+        )
         stack.callback(browsers.close)
         session.attach_browser(browsers.agents)
         return browsers
@@ -250,57 +262,3 @@ def _trajectory(record: SessionRecord, program: AgentProgram, exit_: ProgramExit
         return trajectory
     printed = exit_.stdout.strip()
     return trajectory.model_copy(update={"final_output": printed or None})
-
-
-def _is_over_time(case: Case, user: UserReport | None, exit_: ProgramExit) -> bool:
-    """Whether the agent took more than the time limit, excluding its waits for the user."""
-    if exit_.timed_out or user is None or exit_.duration_s is None:
-        return exit_.timed_out
-    return exit_.duration_s - user.waited_s > case.limits.seconds
-
-
-def _outcome_of_user(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str] | None:
-    """The outcome of a trial whose simulated user failed; None where it did not fail."""
-    user = record.user
-    if user is None:
-        return None
-    own_s = None if exit_.duration_s is None else exit_.duration_s - user.waited_s
-    if exit_.timed_out and user.waited_s >= case.limits.seconds and own_s is not None and own_s < case.limits.seconds:
-        return (
-            "simulator_failed",
-            f"the user took {user.waited_s:g} s, {user.waited_s / max(1, user.turns - 1):.0f} s a message",
-        )
-    if user.invalid is not None:
-        return "simulator_failed", f"turn {user.invalid.turn}, {user.invalid.fault}: {user.invalid.reason}"
-    return None
-
-
-def missed_outcome(case: Case, misses: int) -> tuple[Outcome, str]:
-    """The outcome of a trial with this number of distinct replay misses."""
-    said = f"{misses} call(s) met no recording"
-    if case.limits.misses is not None and misses > case.limits.misses:
-        return "limit_reached", f"{said}: more than `limits.misses: {case.limits.misses}` allows"
-    return "inconclusive", said
-
-
-def _outcome(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str | None]:
-    # takes precedence over a miss, which the agent could cause in addition
-    if record.user is not None and record.user.steered:
-        return "agent_failed", f"the agent tried to steer the simulated user: {record.user.steered[0]}"
-    if record.misses:
-        return missed_outcome(case, len(record.misses))
-    has_crashed = not exit_.timed_out and (exit_.signal is not None or exit_.code != 0)
-    if not has_crashed and (of_user := _outcome_of_user(case, record, exit_)) is not None:
-        return of_user  # no fault of a user makes an agent crash: a crash counts
-    return _outcome_of_agent(case, record, exit_)
-
-
-def _outcome_of_agent(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str | None]:
-    if record.limit_reached is not None:
-        return "limit_reached", record.limit_reached
-    if _is_over_time(case, record.user, exit_):
-        return "limit_reached", f"the time limit of {case.limits.seconds:g} s"
-    if exit_.signal is not None or exit_.code != 0:
-        how = f"exited with status {exit_.code}" if exit_.signal is None else f"was ended by signal {exit_.signal}"
-        return "agent_failed", f"the agent's program {how}"
-    return "finished", None

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from harness.sandbox.sql.tables import Unmeasurable as Unmeasurable
     from harness.sandbox.sql.tables import changes as changes
     from harness.sandbox.state.cleaning import clean_end_state as clean_end_state
+    from harness.sandbox.state.difference import snapshot_differences as snapshot_differences
     from harness.sandbox.state.endstate import ChangedFileTooLarge as ChangedFileTooLarge
     from harness.sandbox.state.endstate import read_changed_file as read_changed_file
     from harness.sandbox.state.reducing import LeftOut as LeftOut
@@ -93,6 +94,7 @@ else:
             "state.reducing": ("LeftOut", "files_of", "reduced_snapshot", "rows_of"),
             "images.requirements": ("lock_requirements",),
             "services.running_services": ("start_services",),
+            "state.difference": ("snapshot_differences",),
             "state.snapshot": ("Snapshot",),
             "snapshots": ("SnapshotStore",),
             "sql.files": ("left_parts", "snapshot_parts"),

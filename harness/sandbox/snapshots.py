@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from harness.disk import flush_folder, flush_tree
 from harness.documents import write_atomically
@@ -21,7 +21,6 @@ from harness.sandbox.environment import BASE_IMAGE, DeclaredState, Environment, 
 from harness.sandbox.state.capture import CapturedEntry, browser_profile, content_of, gather
 from harness.sandbox.state.snapshot import ServiceDump, Snapshot
 from harness.sandbox.state.snapshot_file import SNAPSHOT_FILE, read_snapshot_file, verify_content
-from harness.values import Frozen
 
 if TYPE_CHECKING:  # a snapshot is mostly read, not built
     from harness.sandbox.images.bootstrap import Progress
@@ -31,15 +30,6 @@ EMPTY = "empty"
 """Name of the empty snapshot, which needs no folder."""
 
 _UNFINISHED = ".sealing-"
-
-
-class SnapshotDifference(Frozen):
-    """One difference between two snapshots."""
-
-    subject: str
-    """`/work/a.txt`, `dump menu`, `env NAME`, `browser_url`, `writable` or `parent`."""
-    change: Literal["added", "removed", "changed"]
-    detail: str = ""
 
 
 class SnapshotStore:
@@ -162,18 +152,6 @@ class SnapshotStore:
             os.close(handle)
         return True
 
-    def diff(self, before: Snapshot, after: Snapshot) -> tuple[SnapshotDifference, ...]:
-        """The changes from one snapshot to the other, sorted by subject."""
-        old, new = _parts(before), _parts(after)
-        found = [SnapshotDifference(subject=key, change="removed") for key in old.keys() - new.keys()]
-        found += [SnapshotDifference(subject=key, change="added") for key in new.keys() - old.keys()]
-        for key in old.keys() & new.keys():
-            changed = [part for part in old[key] if old[key][part] != new[key][part]]
-            if changed:
-                detail = ", ".join(f"{part} {_short(old[key][part])} -> {_short(new[key][part])}" for part in changed)
-                found.append(SnapshotDifference(subject=key, change="changed", detail=detail))
-        return tuple(sorted(found, key=lambda difference: difference.subject))
-
     def _with_image(self, snapshot: Snapshot, environment: str | None) -> Snapshot:
         if self._images is None:
             return snapshot
@@ -279,23 +257,3 @@ def _recover(left: Path, folder: Path) -> None:
         left.rename(folder / name)
     else:
         shutil.rmtree(left)
-
-
-def _parts(snapshot: Snapshot) -> dict[str, dict[str, object]]:
-    parts: dict[str, dict[str, object]] = {}
-    for entry in snapshot.files:
-        parts[entry.path] = {**entry.model_dump(exclude={"path"}), "mode": f"{entry.mode:o}"}
-    for dump in snapshot.dumps:
-        parts[f"dump {dump.service}"] = {"sha256": dump.sha256}
-    for name, value in snapshot.env.items():
-        parts[f"env {name}"] = {"value": value}
-    for name in ("browser_url", "browser_profile", "parent"):
-        value = getattr(snapshot, name)
-        if value is not None:
-            parts[name] = {"value": value}
-    return {**parts, "writable": {"value": ", ".join(snapshot.writable)}}
-
-
-def _short(value: object) -> str:
-    text = "none" if value is None else str(value)
-    return text if len(text) <= 40 else f"{text[:12]}..."

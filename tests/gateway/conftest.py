@@ -36,7 +36,7 @@ class Shop:
     closed: list[str] = field(default_factory=list)
 
     @contextlib.contextmanager
-    def open(self, trial_id: str) -> Iterator[Mapping[str, str]]:
+    def open(self, trial_id: str, snapshot: str | None = None) -> Iterator[Mapping[str, str]]:
         """A ServiceOpener: each opening begins with an empty order."""
         self.opened.append(trial_id)
         self.orders.clear()

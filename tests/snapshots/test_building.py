@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InvalidDocument, SnapshotError, UsageError
-from harness.sandbox.snapshots import SnapshotDifference, SnapshotStore
+from harness.sandbox import snapshot_differences
+from harness.sandbox.snapshots import SnapshotStore
+from harness.sandbox.state.difference import SnapshotDifference
 from harness.sandbox.state.snapshot import SnapshotEntry
 
 Declare = Callable[..., SnapshotStore]
@@ -160,8 +162,8 @@ def test_differences_name_what_changed_and_how(declare: Declare, work: Path) -> 
         SnapshotDifference(subject="/work/b", change="removed"),
         SnapshotDifference(subject="env A", change="changed", detail="value 1 -> 2"),
         SnapshotDifference(subject="env B", change="added"),
-    ) == store.diff(one, two)
-    assert () == store.diff(one, one)
+    ) == snapshot_differences(one, two)
+    assert () == snapshot_differences(one, one)
 
 
 def test_unknown_states_and_environments_list_what_there_is(declare: Declare) -> None:

@@ -67,10 +67,10 @@ def verify(project: Path, snapshots: tuple[str, ...]) -> None:
 @click.pass_obj
 def diff(project: Path, before: str, after: str) -> None:
     """List the differences between two snapshots."""
-    from harness.sandbox import SnapshotStore
+    from harness.sandbox import SnapshotStore, snapshot_differences
 
     store = SnapshotStore(project)
-    for difference in store.diff(store.verify(*_split(before)), store.verify(*_split(after))):
+    for difference in snapshot_differences(store.verify(*_split(before)), store.verify(*_split(after))):
         click.echo(f"{difference.change:8} {difference.subject}  {difference.detail or ''}".rstrip())
 
 

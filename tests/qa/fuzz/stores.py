@@ -22,6 +22,7 @@ from harness.results.baseline import read_baseline, write_baseline
 from harness.results.comparisons import read_comparisons
 from harness.results.drift import read_drift, write_drift
 from harness.results.judgements import read_judgements
+from harness.sandbox import snapshot_differences
 from harness.sandbox.snapshots import SnapshotStore
 from harness.sandbox.state.endstate import RestoredFiles, open_end_state, write_end_state
 from tests.qa.fuzz.projects import ROOT, files, write
@@ -111,7 +112,7 @@ def _seal(content: bytes, folder: Path) -> None:
         shutil.copytree(ROOT / "snapshots" / "drive_thru" / "breakfast", place)
     write(place / "snapshot.json", content)
     store = SnapshotStore(folder)
-    store.diff(store.verify("drive_thru", "breakfast"), store.list()[0])
+    snapshot_differences(store.verify("drive_thru", "breakfast"), store.list()[0])
 
 
 def _end_states() -> list[bytes]:
