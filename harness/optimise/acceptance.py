@@ -1,7 +1,8 @@
 """Which candidate is chosen on validation, and whether the held-out cases confirm it."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -11,7 +12,7 @@ from harness.stats import Interval, holm, noise_margin, paired_interval, sign_te
 from harness.values import Frozen
 
 LEVEL = 0.05
-"""Chance at most of taking a candidate that is no better."""
+"""Chance at most of taking a candidate that is not a better."""
 _NOTHING = 1e-9
 _LEAST_MEASURED = 0.9
 
@@ -54,6 +55,9 @@ class Pick(Frozen):
     vetoed: Mapping[str, tuple[str, ...]] = {}
     """Candidate -> what it broke more often than the texts in use."""
     too_costly: tuple[str, ...] = ()
+    over_limit: float | None = None
+    """The rise of mean cost or mean steps (2.0: 200 %) of a candidate that was ahead of all others beyond the noise,
+    and was not picked for this rise alone; None: there was none."""
 
 
 class HeldOut(Frozen):
@@ -101,12 +105,13 @@ def pick(
         if name not in vetoed and name not in costly and (gain := _gain(objective, before, found)) is not None
     }
     best = max(gains, key=lambda name: gains[name], default=None)
-    reasons = {"margin": margin, "vetoed": vetoed, "too_costly": costly}
+    dear = _TooDear.of(objective, before, [candidates[name] for name in costly if name not in vetoed])
+    if dear is not None and dear.gain <= max(margin, gains[best] if best is not None else 0.0) + _NOTHING:
+        dear = None
+    also = "" if dear is None else f"; {dear.words(rules)}"
+    reasons = {"margin": margin, "vetoed": vetoed, "too_costly": costly, "over_limit": dear and dear.rise}
     if best is None:
-        dear = max(
-            (candidates[name] for name in costly if name not in vetoed), key=_rank(objective, before), default=None
-        )
-        why = "every candidate was vetoed, too costly or not measured" + _too_dear(objective, before, dear)
+        why = "every candidate was vetoed, too costly or not measured" if dear is None else dear.words(rules)
         if not candidates:
             perfect = (mean_score(objective, before) or 0.0) >= 1 - _NOTHING
             why = "the texts in use have the highest score already" if perfect else "no candidate came up"
@@ -114,9 +119,10 @@ def pick(
     gain = gains[best]
     if gain <= margin + _NOTHING:
         why = f"the best is ahead by {gain:.3f} on validation, within the noise of {margin:.3f}"
-        return Pick(candidate=None, why=why if gain > _NOTHING else "none is ahead on validation", gain=gain, **reasons)
+        why = why if gain > _NOTHING else "none is ahead on validation"
+        return Pick(candidate=None, why=why + also, gain=gain, **reasons)
     why = f"ahead by {gain:.3f} on validation, beyond the noise of {margin:.3f}"
-    return Pick(candidate=best, why=why, gain=gain, **reasons)
+    return Pick(candidate=best, why=why + also, gain=gain, **reasons)
 
 
 def confirm(
@@ -218,17 +224,41 @@ def _use(before: Sequence[Rollout], after: Sequence[Rollout]) -> list[tuple[floa
     return [*known, (steps[0], steps[1])]
 
 
-def _rank(objective: Objective, before: Sequence[Rollout]) -> Callable[[Sequence[Rollout]], float]:
-    return lambda after: _gain(objective, before, after) or 0.0
+class _TooDear(NamedTuple):
+    """The best candidate over the cost limit."""
+
+    gain: float
+    rise: float
+    """Of mean cost or mean steps, whichever rises more."""
+    what: str
+
+    @classmethod
+    def of(
+        cls, objective: Objective, before: Sequence[Rollout], dear: Sequence[Sequence[Rollout]]
+    ) -> "_TooDear | None":
+        """None where there is none whose gain is known and that some limit would admit."""
+        found = [
+            cls(gain, *max(rises))
+            for after in dear
+            if (gain := _gain(objective, before, after)) is not None and (rises := _rises(before, after))
+        ]
+        return max(found, default=None, key=lambda one: (one.gain, -one.rise))
+
+    def words(self, rules: Rules) -> str:
+        least = math.ceil(100 * self.rise - 1e-6) / 100
+        return (
+            f"one is better by {self.gain:.3f} on validation, but over the cost limit: {self.what} rises by "
+            f"{self.rise:.0%}, and {rules.max_cost_increase:.0%} are allowed; --max-cost-increase {least:g} admits it"
+        )
 
 
-def _too_dear(objective: Objective, before: Sequence[Rollout], dear: Sequence[Rollout] | None) -> str:
-    """The best of those that cost too much, and by how much they do."""
-    gain = None if dear is None else _gain(objective, before, dear)
-    if dear is None or gain is None or gain <= _NOTHING:
-        return ""
-    rise = max((becomes / was - 1 for was, becomes in _use(before, dear) if was > 0), default=0.0)
-    return f"; one is ahead by {gain:.3f}, and its cost or steps rise by {rise:.0%}"
+def _rises(before: Sequence[Rollout], after: Sequence[Rollout]) -> list[tuple[float, str]]:
+    """By how much mean cost, where it is known, and mean steps rise; empty where one rises from nothing."""
+    use = _use(before, after)
+    if any(was <= 0 < becomes for was, becomes in use):
+        return []
+    names = ("mean cost", "the mean number of steps")[-len(use) :]
+    return [(becomes / was - 1 if was > 0 else 0.0, name) for (was, becomes), name in zip(use, names, strict=True)]
 
 
 def _mean_cost(rollouts: Sequence[Rollout]) -> float | None:

@@ -194,7 +194,9 @@ def test_a_dearer_prompt_is_not_taken_unless_it_may_be():
         outcome = optimisation(rollouts, Rules(rules=USELESS), settings=settings).run()
         assert is_taken == (outcome.accepted is not None)
         assert is_taken != bool(outcome.result.pick.too_costly)
-        assert is_taken != ("one is ahead by 0.600, and its cost or steps rise by 50%" in outcome.why)
+        limit = "mean cost rises by 50%, and 20% are allowed; --max-cost-increase 0.5 admits it"
+        assert is_taken != (f"one is better by 0.600 on validation, but over the cost limit: {limit}" in outcome.why)
+        assert (None if is_taken else pytest.approx(0.5)) == outcome.result.pick.over_limit
 
 
 def test_a_stopped_optimisation_goes_on_and_asks_nothing_twice(tmp_path: Path):

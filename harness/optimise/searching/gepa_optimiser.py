@@ -6,6 +6,7 @@ from typing import Any
 from harness.gepa_loop import GepaLoop, Guard, Texts, batch_of
 from harness.optimise.candidates.candidate import Candidate, candidate_of
 from harness.optimise.rollouts.rollout import Rollout
+from harness.optimise.searching.bundles import TakenApart
 from harness.optimise.searching.search import Search
 
 _FROM_THE_FRONT = 0.5
@@ -16,17 +17,15 @@ class GepaOptimiser:
     """Revises texts from what failed in a sample of training cases, and keeps what does better on it."""
 
     def search(self, search: Search, *, together: bool) -> None:
-        guard = Guard()
+        guard, parts = Guard(), TakenApart(search)
         loop = GepaLoop(
             start={file: search.start.texts[file] for file in search.files},
             train=search.task.split.train,
             validation=search.task.split.validation,
-            adapter=_Adapter(search, guard),
+            adapter=_Adapter(search, guard, parts),
             guard=guard,
-            accepts=lambda proposal: search.improves(
-                proposal.eval_before.trajectories, proposal.eval_after.trajectories
-            ),
-            selects=_Parents(search),
+            accepts=lambda proposal: parts.accepts(proposal.eval_before.trajectories, proposal.eval_after.trajectories),
+            selects=_Parents(search, parts),
             max_evaluations=search.rollouts,
             minibatch=search.minibatch,
             is_vetoed=lambda texts: not search.may_be_parent(_candidate(search, texts)),
@@ -39,9 +38,10 @@ class GepaOptimiser:
 class _Adapter:
     """GEPA's view of the search."""
 
-    def __init__(self, search: Search, guard: Guard) -> None:
+    def __init__(self, search: Search, guard: Guard, parts: TakenApart) -> None:
         self._search = search
         self._guard = guard
+        self._parts = parts
         self._shown: Sequence[Rollout] = ()
 
     def evaluate(self, batch: list[str], candidate: dict[str, str], capture_traces: bool = False) -> Any:
@@ -72,20 +72,29 @@ class _Adapter:
         """Revised texts; those of the parent where a revision cannot be used, which GEPA then does not accept."""
         del reflective_dataset
         parent = _candidate(self._search, candidate)
+        part = self._parts.next_of(parent)
+        if part is not None:
+            return {name: part.texts[name] for name in components_to_update}
         found = self._guard.run(lambda: self._search.propose(parent, components_to_update, self._shown)) or parent
         return {name: found.texts[name] for name in components_to_update}
 
 
 class _Parents:
-    """Second veto: no vetoed candidate is revised further. The best of the others, or one of their Pareto front."""
+    """Second veto: no vetoed candidate is revised further. The best of the others, or one of their Pareto front; as
+    long as a bundle is taken apart, what it revised.
+    """
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: Search, parts: TakenApart) -> None:
         self._search = search
+        self._parts = parts
 
     def __call__(self, candidates: Sequence[Texts], scores: Sequence[float]) -> int:
         search = self._search
         known = [_candidate(search, one) for one in candidates]
         allowed = [number for number, one in enumerate(known) if search.may_be_parent(one)]
+        revised = [number for number in allowed if known[number].id == self._parts.revised]
+        if revised:
+            return revised[0]
         if search.random.random() < _FROM_THE_FRONT:
             domains = {number: search.domains(known[number]) for number in allowed}
             return search.random.choice(

@@ -117,14 +117,18 @@ class Search:
     def improves(self, before: Sequence[Rollout], after: Sequence[Rollout]) -> bool:
         """First veto: on the same training cases the score must be higher, and nothing critical break more often."""
         objective = self.task.objective
-        pairs = measured_pairs(objective, before, after)
-        gain = sum((objective.score(now) or 0.0) - (objective.score(then) or 0.0) for then, now in pairs)
         breaches = objective.breaches(before, after) if self.task.vetoes.minibatch else ()
         if after and after[0].candidate in self.candidates.keys() - {before[0].candidate}:
             self.task.lineage.scored(self.candidates[after[0].candidate], "minibatch", after)
         if after and breaches:
             self.task.lineage.vetoed(after[0].candidate, "minibatch", breaches)
-        return gain > 0 and not breaches
+        return self.gains(before, after) and not breaches
+
+    def gains(self, before: Sequence[Rollout], after: Sequence[Rollout]) -> bool:
+        """Whether the score is higher on the same cases, whatever else breaks."""
+        objective = self.task.objective
+        pairs = measured_pairs(objective, before, after)
+        return sum((objective.score(now) or 0.0) - (objective.score(then) or 0.0) for then, now in pairs) > 0
 
     def may_be_parent(self, candidate: Candidate) -> bool:
         """Second veto: by validation. False for a candidate that is not validated."""
@@ -174,6 +178,14 @@ class Search:
         if found.id not in self.candidates:
             self.candidates[found.id] = found
             self.task.lineage.proposed(self.name, found, requests, [one.case for one in shown])
+        return self.candidates[found.id]
+
+    def without(self, parent: Candidate, bundle: Candidate, name: str) -> Candidate:
+        """The bundle with the parent's text of that name; it has a record of its own."""
+        found = candidate_of({**bundle.texts, name: parent.texts[name]}, parent.id)
+        if found.id not in self.candidates:
+            self.candidates[found.id] = found
+            self.task.lineage.proposed(self.name, found, (), self.task.lineage.records[bundle.id].shown)
         return self.candidates[found.id]
 
     def _request(self, parent: Candidate, file: str, shown: Sequence[Rollout]) -> str:

@@ -144,16 +144,19 @@ def run_setting(bench: Bench, seed: int, mode: str) -> list[dict[str, Any]]:
     """
     names = ("gepa",) if mode == "agent" else ("gepa", "random")
     finals = dict.fromkeys(names, candidate_of(bench.setting.texts()))
-    asked = Counter[str]()
+    asked, dear = Counter[str](), set[str]()
     vetoes = replace(Vetoes(), **{WITHOUT[mode]: False}) if mode in WITHOUT else Vetoes()
     for component in ("preferences", "search", "cart") if mode == "agent" else (None,):
         share = ROLLOUTS // 2 if mode == "agent" else ROLLOUTS
         outcome = bench.optimised(seed, component, finals["gepa"], share, vetoes)
         for result in () if outcome is None else outcome.results:
             asked[result.optimiser] += result.rollouts
+            if result.pick.over_limit is not None:
+                dear.add(result.optimiser)
             if result.held_out is not None and result.held_out.accepted:
                 finals[result.optimiser] = bench.trips.candidates[result.held_out.candidate]
-    return [_row(bench, seed, mode, name, final, asked[name]) for name, final in finals.items()]
+    rows = [_row(bench, seed, mode, name, final, asked[name]) for name, final in finals.items()]
+    return [{**row, "end": "too dear"} if row["end"] == "not" and row["optimiser"] in dear else row for row in rows]
 
 
 def _row(bench: Bench, seed: int, mode: str, optimiser: str, final: Candidate, asked: int) -> dict[str, Any]:
@@ -196,15 +199,16 @@ WAYS = (("agent", "gepa"), ("joint", "gepa"), ("joint", "random"), *((mode, "gep
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Mended / not / harmed by kind of fault, mode and optimiser."""
-    lines = [f"{'kind':14}{'mode':19}{'optimiser':11}{'settings':>9}{'runs':>6}{'mended':>8}{'not':>6}{'harmed':>8}"]
+    """Mended / not / better but over the cost limit / harmed, by kind of fault, mode and optimiser."""
+    heads = f"{'settings':>9}{'runs':>6}{'mended':>8}{'not':>6}{'too dear':>10}{'harmed':>8}"
+    lines = [f"{'kind':14}{'mode':19}{'optimiser':11}{heads}"]
     for kind in ("atomic", "coordination", "bait"):
         for way in WAYS:
             own = [row for row in rows if (row["kind"], row["mode"], row["optimiser"]) == (kind, *way)]
             if own:
                 ends = Counter(row["end"] for row in own)
                 counted = f"{len({row['setting'] for row in own}):>9}{len(own):>6}"
-                ended = f"{ends['mended']:>8}{ends['not']:>6}{ends['harmed']:>8}"
+                ended = f"{ends['mended']:>8}{ends['not']:>6}{ends['too dear']:>10}{ends['harmed']:>8}"
                 lines.append(f"{kind:14}{way[0]:19}{way[1]:11}{counted}{ended}")
     return "\n".join(lines)
 
@@ -235,13 +239,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="optimise_eval")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--setting", action="append", help="only these")
+    parser.add_argument("--kind", choices=["atomic", "coordination", "bait"], help="only settings of this kind")
     parser.add_argument("--json", type=Path, help="rows are kept here, and those there are not made again")
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no setting and seed after that time")
     options = parser.parse_args()
     began, suite, ran = time.monotonic(), load_suite(ROOT, "grocery"), 0
     rows = _earlier(options.json)
     done = {(row["setting"], row["mode"], row["seed"]) for row in rows}
-    settings = [one for one in SETTINGS if not options.setting or one.name in options.setting]
+    settings = [
+        one
+        for one in SETTINGS
+        if (not options.setting or one.name in options.setting) and options.kind in (None, one.kind)
+    ]
     # The first seed of every setting, then the further seeds setting by setting, which share their trips.
     for setting, seeds in [
         *((one, [1]) for one in settings),
