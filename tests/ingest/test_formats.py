@@ -47,7 +47,7 @@ def test_openai_parallel_calls_are_one_step_and_results_join_by_id(fixtures: Pat
         ("system", "You keep a shop.", [], []),
         ("user", "Two lamps and a chair, please.", [], []),
         ("agent", None, ["get_stock", "get_stock"], ['{"left": 0}', '{"left": 9}']),
-        ("agent", "One moment.", ["place_order", "place_order"], ["Error: arguments are not JSON", "ordered"]),
+        ("agent", "One moment.", ["place_order", "place_order"], ["Error: arguments are no JSON", "ordered"]),
         ("agent", "Two lamps are ordered; chairs are sold out.", [], []),
     ] == _told(_steps(run))
     first = _steps(run)[2]

@@ -159,7 +159,7 @@ def _acts(step: Step, results: _Results, place: int, shown: dict[tuple[str | Non
 
 def _call_text(call: ToolCall) -> str:
     if call.arguments is None:
-        return f"{call.name}: arguments that are not JSON object: {call.unparsed}"
+        return f"{call.name}: arguments that are no JSON object: {call.unparsed}"
     return f"{call.name}({shown(call.arguments)})"
 
 
