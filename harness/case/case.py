@@ -103,6 +103,9 @@ class Case(Frozen):
     """System prompt that `/turn` hands to the agent. None: none."""
     user_profile: JsonObject | None = None
     """What the agent may know about the user; handed out by `/turn`."""
+    snapshot: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    """Name of a snapshot of the suite's environment that this case's trials start from; its services start from it
+    too, and for this trial alone. None: the suite's."""
     tools: tuple[str, ...] | None = None
     """Names of the allowed tools; None: all of the suite's."""
     forbidden_tools: tuple[str, ...] = ()

@@ -52,7 +52,7 @@ def _drop_unused(asked: dict[str, Any]) -> None:
     """Removes unused fields, so that a suite without a newer field keeps its digest."""
     for case in asked["cases"]:
         del case["adk"]  # another spelling of what the case says
-        for name in ("probes", "routes", "user", "task_folder"):
+        for name in ("probes", "routes", "user", "task_folder", "snapshot"):
             if not case[name]:
                 del case[name]
         case.get("user", {}).pop("mistaken", None)  # nothing of what is said depends on it

@@ -19,7 +19,7 @@ from harness.cassette.recording import Kind, Recording, from_interaction, to_int
 from harness.cassette.redaction.redaction import Redactor
 from harness.cassette.volatility import Path as Steps
 from harness.cassette.volatility import ValueChange, changes, decoded
-from harness.documents import Location, read_plain, refuse_boundless_yaml, write_atomically
+from harness.documents import Location, first_words, read_plain, refuse_boundless_yaml, write_atomically
 from harness.errors import CassetteError, InvalidDocument
 from harness.plain_files import UnusableEntry, read_plain_file
 
@@ -230,9 +230,8 @@ def _recording(path: Path, index: int, request: "Request", response: dict[str, o
     try:
         return from_interaction(request, response)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        at = _in_file(tuple(first["loc"]))
-        problem = first["msg"]
+        at = _in_file(tuple(error.errors(include_url=False)[0]["loc"]))
+        problem = first_words(error)[1]
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
         at, problem = (), str(error)
     location: Location = ("interactions", index, *at)

@@ -39,7 +39,7 @@ class MinimalCase(Frozen):
     file: str | None = None
     cassette: str | None = None
     snapshot: str | None = None
-    """The stored snapshot, as a suite names it; None: nothing of the suite's was left out, or nothing was stored."""
+    """The stored snapshot, which the case names; None: nothing was left out of it, or nothing was stored."""
     line: str | None = None
     """The line of suite.yaml that makes the suite read the file; None: it does."""
 

@@ -168,7 +168,8 @@ class MinimalSearch:
                 if part.kind == "seed_row":
                     rows.setdefault(part.name, set()).add(part.index)
             left_out = LeftOut(files={part.name for part in gone if part.kind == "file"}, rows=rows)
-            whole, name = self._bench.snapshot, f"{self._bench.snapshot.name}-{len(self._snapshots) + 1}"
+            whole = self._bench.snapshot_of(self._failing.case)
+            name = f"{whole.name}-{len(self._snapshots) + 1}"
             self._snapshots[gone] = reduced_snapshot(whole, left_out, name, self._files / "snapshots" / name)
         return self._snapshots[gone]
 
@@ -260,10 +261,10 @@ class MinimalSearch:
         return rows[:_MOST_ROWS]
 
     def _file_parts(self) -> Iterator[Part]:
-        yield from (Part(kind="file", name=path) for path in files_of(self._bench.snapshot))
+        yield from (Part(kind="file", name=path) for path in files_of(self._bench.snapshot_of(self._failing.case)))
 
     def _seed_parts(self) -> Iterator[Part]:
         """Rows of the services' dumps, which only trials with services of their own depend on."""
         if self._failing.sealed:
-            for service, count in rows_of(self._bench.snapshot).items():
+            for service, count in rows_of(self._bench.snapshot_of(self._failing.case)).items():
                 yield from (Part(kind="seed_row", name=service, index=number) for number in range(count))

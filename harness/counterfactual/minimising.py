@@ -103,15 +103,16 @@ def _refuse_taken(subject: Subject, request: MinimiseRequest) -> None:
     suite, name = subject.suite, minimal_id(subject.case)
     refuse_taken_case(subject.project, suite, name, _case_file(suite, request))
     if suite.environment is not None:
-        SnapshotStore(subject.project).refuse_taken(suite.environment, _snapshot_name(suite, name))
+        SnapshotStore(subject.project).refuse_taken(suite.environment, _snapshot_name(suite, subject.case))
 
 
 def _case_file(suite: Suite, request: MinimiseRequest) -> Path:
     return request.file or suite.folder / "minimised.yaml"
 
 
-def _snapshot_name(suite: Suite, case_id: str) -> str:
-    return f"{suite.snapshot}-{case_id}"
+def _snapshot_name(suite: Suite, case: Case) -> str:
+    """The name under which what is left of the case's snapshot is stored."""
+    return f"{case.snapshot or suite.snapshot}-{minimal_id(case)}"
 
 
 def _stored(subject: Subject, found: Least, request: MinimiseRequest) -> MinimalCase:
@@ -119,11 +120,12 @@ def _stored(subject: Subject, found: Least, request: MinimiseRequest) -> Minimal
     suite, recordings = subject.suite, found.recordings
     if request.tools == "sealed":
         recordings = tuple(recordings_of(Cassette(recordings), suite, found.case, found.trial).recordings)
-    snapshot = None
+    case, snapshot = found.case, None
     if found.snapshot is not None:
-        named = found.snapshot.model_copy(update={"name": _snapshot_name(suite, found.case.id)})
+        named = found.snapshot.model_copy(update={"name": _snapshot_name(suite, subject.case)})
         snapshot = SnapshotStore(subject.project).keep(named).name
-    added = add_case(subject.project, suite, found.case, recordings, _case_file(suite, request))
+        case = case.model_copy(update={"snapshot": snapshot})
+    added = add_case(subject.project, suite, case, recordings, _case_file(suite, request))
     return found.minimal.model_copy(
         update={
             "file": str(added.file),

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from harness.documents.nearest import alternatives as alternatives
     from harness.documents.problem import Location as Location
     from harness.documents.problem import first_problem as first_problem
+    from harness.documents.problem import first_words as first_words
     from harness.documents.reading import is_deeper as is_deeper
     from harness.documents.reading import read_document as read_document
     from harness.documents.reading import read_plain as read_plain
@@ -27,7 +28,7 @@ else:
         {
             "journal": ("Journal",),
             "nearest": ("alternatives",),
-            "problem": ("Location", "first_problem"),
+            "problem": ("Location", "first_problem", "first_words"),
             "reading": ("is_deeper", "read_document", "read_plain", "shaped", "yaml_values"),
             "schema": ("all_models", "field_docs", "name_in_file", "schema_of"),
             "writing": ("write_atomically", "write_output"),

@@ -41,6 +41,12 @@ def first_problem(shape: Any, error: ValidationError) -> tuple[Location, str]:
     return location, said + more
 
 
+def first_words(error: ValidationError) -> tuple[str, str]:
+    """The dotted field of the first problem and what is wrong with it, for documents that programs write."""
+    first = error.errors(include_url=False)[0]
+    return _dotted(tuple(first["loc"])), worded(first)
+
+
 def _of_another_branch(location: Location, errors: Sequence[ErrorDetails]) -> bool:
     """Whether the error only states that an object is no plain member of a union, while others describe its content."""
     union, branch = location[:-1], location[-1:]

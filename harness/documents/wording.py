@@ -31,6 +31,8 @@ def worded(error: ErrorDetails) -> str:
     kind = error["type"]
     if kind == "missing":
         return "is missing"
+    if kind == "extra_forbidden":
+        return "unknown field"
     if kind in {"value_error", "assertion_error"}:
         return error["msg"].partition(", ")[2]
     expected = _EXPECTED.get(kind) or next(

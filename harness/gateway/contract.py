@@ -15,10 +15,12 @@ SHARED = "shared"
 
 
 class ServiceOpener(Protocol):
-    """Starts the environment's services, restored from the snapshot."""
+    """Starts the environment's services, restored from a snapshot."""
 
-    def open(self, trial_id: str) -> AbstractContextManager[Mapping[str, str]]:
+    def open(self, trial_id: str, snapshot: str | None = None) -> AbstractContextManager[Mapping[str, str]]:
         """Maps service names to base URLs while the context is entered; `trial_id` may be SHARED.
+
+        `snapshot`: the name of the case's own; None: the suite's.
 
         A mapping that also implements QueryableServices is monitored, and its databases can be queried.
         """

@@ -278,11 +278,12 @@ class Gateway:
         return services, reached
 
     def _opened_services(self, request: SessionRequest, closing: ExitStack) -> Mapping[str, str]:
-        if self._shared is not None:
+        own = request.case.snapshot
+        if self._shared is not None and own is None:
             return self._shared
         if self._services is None or not needs_services(self._suite, self._mode):
             return {}
-        return closing.enter_context(self._services.open(request.trial_id))
+        return closing.enter_context(self._services.open(request.trial_id, own))
 
 
 def _new_socket(closing: ExitStack) -> Path:

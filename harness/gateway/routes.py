@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from aiohttp import web
 from pydantic import TypeAdapter, ValidationError
 
+from harness.documents import first_words
 from harness.gateway.dialogue import Dialogue
 from harness.gateway.exchange.trial import TrialContext
 from harness.gateway.incoming import RouteHandler, check_head, error_body, read_body
@@ -186,6 +187,5 @@ def _shaped(raw: bytes, shape: TypeAdapter[T]) -> T:
     except NotJson as error:
         raise Refusal(400, "bad_request", f"the body is not JSON: {error}") from None
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"]) or "body"
-        raise Refusal(422, "bad_request", f"{field}: {first['msg']}") from None
+        field, problem = first_words(error)
+        raise Refusal(422, "bad_request", f"{field or 'body'}: {problem}") from None

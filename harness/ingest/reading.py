@@ -14,7 +14,7 @@ from typing import NoReturn, TypeVar
 
 from pydantic import ValidationError
 
-from harness.documents import is_deeper
+from harness.documents import first_words, is_deeper
 from harness.errors import InvalidDocument
 from harness.values import Frozen, JsonObject, JsonValue
 
@@ -118,8 +118,7 @@ class Record:
         try:
             return shape.model_validate(self.data)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise self.refusal(".".join(str(part) for part in first["loc"]), first["msg"]) from None
+            raise self.refusal(*first_words(error)) from None
 
     def _place(self, name: str) -> str:
         return f"{self.at}.{name}" if self.at and name else self.at or name

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from pydantic import ConfigDict, ValidationError
 
+from harness.documents import first_words
 from harness.judge.prompting.answer import JudgeFailed, answer_object
 from harness.judge.prompting.evidence import Shown, shown_evidence
 from harness.judge.prompting.request import MAX_EVIDENCE_CHARS, TOOL, asked_criterion
@@ -143,6 +144,5 @@ def _shaped(value: JsonObject) -> _OrderAnswer:
     try:
         return _OrderAnswer.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise JudgeFailed(f"answered in an unexpected form: {field}: {first['msg']}") from None
+        field, problem = first_words(error)
+        raise JudgeFailed(f"answered in an unexpected form: {field}: {problem}") from None

@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 from pydantic import ValidationError
 
 from harness.case import ToolMode
-from harness.documents import write_atomically
+from harness.documents import first_words, write_atomically
 from harness.errors import ResultsError, UsageError
 from harness.optimise.candidates.candidate import Candidate, read_candidate
 from harness.optimise.candidates.components import Component
@@ -134,5 +134,8 @@ class StoredOptimisation:
 def _read(path: Path, shape: type[Stored]) -> Stored:
     try:
         return shape.model_validate_json(read_plain_file(path))
-    except (OSError, ValidationError) as error:
+    except OSError as error:
         raise ResultsError(f"{path} cannot be read: {error}") from None
+    except ValidationError as error:
+        field, problem = first_words(error)
+        raise ResultsError(f"{path} cannot be read: field {field!r}: {problem}") from None

@@ -38,7 +38,8 @@ def watch_of(project: Path, suite: Suite, *, replayed: bool) -> FileWatch:
     roots = [folder, *(_agent_folder(suite, name) for name in suite.agents)]
     if suite.environment is not None:
         roots.append(project / "images" / suite.environment)
-        roots.append(project / "snapshots" / suite.environment / (suite.snapshot or "") / "snapshot.json")
+        states = {suite.snapshot or "", *(case.snapshot for case in suite.cases if case.snapshot is not None)}
+        roots += [project / "snapshots" / suite.environment / name / "snapshot.json" for name in sorted(states)]
     named = {name for agent in suite.agents.values() for name in agent.prompt_versions.values()}
     roots += [project / "prompts" / name for name in sorted(named)]
     if any(case.task_folder is not None for case in suite.cases):

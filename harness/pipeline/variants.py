@@ -45,7 +45,7 @@ class VariantRequest:
     agent: Agent | None = None
     """The agent of this trial; None: the agent of the plan."""
     snapshot: Snapshot | None = None
-    """The snapshot of the sandbox, and with tools `sealed` of the services; None: the suite's."""
+    """The snapshot of the sandbox, and with tools `sealed` of the services; None: the case's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,10 +78,9 @@ class VariantBench:
     def suite(self) -> Suite:
         return self._job.plan.suite
 
-    @property
-    def snapshot(self) -> Snapshot:
-        """What trials begin from whose request names no other."""
-        return self._runner.snapshot
+    def snapshot_of(self, case: Case) -> Snapshot:
+        """What trials of the case begin from whose request names no other."""
+        return self._runner.snapshot_of(case)
 
     @property
     def jobs(self) -> int:
@@ -180,9 +179,11 @@ class VariantBench:
             self._services.snapshots[trial_id] = request.snapshot
         try:
             scorer = self._scorer(request.case)
+            case = request.case
             if request.snapshot is not None:  # the reference was played from another one
                 scorer = replace(scorer, reference_states={})
-            with scored(self._runner_for(request), scorer, request.case, number, self._files / str(number)) as done:
+                case = case.model_copy(update={"snapshot": None})
+            with scored(self._runner_for(request), scorer, case, number, self._files / str(number)) as done:
                 self.trials_run += 1
                 return VariantResult(request=request, scored=done)
         finally:
@@ -220,17 +221,17 @@ class _WorldParts:
 
 @dataclass(frozen=True)
 class _ServicesByTrial:
-    """Opens the services of each trial from the snapshot that it begins from; implements `ServiceOpener`."""
+    """Opens the services of each trial from the snapshot of its request; implements `ServiceOpener`."""
 
     services: EnvironmentServices
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
-    """Trial id -> its snapshot, where it is not the suite's. Threads share it; each touches its own trial only."""
+    """Trial id -> its snapshot, where it is not its case's. Threads share it; each touches its own trial only."""
 
     @contextmanager
-    def open(self, trial_id: str) -> Iterator[Mapping[str, str]]:
-        snapshot = self.snapshots.get(trial_id)
-        services = self.services if snapshot is None else replace(self.services, snapshot=snapshot)
-        with services.open(trial_id) as running:
+    def open(self, trial_id: str, snapshot: str | None = None) -> Iterator[Mapping[str, str]]:
+        asked = self.snapshots.get(trial_id)
+        services = self.services if asked is None else replace(self.services, snapshot=asked)
+        with services.open(trial_id, snapshot) as running:
             yield running
 
 

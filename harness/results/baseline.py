@@ -8,6 +8,8 @@ import json
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field
+
 from harness.documents import read_document, write_atomically
 from harness.errors import InvalidDocument, NotMeasured, UsageError
 from harness.results.durations import real_durations
@@ -24,7 +26,7 @@ _LONGEST_REASON = 200
 class KeptMutationScore(Frozen):
     """The mutation score of the suite when it was stored."""
 
-    score: float
+    score: float = Field(allow_inf_nan=False)
     """The share of detected mutants, without equivalent ones."""
     mutants: int
     """All that were made."""

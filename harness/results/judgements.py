@@ -14,7 +14,7 @@ from typing import IO, Self, TypeVar
 
 from pydantic import ValidationError
 
-from harness.documents import write_atomically
+from harness.documents import first_words, write_atomically
 from harness.errors import ResultsError
 from harness.judge import Judgement, Rubric
 from harness.plain_files import UnusableEntry, open_plain, open_plain_to_add
@@ -109,9 +109,8 @@ def read_judgements(run: Path, rubric: str) -> Iterator[Judgement]:
             try:
                 yield _read(line).judgement
             except ValidationError as error:
-                first = error.errors(include_url=False)[0]
-                field = ".".join(str(part) for part in first["loc"])
-                raise ResultsError(f"{path}:{number}: field {field!r}: {first['msg']}") from None
+                field, problem = first_words(error)
+                raise ResultsError(f"{path}:{number}: field {field!r}: {problem}") from None
             except (ValueError, RecursionError):
                 continue  # no JSON: a killed harness has not finished it
 

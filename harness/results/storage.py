@@ -19,6 +19,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from harness.disk import flush_folder, make_folder
+from harness.documents import first_words
 from harness.errors import ResultsError
 from harness.os_errors import os_error_in_words
 from harness.plain_files import UnusableEntry, open_plain, read_plain_file
@@ -115,9 +116,8 @@ def parsed(path: Path, content: bytes, shape: type[T]) -> T:
     try:
         value: T = adapter.validate_python(json.loads(content))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise _damaged(path, f"field {field!r}: {first['msg']}") from None
+        field, problem = first_words(error)
+        raise _damaged(path, f"field {field!r}: {problem}") from None
     except (ValueError, RecursionError) as error:
         raise _damaged(path, f"is not JSON: {error}") from None
     return value

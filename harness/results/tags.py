@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError
 
-from harness.documents import write_atomically
+from harness.documents import first_words, write_atomically
 from harness.errors import ResultsError, UsageError
 from harness.results.storage import json_bytes, read_as
 from harness.values import Frozen
@@ -36,7 +36,7 @@ def set_tags(run: Path, tags: Sequence[str]) -> None:
         named = Tags(tags=tuple(dict.fromkeys(tags)))
     except ValidationError as error:
         raise UsageError(
-            f"these are no tags: {error.errors(include_url=False)[0]['msg']}",
+            f"these are no tags: {first_words(error)[1]}",
             remedy="at most 12 tags of at most 40 characters each, without commas",
         ) from None
     write_atomically(run / _TAGS, json_bytes(named))

@@ -30,7 +30,6 @@ class BrowserFactory:
     provider: SandboxProvider
     image: str
     """Tag of the image with Chromium and its driver."""
-    snapshot: Snapshot
 
 
 @dataclass(kw_only=True)
@@ -40,6 +39,8 @@ class TrialBrowser:
     room: BrowserFactory
     session: Session
     trial_id: str
+    snapshot: Snapshot
+    """What the trial starts from: it may have a start page and a profile."""
     clock: str | None
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _started: Browser | None = field(default=None, init=False)
@@ -47,7 +48,7 @@ class TrialBrowser:
 
     def agents(self) -> Browser:
         """The browser of the agent's tools, opened at the snapshot's start page. Raises SandboxError."""
-        return self._browser(self.room.snapshot.browser_url)
+        return self._browser(self.snapshot.browser_url)
 
     def look(self, looks: Sequence[PageLook], folder: Path) -> dict[str, PageSeen]:
         """Returns the content of the pages that checks name, and writes their screenshots to `folder`.
@@ -71,7 +72,7 @@ class TrialBrowser:
 
     def _seen(self, look: PageLook, picture: Path) -> PageSeen:
         fresh = look.browser == "fresh"
-        url = look.url or (self.room.snapshot.browser_url if fresh else None)
+        url = look.url or (self.snapshot.browser_url if fresh else None)
         if fresh and url is None:
             raise UsageError(
                 f"check {look.name!r}: there is no page to inspect",
@@ -104,7 +105,7 @@ class TrialBrowser:
                 image=self.room.image,
                 gateway_socket=socket,
                 url=url,
-                profile=self.room.snapshot.browser_profile,
+                profile=self.snapshot.browser_profile,
                 clock=self.clock,
             ),
         )

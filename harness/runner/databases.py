@@ -22,31 +22,33 @@ from harness.sandbox import (
 )
 from harness.values import JsonObject, JsonValue
 
-_Known = dict[tuple[str, tuple[str, ...]], Mapping[str, Table]]
+_Known = dict[tuple[str, str, tuple[str, ...]], Mapping[str, Table]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileProbes:
-    """Runs queries in sandboxes of the run's own provider; the content of the snapshot is read once for all trials."""
+    """Runs queries in sandboxes of the run's own provider; the content of a snapshot is read once for all trials."""
 
     provider: SandboxProvider
-    snapshot: Snapshot
     _in_snapshot: _Known = field(default_factory=dict)
 
-    def states(self, probes: Sequence[StateProbe], archive: Path, trial_id: str) -> dict[str, JsonValue]:
-        """Maps each probe's name to the value that it read. Raises SandboxError, and SnapshotError where a file of the
-        snapshot is not a database.
+    def states(
+        self, probes: Sequence[StateProbe], snapshot: Snapshot, archive: Path, trial_id: str
+    ) -> dict[str, JsonValue]:
+        """Maps each probe's name to the value that it read after a trial that started from `snapshot`.
+
+        Raises SandboxError, and SnapshotError where a file of the snapshot is not a database.
         """
         asked = {probe.name: probe.sql for probe in probes if probe.sql is not None and probe.sql.file is not None}
         if not asked or not archive.exists():
             return {}
-        reader = SqliteReader(provider=self.provider, image=self.snapshot.image, name=trial_id)
-        return {name: self._state(sql, archive, reader) for name, sql in asked.items()}
+        reader = SqliteReader(provider=self.provider, image=snapshot.image, name=trial_id)
+        return {name: self._state(sql, snapshot, archive, reader) for name, sql in asked.items()}
 
-    def _state(self, sql: SqlProbe, archive: Path, reader: SqliteReader) -> JsonObject:
-        before = self._snapshot_tables(sql, reader) if sql.query is None else {}
+    def _state(self, sql: SqlProbe, snapshot: Snapshot, archive: Path, reader: SqliteReader) -> JsonObject:
+        before = self._snapshot_tables(sql, snapshot, reader) if sql.query is None else {}
         try:
-            left = left_parts(self.snapshot, archive, sql.path)
+            left = left_parts(snapshot, archive, sql.path)
             if sql.query is None:
                 after = reader.tables(left, sql.wanted, sql.timeout_s) if "" in left else {}
                 return {"tables": changes(before, after, sql.ignore)}
@@ -58,15 +60,15 @@ class FileProbes:
         except Unmeasurable as reason:
             return {"unmeasurable": str(reason)}
 
-    def _snapshot_tables(self, sql: SqlProbe, reader: SqliteReader) -> Mapping[str, Table]:
-        key = (sql.path, sql.wanted)
+    def _snapshot_tables(self, sql: SqlProbe, snapshot: Snapshot, reader: SqliteReader) -> Mapping[str, Table]:
+        key = (snapshot.digest, sql.path, sql.wanted)
         if key not in self._in_snapshot:
-            parts = snapshot_parts(self.snapshot, sql.path)
+            parts = snapshot_parts(snapshot, sql.path)
             try:
                 self._in_snapshot[key] = reader.tables(parts, sql.wanted, sql.timeout_s) if "" in parts else {}
             except (QueryFailed, Unmeasurable) as problem:
                 raise SnapshotError(
-                    f"snapshot {self.snapshot.name!r}: the database {sql.path} cannot be read: {problem}",
+                    f"snapshot {snapshot.name!r}: the database {sql.path} cannot be read: {problem}",
                     remedy="build the snapshot with no program using the database, or correct the probe's `sql.file`",
                 ) from None
         return self._in_snapshot[key]

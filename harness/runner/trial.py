@@ -45,6 +45,7 @@ class TrialRunner:
 
     suite: Suite
     snapshot: Snapshot
+    """The suite's: what the trials of cases without one of their own start from."""
     provider: SandboxProvider
     gateway: Gateway
     agent: Agent
@@ -57,6 +58,12 @@ class TrialRunner:
     """Variants of trials that differ from their case, by case and attempt."""
     tasks: Mapping[str, "PreparedTask"] = field(default_factory=dict)
     """The sandboxes of cases that are task folders, by their ids."""
+    snapshots: Mapping[str, Snapshot] = field(default_factory=dict)
+    """Snapshots that cases name, by their names."""
+
+    def snapshot_of(self, case: Case) -> Snapshot:
+        """What trials of a case that is no task folder start from."""
+        return self.snapshot if case.snapshot is None else self.snapshots[case.snapshot]
 
     def trial_id(self, case_id: str, attempt: int) -> str:
         """The id of one trial, which no other trial of the run has."""
@@ -64,7 +71,7 @@ class TrialRunner:
 
     @cached_property
     def _file_probes(self) -> FileProbes:
-        return FileProbes(provider=self.provider, snapshot=self.snapshot)
+        return FileProbes(provider=self.provider)
 
     def run_trial(self, case: Case, attempt: int, archive: Path) -> tuple[Trial, tuple[Span, ...]]:
         """Runs `case` once; the files that the agent changed go to `archive`, pictures of pages into its folder.
@@ -111,7 +118,7 @@ class TrialRunner:
                 clock=case.clock,
                 cwd=self.tasks[case.id].cwd if case.id in self.tasks else None,
             )
-            browsers = self._browsers(session, spec, stack)
+            browsers = self._browsers(session, spec, self.snapshot_of(case), stack)
             begins_with = self._begins_with(case, program)
             exit_, end_state = self._run_program(session, program, spec, begins_with, archive)
             stack.enter_context(reading_what_the_agent_left())
@@ -124,7 +131,9 @@ class TrialRunner:
                 archive=archive,
             ).run(self.suite, case)
             record = session.end()
-            files = self._file_probes.states((*self.suite.probes, *case.probes), archive, trial_id)
+            files = self._file_probes.states(
+                (*self.suite.probes, *case.probes), self.snapshot_of(case), archive, trial_id
+            )
             states: dict[str, JsonValue] = {**record.states, **json.loads(session.clean(json.dumps(files).encode()))}
             # Removed only now: the checks' commands ran on the unchanged end state.
             if end_state.changes and archive.exists():
@@ -165,7 +174,7 @@ class TrialRunner:
     def _begins_with(self, case: Case, program: AgentProgram) -> Snapshot:
         task = self.tasks.get(case.id)
         if task is None:
-            return self.snapshot
+            return self.snapshot_of(case)
         return task.oracle if program.with_solution else task.agent
 
     def _run_program(
@@ -193,11 +202,15 @@ class TrialRunner:
             # Each message of the user may take the limit, so that no number of turns uses up the user's time.
             return sandbox.exec(command, env, limit_s * (1 + session.most_user_messages))
 
-    def _browsers(self, session: Session, spec: SandboxSpec, stack: ExitStack) -> TrialBrowser | None:
+    def _browsers(
+        self, session: Session, spec: SandboxSpec, snapshot: Snapshot, stack: ExitStack
+    ) -> TrialBrowser | None:
         """Attaches the trial's browsers to the session; they are closed with the stack."""
         if self.browsers is None:
             return None
-        browsers = TrialBrowser(room=self.browsers, session=session, trial_id=spec.trial_id, clock=spec.clock)
+        browsers = TrialBrowser(
+            room=self.browsers, session=session, trial_id=spec.trial_id, snapshot=snapshot, clock=spec.clock
+        )
         stack.callback(browsers.close)
         session.attach_browser(browsers.agents)
         return browsers

@@ -47,7 +47,7 @@ def asked_digest(suite: Suite, case: Case) -> str:
             "tools": [_declared(tool, "description") for tool in suite.tools],
             "servers": {name: _declared(server) for name, server in suite.servers.items()},
             "hosts": [_declared(host) for host in suite.hosts],
-            "snapshot": [suite.environment, suite.snapshot],
+            "snapshot": [suite.environment, case.snapshot or suite.snapshot],
         }
     )
 

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from harness.score.diagnosis import Diagnosis, Failure
 from harness.score.evidence import Verdict
 from harness.trace import MEASURED, Outcome
@@ -13,7 +15,7 @@ class Score(Frozen):
 
     metric: str
     version: str
-    value: float | None
+    value: float | None = Field(allow_inf_nan=False)
     explanation: str = ""
     lower_is_better: bool = False
 
@@ -51,7 +53,7 @@ class ToolUse(Frozen):
     faults: int = 0
     """Met a fault that was injected on purpose."""
     misses: int = 0
-    cost_usd: float | None = None
+    cost_usd: float | None = Field(default=None, allow_inf_nan=False)
     """The cost of the model replies that decided the calls, each divided evenly among its calls; None where it is not
     known.
     """

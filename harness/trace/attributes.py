@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from harness.documents import first_words
 from harness.errors import ResultsError
 from harness.trace import names
 from harness.trace.span import Span
@@ -41,7 +42,7 @@ def shaped(span: Span, name: str, value: object, shape: TypeAdapter[T]) -> T:
     try:
         return shape.validate_python(value)
     except ValidationError as error:
-        raise ResultsError(f"span {span.span_id}: attribute {name!r}: {error.errors()[0]['msg']}") from None
+        raise ResultsError(f"span {span.span_id}: attribute {name!r}: {first_words(error)[1]}") from None
 
 
 def json_in(span: Span, name: str, text: str) -> JsonValue:

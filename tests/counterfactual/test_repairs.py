@@ -7,7 +7,7 @@ import pytest
 from harness.case import FedCall, Invocation, ReferenceCall, ToolSpec, load_suite
 from harness.counterfactual.answer_numbers import answers_by_tools
 from harness.results import RunFolder
-from harness.score import alternatives, deviations_from_reference
+from harness.score import Deviation, alternatives, deviations_from_reference
 from harness.trace import Trial
 from tests.walks.conftest import Walk
 
@@ -51,6 +51,25 @@ def test_a_missing_call_belongs_beside_those_of_its_tool_where_they_come_after_a
     made = [call(one.tool, n, **one.arguments) for n, one in enumerate(apart) if one.id != "add-1"]
     found = deviations_from_reference(made, REFERENCE, tools)
     assert [("missing_call", 3)] == [(one.kind, one.at) for one in found]
+
+
+def test_of_a_write_made_twice_the_later_one_is_needless_where_another_call_of_the_reference_is_not_equal(
+    tools: tuple[ToolSpec, ...],
+) -> None:
+    finds = [call(FIND, n, query=query) for n, query in enumerate(("tea", "bun", "eggs"))]
+    adds = [call(ADD, n, item_id=item, quantity=1) for n, item in enumerate(("tea", "bun", "egg", "egg"), start=3)]
+    found = deviations_from_reference([*finds, *adds], REFERENCE, tools)
+    assert [("wrong_arguments", 2), ("needless_write", 6)] == [(one.kind, one.at) for one in found]
+    early = [*finds[:2], adds[2], *adds[:2], finds[2], adds[3]]
+    found = deviations_from_reference(early, REFERENCE, tools)
+    assert [("needless_write", 2), ("wrong_arguments", 5)] == [(one.kind, one.at) for one in found]
+
+
+def test_a_write_that_is_the_next_right_one_is_not_replaced_by_itself(tools: tuple[ToolSpec, ...]) -> None:
+    tea = Invocation(tool=ADD, arguments={"item_id": "tea", "quantity": 1})
+    made = [call(ADD, 1, **tea.arguments), call(ADD, 2, **tea.arguments)]
+    needless = Deviation(kind="needless_write", at=0, found=tea)
+    assert [] == list(alternatives(made, [needless], [tea], tools))
 
 
 def test_at_a_wrong_write_it_is_tried_to_leave_it_out_and_to_make_the_next_right_one(

@@ -54,7 +54,7 @@ def left_by(
         sandbox.end_state(folder / "end.tar")
     finally:
         sandbox.close()
-    return FileProbes(provider=provider, snapshot=nothing).states(probes, folder / "end.tar", "left")
+    return FileProbes(provider=provider).states(probes, nothing, folder / "end.tar", "left")
 
 
 def test_a_database_is_read(states: dict[str, JsonValue]) -> None:

@@ -33,12 +33,15 @@ class Shop:
     resets: int = 0
     """How many of the next requests for /order get no answer."""
     opened: list[str] = field(default_factory=list)
+    snapshots: list[str | None] = field(default_factory=list)
+    """Of the openings: the case's own snapshot."""
     closed: list[str] = field(default_factory=list)
 
     @contextlib.contextmanager
-    def open(self, trial_id: str) -> Iterator[Mapping[str, str]]:
+    def open(self, trial_id: str, snapshot: str | None = None) -> Iterator[Mapping[str, str]]:
         """A ServiceOpener: each opening begins with an empty order."""
         self.opened.append(trial_id)
+        self.snapshots.append(snapshot)
         self.orders.clear()
         yield {"shop": self.url}
         self.closed.append(trial_id)

@@ -168,6 +168,12 @@ def test_sealed_trials_have_a_service_each_and_live_ones_share_it(run, shop) -> 
     assert shop.opened == shop.closed == ["trial-1", "trial-2", "shared"]
 
 
+def test_a_case_with_a_snapshot_of_its_own_has_services_of_its_own_where_others_share_theirs(run, shop, case) -> None:
+    run("live", order_an_egg, case=case.model_copy(update={"snapshot": "small"}))
+
+    assert [("shared", None), ("trial-1", "small")] == list(zip(shop.opened, shop.snapshots, strict=True))
+
+
 def test_a_service_that_cannot_keep_trials_apart_is_not_shared(run, shop, suite: Suite) -> None:
     apart = suite.model_copy(update={"servers": {"shop": ToolServer(service="shop", disposable=True)}})
     run("record", order_an_egg, suite=apart)

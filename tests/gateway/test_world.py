@@ -54,7 +54,7 @@ def watched(shop) -> Watched:
     made = Watched(shop)
 
     @contextmanager
-    def opened(trial_id: str) -> Iterator[Mapping[str, str]]:
+    def opened(trial_id: str, snapshot: str | None = None) -> Iterator[Mapping[str, str]]:
         shop.opened.append(trial_id)
         shop.orders.clear()
         yield made

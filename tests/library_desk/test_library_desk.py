@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.case import load_suite
 from harness.pipeline import RunOptions, VariantRequest, open_variants, plan_of
+from harness.results import RunFolder
 from harness.sandbox import LeftOut, reduced_snapshot, rows_of
 from harness.sandbox.environment import load_environment
 from harness.sandbox.images.image_store import ImageStore
@@ -127,10 +129,30 @@ def test_a_variant_in_a_smaller_world_meets_services_without_the_rows_that_were_
     with open_variants(plan_of(library.folder, options), lambda _: None) as bench:
         case = next(case for case in bench.suite.cases if case.id == "lend")
         without_ada = LeftOut(rows={"database": {8}})
-        smaller = reduced_snapshot(bench.snapshot, without_ada, "no-ada", tmp_path / "no-ada")
+        smaller = reduced_snapshot(bench.snapshot_of(case), without_ada, "no-ada", tmp_path / "no-ada")
         whole, less = bench.run([VariantRequest(case=case), VariantRequest(case=case, snapshot=smaller)])
-    assert ({"database": 13}, {"database": 12}) == (rows_of(bench.snapshot), rows_of(smaller))
+    assert ({"database": 13}, {"database": 12}) == (rows_of(bench.snapshot_of(case)), rows_of(smaller))
     # the service knows no member 1 any more, and the agent ends with its refusal
     assert [("finished", True), ("agent_failed", False)] == [
         (one.scored.trial.outcome, one.success) for one in (whole, less)
     ]
+
+
+@pytest.mark.docker
+def test_services_of_a_case_with_a_snapshot_of_its_own_start_from_that_one(library: Walk, tmp_path: Path) -> None:
+    walk = Walk(tmp_path / "project")
+    shutil.copytree(library.folder, walk.folder, ignore=shutil.ignore_patterns("runs", ".harness"))
+    suite = load_suite(walk.folder, "library_desk")
+    store = SnapshotStore(walk.folder)
+    whole = store.verify("library_desk", suite.snapshot or "")
+    smaller = reduced_snapshot(whole, LeftOut(rows={"database": {8}}), "no-ada", tmp_path / "no-ada")
+    store.keep(smaller)
+    cases = walk.folder / "suites" / "library_desk" / "cases.yaml"
+    lend = cases.read_text().partition("- id: lend\n")[2].partition("\n- id: ")[0]
+    cases.write_text(f"{cases.read_text()}\n- id: lend-no-ada\n  snapshot: no-ada\n{lend}\n")
+    chosen = ("--case", "lend", "--case", "lend-no-ada")
+    walk("run", "library_desk", *chosen, "--tools", "sealed", "--sandbox", "docker", "--run-name", "own")
+    # the service of the second case alone knows no member 1
+    assert ["finished", "agent_failed"] == [walk.trial("own", one)["outcome"] for one in ("lend", "lend-no-ada")]
+    manifest = RunFolder.open(walk.folder / "runs" / "own").manifest
+    assert whole.digest != manifest.snapshot_digest

@@ -89,10 +89,14 @@ def _rules(body: str) -> list[Rule]:
 
 def rows_of(name: str, heading: str) -> list[tuple[str, str]]:
     """The first two cells of each row of the skill's table whose first column has this heading."""
+    return [(row[0], row[1]) for row in cells_of(name, heading)]
+
+
+def cells_of(name: str, heading: str) -> list[list[str]]:
+    """All cells of each row of that table."""
     text = (SKILLS / name / "SKILL.md").read_text(encoding="utf-8")
     rows = text.split(f"| {heading} |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
-    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-    return [(row[0], row[1]) for row in cells]
+    return [[cell.strip() for cell in row.strip().strip("|").split("|")] for row in rows]
 
 
 def value_at(theme: Mapping[str, Any], path: str) -> Any:

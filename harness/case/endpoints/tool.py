@@ -94,8 +94,8 @@ class ToolSpec(Frozen):
     JSON pointers (`/filter/requested_at`, `/items/*/trace`), and parts of texts (`{at: /query, pattern: ...}`)."""
     generated_ids: tuple[str, ...] = ()
     """JSON pointers to texts in the answer that are new in every run (ids, cursors): they are bound to the call that
-    gave them, so that a recording made again is the same, and are recognised when the agent sends them back. Numbers
-    are not bound, because a number may occur elsewhere by chance: declare them `volatile`.
+    gave them, so that a recording made again is the same, and are recognised when the agent sends them back. A number
+    is not bound, because it may occur elsewhere by chance: it is translated as a `volatile` one is.
     """
     volatile: tuple[str, ...] = ()
     """JSON pointers to values in the answer that vary by themselves, such as the time of a clock: a recorded answer may

@@ -190,6 +190,7 @@ def _cases(document: Document, raw: SuiteFile, tools: set[str], probing: Probing
             _check_case(source, index, case, tools)
             probing.check(source, (index, "probes"), case.probes, shared)
             _check_fixtures(source, index, case, pack_names(document.path.parent))
+            _check_snapshot(source, index, case, raw)
             yield with_user(source, index, case, folder=document.path.parent, user=raw.user or UserSpec())
     if not seen:
         document.refuse("cases", problem="no case is declared")
@@ -247,6 +248,25 @@ def _check_fixtures(source: Document, index: int, case: Case, known: list[str]) 
                 problem=f"case {case.id!r} names the fixture pack {name!r}, which the suite does not have",
                 remedy=f"packs in fixtures/: {', '.join(known) or 'none'}",
             )
+
+
+def _check_snapshot(source: Document, index: int, case: Case, raw: SuiteFile) -> None:
+    if case.snapshot is None:
+        return
+    if case.task_folder is not None:
+        source.refuse(
+            index,
+            "snapshot",
+            problem=f"case {case.id!r} is a task folder, whose image is its state",
+            remedy="remove `snapshot`",
+        )
+    if raw.environment is None:
+        source.refuse(
+            index,
+            "snapshot",
+            problem=f"case {case.id!r} names the snapshot {case.snapshot!r}, and the suite has no environment",
+            remedy="name one in suite.yaml: `environment: FOLDER_IN_IMAGES`",
+        )
 
 
 def _check_drift(document: Document, raw: SuiteFile, called: set[str]) -> None:

@@ -19,6 +19,7 @@ from harness.cassette.index import open_cassette
 from harness.cassette.recorder.merging import Merge, merged_recordings
 from harness.cassette.recording import Recording
 from harness.cassette.redaction.redaction import Redactor
+from harness.documents import first_words
 from harness.errors import CassetteError
 from harness.process_identity import partial_name
 from harness.values import Frozen
@@ -132,9 +133,7 @@ def _recover(path: Path, content: bytes, cassettes: Path, redactor: Redactor) ->
     try:
         heading = _Heading.model_validate_json(lines[0]) if lines else None
     except ValidationError as error:
-        raise CassetteError(
-            f"{path}: is not a recording journal: {error.errors()[0]['msg']}", remedy="delete it"
-        ) from None
+        raise CassetteError(f"{path}: is not a recording journal: {_words(error)}", remedy="delete it") from None
     recordings = [_recording(path, number, line) for number, line in enumerate(lines[1:], start=2)]
     if heading is not None and heading.suite != path.parent.name:
         raise CassetteError(
@@ -154,7 +153,7 @@ def _recording(path: Path, number: int, line: bytes) -> Recording:
         before = number - 2
         kept = f"the complete recordings before it ({before}) are kept"
         raise CassetteError(
-            f"{path}:{number}: is not a recording: {error.errors()[0]['msg']}",
+            f"{path}:{number}: is not a recording: {_words(error)}",
             remedy=f"cut the journal there (`sed -i '{number},$d' {shlex.quote(str(path))}`), as if the trial had been "
             f"killed then: {kept}; or delete the file",
         ) from None
@@ -181,3 +180,8 @@ def only_writer(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _words(error: ValidationError) -> str:
+    field, problem = first_words(error)
+    return f"field {field!r}: {problem}" if field else problem

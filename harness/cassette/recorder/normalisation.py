@@ -109,7 +109,7 @@ class Normalisation:
         if held is None or (held.status, held.body) == (status, redacted):
             normalised = body if held is not None else self.normalised(body)
             return NormalisedAnswer(status=status, headers=None, body=normalised, today=normalised)
-        known = held.status == status and self._learn(position.call.tool, decoded(body), decoded(held.body))
+        known = held.status == status and self.learn(position.call.tool, decoded(body), decoded(held.body))
         self.levelled += known
         today = self.normalised(body)
         if not known and self.refresh:
@@ -117,8 +117,10 @@ class Normalisation:
         kept = held if known else None
         return NormalisedAnswer(status=held.status, headers=held.headers, body=held.body, today=today, held=kept)
 
-    def _learn(self, tool: str, today: JsonValue, recorded: JsonValue) -> bool:
-        """Stores which values correspond; returns whether nothing else differs."""
+    def learn(self, tool: str, today: JsonValue, recorded: JsonValue) -> bool:
+        """Stores which values correspond; returns whether nothing else differs. `tool` gave `today` where it had given
+        `recorded`.
+        """
         differences = list(changes(today, recorded))
         unlike = [one for one in differences if not self._is_volatile(tool, one)]
         for one in differences:

@@ -85,7 +85,7 @@ def command(project: Path, /, run: str, case: str, **options: Unpack[Options]) -
     ]
     lines.append(f"  {found.trials} trials were run")
     lines += [] if found.file is None else [f"  {found.case_id}  {found.file}", f"  cassette  {found.cassette}"]
-    lines += [] if found.snapshot is None else [f"  snapshot  {found.snapshot}: name it in suite.yaml to start from it"]
+    lines += [] if found.snapshot is None else [f"  snapshot  {found.snapshot}"]
     for line in lines:
         click.echo(one_line(line))
     if found.line is not None:

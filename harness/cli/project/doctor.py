@@ -81,6 +81,23 @@ def _findings(project: Path, clean: bool) -> Iterator[DoctorLine]:
     for journal in journals_left(project / "cassettes"):
         suite = journal.parent.name
         yield DoctorLine("recording", False, f"{journal} was not merged into its cassette", f"harness record {suite}")
+    yield from _open_models(project)
+
+
+def _open_models(project: Path) -> Iterator[DoctorLine]:
+    """The suites whose agents may ask their provider for any model, at any price."""
+    from harness.case import load_suite, suite_names
+    from harness.errors import HarnessError
+
+    for name in suite_names(project):
+        try:
+            model = load_suite(project, name).model
+        except HarnessError as error:
+            yield DoctorLine("suite", False, f"{name}: {error.message}", error.remedy)
+            continue
+        if model is not None and not model.models:
+            text = f"{name}: its agent may ask for any model that its key can use"
+            yield DoctorLine("models", False, text, "list them in suite.yaml: model: {models: [...]}")
 
 
 def _engine(images: "ImageStore") -> Iterator[DoctorLine]:

@@ -120,11 +120,15 @@ class TrialContext:
     @cached_property
     def normalisation(self) -> Normalisation | None:
         """What the answers of a recorded trial are normalised against; None: the case's cassette is not recorded."""
-        if self.mode != "record":
-            return None
+        return self.new_normalisation() if self.mode == "record" else None
+
+    def new_normalisation(self) -> Normalisation:
+        """A mapping of generated values that has learnt nothing yet."""
         known = {
             tool: (*declared, *self.volatile.get(tool, ())) for tool, declared in self._declared_volatile().items()
         }
+        for tool in self.suite.tools:
+            known[tool.name] = (*known[tool.name], *tool.generated_ids)
         return Normalisation(cassette=self.cassette(), declared=known, refresh=self.refresh)
 
     def recording(self, codec: Codec[R], *, levels: bool = True) -> Recorder[R] | None:

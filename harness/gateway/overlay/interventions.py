@@ -16,10 +16,11 @@ from harness.errors import ReplayDiverged
 from harness.gateway.exchange.exchange import CallResult
 from harness.gateway.exchange.trial import TrialContext
 from harness.gateway.failures import Failure
+from harness.gateway.overlay.fed_values import FedValueSource
 from harness.gateway.tool_calls import ToolCallHandler, ToolReply, parsed_arguments
 from harness.gateway.toolbox import Tool, Toolbox
 from harness.trace import ToolErrorType
-from harness.upstream import ToolMiss, ToolRequest, ToolSource
+from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, ToolSource
 from harness.values import JsonObject, canonical_json
 
 _STATUS = re.compile(r"refused the call: (\d{3})")
@@ -47,8 +48,9 @@ class InterveningCalls(ToolCallHandler):
     """The tool calls of a variant."""
 
     def __init__(self, toolbox: Toolbox, trial: TrialContext, source: ToolSource) -> None:
-        super().__init__(toolbox, trial, source)
         variant = trial.request.variant or TrialVariant()
+        self._fed_values = FedValueSource(inner=source, trial=trial, values=trial.new_normalisation())
+        super().__init__(toolbox, trial, self._fed_values if variant.fed else source)
         self._fed = list(variant.fed)
         self._made = 0
         self._layers = [_Layer(item) for item in variant.interventions]
@@ -149,7 +151,8 @@ class InterveningCalls(ToolCallHandler):
             return await super()._answered(tool, complete, key, probe)
         tier = None
         if injected.forwarded:
-            answer = await self.source.call(ToolRequest(tool=tool.spec, arguments=complete, key=key))
+            request = ToolRequest(tool=tool.spec, arguments=complete, key=key)
+            answer = await self._beside(injected, request)
             if isinstance(answer, ToolMiss) and tool.spec.effect == "write" and injected.failure is None:
                 raise ReplayDiverged(None, f"{tool.spec.name} is answered as before", answer.message)
             tier = None if isinstance(answer, ToolMiss) else answer.tier
@@ -160,6 +163,12 @@ class InterveningCalls(ToolCallHandler):
         self.exchange.ledger.answered.add(tool.spec.name)
         body = json.dumps(injected.content, ensure_ascii=False).encode()
         return CallResult(content=json.loads(body), body=body, tier=tier)
+
+    async def _beside(self, injected: _InjectedAnswer, request: ToolRequest) -> ToolAnswer | ToolMiss:
+        """The tool's own answer to a call to which another answer is injected."""
+        if not injected.fed or injected.failure is not None:
+            return await self.source.call(request)
+        return await self._fed_values.again(request, json.loads(json.dumps(injected.content)))
 
 
 def calls_of(toolbox: Toolbox, trial: TrialContext, source: ToolSource) -> ToolCallHandler:

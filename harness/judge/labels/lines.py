@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from harness.documents import first_words
 from harness.errors import InvalidDocument
 from harness.plain_files import read_plain_file
 from harness.values import Frozen
@@ -56,7 +57,6 @@ def _read(line: bytes, shape: type[Line]) -> Line | str:
         return shape.model_validate(json.loads(line))
     except (ValueError, RecursionError) as error:
         if isinstance(error, ValidationError):
-            first = error.errors(include_url=False)[0]
-            field = ".".join(str(part) for part in first["loc"])
-            return f"is no {shape.__name__.lower()}: field {field!r}: {first['msg']}"
+            field, problem = first_words(error)
+            return f"is no {shape.__name__.lower()}: field {field!r}: {problem}"
         return "is not a JSON object"

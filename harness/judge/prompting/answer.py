@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from pydantic import ConfigDict, ValidationError
 
+from harness.documents import first_words
 from harness.judge.prompting.request import TOOL
 from harness.judge.rubric import Criterion
 from harness.upstream import Replied
@@ -95,6 +96,5 @@ def _shaped(value: JsonObject) -> GivenAnswer:
     try:
         return GivenAnswer.model_validate(plain)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise JudgeFailed(f"answered in an unexpected form: {field}: {first['msg']}") from None
+        field, problem = first_words(error)
+        raise JudgeFailed(f"answered in an unexpected form: {field}: {problem}") from None

@@ -20,7 +20,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from harness.disk import flush_folder, make_folder
-from harness.documents import write_atomically
+from harness.documents import first_words, write_atomically
 from harness.errors import ResultsError
 from harness.values import Frozen
 
@@ -69,7 +69,10 @@ class StoreLayout:
                     remedy="use the harness that wrote it, or a newer one; nothing was changed",
                 )
             return StoreDescription.model_validate(plain)
-        except (ValueError, ValidationError) as error:
+        except ValidationError as error:
+            field, problem = first_words(error)
+            raise ResultsError(f"{self._file}: is no description of a store: field {field!r}: {problem}") from None
+        except ValueError as error:
             raise ResultsError(f"{self._file}: is no description of a store: {str(error)[:200]}") from None
 
     def create(self) -> StoreDescription:

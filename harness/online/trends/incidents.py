@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from harness.documents import write_atomically
+from harness.documents import first_words, write_atomically
 from harness.errors import ResultsError, UsageError
 from harness.online.trends.charts import Shift
 from harness.values import Frozen
@@ -93,9 +93,11 @@ def read_incidents(path: Path) -> tuple[Incident, ...]:
         return ()
     try:
         return IncidentFile.model_validate_json(path.read_bytes()).incidents
-    except (ValidationError, ValueError) as error:
+    except ValueError as error:
+        field, problem = first_words(error) if isinstance(error, ValidationError) else ("", str(error)[:200])
+        at = f"field {field!r}: " if field else ""
         remedy = "move it out of the folder: incidents are found anew, accepted ones are open again"
-        raise ResultsError(f"{path}: is no list of incidents: {str(error)[:200]}", remedy=remedy) from None
+        raise ResultsError(f"{path}: is no list of incidents: {at}{problem}", remedy=remedy) from None
 
 
 def write_incidents(path: Path, incidents: Sequence[Incident]) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from harness.disk import make_folder
-from harness.documents import write_atomically
+from harness.documents import first_words, write_atomically
 from harness.errors import ResultsError
 from harness.optimise.candidates.candidate import Candidate
 from harness.optimise.rollouts.rollout import Rollout
@@ -158,8 +158,11 @@ def read_records(folder: Path) -> dict[str, CandidateRecord]:
     for path in sorted(folder.glob(f"candidates/*/{_RECORD}")):
         try:
             record = CandidateRecord.model_validate_json(read_plain_file(path))
-        except (OSError, ValidationError) as error:
+        except OSError as error:
             raise ResultsError(f"{path} holds no record of a candidate: {error}") from None
+        except ValidationError as error:
+            field, problem = first_words(error)
+            raise ResultsError(f"{path} holds no record of a candidate: field {field!r}: {problem}") from None
         if record.candidate != path.parent.name:
             raise ResultsError(f"{path} is the record of {record.candidate!r}, which its folder is not named after")
         found[record.candidate] = record

@@ -3,7 +3,7 @@
 import hashlib
 import io
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,14 +23,14 @@ class ProjectArchive:
     """Sha-256 of the content."""
 
 
-def packed(plan: RunPlan, snapshot: Snapshot) -> ProjectArchive:
-    """The project's suites (one may use another's files), images' recipes, snapshot, and the planned cases'
+def packed(plan: RunPlan, snapshots: Sequence[Snapshot]) -> ProjectArchive:
+    """The project's suites (one may use another's files), images' recipes, snapshots, and the planned cases'
     cassettes.
 
     Raises UsageError for a suite or an agent outside these folders, because it would not be delivered.
     """
     _refuse_outsiders(plan)
-    files = tuple(sorted(_files(plan, snapshot), key=lambda file: file.path))
+    files = tuple(sorted(_files(plan, snapshots), key=lambda file: file.path))
     content = context_of(files)
     return ProjectArchive(content=content, digest=hashlib.sha256(content).hexdigest())
 
@@ -48,12 +48,13 @@ def suite_in(project: Path, suite: Suite) -> Suite:
     return suite.model_copy(update={"folder": project / "suites" / suite.folder.name})
 
 
-def _files(plan: RunPlan, snapshot: Snapshot) -> Iterator[ContextFile]:
+def _files(plan: RunPlan, snapshots: Sequence[Snapshot]) -> Iterator[ContextFile]:
     suite = plan.suite
     yield from _below(plan.project / "suites", "suites")
     yield from _below(plan.project / "images", "images")
-    if snapshot.folder is not None:
-        yield from _below(snapshot.folder, f"snapshots/{snapshot.environment}/{snapshot.name}")
+    for folder, inside in sorted({one.folder: f"{one.environment}/{one.name}" for one in snapshots}.items(), key=str):
+        if folder is not None:
+            yield from _below(folder, f"snapshots/{inside}")
     cassettes = plan.cassettes or plan.project / "cassettes"
     for case_id in sorted({planned.case_id for planned in plan.own}):
         path = cassette_path(cassettes, suite.name, case_id)

@@ -156,7 +156,7 @@ def _job(order: NodeRunSpec, project: Path) -> Job:
     # The driver has checked the keys: this machine's environment contains none.
     agent = open_agent(plan.suite, plan.agent, project / ".harness" / "agents")
     world = open_world(needs_of(plan), order.run, lambda _: None)
-    if (agent.digest, world.snapshot.digest) != (order.agent_digest, order.snapshot_digest):
+    if (agent.digest, world.snapshot_digest) != (order.agent_digest, order.snapshot_digest):
         raise SandboxError("the delivered agent or snapshot differs from the one that was sent")
     scorer = replace(build_scorer(plan.suite), reference_states=order.reference_states)
     return Job(plan=plan, run=order.run, world=world, agent=agent, scorer=scorer)

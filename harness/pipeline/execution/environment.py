@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.case import Suite, looks_of
+from harness.case import Case, Suite, looks_of
 from harness.errors import UsageError
 from harness.gateway import ServiceOpener
 from harness.pipeline.plan.needs import Needs
 from harness.pipeline.plan.plan import RunPlan
 from harness.sandbox import Environment, Snapshot, SnapshotStore, left_on_machine, load_environment, remove_all
-from harness.values import digest_of
+from harness.values import JsonValue, digest_of
 
 if TYPE_CHECKING:  # a sandbox without containers does without
     from harness.sandbox import ImageStore, PreparedTask
@@ -33,14 +33,22 @@ class RunSetup:
     """OCI runtime of the sandboxes; None: the engine's default."""
     tasks: Mapping[str, "PreparedTask"] = field(default_factory=dict)
     """The sandboxes of cases that are task folders, by their ids."""
+    snapshots: Mapping[str, Snapshot] = field(default_factory=dict)
+    """Snapshots that cases of the suite name, by their names."""
+
+    def snapshot_of(self, case: Case) -> Snapshot:
+        """What trials of a case that is no task folder start from."""
+        return self.snapshot if case.snapshot is None else self.snapshots[case.snapshot]
 
     @property
     def snapshot_digest(self) -> str:
         """The digest of the trials' initial state."""
-        if not self.tasks:
-            return self.snapshot.digest
-        tasks = {case_id: task.tests.digest for case_id, task in self.tasks.items()}
-        return digest_of({"snapshot": self.snapshot.digest, "tasks": tasks})
+        parts: dict[str, JsonValue] = {}
+        if self.tasks:
+            parts["tasks"] = {case_id: task.tests.digest for case_id, task in self.tasks.items()}
+        if self.snapshots:
+            parts["cases"] = {name: snapshot.digest for name, snapshot in self.snapshots.items()}
+        return digest_of({"snapshot": self.snapshot.digest, **parts}) if parts else self.snapshot.digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,14 +59,17 @@ class EnvironmentServices:
     snapshot: Snapshot
     run: str
     images: "ImageStore"
+    snapshots: Mapping[str, Snapshot] = field(default_factory=dict)
+    """Snapshots that cases name, by their names."""
 
     @contextmanager
-    def open(self, trial_id: str) -> Iterator[Mapping[str, str]]:
+    def open(self, trial_id: str, snapshot: str | None = None) -> Iterator[Mapping[str, str]]:
         """All services of the environment, for one trial or for a whole run."""
         from harness.sandbox import start_services
 
         del trial_id
-        with start_services(self.environment, self.snapshot, run=self.run, images=self.images) as running:
+        begins_with = self.snapshot if snapshot is None else self.snapshots[snapshot]
+        with start_services(self.environment, begins_with, run=self.run, images=self.images) as running:
             yield running
 
 
@@ -70,24 +81,29 @@ def open_world(needs: Needs, run: str, say: Say) -> RunSetup:
     plan, suite, environment = needs.plan, needs.plan.suite, needs.environment
     if not needs.containers:
         _tell_reaped(remove_all(left_on_machine()), say)
-        snapshot = SnapshotStore(plan.project, None).load(suite.environment, suite.snapshot)
-        return RunSetup(snapshot=snapshot, images={}, packages_digest=None, services=None)
+        store = SnapshotStore(plan.project, None)
+        snapshot, own = store.load(suite.environment, suite.snapshot), _case_snapshots(suite, store)
+        return RunSetup(snapshot=snapshot, images={}, packages_digest=None, services=None, snapshots=own)
     from harness.sandbox import ImageStore, prepare_task, reap
 
     images = ImageStore(plan.project)
     _tell_reaped(reap(images.client), say)
     built = {name: images.build(name, say) for name in sorted(needs.images)}
-    snapshot = SnapshotStore(plan.project, images).load(suite.environment, suite.snapshot)
+    store = SnapshotStore(plan.project, images)
+    snapshot, own = store.load(suite.environment, suite.snapshot), _case_snapshots(suite, store)
     services = None
     if environment is not None and needs.services:
         for service, image in needs.services.items():
             built[image] = images.build(image, say)
             if environment.services[service].internet:
                 say(f"service {service!r} can reach the internet (`internet: true`): its answers may depend on it")
-        services = EnvironmentServices(environment=environment, snapshot=snapshot, run=run, images=images)
-    _refuse_pageless(suite, snapshot)
+        services = EnvironmentServices(
+            environment=environment, snapshot=snapshot, run=run, images=images, snapshots=own
+        )
+    _refuse_pageless(suite, snapshot, own)
     return RunSetup(
         snapshot=snapshot,
+        snapshots=own,
         images={name: image.tag for name, image in built.items()},
         packages_digest=built[needs.image].packages_digest,
         services=services,
@@ -98,6 +114,12 @@ def open_world(needs: Needs, run: str, say: Say) -> RunSetup:
             if case.task_folder is not None
         },
     )
+
+
+def _case_snapshots(suite: Suite, store: SnapshotStore) -> dict[str, Snapshot]:
+    """Of all cases, planned or not, so that the digest of a run's initial state does not depend on the selection."""
+    names = sorted({case.snapshot for case in suite.cases if case.snapshot is not None})
+    return {name: store.load(suite.environment, name) for name in names}
 
 
 def _tell_reaped(removed: list[str], say: Say) -> None:
@@ -121,11 +143,12 @@ def open_services(project: Path, environment: str | None, snapshot: str | None) 
         yield running
 
 
-def _refuse_pageless(suite: Suite, snapshot: Snapshot) -> None:
-    """Raises UsageError if a check needs the address of the snapshot, and it has none."""
+def _refuse_pageless(suite: Suite, snapshot: Snapshot, own: Mapping[str, Snapshot]) -> None:
+    """Raises UsageError if a check needs the address of the case's snapshot, and it has none."""
     for case in suite.cases:
+        begins_with = snapshot if case.snapshot is None else own[case.snapshot]
         for look in looks_of(suite, case):
-            if look.browser == "fresh" and look.url is None and snapshot.browser_url is None:
+            if look.browser == "fresh" and look.url is None and begins_with.browser_url is None:
                 raise UsageError(
                     f"suite {suite.name!r}, case {case.id!r}, check {look.name!r}: there is no page to inspect",
                     remedy="give it `with.url`, or declare a `browser_url` in the state of the environment",

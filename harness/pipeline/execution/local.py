@@ -101,6 +101,7 @@ def open_runner(
             browsers=_browsers(plan, world, run, stack),
             variants=plan.variants,
             tasks=world.tasks,
+            snapshots=world.snapshots,
         )
 
 
@@ -124,4 +125,4 @@ def _browsers(plan: RunPlan, world: RunSetup, run: str, stack: ExitStack) -> Bro
         return None
     provider = open_provider("docker", run=run)
     stack.callback(provider.close)
-    return BrowserFactory(provider=provider, image=world.images[BROWSER_IMAGE], snapshot=world.snapshot)
+    return BrowserFactory(provider=provider, image=world.images[BROWSER_IMAGE])

@@ -106,7 +106,7 @@ def _digest(job: Job, needs: Needs, compared: ComparedCase) -> str:
             "format": _FORMAT,
             "harness": __version__,
             "asked": asked_digest(job.plan.suite, compared.case),
-            "snapshot": world.snapshot.digest,
+            "snapshot": world.snapshot_of(compared.case).digest,
             "images": images,
             "environment": services,
             "provider": job.plan.sandbox,

@@ -10,7 +10,8 @@ def alternatives(
     made: Sequence[FedCall], found: Sequence[Deviation], right: Sequence[Invocation], tools: Sequence[ToolSpec]
 ) -> Iterator[Deviation]:
     """For each write that differs: that it was needless, and that the next right write belongs in its place, or before
-    it. The next one is the first in the given order that no call before it made.
+    it. The next one is the first in the given order that no call before it made; where the write itself is that one,
+    neither is tried.
     """
     specs = {tool.name: tool for tool in tools}
     calls = invocations(made)
@@ -23,7 +24,7 @@ def alternatives(
             yield Deviation(kind="needless_write", at=one.at, found=here)
         before = [call_key(call, specs) for call in calls[: one.at]]
         following = _first_unmade(writes, before, specs)
-        if following is None:
+        if following is None or call_key(following, specs) == call_key(here, specs):
             continue
         if following != one.expected:
             yield changed_call(one.at, here, following)

@@ -1,9 +1,9 @@
 """The calls of a trial matched with the reference of its case, whose order is given in part by `after`.
 
 Equal calls are paired first, then calls of one tool by how few arguments differ, then writes of other tools in their
-order. What is left of the reference is missing; what is left of the trial is needless. A missing call belongs right
-after the calls that it follows where the trial makes other calls of its tool so; else beside the calls of its tool:
-before the next one of the reference, else after the one before.
+order. What is left of the reference is missing; what is left of the trial is needless: of a call that was repeated, the
+later one. A missing call belongs right after the calls that it follows where the trial makes other calls of its tool
+so; else beside the calls of its tool: before the next one of the reference, else after the one before.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,6 +38,7 @@ class _Match:
         self._pair_equal()
         self._pair_alike()
         self._pair_writes()
+        self._pair_first_of_equal()
 
     def deviations(self) -> Iterator[Deviation]:
         """In any order."""
@@ -89,6 +90,16 @@ class _Match:
             writes = [one for one in self._free_places() if is_write(self._made[one], self._specs)]
             if writes:
                 self._places[number] = writes[0]
+
+    def _pair_first_of_equal(self) -> None:
+        """Where an equal call was made earlier that nothing else is paired with, and after all that the reference puts
+        before it, that one is the right one, and the later one is the repetition.
+        """
+        for number, place in sorted(self._places.items(), key=lambda pair: pair[1]):
+            key, begin = call_key(self._made[place], self._specs), self._last_predecessor(number) + 1
+            earlier = (one for one in self._free_places() if begin <= one < place)
+            equal = (one for one in earlier if call_key(self._made[one], self._specs) == key)
+            self._places[number] = next(equal, place)
 
     def _gap(self, number: int) -> int:
         """The number of the call before which a missing one belongs."""

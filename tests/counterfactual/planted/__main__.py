@@ -76,14 +76,15 @@ class Plan:
     most: int
     sandbox: str
     model: ModelMode
+    project: Path = PROJECT
 
 
 def measured(plan: Plan, figures: Figures, rows: list[dict]) -> None:
-    suite = load_suite(PROJECT, plan.suite)
+    suite = load_suite(plan.project, plan.suite)
     mode = variant_tool_mode(suite)
     model = None if suite.model is None else plan.model
     options = RunOptions(suite=plan.suite, agent=plan.agent, tools=mode, sandbox=plan.sandbox, model=model)
-    with answered_by_rules(plan_of(PROJECT, options)) as run_plan, open_variants(run_plan, print) as bench:
+    with answered_by_rules(plan_of(plan.project, options)) as run_plan, open_variants(run_plan, print) as bench:
         plain = bench.run([VariantRequest(case=case) for case in suite.cases])
         passing = {one.request.case.id: one.scored.trial for one in plain if one.success}
         pool = pool_of(list(passing.values()), suite.cases, suite.tools)
@@ -96,11 +97,16 @@ def measured(plan: Plan, figures: Figures, rows: list[dict]) -> None:
         ]
         made = made[:: max(len(made) // plan.most, 1)][: plan.most] if plan.most else made
         print(f"{suite.name}: {len(passing)} of {len(plain)} pass, {len(made)} mutants of one step, tools {mode}")
-        planted(bench, made, passing, figures, rows)
+        planted(bench, made, passing, figures, rows, plan.project)
 
 
 def planted(
-    bench: VariantBench, made: list[Mutant], passing: dict[str, Trial], figures: Figures, rows: list[dict]
+    bench: VariantBench,
+    made: list[Mutant],
+    passing: dict[str, Trial],
+    figures: Figures,
+    rows: list[dict],
+    project: Path,
 ) -> None:
     """Runs the mutants; asks of each that fails what went wrong."""
     cases = {case.id: case for case in bench.suite.cases}
@@ -112,7 +118,7 @@ def planted(
     numbers: Counter[str] = Counter()
     for done, (mutant, _) in enumerate(failed, start=1):
         numbers[mutant.case_id] += 1
-        subject = open_subject_of(PROJECT, folder, mutant.case_id, numbers[mutant.case_id])
+        subject = open_subject_of(project, folder, mutant.case_id, numbers[mutant.case_id])
         rows.append({"suite": bench.suite.name, **asked_of(bench, subject, mutant, passing[mutant.case_id], figures)})
         if done % 20 == 0:
             print(f"  {done} of {len(failed)}: {figures}", flush=True)

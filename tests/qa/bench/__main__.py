@@ -42,6 +42,7 @@ PARTS: dict[str, list[str]] = {
     "the gateway": [str(FOLDER / "gateway.py")],
     "cassettes": [str(FOLDER / "cassettes.py")],
     "the scorer": [str(FOLDER / "scoring.py")],
+    "forks, causes and mutants": ["-m", "tests.qa.bench.causes"],
     "importing a trace": [str(FOLDER / "importing.py")],
     "streams of models": ["-m", "tests.qa.bench.model_streams"],
     "others": ["-m", "tests.qa.bench.peers"],

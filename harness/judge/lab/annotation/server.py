@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from pydantic import ValidationError
 
+from harness.documents import first_words
 from harness.errors import HarnessError
 from harness.judge.lab.annotation.annotation_queue import AnnotationQueue
 from harness.judge.lab.annotation.page import page
@@ -122,7 +123,7 @@ class _PageHandler(BaseHTTPRequestHandler):
         try:
             self._send_json(200, action())
         except ValidationError as error:
-            self._send_json(400, {"error": str(error.errors(include_url=False)[0]["msg"])})
+            self._send_json(400, {"error": ": ".join(filter(None, first_words(error)))})
         except HarnessError as error:
             self._send_json(409, {"error": error.message})
 

@@ -1,0 +1,60 @@
+"""A minimal case has a snapshot of its own, without the files that its failure does not need, and starts from it."""
+
+import json
+import shutil
+from pathlib import Path
+
+from harness.case import load_suite
+from harness.results import RunFolder
+from harness.sandbox import SnapshotStore, files_of
+from tests.walks.conftest import Walk
+
+CASE = "order-correctness-003"
+LOCAL = ("--sandbox", "local")
+
+
+def test_a_stored_minimal_case_names_its_snapshot_and_fails_from_it_in_the_same_way(
+    project: Path, tmp_path: Path
+) -> None:
+    for name in ("suites", "images", "snapshots", "cassettes"):
+        shutil.copytree(project / name / "drive_thru", tmp_path / name / "drive_thru")
+    walk = Walk(tmp_path)
+    walk("run", "drive_thru", "--agent", "v1", "--case", CASE, *LOCAL, "--run-name", "v1")
+    found = json.loads(walk("minimise", "v1", CASE, *LOCAL, "--budget", "12", "--store", "--json").stdout)
+    suite = tmp_path / "suites" / "drive_thru" / "suite.yaml"
+    suite.write_text(suite.read_text().replace("cases: cases.yaml", found["line"]))
+    if found["line"] not in suite.read_text():
+        suite.write_text(f"{suite.read_text()}\n{found['line']}\n")
+    minimal = next(one for one in load_suite(tmp_path, "drive_thru").cases if one.id == found["case_id"])
+    assert found["snapshot"] == minimal.snapshot
+    store = SnapshotStore(tmp_path)
+    whole = store.verify("drive_thru", load_suite(tmp_path, "drive_thru").snapshot or "")
+    own = store.verify("drive_thru", minimal.snapshot or "")
+    assert len(files_of(own)) == found["after"]["file"] < len(files_of(whole)) == found["before"]["file"]
+
+    walk("run", "drive_thru", "--agent", "v1", "--case", minimal.id, *LOCAL, "--run-name", "minimal")
+    first, again = (RunFolder.open(tmp_path / "runs" / run).scorecards()[0] for run in ("v1", "minimal"))
+    assert [one.check for one in first.verdicts if one.passed is False] == [
+        one.check for one in again.verdicts if one.passed is False
+    ]
+    assert False is again.success
+
+
+def test_a_case_without_an_environment_cannot_name_a_snapshot(project: Path, tmp_path: Path) -> None:
+    shutil.copytree(project / "suites" / "basics", tmp_path / "suites" / "basics")
+    cases = tmp_path / "suites" / "basics" / "cases.yaml"
+    cases.write_text(
+        cases.read_text().replace("- id: planned-meeting\n", "- id: planned-meeting\n  snapshot: small\n", 1)
+    )
+    told = Walk(tmp_path)("run", "basics", *LOCAL, status=2).stderr
+    assert "cases.yaml" in told
+    assert "names the snapshot 'small', and the suite has no environment" in told
+
+
+def test_a_snapshot_that_does_not_exist_is_named_before_anything_starts(project: Path, tmp_path: Path) -> None:
+    for name in ("suites", "images", "snapshots", "cassettes"):
+        shutil.copytree(project / name / "drive_thru", tmp_path / name / "drive_thru")
+    cases = tmp_path / "suites" / "drive_thru" / "cases.yaml"
+    cases.write_text(cases.read_text().replace(f"- id: {CASE}\n", f"- id: {CASE}\n  snapshot: nosuch\n", 1))
+    told = Walk(tmp_path)("run", "drive_thru", *LOCAL, status=3).stderr
+    assert "there is no snapshot drive_thru/nosuch" in told
