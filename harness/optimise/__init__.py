@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from harness.optimise.opening import prepare_optimisation as prepare_optimisation
     from harness.optimise.opening import said_in as said_in
     from harness.optimise.optimisation import Optimisation as Optimisation
-    from harness.optimise.optimisation import Settings as Settings
     from harness.optimise.outcome import CurvePoint as CurvePoint
     from harness.optimise.outcome import OptimisationOutcome as OptimisationOutcome
     from harness.optimise.outcome import OptimiserResult as OptimiserResult
@@ -73,6 +72,7 @@ if TYPE_CHECKING:
     from harness.optimise.searching.search import SearchOver as SearchOver
     from harness.optimise.searching.search import Vetoes as Vetoes
     from harness.optimise.searching.splitting import split_cases as split_cases
+    from harness.optimise.settings import Settings as Settings
     from harness.optimise.stored import AskedOptimisation as AskedOptimisation
     from harness.optimise.stored import StoredOptimisation as StoredOptimisation
     from harness.optimise.tree import curve_lines as curve_lines
@@ -102,7 +102,8 @@ else:
             "promoting": ("Promotion", "promote"),
             "stored": ("AskedOptimisation", "StoredOptimisation"),
             "tree": ("curve_lines", "diff_lines", "result_lines", "tree_lines"),
-            "optimisation": ("Optimisation", "Settings"),
+            "optimisation": ("Optimisation",),
+            "settings": ("Settings",),
             "searching.optimisers": ("OPTIMISERS", "optimisers_of"),
             "outcome": ("CurvePoint", "OptimisationOutcome", "OptimiserResult"),
             "searching.reflector": ("ReflectionRequest", "proposed_text"),

@@ -14,7 +14,8 @@ from harness.optimise.candidates.components import components_of, declared_by
 from harness.optimise.looks import HeldOutLook, earlier_looks, looks_path, record_look, refuse_second_look
 from harness.optimise.optimisation import Optimisation
 from harness.optimise.outcome import OptimisationOutcome
-from harness.optimise.resolving import OptimiseRequest, ResolvedRequest, Say, known_use
+from harness.optimise.resolving import OptimiseRequest, ResolvedRequest, Say, acting, known_use
+from harness.optimise.rollouts.dry_trials import dry_trial
 from harness.optimise.rollouts.invocations import AgentInvocation
 from harness.optimise.rollouts.rollout import Rollout, Rollouts
 from harness.optimise.rollouts.spending import Estimate, Limits, Meter
@@ -24,6 +25,7 @@ from harness.optimise.searching.optimisers import optimisers_of
 from harness.optimise.searching.rule_reflector import RuleReflector, read_rule_book
 from harness.optimise.searching.splitting import CaseSplit, split_cases
 from harness.optimise.stored import StoredOptimisation
+from harness.optimise.unread import refuse_unopened
 from harness.pipeline import plan_of, secrets_of
 from harness.results import check_run_name
 from harness.results.lock import WriterLock
@@ -65,6 +67,10 @@ class PreparedOptimisation:
             say(unguarded)
         lock = WriterLock(self.stored.folder)
         try:
+            if not (self.stored.folder / "journal.jsonl").exists():  # nothing is spent yet
+                self._refuse_unopened()
+            asking = Meter(limits=self.request.limits, budget=self.budget, stopping=stopping)
+            self._optimisation(_NoRollouts(), asking).probe()
             with self.resolved.rollouts(self.judge, self.budget, say, stopping) as rollouts:
                 outcome = self._optimisation(rollouts, meter).run(say)
             self.stored.finish(outcome)
@@ -92,13 +98,27 @@ class PreparedOptimisation:
             reflector=self.reflector,
             optimisers=optimisers_of(request.optimiser),
             window_tokens=declared_by(suite).window_tokens,
-            settings=request.settings,
+            settings=resolved.settings,
             meter=meter,
             folder=self.stored.folder,
-            known_use=known_use(resolved.plan, request.trace),
+            known_use=known_use(
+                resolved.plan,
+                request.trace,
+                None if request.component is None else (request.component, resolved.invocations),
+            ),
+            demand=resolved.demand,
             looks_before=len(self.looks),
             about_to_look=lambda held: record_look(looks_path(suite.folder), _look(name, request, held, again)),
         )
+
+    def _refuse_unopened(self) -> None:
+        """Raises UsageError for a component whose texts the program does not open, as far as that is known for free."""
+        resolved, trace = self.resolved, self.request.trace
+        case = split_cases(resolved.asked.cases).train[0]
+        asked = resolved.invocations[case][0] if resolved.invocations else None
+        known = () if trace is None or asked is not None else acting(resolved.plan, trace)
+        found = dry_trial(resolved.plan, candidate_of(resolved.texts), case, asked, lambda _: None)
+        refuse_unopened(found, resolved.components, known)
 
     def _guarded(self) -> str | None:
         """What is said where no criterion can veto a candidate."""

@@ -10,6 +10,7 @@ from harness.judge import Reflector
 from harness.optimise.acceptance import HeldOut, Noise, Pick, Rules, confirm, least_cases, pick
 from harness.optimise.candidates.candidate import Candidate
 from harness.optimise.candidates.components import Component
+from harness.optimise.curve import MOST_POINTS, points
 from harness.optimise.outcome import CurvePoint, Mode, OptimisationOutcome, OptimiserResult
 from harness.optimise.pruning import pruned
 from harness.optimise.rollouts.mean_use import MeanUse, mean_use, refuse_small_budget
@@ -20,24 +21,19 @@ from harness.optimise.searching.leaks import QuotationCheck
 from harness.optimise.searching.lineage import Lineage
 from harness.optimise.searching.objective import Objective, mean_score
 from harness.optimise.searching.reflector import ReflectionRequest, proposed_text
-from harness.optimise.searching.search import Optimiser, Search, SearchOver, Task, Vetoes, most_revisions
+from harness.optimise.searching.search import Optimiser, Search, SearchOver, Task, most_revisions
 from harness.optimise.searching.splitting import CaseSplit, cases_for, split_cases
+from harness.optimise.settings import Settings
+from harness.optimise.sizing import (
+    Demand,
+    LeastUse,
+    few_revisions,
+    least_of,
+    minibatch_of,
+    paid_revisions,
+    refuse_budget_below,
+)
 from harness.optimise.unread import refuse_unread
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How much is searched, and how strictly it is decided."""
-
-    rollouts: int = 200
-    """Rollouts of each optimiser, cached ones included."""
-    minibatch: int = 8
-    noise_samples: int = 3
-    """How often the texts in use are run on validation."""
-    seed: int = 0
-    rules: Rules = field(default_factory=Rules)
-    vetoes: Vetoes = field(default_factory=Vetoes)
-    """Switched off only in tests."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +60,8 @@ class Optimisation:
     folder: Path | None = None
     known_use: MeanUse = field(default_factory=MeanUse)
     """What a rollout took in an earlier run, for the estimate."""
+    demand: Demand = Demand()
+    """What a rollout and a revision use at least, known without any run."""
     looks_before: int = 0
     about_to_look: Callable[[CaseSplit], None] = lambda _: None
     """Called before the first held-out rollout, to record the look."""
@@ -73,10 +71,10 @@ class Optimisation:
         split = split_cases(self.cases)
         settings, searches = self.settings, len(self.optimisers)
         noise = self._noise_rollouts(split)
-        points = settings.rollouts // len(split.validation)
-        held_out = (1 + searches + min(points, _MOST_POINTS)) * len(split.held_out)
+        validated = settings.rollouts // len(split.validation)
+        held_out = (1 + searches + min(validated, MOST_POINTS)) * len(split.held_out)
         pruning = settings.rollouts
-        batch = min(settings.minibatch, len(split.validation))
+        batch = min(self.minibatch, len(split.validation))
         texts = sum(len(component.texts) for component in self.components)
         count = len(self._read_in(split)) + noise + searches * settings.rollouts + pruning + held_out
         return Estimate(
@@ -85,6 +83,9 @@ class Optimisation:
             usd=None if self.known_use.usd is None else count * self.known_use.usd,
             tokens=None if self.known_use.tokens is None else round(count * self.known_use.tokens),
             calls=None if self.known_use.calls is None else round(count * self.known_use.calls),
+            minibatch=min(self.minibatch, len(split.train)),
+            revisions=paid_revisions(settings.rollouts, split, self.minibatch),
+            warning=few_revisions(settings.rollouts, split, self.minibatch, self.demand.revisions),
         )
 
     def check(self) -> CaseSplit:
@@ -103,10 +104,22 @@ class Optimisation:
                 f"{self.settings.rollouts} rollouts are too few to validate one candidate beside the texts in use",
                 remedy=f"--rollouts {least} at least; --rollouts {5 * least} lets several candidates compete",
             )
-        self._check_calls(split)
-        if self.mode == "joint":  # an invocation takes less than the whole trials that are known
-            refuse_small_budget(self.meter.limits, self.known_use, self._fewest(split))
+        fewest, requests = self._fewest(split), self._fewest_requests
+        because = f"{fewest} rollouts and {requests} requests to the reflector are the fewest by which one is confirmed"
+        refuse_budget_below(self.meter.limits, self.least, because)
+        refuse_small_budget(self.meter.limits, self.known_use, fewest)
         return split
+
+    @property
+    def least(self) -> LeastUse:
+        """What it uses at least where one candidate is tried to the end, and nothing else."""
+        return least_of(self.demand, self._fewest(split_cases(self.cases)), self._fewest_requests)
+
+    @property
+    def minibatch(self) -> int:
+        """Training cases that a revision is tried on."""
+        settings = self.settings
+        return settings.minibatch or minibatch_of(settings.rollouts, split_cases(self.cases), self.demand.revisions)
 
     def run(self, say: Callable[[str], None] = lambda _: None) -> OptimisationOutcome:
         """Goes on where an earlier session in the same folder stopped. Raises OutOfBudget, and as `check` does."""
@@ -141,11 +154,17 @@ class Optimisation:
         searches = [self._searched(name, one, task, say) for name, one in self.optimisers.items()]
         return self._decided(task, searches, noise, say)
 
+    def probe(self) -> None:
+        """Asks the reflector for one revision, before any rollout; its answer is kept. Raises as `check` does, and
+        UsageError for a reflector that gives no text.
+        """
+        self.check()
+        path = None if self.folder is None else self.folder / "journal.jsonl"
+        self._probe_reflector(RolloutCache(self.rollouts, self.reflector, self.component, self.meter, path))
+
     def _searched(self, name: str, optimiser: Optimiser, task: Task, say: Callable[[str], None]) -> Search:
         settings = self.settings
-        search = Search(
-            name=name, task=task, rollouts=settings.rollouts, minibatch=settings.minibatch, seed=settings.seed
-        )
+        search = Search(name=name, task=task, rollouts=settings.rollouts, minibatch=self.minibatch, seed=settings.seed)
         with suppress(SearchOver):
             optimiser.search(search, together=self.mode == "joint")
         say(f"{name}: {len(search.validated) - 1} candidates validated by {search.asked} rollouts")
@@ -164,7 +183,7 @@ class Optimisation:
             known[smaller.id], finals[first.name] = smaller, smaller.id
         chosen = dict.fromkeys(one for one in finals.values() if one is not None)
         confirmed: dict[str, HeldOut] = {}
-        curve: tuple[CurvePoint, ...] = tuple(_points(first))
+        curve: tuple[CurvePoint, ...] = tuple(points(first))
         if chosen:
             say(f"looking at {len(task.split.held_out)} held-out cases")
             self.about_to_look(task.split)
@@ -185,7 +204,7 @@ class Optimisation:
                 pick=picks[one.name],
                 pruning=pruning if one is first else None,
                 held_out=confirmed.get(finals[one.name] or ""),
-                curve=curve if one is first else tuple(_points(one)),
+                curve=curve if one is first else tuple(points(one)),
             )
             for one in searches
         )
@@ -256,11 +275,11 @@ class Optimisation:
 
     def _read_in(self, split: CaseSplit) -> Sequence[str]:
         """The training cases in which each component's texts have to be read."""
-        return split.train[: self.settings.minibatch]
+        return split.train[: self.minibatch]
 
     def _least_rollouts(self, split: CaseSplit) -> int:
         """Of an optimiser: the texts in use and one candidate, on a sample and on validation."""
-        return 2 * len(split.validation) + 2 * min(self.settings.minibatch, len(split.train))
+        return 2 * len(split.validation) + 2 * min(self.minibatch, len(split.train))
 
     def _fewest(self, split: CaseSplit) -> int:
         """Rollouts that are really run where one candidate is tried to the end, and nothing else."""
@@ -270,28 +289,10 @@ class Optimisation:
     def _noise_rollouts(self, split: CaseSplit) -> int:
         return self.settings.noise_samples * len(split.validation)
 
-    def _check_calls(self, split: CaseSplit) -> None:
-        """A budget of calls that does not reach for the smallest optimisation."""
-        needed = len(self._read_in(split)) + self._noise_rollouts(split) + self._least_rollouts(split)
-        calls, needed = self.meter.limits.calls, needed + 2 * len(split.held_out) + 1
-        if calls is not None and calls < needed:
-            raise UsageError(
-                f"a budget of {calls} calls is too small to tell anything", remedy=f"--budget-calls {needed} at least"
-            )
-
-
-_MOST_POINTS = 8
-"""Of a curve: each costs the held-out rollouts of one candidate."""
-
-
-def _points(search: Search) -> list[CurvePoint]:
-    """The candidate that was the best on validation, each time it changed; the last ones where there are many."""
-    points: list[CurvePoint] = []
-    for name, asked in search.validated.items():
-        score = search.score(search.candidates[name])
-        if (not points or score > points[-1].validation) and search.may_be_parent(search.candidates[name]):
-            points.append(CurvePoint(rollouts=asked, candidate=name, validation=score, held_out=None))
-    return [points[0], *points[1:][-(_MOST_POINTS - 1) :]] if points else []
+    @property
+    def _fewest_requests(self) -> int:
+        """To the reflector: one that shows whether it answers, and those of one revision."""
+        return 1 + (sum(len(component.texts) for component in self.components) if self.mode == "joint" else 1)
 
 
 def _known_scores(repeated: Sequence[Sequence[float | None]]) -> tuple[tuple[float, ...], ...]:

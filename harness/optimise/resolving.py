@@ -1,8 +1,9 @@
 """The request of an optimisation, resolved against its suite before anything is spent."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from threading import Event
 
@@ -18,7 +19,7 @@ from harness.optimise.candidates.components import (
     refuse_versions,
     texts_of,
 )
-from harness.optimise.optimisation import Settings
+from harness.optimise.demanding import demand_of
 from harness.optimise.outcome import Mode
 from harness.optimise.rollouts.invocation_trials import micro_rubric, open_invocation_trials
 from harness.optimise.rollouts.invocations import AgentInvocation, invocations_by_case
@@ -28,11 +29,15 @@ from harness.optimise.rollouts.spending import Limits
 from harness.optimise.rollouts.trial_verdict import TrialJudge, TrialVerdict
 from harness.optimise.rollouts.whole_trials import live, open_whole_trials, rollout_of
 from harness.optimise.searching.rule_reflector import read_rule_book
+from harness.optimise.searching.splitting import split_cases
+from harness.optimise.settings import Settings
+from harness.optimise.sizing import Demand, minibatch_of
 from harness.optimise.stored import AskedOptimisation
 from harness.pipeline import RunOptions, RunPlan, users_for_manifest
 from harness.results import RunFolder, run_path
 from harness.runner import open_agent
 from harness.sandbox import temporary_folder
+from harness.trace import Usage
 from harness.upstream import Budget
 from harness.values import digest_of
 
@@ -81,10 +86,28 @@ class ResolvedRequest:
         self.invocations = self._cut() if request.mode == "agent" else {}
         self.rubric = self._rubric(suite)
 
+    @cached_property
+    def demand(self) -> Demand:
+        """What is known to be needed before anything is run."""
+        return demand_of(self.plan.suite, self.components, self.texts, self._request.reflector, self._request.mode)
+
+    @property
+    def settings(self) -> Settings:
+        """With the minibatch, where none was asked for."""
+        asked = self._request.settings
+        if asked.minibatch is not None:
+            return asked
+        split = split_cases(self._cases)
+        return replace(asked, minibatch=minibatch_of(asked.rollouts, split, self.demand.revisions))
+
+    @property
+    def _cases(self) -> tuple[str, ...]:
+        return tuple(self.invocations) or tuple(dict.fromkeys(one.case_id for one in self.plan.planned))
+
     @property
     def asked(self) -> AskedOptimisation:
         """What a run folder is begun with."""
-        suite, request, settings = self.plan.suite, self._request, self._request.settings
+        suite, request, settings = self.plan.suite, self._request, self.settings
         version, _ = agent_of(suite)
         start = candidate_of(self.texts)
         with temporary_folder() as staging:
@@ -103,11 +126,11 @@ class ResolvedRequest:
             optimiser=request.optimiser,
             reflector=_named(request.reflector),
             rollouts=settings.rollouts,
-            minibatch=settings.minibatch,
+            minibatch=settings.minibatch or 0,
             noise_samples=settings.noise_samples,
             seed=settings.seed,
             max_cost_increase=settings.rules.max_cost_increase,
-            cases=tuple(self.invocations) or tuple(dict.fromkeys(one.case_id for one in self.plan.planned)),
+            cases=self._cases,
             invocations=digest_of(_plain(self.invocations)) if self.invocations else None,
             tools=live(self.plan).tools,
             users=users_for_manifest(suite, live(self.plan).users) if request.mode == "joint" else None,
@@ -171,14 +194,48 @@ def traced_run(plan: RunPlan, name: str) -> RunFolder:
     return folder
 
 
-def known_use(plan: RunPlan, trace: str | None) -> MeanUse:
-    """Means over the trials of the run; all None without one, and where a trial tells nothing of it."""
+def known_use(plan: RunPlan, trace: str | None, invocations: tuple[str, Collection[str]] | None = None) -> MeanUse:
+    """Means over the trials of the run; all None without one, and where a trial tells nothing of it.
+
+    `invocations`: the name of an agent and the cases in which it was asked something; then means over these cases, of
+    the replies of its own steps.
+    """
     if trace is None:
         return MeanUse()
+    if invocations is not None:
+        return _use_of_agent(plan, trace, *invocations)
     trials = [stored.trial for stored in traced_run(plan, trace).trials()]
     nothing = TrialVerdict(domains={}, vetoes=(), feedback="")
     rollouts = [rollout_of(one.case_id, candidate_of({}), [one], nothing) for one in trials if one.model_use]
     return mean_use(rollouts) if len(rollouts) == len(trials) else MeanUse()
+
+
+def acting(plan: RunPlan, trace: str) -> set[str]:
+    """The agents that act in the run."""
+    trials = (stored.trial for stored in traced_run(plan, trace).trials())
+    return {step.agent for trial in trials for step in trial.trajectory.steps if step.agent is not None}
+
+
+def _use_of_agent(plan: RunPlan, trace: str, agent: str, cases: Collection[str]) -> MeanUse:
+    found: dict[str, list[Usage]] = {}
+    for trial in (stored.trial for stored in traced_run(plan, trace).trials()):
+        if trial.case_id in cases and trial.case_id not in found:
+            own = [one for one in trial.trajectory.steps if one.agent == agent and one.source == "agent"]
+            found[trial.case_id] = [one.usage or Usage() for one in own]
+    used = [one for steps in found.values() for one in steps]
+    tokens = [
+        one.input_tokens + one.output_tokens
+        for one in used
+        if one.input_tokens is not None and one.output_tokens is not None
+    ]
+    costs = [one.cost_usd for one in used if one.cost_usd is not None]
+    if not used or plan.suite.model is None:
+        return MeanUse()
+    return MeanUse(
+        usd=sum(costs) / len(found) if len(costs) == len(used) else None,
+        tokens=sum(tokens) / len(found) if len(tokens) == len(used) else None,
+        calls=len(used) / len(found),
+    )
 
 
 def _named(reflector: JudgeSettings | Path) -> str:

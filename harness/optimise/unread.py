@@ -1,12 +1,34 @@
 """Refuses a component whose texts the agent's program does not open: no revision of them could change anything."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from harness.errors import UsageError
 from harness.optimise.candidates.candidate import Candidate
 from harness.optimise.candidates.components import Component
+from harness.optimise.rollouts.dry_trials import DryTrial
 from harness.optimise.rollouts.rollout import Rollout
 from harness.optimise.rollouts.rollout_cache import RolloutCache
+
+
+def refuse_unopened(found: DryTrial, components: Sequence[Component], acting: Collection[str]) -> None:
+    """Raises UsageError for a component none of whose files a dry trial opened; nothing is spent by then.
+
+    `acting`: agents that an earlier run shows at work, which the dry trial may have failed to reach. Nothing is
+    concluded of these, and where the program did not end by itself.
+    """
+    if not found.finished or found.texts_read is None:
+        return
+    for component in components:
+        if component.tools or not component.files or component.name in acting:
+            continue
+        if not set(component.files) & set(found.texts_read):
+            raise UsageError(
+                f"the agent opens no text of the component {component.name!r}: {', '.join(component.files)}; a trial "
+                "without a model showed so, and nothing was spent",
+                remedy="have the program open it in the folder of its files, or take the component out of "
+                "`optimise.components`; where it is opened in some conversations alone, --from RUN names a run in "
+                "which that agent acts",
+            )
 
 
 def refuse_unread(

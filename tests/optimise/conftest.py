@@ -49,7 +49,7 @@ def begun(project: Path) -> StoredOptimisation:
         options=RunOptions(suite="tea", agent="v1", sandbox="local", jobs=2),
         mode="joint",
         reflector=project / "suites/tea/edits.yaml",
-        settings=Settings(rollouts=60),
+        settings=Settings(rollouts=60, minibatch=3),
         run_name="made",
     )
     prepared = prepare_optimisation(project, request)

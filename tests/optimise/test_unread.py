@@ -38,11 +38,23 @@ def rollouts_of(project: Path) -> list[dict[str, object]]:
 def test_a_component_that_the_program_does_not_open_is_refused(tmp_path: Path, sandbox: str):
     project = tea(tmp_path)
     with_waiter(project, READS, '"You are a waiter."')
-    for _ in range(2):  # the second command finds what the first one has kept, and refuses too
+    for _ in range(2):
         done = optimised(project, "--sandbox", sandbox, "--minibatch", "3")
         assert isinstance(done.exception, UsageError), done.output
-        assert "read no text of the component 'waiter' in 3 training trials: prompts/waiter.md" in str(done.exception)
-        assert 3 == len(rollouts_of(project))
+        assert "opens no text of the component 'waiter': prompts/waiter.md" in str(done.exception)
+        assert not (project / "runs/one/journal.jsonl").exists(), "nothing was spent"
+
+
+def test_a_program_that_ends_early_without_a_model_is_tried_by_training_cases(tmp_path: Path):
+    """Its end says nothing of what it opens later."""
+    project = tea(tmp_path)
+    with_waiter(project, READS, '"You are a waiter."')
+    marker = tmp_path / "began"
+    ends = f"if not Path({str(marker)!r}).exists():\n    Path({str(marker)!r}).touch()\n    raise SystemExit(3)\n"
+    with_waiter(project, "rules = ", f"{ends}rules = ")
+    done = optimised(project, "--sandbox", "local", "--minibatch", "3")
+    assert "read no text of the component 'waiter' in 3 training trials: prompts/waiter.md" in str(done.exception)
+    assert 3 == len(rollouts_of(project))
 
 
 class Reading(RuledRollouts):

@@ -33,7 +33,7 @@ class Options(TypedDict):
     reflector_api_key: str | None
     reflector_rules: Path | None
     rollouts: int
-    minibatch: int
+    minibatch: int | None
     noise_samples: int
     max_cost_increase: float
     seed: int
@@ -95,7 +95,11 @@ def _optimisers() -> "Registry":
     show_default=True,
     help="Maximum number of rollouts of each optimiser.",
 )
-@click.option("--minibatch", type=click.IntRange(1), default=8, show_default=True, help="Number of cases per revision.")
+@click.option(
+    "--minibatch",
+    type=click.IntRange(1),
+    help="Number of cases per revision; default: 8, or as few as 3 where the rollouts pay for few revisions.",
+)
 @click.option(
     "--noise-samples",
     type=click.IntRange(2, 50),
@@ -169,6 +173,8 @@ def command(ctx: click.Context, /, suite: str, only_estimate: bool, as_json: boo
     prepared = prepare_optimisation(ctx.obj, _request(ctx.obj, suite, options))
     name, estimate = prepared.stored.folder.name, prepared.estimate
     say(f"{name}: {estimate.text}")
+    if estimate.warning is not None:
+        say(estimate.warning)
     if only_estimate:
         if as_json:
             print_json(estimate.model_dump(mode="json"))

@@ -47,6 +47,12 @@ class Estimate(Frozen):
     tokens: int | None = None
     calls: int | None = None
     """Requests to the agent's models and to services."""
+    minibatch: int = 0
+    """Training cases that each revision is tried on."""
+    revisions: int = 0
+    """Of each optimiser, for which its rollouts pay at most."""
+    warning: str | None = None
+    """Where these are fewer than a search may need."""
 
     @property
     def text(self) -> str:
@@ -54,7 +60,9 @@ class Estimate(Frozen):
         used = [f"{self.tokens} tokens"] if self.tokens else []
         used += [f"{self.calls} calls"] if self.calls else []
         agents = f" ({' and '.join(used)} of the agent)" if used else ""
-        return f"at most {self.rollouts} rollouts and {self.reflections} revisions, {cost}{agents}"
+        tried = f"{self.revisions} revisions of each optimiser are paid for, each tried on {self.minibatch} cases"
+        asked = f"{self.rollouts} rollouts and {self.reflections} requests to the reflector"
+        return f"at most {asked}, {cost}{agents}; {tried}"
 
 
 class OtherSpend(Frozen):

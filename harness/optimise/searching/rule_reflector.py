@@ -59,6 +59,10 @@ class RuleBook(Frozen):
 
     rules: tuple[EditRule, ...] = Field(min_length=1)
 
+    def edits(self, text: str) -> int:
+        """How many of them could change a text, whatever the feedback says."""
+        return sum(_applied(rule, text, "") is not None for rule in self.rules)
+
 
 def read_rule_book(path: Path) -> RuleBook:
     """Raises InvalidDocument with file, line and field."""
