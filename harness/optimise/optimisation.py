@@ -60,7 +60,7 @@ class Optimisation:
     folder: Path | None = None
     known_use: MeanUse = field(default_factory=MeanUse)
     """What a rollout took in an earlier run, for the estimate."""
-    demand: Demand = Demand()
+    demand: Demand = field(default_factory=Demand)
     """What a rollout and a revision use at least, known without any run."""
     looks_before: int = 0
     about_to_look: Callable[[CaseSplit], None] = lambda _: None
