@@ -55,7 +55,7 @@ class Optimisation:
     optimisers: Mapping[str, Optimiser]
     """The first one's pick is taken; the others are run beside it."""
     window_tokens: int = 8_000
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
     meter: Meter = field(default_factory=Meter)
     folder: Path | None = None
     known_use: MeanUse = field(default_factory=MeanUse)
