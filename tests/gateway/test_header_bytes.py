@@ -124,7 +124,7 @@ def test_bytes_of_an_agent_that_are_no_text_are_refused_and_end_no_trial(ended, 
     answers, record = ended(mode, *hostile, _request(route))
 
     assert {b"HTTP/1.1 400"} == {answer[:12] for answer in answers[:-1]}
-    assert all(b"no UTF-8" in answer for answer in answers[:-1])
+    assert all(b"not UTF-8" in answer for answer in answers[:-1])
     assert answers[-1].startswith(b"HTTP/1.1 200")
     trajectory_from(record.spans)
 
