@@ -55,12 +55,12 @@ class Optimisation:
     optimisers: Mapping[str, Optimiser]
     """The first one's pick is taken; the others are run beside it."""
     window_tokens: int = 8_000
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
     meter: Meter = field(default_factory=Meter)
     folder: Path | None = None
     known_use: MeanUse = field(default_factory=MeanUse)
     """What a rollout took in an earlier run, for the estimate."""
-    demand: Demand = Demand()
+    demand: Demand = field(default_factory=Demand)
     """What a rollout and a revision use at least, known without any run."""
     looks_before: int = 0
     about_to_look: Callable[[CaseSplit], None] = lambda _: None
