@@ -20,7 +20,7 @@ An exception means that the *harness* could not do its work. What an agent or a 
     |-- OutOfTime                3   an expression or a schema needs more time for a text than it is given
     `-- NotMeasured              3   a gate was asked about something that no trial measured
 
-Exit code 1 is no exception: it is a verdict (failing cases, a gate that does not hold).
+Exit code 1 is not an exception: it is a verdict (failing cases, a gate that does not hold).
 """
 
 from collections.abc import Mapping

@@ -26,7 +26,7 @@ class ComponentSpec(Frozen):
         for one in files:
             path = PurePosixPath(one)
             if not one or path.is_absolute() or ".." in path.parts or str(path) != one:
-                raise ValueError(f"{one!r} is no plain relative path in the folder of the agent's files")
+                raise ValueError(f"{one!r} is not a plain relative path in the folder of the agent's files")
         return files
 
     @model_validator(mode="after")

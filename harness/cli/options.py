@@ -144,7 +144,7 @@ def agent_options(command: Command) -> Command:
 
 
 def run_name(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """The given name of a run. Raises UsageError before anything starts if it is no valid folder name."""
+    """The given name of a run. Raises UsageError before anything starts if it is not a valid folder name."""
     del ctx, parameter
     from harness.results import check_run_name
 

@@ -100,7 +100,7 @@ def rule_user(port: int, latency_ms: float) -> None:
     \b
     harness simulator rule-user --port 8123
 
-    Use it to try scenarios and pipelines without a real model; its messages are no measure of quality.
+    Use it to try scenarios and pipelines without a real model; its messages are not a measure of quality.
     """
     from harness.simulate import RuleUser
 

@@ -23,7 +23,7 @@ class Journal:
     def entries(self) -> list[Mapping[str, JsonValue]]:
         """The entries added so far. An incomplete last line is removed.
 
-        Raises ResultsError for any other line that is no JSON object.
+        Raises ResultsError for any other line that is not a JSON object.
         """
         if self._path is None or not self._path.exists():
             return []

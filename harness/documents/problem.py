@@ -48,7 +48,7 @@ def first_words(error: ValidationError) -> tuple[str, str]:
 
 
 def _of_another_branch(location: Location, errors: Sequence[ErrorDetails]) -> bool:
-    """Whether the error only states that an object is no plain member of a union, while others describe its content."""
+    """Whether the error says only that an object is not a plain member of a union, and others describe its content."""
     union, branch = location[:-1], location[-1:]
     return branch in _PLAIN and any(
         len(one["loc"]) > len(union) + 1 and tuple(one["loc"][: len(union)]) == union for one in errors

@@ -39,7 +39,7 @@ def check_head(request: web.BaseRequest) -> None:
             f"{name}{value}".encode()
         except UnicodeEncodeError:
             shown = name.encode("ascii", "backslashreplace").decode()[:100]
-            raise Refusal(400, "bad_request", f"the header {shown} holds bytes that are no UTF-8") from None
+            raise Refusal(400, "bad_request", f"the header {shown} holds bytes that are not UTF-8") from None
 
 
 async def read_body(request: web.BaseRequest, most: int = MAX_BODY_BYTES) -> bytes:

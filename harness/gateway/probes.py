@@ -1,6 +1,6 @@
 """The harness's own reads of databases and APIs before and after a trial: sent, recorded, and replayed.
 
-Probes are no calls of the agent: they are no steps, count towards no limit, and receive no faults. A recording is the
+Probes are not calls of the agent: they are not steps, count towards no limit, and receive no faults. A recording is the
 answer after the same writes to all servers, so that a replayed trial is scored by the state at exactly this point, or
 not at all.
 """

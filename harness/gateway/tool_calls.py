@@ -128,10 +128,10 @@ class ToolCallHandler:
         return result if body_seen is result.body else replace(result, body=body_seen)
 
     async def probe(self, probe: StateProbe) -> tuple[JsonValue, Failure | None]:
-        """A read by the harness itself: it takes the same path as a call, but is no step and counts towards no
+        """A read by the harness itself: it takes the same path as a call, but is not a step and counts towards no
         limit.
         """
-        assert probe.tool is not None  # the other kinds are no calls
+        assert probe.tool is not None  # the other kinds are not calls
         received = replace(self._received(probe.tool, probe.arguments), kind=names.PROBE, probe=probe.name)
         result = await self._completed(received, None)
         self.exchange.trace(received, result)

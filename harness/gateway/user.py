@@ -23,7 +23,7 @@ class HeardCall:
 
     name: str
     arguments: JsonObject | None
-    """None where the arguments were no JSON object."""
+    """None where the arguments were not a JSON object."""
     effect: Effect
     failed: bool
 
@@ -139,7 +139,7 @@ class ScriptedUser:
         turns = (self._turns[place] for place in self._left)
         left = [_words(turn) for turn in turns if turn.say is not None and not turn.optional]
         if self._plan is not None:
-            left.append(f"the plan, which needs a user who is no script: {self._plan}")
+            left.append(f"the plan, which needs a user who is not a script: {self._plan}")
         return tuple(left)
 
     def report(self, heard: Heard, cut: Cut | None) -> UserReport | None:

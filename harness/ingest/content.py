@@ -8,7 +8,7 @@ _TEXTS = ("text", "content", "refusal")
 
 
 def text_of(content: JsonValue) -> str | None:
-    """The text of a message; a part that is no text is named in brackets. None for empty content."""
+    """The text of a message; a part that is not text is named in brackets. None for empty content."""
     match content:
         case None:
             return None

@@ -51,7 +51,7 @@ class ForeignStep:
 
 
 def read_arguments(raw: JsonValue) -> tuple[JsonObject | None, str | None]:
-    """(the arguments, None), or (None, the text) where they are no JSON object. A missing value means no arguments."""
+    """(the arguments, None), or (None, the text) where they are not a JSON object. None given: no arguments."""
     match raw:
         case dict():
             return raw, None

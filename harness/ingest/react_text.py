@@ -20,7 +20,7 @@ _LONGEST: Final = 5_000_000
 
 
 def turns_of(text: str) -> list[JsonObject]:
-    """The turns (`thought`, `action`, `action_input`, `observation`) of a text; empty where it is no trajectory."""
+    """The turns (`thought`, `action`, `action_input`, `observation`) of a text; empty where it is not a trajectory."""
     if "Action" not in text or "Observation" not in text or len(text) > _LONGEST:
         return []
     turns = list(_turns(text))

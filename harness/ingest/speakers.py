@@ -1,7 +1,7 @@
 """Who speaks in a message: roles of chat formats, and names of agents where a log has several.
 
 `human` is the user, `ai` and `gpt` are the agent. A role that is none of a chat's is the name of an agent: `WebSurfer`,
-`Orchestrator (-> WebSurfer)`. A terminal that runs what the agents write is no agent.
+`Orchestrator (-> WebSurfer)`. A terminal that runs what the agents write is not an agent.
 """
 
 import re

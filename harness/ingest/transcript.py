@@ -217,7 +217,7 @@ class TranscriptBuilder:
     def _call(self, known: str, call: ForeignCall) -> ToolCall:
         arguments, unparsed = read_arguments(call.arguments) if call.unparsed is None else (None, call.unparsed)
         if unparsed is not None:
-            self._report("the arguments of a call are no JSON object; their text is kept as it stands")
+            self._report("the arguments of a call are not a JSON object; their text is kept as it stands")
         return ToolCall(
             id=known,
             name=call.name,

@@ -64,7 +64,7 @@ def _title(state: IssueState) -> str:
 
 
 def _visible(state: IssueState, link: str | None) -> object:
-    """The part of the state that the digest covers: excerpts, and dates that change with every check, are no reason to
+    """The part of the state that the digest covers: excerpts, and dates that change with every check, cause no
     write.
     """
     said = state.model_dump(mode="json", exclude={"looked", "last_seen", "shown", "revision", "accepted"})

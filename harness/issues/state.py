@@ -104,7 +104,7 @@ def marker_of(state: IssueState) -> str:
 
 
 def key_in(body: str) -> str | None:
-    """The key of the issue with this body; None: it is no issue of the harness."""
+    """The key of the issue with this body; None: it is not an issue of the harness."""
     found = _marker_in(body)
     return None if found is None else found["key"]
 

@@ -54,7 +54,7 @@ class ScoreStore:
         return {identity for identity, _, _ in self._heads()}
 
     def scored_cases(self) -> dict[str, str]:
-        """Identity without the case -> the case of the last such score; "" for sessions that are no trial of a case."""
+        """Identity without the case -> the case of the last such score; "" for one that is not a trial of a case."""
         return {shared: case for _, shared, case in self._heads()}
 
     def _heads(self) -> Iterator[tuple[str, str, str]]:
@@ -174,4 +174,4 @@ def _read(path: Path, number: int, line: bytes) -> SessionScore:
             place, words = first_problem(SessionScore, error)
             problem = f"field {'.'.join(map(str, place))!r}: {words}"[:200]
         remedy = f"move {path.name} out of the folder: its sessions are then scored again"
-        raise ResultsError(f"{path}:{number}: is no score of a session: {problem}", remedy=remedy) from None
+        raise ResultsError(f"{path}:{number}: is not a score of a session: {problem}", remedy=remedy) from None

@@ -76,7 +76,7 @@ def refused_in(answer: JsonObject) -> str | None:
 def post_otlp(url: str, path: str, request: JsonObject, token: str | None = None) -> JsonObject:
     """Sends one request in JSON, again where the receiver asks for it; its answer. A redirect is not followed.
 
-    Raises NotTaken, and UsageError where `url` is no URL.
+    Raises NotTaken, and UsageError where `url` is not a URL.
     """
     otlp_endpoint(url)
     headers = {"Content-Type": "application/json"} | ({} if token is None else {"Authorization": f"Bearer {token}"})

@@ -38,7 +38,7 @@ class SessionScorer:
         production = Case(id=PRODUCTION, task=UNTOLD_TASK)
         self._scorer = build_scorer(suite.model_copy(update={"cases": (*suite.cases, production)}))
         self.identity = _identity(suite, production)
-        """Of what scores a session. Cases of the suite are no part of it: a session is scored by none."""
+        """Of what scores a session. Cases of the suite are not part of it: a session is scored by none."""
 
     @cached_property
     def _known_cases(self) -> frozenset[str]:

@@ -53,7 +53,7 @@ class WatchSettings(Frozen):
     false_alarms_per_year: float = Field(default=2, gt=0)
     """Of all charts together, where nothing shifts."""
     margin: float = Field(default=0.005, ge=0, lt=0.5)
-    """A rate that differs from its reference by less is no shift."""
+    """A rate that differs from its reference by less is not a shift."""
     signals: tuple[str, ...] = (
         "success",
         "check:*",

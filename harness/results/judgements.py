@@ -86,7 +86,7 @@ def kept_rubric(run: Path, name: str, digest: str) -> Rubric:
     """The rubric as it was when it was judged by; raises ResultsError."""
     path = _rubric_path(run, name, digest)
     if not digest[:12].isalnum():  # it is read from the run folder, and becomes part of a file's name
-        raise ResultsError(f"{path.parent / name}.jsonl: field 'rubric_digest': {digest[:100]!r} is no digest")
+        raise ResultsError(f"{path.parent / name}.jsonl: field 'rubric_digest': {digest[:100]!r} is not a digest")
     return read_as(path, Rubric)
 
 

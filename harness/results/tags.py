@@ -36,7 +36,7 @@ def set_tags(run: Path, tags: Sequence[str]) -> None:
         named = Tags(tags=tuple(dict.fromkeys(tags)))
     except ValidationError as error:
         raise UsageError(
-            f"these are no tags: {first_words(error)[1]}",
+            f"these are not tags: {first_words(error)[1]}",
             remedy="at most 12 tags of at most 40 characters each, without commas",
         ) from None
     write_atomically(run / _TAGS, json_bytes(named))

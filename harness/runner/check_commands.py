@@ -34,7 +34,7 @@ class CheckCommands:
     """The end state of the agent's sandbox."""
 
     def run(self, suite: Suite, case: Case) -> dict[str, CommandResult]:
-        """Maps each check that needs a command to its result; tests of a case that is no task folder are left out."""
+        """Maps each check that needs a command to its result; without the tests of cases that are not task folders."""
         checks = [check for check in commands_of(suite, case) if check.tests_of is None or self.task is not None]
         return {check.name: self._result(check) for check in checks}
 
@@ -76,7 +76,7 @@ def filled(command: Sequence[str], sandbox: Sandbox, cwd: str | None, task: str 
 
 
 def _rewards(sandbox: Sandbox) -> Mapping[str, str | None]:
-    """The files with the reward that exist, by their names; None for a file that is no text, no regular file, or too
+    """The files with the reward that exist, by their names; None for a file that is not text, no regular file, or too
     long.
     """
     from harness.sandbox import REWARD_FILES

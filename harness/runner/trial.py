@@ -62,7 +62,7 @@ class TrialRunner:
     """Snapshots that cases name, by their names."""
 
     def snapshot_of(self, case: Case) -> Snapshot:
-        """What trials of a case that is no task folder start from."""
+        """What trials of a case that is not a task folder start from."""
         return self.snapshot if case.snapshot is None else self.snapshots[case.snapshot]
 
     def trial_id(self, case_id: str, attempt: int) -> str:

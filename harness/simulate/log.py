@@ -25,7 +25,7 @@ class LoggedCall(Frozen):
 
     name: str
     arguments: JsonObject | None = {}
-    """None where they were no JSON object."""
+    """None where they were not a JSON object."""
     effect: Effect = "write"
     """`read` or `write`. What is not told counts as a write."""
     failed: bool = False

@@ -63,7 +63,7 @@ class ThemeBook(Frozen):
 def book_path(project: Path, suite: str, *, of_runs: bool) -> Path:
     """Runs have a book of their own: what a run does not show says nothing about production.
 
-    The name of a suite that sessions or an untrusted run name is no path.
+    The name of a suite that sessions or an untrusted run name is not a path.
     """
     plain = "".join(char if char.isascii() and (char.isalnum() or char in "-_") else "-" for char in suite)[:80]
     name = plain if plain == suite else f"{plain}-{digest_of_text(suite)[:8]}"

@@ -1,6 +1,6 @@
 """How alike two texts are: the cosine of their shingles, after values that differ from session to session are removed.
 
-Shingles are the words and the pairs of neighbouring words, as hashes of 32 bits: what is stored of a theme is no text
+Shingles are the words and the pairs of neighbouring words, as hashes of 32 bits: what is stored of a theme is not text
 of a session. No corpus is involved: two texts are as alike today as tomorrow. With the extra `embeddings`, texts that
 both have a vector are compared by it too (`harness.themes.embedding`).
 """

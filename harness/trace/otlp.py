@@ -41,7 +41,7 @@ def spans_of(body: bytes, *, as_json: bool) -> tuple[Span, ...]:
     except NotOtlp:
         raise
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, struct.error, RecursionError) as error:
-        raise NotOtlp(f"the body is no OTLP export request: {type(error).__name__}: {str(error)[:200]}") from None
+        raise NotOtlp(f"the body is not an OTLP export request: {type(error).__name__}: {str(error)[:200]}") from None
 
 
 def _bounded(span: Span) -> Span:
@@ -53,7 +53,7 @@ def _bounded(span: Span) -> Span:
     if len(span.name) > _MAX_NAME:
         raise NotOtlp(f"a span's name has {len(span.name)} characters; at most {_MAX_NAME} are taken")
     if not (0 <= span.start_ns < _MAX_NS and 0 <= span.end_ns < _MAX_NS):
-        raise NotOtlp(f"span {span.span_id!r}: its times are no nanoseconds since the epoch in 63 bits")
+        raise NotOtlp(f"span {span.span_id!r}: its times are not nanoseconds since the epoch in 63 bits")
     events = [event["attributes"] for event in span.events]
     for kind, count, most in (
         ("events", len(span.events), _MAX_EVENTS),

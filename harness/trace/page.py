@@ -9,7 +9,7 @@ class ElementSeen(Frozen):
     text: str
     """The displayed text; the first 4,000 characters."""
     value: str | None = None
-    """The value of a form field; None: the element is no form field."""
+    """The value of a form field; None: the element is not a form field."""
     checked: bool | None = None
     visible: bool = True
     attributes: dict[str, str | None] = {}

@@ -119,7 +119,7 @@ class LangfuseClient:
         return self._redactor.known(json.dumps(numbers).encode())
 
     def _number(self, text: str) -> JsonValue:
-        """The number; a text where it contains a secret, whose name is no number."""
+        """The number; a text where it contains a secret, whose name is not a number."""
         shown = self._redactor.known(text.encode()).decode()
         number: JsonValue = json.loads(text) if shown == text else shown
         return number

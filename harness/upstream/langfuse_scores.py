@@ -51,7 +51,7 @@ def send_langfuse_scores(client: LangfuseClient, scores: Sequence[JsonObject]) -
 
 
 def rejected_by_langfuse(answer: object, *path: str) -> int:
-    """The number at a place of an answer; 0 where there is none. Raises LangfuseError for what is no number."""
+    """The number at a place of an answer; 0 where there is none. Raises LangfuseError for what is not a number."""
     for name in path:
         answer = answer.get(name) if isinstance(answer, dict) else None
     if answer is None:

@@ -32,7 +32,7 @@ class Ask:
     form: Mapping[str, str] = field(default_factory=dict)
 
     def number(self, name: str, default: int = 1, most: int = 1_000_000) -> int:
-        """A number of the query, at least 1; the default where it is no number."""
+        """A number of the query, at least 1; the default where it is not a number."""
         text = self.query.get(name, "")
         found = int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else default
         return max(1, min(most, found))
@@ -41,7 +41,7 @@ class Ask:
         """The number of the attempt in the address. Raises UsageError."""
         text = self.place.get("attempt", "")
         if not (text.isascii() and text.isdecimal() and len(text) < 9):
-            raise UsageError(f"{text[:40]!r} is no attempt")
+            raise UsageError(f"{text[:40]!r} is not an attempt")
         return int(text)
 
 

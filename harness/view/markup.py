@@ -1,6 +1,6 @@
 """HTML that is escaped by construction.
 
-A `Markup` is made by `tag` and `fragment` only, which escape every text that is no markup yet. What an agent or a tool
+A `Markup` is made by `tag` and `fragment` only, which escape every text that is not markup yet. What an agent or a tool
 wrote therefore stays text, wherever it is put.
 """
 

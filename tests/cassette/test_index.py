@@ -17,7 +17,7 @@ from harness.values import canonical_json
 
 
 def recorded(count: int, *, price: int = 1, binary: bool = True) -> Cassette:
-    """A cassette of reads, where wanted among them one whose answer is no text."""
+    """A cassette of reads, where wanted among them one whose answer is not text."""
     made = []
     for number in range(count):
         arguments = canonical_json({"number": number})

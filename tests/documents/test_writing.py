@@ -1,4 +1,4 @@
-"""Files that are written as a whole, and what is no file."""
+"""Files that are written as a whole, and what is not a file."""
 
 import os
 import threading

@@ -150,7 +150,7 @@ def simulate(baseline: Baseline, tools: int, seed: int = 1) -> Row:
     found = dict.fromkeys(INJECTED, 0)
     for number in range(tools):
         clean, changed = looked_at(Tool(random.Random(f"{seed}.{number}")), baseline)
-        # What nobody would be called for is no false report: a member that is new is told as `info`.
+        # What nobody would be called for is not a false report: a member that is new is told as `info`.
         false += any(one.severity != "info" for one in clean)
         schema += any(one.change.startswith("schema.") and one.severity != "info" for one in clean)
         places = {(one.change, one.path) for one in changed}

@@ -1,4 +1,4 @@
-"""`harness drift learn`: what changes by itself is no drift, and what never did counts when it does."""
+"""`harness drift learn`: what changes by itself is not drift, and what never did counts when it does."""
 
 import itertools
 

@@ -56,7 +56,7 @@ def test_an_object_whose_keys_vary_between_samples_is_a_map(project: Project) ->
 
 
 def test_records_of_several_samples_stay_records(project: Project) -> None:
-    """The positive control of the test above: fields that some of the answers lack are no keys of a map."""
+    """The positive control of the test above: fields that some of the answers lack are not keys of a map."""
     names = [f"field_{number}" for number in range(12)]
     for number in range(4):
         kept = [name for name in names if name != f"field_{number}"]

@@ -63,7 +63,7 @@ def test_a_check_never_holds_a_secret(desk: Desk) -> None:
     written = [path for name in ("suites", "images", "snapshots") for path in (desk.project / name).rglob("*.*")]
 
     assert "note: the check 'answer' is left out: it would hold a secret" in done.stdout
-    assert "note: the text of /work/copy holds a secret: it is no check" in done.stdout
+    assert "note: the text of /work/copy holds a secret: it is not a check" in done.stdout
     assert [] == [path for path in written if path.is_file() and SECRET in path.read_text()]
 
 

@@ -85,7 +85,7 @@ def test_no_more_messages_than_max_turns(run, talk) -> None:
 def test_a_plan_is_not_followed_and_the_record_says_so(run, talk) -> None:
     record = run("sealed", chat(["Hello."], []), case=talk(plan="Order as last time.", max_turns=4))
 
-    assert ("the plan, which needs a user who is no script: Order as last time.",) == record.unsaid_turns
+    assert ("the plan, which needs a user who is not a script: Order as last time.",) == record.unsaid_turns
 
 
 def test_turn_waits_for_the_reply(run, agent, talk) -> None:

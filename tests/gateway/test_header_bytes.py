@@ -29,7 +29,7 @@ SPLITTING = (b"a\rX-Injected: b", b"a\nX-Injected: b", b"a\x00b", b"a\r\n X-Inje
 
 
 class _Told(BaseHTTPRequestHandler):
-    """Answers everything with a header that is no UTF-8, and keeps the headers that came."""
+    """Answers everything with a header that is not UTF-8, and keeps the headers that came."""
 
     came: list[dict[str, str]]
     paths: list[str]

@@ -92,7 +92,7 @@ def recorded(*paths: list[Call]) -> ToolSource:
 
 
 def wrong(replayed: list[ToolAnswer | ToolMiss], true: list[ToolAnswer | ToolMiss]) -> list[Any]:
-    """Answers that are no miss and not what the world says."""
+    """Answers that are not misses and not what the world says."""
     return [
         (here, there)
         for here, there in zip(replayed, true, strict=True)

@@ -1,4 +1,4 @@
-"""Reads whose answers change though nothing was written: their last recorded answer is no answer to a further call."""
+"""Reads whose answers change though nothing was written: their last recorded answer does not answer a further call."""
 
 import json
 

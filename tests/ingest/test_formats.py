@@ -66,7 +66,7 @@ def test_malformed_arguments_keep_their_text_and_repeated_ids_are_told_apart(fix
     assert len(ids) == len(set(ids))
     assert {
         "a call id is used again; later calls have a number added": 1,
-        "the arguments of a call are no JSON object; their text is kept as it stands": 1,
+        "the arguments of a call are not a JSON object; their text is kept as it stands": 1,
     } == _problems(run)
 
 
@@ -239,7 +239,7 @@ def test_atif_copied_context_is_left_out_and_noted(fixtures: Path) -> None:
     assert {
         "steps that one model reply was written as are put together": 2,
         "steps copied from an earlier trajectory are left out: they are counted there": 1,
-        "a message holds parts that are no text; each is named in brackets": 1,
+        "a message holds parts that are not text; each is named in brackets": 1,
     } == _problems(run)
 
 

@@ -23,7 +23,7 @@ class Thought:
 
     text: str | None = None
     calls: tuple[tuple[str, Any], ...] = ()
-    """(name, arguments); a text stands for arguments that are no JSON."""
+    """(name, arguments); a text stands for arguments that are not JSON."""
     reasoning: str | None = None
 
 

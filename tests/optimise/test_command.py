@@ -193,7 +193,7 @@ def test_what_cannot_be_is_refused(project: Path, words: tuple[str, ...], proble
         ("optimise:", "gates: {}\nx:", "x"),
         ("files: [prompts/waiter.md]", "files: [waiter.py]", "the agent 'v1' does not read 'waiter.py'"),
         ("files: [prompts/waiter.md]", "files: [prompts/cook.md]", "there is no file 'prompts/cook.md'"),
-        ("files: [prompts/waiter.md]", "files: [../suite.yaml]", "is no plain relative path"),
+        ("files: [prompts/waiter.md]", "files: [../suite.yaml]", "is not a plain relative path"),
         ("role: Serves", "called_by: [cook]\n      role: Serves", "cook: no component of this suite"),
         ("rubric: service", "window_tokens: 3", "window_tokens: 22"),
     ],

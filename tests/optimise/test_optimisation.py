@@ -248,7 +248,7 @@ def test_a_budget_of_calls_is_never_exceeded_and_counts_what_it_cut_off(tmp_path
             replace(whole, meter=meter).run()
         return rollouts.sent
 
-    # 401 is no multiple of 3: two requests are sent for a rollout that is cut off, and not forgotten.
+    # 401 is not a multiple of 3: two requests are sent for a rollout that is cut off, and not forgotten.
     assert 401 == sent(401)
     assert 0 == sent(401)
     assert 11 == sent(412)

@@ -101,7 +101,7 @@ def test_what_is_not_declared_is_frozen_by_digest(project: Path):
     (project / "suites/tea/waiter/examples.json").write_text('["Another one."]\n')
     assert frozen == asked()[0]
     assert start != asked()[1]
-    (project / "suites/tea/waiter/prompts/waiter.md").write_text("It is no text of a component.\n")
+    (project / "suites/tea/waiter/prompts/waiter.md").write_text("It is not text of a component.\n")
     assert frozen != asked()[0]
 
 
@@ -111,7 +111,7 @@ def test_what_is_not_declared_is_frozen_by_digest(project: Path):
         ("descriptions: {pour: descriptions/pour.md}", "", "'pour' has no file under `descriptions:`"),
         ("{pour: descriptions", "{brew: descriptions", "is none of the suite's tools"),
         ("descriptions/pour.md", "descriptions/none.md", "'descriptions/none.md' cannot be read"),
-        ("descriptions/pour.md", "../tea/descriptions/pour.md", "is no relative path in the suite's folder"),
+        ("descriptions/pour.md", "../tea/descriptions/pour.md", "is not a relative path in the suite's folder"),
         ("files: [examples.json]\n      tools: [pour]", "called_by: []", "names no text"),
     ],
     ids=["no-file", "no-tool", "missing", "outside", "no-text"],
@@ -135,7 +135,7 @@ def test_a_revision_that_breaks_the_format_of_a_file_of_examples_is_no_candidate
     changed = {"components": (shots,), "agent_components": (shots,), "optimisers": {"breaking": Breaking()}}
     start = candidate_of(TEXTS | {"shots.json": json.dumps(["one"])})
     outcome = replace(whole, start=start, **changed).run()
-    assert outcome.refusals[0].startswith("the text is no json any more: ")
+    assert outcome.refusals[0].startswith("the text is not valid json any more: ")
 
 
 BOMB = "a0: &a0 {x: 1, y: 2}\n" + "".join(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}\n" for n in range(1, 40))
@@ -151,4 +151,4 @@ def test_a_reflectors_yaml_that_no_reader_can_hold_is_refused(answer: str):
     whole = optimisation(RuledRollouts(rules=[]), lambda request: f"```\n{answer}```")
     changed = {"components": (shots,), "agent_components": (shots,), "optimisers": {"breaking": Breaking()}}
     outcome = replace(whole, start=candidate_of(TEXTS | {"shots.yaml": "- one\n"}), **changed).run()
-    assert outcome.refusals[0].startswith("the text is no yaml any more: ")
+    assert outcome.refusals[0].startswith("the text is not valid yaml any more: ")

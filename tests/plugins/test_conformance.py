@@ -68,7 +68,7 @@ def _lines(source: Source) -> Iterator[Found]:
 
 
 def _raw(source: Source) -> Iterator[Found]:
-    """Leaves credentials in, and raises what it should not for a file that is no text."""
+    """Leaves credentials in, and raises what it should not for a file that is not text."""
     for number, line in enumerate(source.path.read_text(encoding="utf-8").splitlines(), 1):
         question, answer = line.split("\t")
         steps = (ForeignStep(source="user", message=question), ForeignStep(source="agent", message=answer))

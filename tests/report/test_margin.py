@@ -36,7 +36,7 @@ def check(comparison: Comparison, spec: str = "task_success=0.05") -> MarginChec
     [
         ("-" * 10 + "+" * 10, "+" * 20, 0.05, "better", ExitCode.DONE),
         ("+" * 200, "+" * 200, 0.05, "parity", ExitCode.DONE),
-        ("+" * 5, "+" * 5, 0.05, "cannot_tell", ExitCode.COULD_NOT),  # five that stayed are no proof
+        ("+" * 5, "+" * 5, 0.05, "cannot_tell", ExitCode.COULD_NOT),  # five that stayed are not proof
         ("+" * 20, "-" * 15 + "+" * 5, 0.05, "worse", ExitCode.VERDICT),
         ("+" * 20, "-" * 2 + "+" * 18, 0.05, "cannot_tell", ExitCode.COULD_NOT),
         ("+" * 20, "-" * 2 + "+" * 18, 0.5, "parity", ExitCode.DONE),

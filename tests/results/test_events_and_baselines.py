@@ -63,7 +63,7 @@ def test_the_event_of_a_judgement_has_its_score_label_and_span(folder: RunFolder
     assert (0.0, None) == (failed[score], unknown.get(score))
     assert ["s1", "", ""] == [event["span"] for event in (passed, failed, unknown)]
     assert "it is there" in passed.values()
-    assert "" not in {value for name, value in failed.items() if name != "span"}  # no rationale is no attribute
+    assert "" not in {value for name, value in failed.items() if name != "span"}  # no rationale is not an attribute
     assert "judge_failed" in unknown.values()
     assert "judge_failed" not in passed.values()
     assert f"{one.rubric}@{one.rubric_version}/{one.criterion_version}" in passed.values()

@@ -90,7 +90,7 @@ def test_a_comparison_of_a_shard_is_merged(runs: Path, manifest) -> None:
 
 def test_the_digest_of_a_judged_rubric_is_no_path(tmp_path: Path) -> None:
     (tmp_path / "run" / "judgements" / "r.").mkdir(parents=True)
-    with pytest.raises(ResultsError, match="no digest"):
+    with pytest.raises(ResultsError, match="is not a digest"):
         kept_rubric(tmp_path / "run", "r", "/../../../r")
 
 

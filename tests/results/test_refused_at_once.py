@@ -110,7 +110,7 @@ def test_a_run_in_which_every_trial_crashed_exits_1_with_the_last_lines(project:
     assert "the agent crashed in every trial; hello-ada/1: agent_failed" in crashed.stderr
     assert "stderr: no such key: MODEL" in crashed.stderr
 
-    agent.write_text(honest.replace("Hello, ", "Goodbye, "))  # wrong is no crash: without a gate a run only reports
+    agent.write_text(honest.replace("Hello, ", "Goodbye, "))  # wrong is not a crash: without a gate a run only reports
     assert 0 == typed(project, *RUN).exit_code
 
 

@@ -12,7 +12,7 @@ from harness.sandbox.providers import isolates, open_provider, provider_names
 
 _QUICK = ("docker", "local")
 _AHEAD = {"docker-ahead": {"prefetch": 2}}
-"""Containers that were started before they were asked for are no others."""
+"""Containers that were started before they were asked for are not new ones."""
 
 
 def _promises() -> Iterator[Any]:

@@ -48,7 +48,7 @@ def passing_modes(evidence: Evidence, **parameters: Any) -> set[str]:
         ([FIND, ADD], {"subset"}),
         ([], set()),  # no call passes nothing
         ([FIND, ("find", {"query": "ham"}), LOOK, ADD], {"ordered", "superset", "dag"}),  # looking around
-        ([*ALL, ADD], set()),  # a further write is no extra that is free
+        ([*ALL, ADD], set()),  # a further write is not an extra that is free
         ([*[FIND] * 50, LOOK, ADD], set()),  # nor is a loop
         ([FIND, LOOK, ("add", {"item": "egg", "quantity": 2.0})], set(MODES)),
         ([FIND, LOOK, ("add", {"item": "egg", "quantity": True})], set()),
@@ -203,7 +203,10 @@ def test_a_compaction_that_was_announced_is_not_counted_again_where_its_effect_i
 @pytest.mark.parametrize(
     ("check", "said"),
     [
-        ({"name": "k", "verifier": "rules", "with": {"rules": ["find whenever add"]}}, "is no rule; a rule is one of"),
+        (
+            {"name": "k", "verifier": "rules", "with": {"rules": ["find whenever add"]}},
+            "is not a rule; a rule is one of",
+        ),
         ({"name": "k", "verifier": "rules", "with": {"rules": ["fnid before add"]}}, "names 'fnid', which is neither"),
         ({"name": "k", "verifier": "trajectory", "with": {"mode": "loose"}}, "field 'with.mode'"),
         ({"name": "k", "verifier": "trajectory", "with": {"minefields": [{"tool": "x"}]}}, "x is none of the suite's"),
@@ -281,7 +284,7 @@ def test_an_answer_is_judged_by_a_function_and_by_the_rules_beside_it(
 
 
 def test_a_rule_whose_arguments_are_nested_too_deeply_is_refused() -> None:
-    with pytest.raises(ValueError, match="is no JSON object"):
+    with pytest.raises(ValueError, match="is not a JSON object"):
         Rules(rules=('never add{"a": ' + "[" * 100_000 + "}",))
 
 

@@ -211,7 +211,7 @@ def test_a_probe_and_a_file_fit_a_schema(evidence: Build, tmp_path: Path) -> Non
         ("api", {"probe": "rows"}, "the probe 'rows' has no `api`"),
         ("api", {"probe": "answer", "body": [{"path": "$.["}]}, "with.body.0.path.*invalid JSONPath"),
         ("api", {"probe": "answer", "body": [{"path": "$.a", "exists": False, "count": 0}]}, "with.body.0"),
-        ("json_schema", {"schema": {"type": "intger"}}, "with.schema.*is no JSON Schema"),
+        ("json_schema", {"schema": {"type": "intger"}}, "with.schema.*is not a JSON Schema"),
         ("json_schema", {"of": "probe", "schema": {}}, "belong together"),
     ],
 )

@@ -67,6 +67,23 @@ def test_many_cases_have_the_interval_that_drawing_them_gives(make: Make, attemp
     assert (low, high) == pytest.approx((found.low, found.high), abs=0.2 * deviation)
 
 
+def test_many_cases_have_the_interval_of_cornish_and_fisher() -> None:
+    """The quantile of a sum by its first four moments (Cornish and Fisher 1938), here of values of equal weight."""
+    dice = random.Random(5)
+    values = [dice.expovariate(1) for _ in range(500)]
+    mean, deviation, n = fmean(values), pstdev(values), len(values)
+    third, fourth = (fmean(((value - mean) / deviation) ** power for value in values) for power in (3, 4))
+    skewness, peakedness, z = third / n**0.5, (fourth - 3) / n, 1.959963984540054
+
+    def quantile(z: float) -> float:
+        third_order = (z**3 - 3 * z) * peakedness / 24 - (2 * z**3 - 5 * z) * skewness**2 / 36
+        return mean + deviation / n**0.5 * (z + (z**2 - 1) * skewness / 6 + third_order)
+
+    found = bootstrap({str(case): [value] for case, value in enumerate(values)})
+    assert found is not None
+    assert (quantile(-z), quantile(z)) == pytest.approx((found.low, found.high), rel=1e-9)
+
+
 def test_where_a_few_of_many_cases_decide_they_are_drawn() -> None:
     values = {str(case): [float(case == 0)] for case in range(400)}
 

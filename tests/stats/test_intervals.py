@@ -49,6 +49,8 @@ def test_the_sign_test_is_what_counting_all_coin_throws_gives() -> None:
         ({"a": [1.0] * 4, "b": [0.0] * 4, "c": [1.0] * 4, "d": [0.0] * 4}, 4),  # attempts that all agree add nothing
         ({"a": [1.0, 0.0], "b": [1.0, 0.0], "c": [0.0, 1.0]}, 6),
         ({"a": [1.0] * 5}, 1),
+        ({"a": [0.0] * 4, "b": [0.0] * 4}, 2),
+        ({"a": [1.0] * 4, "b": [1.0] * 4}, 2),
         ({}, 0),
     ],
 )

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from harness.stats import cases_for_margin, cases_needed, effective_n, paired_interval, wilson
+from harness.stats import cases_for_margin, cases_needed, effective_n, noise_margin, paired_interval, wilson
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,16 @@ def test_no_number_of_cases_reaches_a_margin_that_the_mean_is_beyond() -> None:
 def test_a_difference_needs_six_cases_at_least_and_a_million_at_most() -> None:
     assert cases_needed([1.0, 1.0, 1.0]) == 6
     assert cases_needed([1.0] + [-1.0] * 1 + [0.001] * 2) is None
+
+
+@pytest.mark.parametrize(
+    ("n", "comparisons", "z", "cases"),
+    [(None, 1, 1.959964, 4), (16, 1, 1.959964, 16), (None, 5, 2.575829, 4), (16, 50, 3.290527, 16)],
+)
+def test_the_noise_of_two_measurements_is_that_of_their_number(
+    n: int | None, comparisons: int, z: float, cases: int
+) -> None:
+    """The z of a normal variable at 5 %, and at 1 % and 0.1 % where five and fifty are compared (Bonferroni)."""
+    repeated = [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [0.0, 0.0]]  # variances 1/2, 0, 1/2, 0
+    found = noise_margin(repeated, n, comparisons=comparisons)
+    assert z * math.sqrt(2 * 0.25 / cases) == pytest.approx(found, rel=1e-6)

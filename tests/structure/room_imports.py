@@ -54,7 +54,7 @@ def _imported(path: Path) -> Iterator[str]:
 
 
 def _is_module(name: str) -> bool:
-    """Whether the name is a module's that is no room: `from harness.trace import names` goes below."""
+    """Whether the name is a module's that is not a room: `from harness.trace import names` goes below."""
     path = HARNESS.joinpath(*name.split(".")[1:])
     return len(name.split(".")) > 2 and (path.with_suffix(".py").is_file() or (path / "__init__.py").is_file())
 

@@ -20,7 +20,7 @@ def pinned(text: str) -> list[str]:
 
 
 def unpinned(text: str) -> list[str]:
-    """Lines that are no name, one version, perhaps a marker, and at least one hash."""
+    """Lines that are not a name, one version, perhaps a marker, and at least one hash."""
     form = re.compile(r"^[a-z0-9._-]+==[A-Za-z0-9.+!]+( *;[^#@]*?)?( +--hash=sha256:[0-9a-f]{64})+ *$")
     return [line for line in pinned(text) if line.strip() and not form.match(line)]
 

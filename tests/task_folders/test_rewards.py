@@ -1,4 +1,4 @@
-"""The check `task_tests`: which rewards pass, and what is no reward."""
+"""The check `task_tests`: which rewards pass, and what is not a reward."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Calls by which one agent runs another are no calls of the suite's tools."""
+"""Calls by which one agent runs another are not calls of the suite's tools."""
 
 from harness.case import Case, ToolSpec
 from harness.score import Evidence

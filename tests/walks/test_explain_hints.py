@@ -1,4 +1,4 @@
-"""`harness explain --hints`: what points at a failure mode is shown to who asks for it, and is no finding."""
+"""`harness explain --hints`: what points at a failure mode is shown to who asks for it, and is not a finding."""
 
 import json
 

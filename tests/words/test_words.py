@@ -14,7 +14,7 @@ from tests.words.__main__ import main, old_words
         ("def open_tape(path: Path) -> None:", "tape"),
         ("class LiveTape(Frozen):", "Tape"),
         ("_TAPE = 1", "TAPE"),
-        ('raise SnapshotError("is no part of the seal")', "seal"),
+        ('raise SnapshotError("is not part of the seal")', "seal"),
         ("There is no sealed state of that name.", "sealed state"),
         ("@no_cycles_sought()", "no cycles sought"),
     ],

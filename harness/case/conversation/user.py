@@ -52,7 +52,7 @@ class UserSpec(RecordedModel):
     kind: UserKind | None = None
     """The user of cases that name none. None: `script` where a case has turns, else `model` where a model is named."""
     corrections: int = Field(default=2, ge=0, le=5)
-    """How often a message that is no user's message is asked for again before the simulator has failed."""
+    """How often a message that is not a user's message is asked for again before the simulator has failed."""
     silence: int = Field(default=3, ge=1, le=20)
     """Empty replies of the agent after which the user gives up."""
     instructions: str | None = None

@@ -106,7 +106,7 @@ def _deed(name: str, description: str) -> str:
 
 
 def _base(word: str) -> str:
-    """`Cancels`, `cancelling` and `cancelled` as `cancel`; what is no form of a known verb as it is."""
+    """`Cancels`, `cancelling` and `cancelled` as `cancel`; what is not a form of a known verb as it is."""
     word = word.casefold()
     for ending in _FORMS:
         stem = word[: -len(ending)] if word.endswith(ending) else word

@@ -153,7 +153,7 @@ def _described(document: Document, raw: SuiteFile, tools: Sequence[ToolSpec]) ->
             known = ", ".join(sorted(tool.name for tool in tools))
             document.refuse(*where, problem="is none of the suite's tools", remedy=f"tools: {known}")
         if path.is_absolute() or ".." in path.parts:
-            document.refuse(*where, problem=f"{file!r} is no relative path in the suite's folder")
+            document.refuse(*where, problem=f"{file!r} is not a relative path in the suite's folder")
         try:
             texts[name] = read_plain_file(document.path.parent / file).decode("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:

@@ -26,7 +26,7 @@ class PriceList(Frozen):
 def with_price_list(spec: ModelSpec, folder: Path) -> ModelSpec:
     """The section with the prices and limits of its list behind its own; a file stands before the packaged list.
 
-    Raises InvalidDocument for a file that is not there or is no list.
+    Raises InvalidDocument for a file that is not there or is not a list.
     """
     if spec.price_list is None:
         return spec

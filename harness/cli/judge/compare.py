@@ -52,7 +52,7 @@ def command(ctx: click.Context, /, run_a: str, run_b: str, as_json: bool, **opti
     harness judge compare tour-v1 tour-v2 --rubric counter --criterion complete --case order-003 --json
 
     Attempt k is compared with attempt k, and the judge sees each pair in both orders: a verdict that changes with the
-    order is no preference. Pairs with equal evidence are skipped. Comparisons are added to RUN_B's folder at once;
+    order is not a preference. Pairs with equal evidence are skipped. Comparisons are added to RUN_B's folder at once;
     pairs that this judge has compared are not sent again, and recorded answers cost nothing. Exit 1 if the judge failed
     at a pair or the budget is spent.
     """

@@ -17,7 +17,7 @@ def command(rules: Path, port: int, latency_ms: float) -> None:
     harness judge rule-model suites/drive_thru/rubrics/rules.yaml --port 8123
 
     It applies a rule only if its prompt contains it. Use it to try rubrics, prompts and pipelines without a real model;
-    its verdicts are no measure of quality.
+    its verdicts are not a measure of quality.
     """
     from harness.documents import read_document
     from harness.judge import Mind, RuleModel

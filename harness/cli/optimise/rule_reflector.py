@@ -18,7 +18,7 @@ def command(rules: Path, seed: int, port: int, latency_ms: float) -> None:
     \b
     harness optimise rule-reflector suites/grocery/reflector.yaml --port 8124
 
-    Use it to try optimisations without a real model; its proposals are no measure of quality.
+    Use it to try optimisations without a real model; its proposals are not a measure of quality.
     """
     from harness.optimise import RuleReflector, RuleReflectorModel, read_rule_book
 

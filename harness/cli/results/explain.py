@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "--width", type=click.IntRange(40), default=400, show_default=True, help="Maximum number of characters of a text."
 )
 @click.option("--model", "as_model", is_flag=True, help="Show complete requests to the model and its answers.")
-@click.option("--hints", is_flag=True, help="Also show hints, which indicate a failure mode but are no findings.")
+@click.option("--hints", is_flag=True, help="Also show hints, which indicate a failure mode but are not findings.")
 @click.option("--judged", "with_judge", is_flag=True, help="Include findings of a judge by the rubric failure_modes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the trial and its scorecard as JSON.")
 @click.pass_obj

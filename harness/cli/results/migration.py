@@ -37,5 +37,5 @@ def _prompt_texts(project: Path, run: RunFolder) -> dict[str, str]:
     """The prompts of the run's agent as it is now; empty for an imported run or a missing suite."""
     try:
         return prompt_texts(load_stored_suite(project, run.manifest.suite, run.path), run.manifest.agent)
-    except UsageError:  # the page needs only names of prompts, so an invalid suite is no error here
+    except UsageError:  # the page needs only names of prompts, so an invalid suite is not an error here
         return {}

@@ -100,7 +100,7 @@ def command(
 
 
 def _kept(folder: "RunFolder", summary: "Summary", max_inconclusive: int | None) -> Path | None:
-    """Stores the report next to the trials; a read-only run folder is no error."""
+    """Stores the report next to the trials; a read-only run folder is not an error."""
     from harness.cli.output.console import say
     from harness.report import write_report
 

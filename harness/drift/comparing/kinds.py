@@ -66,7 +66,7 @@ _VOLATILE_NAMES = frozenset(
         "uptime",
     }
 )
-"""Whole names, without `_` and `-`: a part of a name is no evidence (`candidate` ends in `date`)."""
+"""Whole names, without `_` and `-`: a part of a name is not evidence (`candidate` ends in `date`)."""
 
 
 def kind_of(value: JsonValue) -> str:

@@ -131,7 +131,7 @@ def read_profile(cassettes: Path, suite: str, tool: str) -> ToolProfile:
 
 def learned_volatile(cassettes: Path, suite: str, tools: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Tool -> JSON pointers to the values in its answers that are known to change by themselves. Raises InvalidDocument
-    for a file that is no profile.
+    for a file that is not a profile.
     """
     profiles = {tool: read_profile(cassettes, suite, tool) for tool in tools}
     found = {tool: profile.operations.get(tool, OperationProfile()) for tool, profile in profiles.items()}

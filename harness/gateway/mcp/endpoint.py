@@ -129,7 +129,7 @@ class McpEndpoint:
             if message.kind != "request":
                 return None
             if message.method == "initialize":
-                raise RpcError(INVALID_REQUEST, "initialize is no part of a batch")
+                raise RpcError(INVALID_REQUEST, "initialize is not part of a batch")
             result, _ = await self._result(message, "handshake")
         except RpcError as error:
             return error_text(id_of(item), error)

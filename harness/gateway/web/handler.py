@@ -54,7 +54,7 @@ class WebHandler:
         )
 
     def refuse(self, host: str, reason: str) -> None:
-        """Records an attempt to reach an undeclared host in the trace: it is no step, and recorded once per host."""
+        """Records an attempt to reach an undeclared host in the trace: it is not a step, and recorded once per host."""
         if (host, reason) in self._refused or len(self._refused) == _MOST_REFUSED:
             return
         self._refused.add((host, reason))

@@ -82,7 +82,7 @@ def _responses(between: Record | None) -> list[JsonValue]:
     responses: list[JsonValue] = []
     for index, pair in enumerate(between.items("intermediate_responses", "intermediateResponses")):
         if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[1], list):
-            raise between.refusal(f"intermediate_responses.{index}", "is no pair of an author and parts")
+            raise between.refusal(f"intermediate_responses.{index}", "is not a pair of an author and parts")
         parts = [between.within(f"intermediate_responses.{index}.1.{n}", part) for n, part in enumerate(pair[1])]
         responses.append({"author": pair[0], "text": text_in(parts)})
     for event in between.records("invocation_events", "invocationEvents"):

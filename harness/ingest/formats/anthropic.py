@@ -84,7 +84,7 @@ def _blocks(source: Source, name: str, message: Record) -> _MessageBlocks:
     for block in message.records("content"):
         blocks.add(block)
     if blocks.others:
-        source.note(name, "a message holds blocks that are no text; each is named in brackets", field="content")
+        source.note(name, "a message holds blocks that are not text; each is named in brackets", field="content")
     return blocks
 
 

@@ -80,7 +80,7 @@ class _Reading:
     def _add(self, step: Record, place: ForeignStep) -> None:
         message = step.value("message")
         if has_other_parts(message):
-            self._note(step, "a message holds parts that are no text; each is named in brackets")
+            self._note(step, "a message holds parts that are not text; each is named in brackets")
         now = wall_ns(step.value("timestamp"))
         self.began = now if self.began is None else self.began
         own = own_facts(step)

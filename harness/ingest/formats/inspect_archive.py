@@ -28,7 +28,7 @@ class LogArchive:
         except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
             raise InvalidDocument(
                 path,
-                f"is no whole .eval archive: {error}",
+                f"is not a whole .eval archive: {error}",
                 remedy="an evaluation that was cut off leaves one without an end",
             ) from None
         except OSError as error:

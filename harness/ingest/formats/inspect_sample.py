@@ -73,7 +73,7 @@ class SampleReading:
         content = self._resolved(message.value("content"))
         if has_other_parts(content, ("text", "reasoning")):
             self._source.note(
-                self._name, "a message holds parts that are no text; each is named in brackets", field="content"
+                self._name, "a message holds parts that are not text; each is named in brackets", field="content"
             )
         match message.text("role"):
             case "tool":

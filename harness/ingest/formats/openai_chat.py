@@ -90,7 +90,7 @@ class _Talk:
         content = message.value("content", "value")
         if has_other_parts(content):
             self._source.note(
-                self._record, "a message holds parts that are no text; each is named in brackets", field="content"
+                self._record, "a message holds parts that are not text; each is named in brackets", field="content"
             )
         if who is None:
             role = message.text("role")

@@ -54,7 +54,7 @@ def first_text(span: Span, names: Sequence[str]) -> str | None:
 
 
 def kind_of_span(span: Span) -> SpanKind:
-    """The kind of a span; "other" for a span that is no step of an agent."""
+    """The kind of a span; "other" for a span that is not a step of an agent."""
     for name in _KIND_NAMES:
         kind = _KINDS.get(str(span.attributes.get(name)))
         if kind is not None:
@@ -209,7 +209,7 @@ def _schema(item: JsonObject) -> JsonValue:
 
 
 def _tool(raw: JsonValue) -> FoundTool | None:
-    """A definition that is none is no tool: what a trace tells beside its spans is never worth a refusal."""
+    """A definition that is none is not a tool: what a trace tells beside its spans is never worth a refusal."""
     if not isinstance(raw, dict):
         return None
     function = raw.get("function")

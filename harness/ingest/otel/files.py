@@ -175,7 +175,7 @@ def _id(record: Record, *names: str) -> str:
     try:
         return base64.b64decode(identifier, validate=True).hex()
     except (binascii.Error, ValueError):
-        raise record.refusal(names[0], f"{identifier!r} is no id in hexadecimal digits") from None
+        raise record.refusal(names[0], f"{identifier!r} is not an id in hexadecimal digits") from None
 
 
 def _time(record: Record, *names: str) -> int:
@@ -186,4 +186,4 @@ def _time(record: Record, *names: str) -> int:
         return int(raw)
     if isinstance(raw, int) and not isinstance(raw, bool) and 0 <= raw < 10**30:
         return raw
-    raise record.refusal(names[0], f"{raw!r} is no time in nanoseconds")
+    raise record.refusal(names[0], f"{raw!r} is not a time in nanoseconds")

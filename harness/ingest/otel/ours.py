@@ -111,7 +111,7 @@ def _opened(source: Source, span: Span, name: str) -> JsonValue:
     try:
         value: JsonValue = json.loads(raw)
     except (ValueError, RecursionError):
-        raise InvalidDocument(source.path, "is no JSON text", field=f"span {span.span_id}.{name}") from None
+        raise InvalidDocument(source.path, "is not JSON", field=f"span {span.span_id}.{name}") from None
     return value
 
 

@@ -95,7 +95,7 @@ class Database:
             self.do(add_columns(self.table(table)))
 
     def columns(self, table: Table) -> frozenset[str]:
-        """The columns of a table; empty where there is none. Raises ResultsError for attributes that are no maps."""
+        """The columns of a table; empty where there is none. Raises ResultsError for attributes that are not maps."""
         name = self.settings.traces if table == "traces" else self.settings.logs
         found = self.ask(
             "SELECT name, type FROM system.columns WHERE database = {database:String} AND table = {table:String}",

@@ -8,7 +8,7 @@ TOO_MANY: Final = f"more than {MAX_VALUES} values"
 
 
 class BadRequest(ValueError):
-    """The body is no export request; the message gives the reason."""
+    """The body is not an export request; the message gives the reason."""
 
 
 class Rejected(ValueError):

@@ -48,7 +48,7 @@ def json_records(signal: Literal["traces", "logs"], body: bytes) -> Iterator[Cal
 
 
 def _listed(holder: JsonValue, name: str) -> Iterator[JsonValue]:
-    """What the list holds; where there is no such list, one element that is no object and so is counted."""
+    """What the list holds; where there is no such list, one element that is not an object and so is counted."""
     found = holder.get(name) if isinstance(holder, dict) else None
     if isinstance(found, list):
         yield from found

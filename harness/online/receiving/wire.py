@@ -66,7 +66,7 @@ def decode(signal: Signal, body: bytes, *, as_json: bool) -> Decoded:
         for make in _counted(protobuf_records(signal, body)):
             _take(decoded, make)
     except DecodeError:
-        raise BadRequest("the body is no OTLP export request in protobuf") from None
+        raise BadRequest("the body is not an OTLP export request in protobuf") from None
     return decoded
 
 
@@ -95,7 +95,7 @@ def _checked(makers: Iterable[Callable[[], Arrived]]) -> Decoded:
         for make in _counted(makers):
             _take(decoded, make)
     except (ValueError, RecursionError) as error:
-        raise BadRequest(f"the body is no OTLP export request in JSON: {str(error)[:200]}") from None
+        raise BadRequest(f"the body is not an OTLP export request in JSON: {str(error)[:200]}") from None
     return decoded
 
 
@@ -123,7 +123,7 @@ def bounded(record: Arrived) -> Arrived:
     """The record within all bounds but those of its resource; raises a ValueError that says what is wrong with it."""
     _check_ids(record)
     if not (0 <= record.start_ns < _MAX_NS and 0 <= record.end_ns < _MAX_NS):
-        raise Rejected("its times are no nanoseconds since the epoch")
+        raise Rejected("its times are not nanoseconds since the epoch")
     if len(record.attributes) > _MAX_ATTRIBUTES or len(record.events) > _MAX_EVENTS:
         raise Rejected(f"more than {_MAX_ATTRIBUTES} attributes or {_MAX_EVENTS} events")
     cutter = _Cutter()

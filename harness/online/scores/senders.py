@@ -70,7 +70,7 @@ def langfuse_scores(score: SessionScore) -> list[JsonObject]:
 
 def otlp_logs_sender(address: str) -> Send:
     """Sends to an OTLP/HTTP endpoint as JSON; `/v1/logs` is added where it has no path. Headers are those of
-    OTEL_EXPORTER_OTLP_HEADERS. Raises UsageError where `address` is no URL.
+    OTEL_EXPORTER_OTLP_HEADERS. Raises UsageError where `address` is not a URL.
     """
     base = otlp_endpoint(address)
     endpoint = f"{base.removesuffix('/v1/traces')}/v1/logs" if base.endswith("/v1/traces") else base

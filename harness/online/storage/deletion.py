@@ -47,7 +47,7 @@ def deletions(folder: Path) -> list[tuple[int, list[str]]]:
                 (int(document["until_ns"]), [digest for digest in map(str, document["traces"]) if digest.isalnum()])
             )
         except (ValueError, KeyError, TypeError) as error:
-            raise ResultsError(f"{path}: is no list of deletions: {error}") from None
+            raise ResultsError(f"{path}: is not a list of deletions: {error}") from None
     return found
 
 

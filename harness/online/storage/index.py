@@ -23,11 +23,11 @@ class PartIndex:
     """An index that is open for reading; a context manager."""
 
     def __init__(self, path: Path) -> None:
-        """Raises FileNotFoundError where there is none, ValueError where the file is no index."""
+        """Raises FileNotFoundError where there is none, ValueError where the file is not an index."""
         with path.open("rb") as stream:
             size = stream.seek(0, 2)
             if size % _ENTRY:
-                raise ValueError(f"{path}: {size} bytes are no whole number of entries")
+                raise ValueError(f"{path}: {size} bytes are not a whole number of entries")
             self._data: mmap.mmap | bytes = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
 
     def __len__(self) -> int:

@@ -71,9 +71,9 @@ class StoreLayout:
             return StoreDescription.model_validate(plain)
         except ValidationError as error:
             field, problem = first_words(error)
-            raise ResultsError(f"{self._file}: is no description of a store: field {field!r}: {problem}") from None
+            raise ResultsError(f"{self._file}: is not a description of a store: field {field!r}: {problem}") from None
         except ValueError as error:
-            raise ResultsError(f"{self._file}: is no description of a store: {str(error)[:200]}") from None
+            raise ResultsError(f"{self._file}: is not a description of a store: {str(error)[:200]}") from None
 
     def create(self) -> StoreDescription:
         """Makes what is missing, and returns the description of the store."""

@@ -21,7 +21,7 @@ _BODY: Final = ',"body":'
 
 
 def journal_lines(paths: Sequence[Path]) -> str:
-    """A subquery over journal segments that passes over what is no record, such as a torn last line.
+    """A subquery over journal segments that passes over what is not a record, such as a torn last line.
 
     DuckDB's own reader of JSON lines is not used: with `ignore_errors` it returns rows for broken lines.
     """
@@ -60,7 +60,7 @@ def check_readable(path: Path) -> None:
     if readable != lines:
         raise ResultsError(
             f"{path}: {readable} of {lines} records can be read; the segment is kept as it is",
-            remedy="repair or remove the lines that are no JSON",
+            remedy="repair or remove the lines that are not JSON",
         )
 
 

@@ -75,7 +75,7 @@ class DayFacts:
         base rate chose.
         """
         if facet not in FACETS:
-            raise ValueError(f"{facet!r} is no facet")
+            raise ValueError(f"{facet!r} is not a facet")
         signal = JUDGED if facet == "judge" else UNREADABLE_SESSION
         counts: dict[str, int] = {}
         for one in self._stored:
@@ -99,7 +99,7 @@ class DayFacts:
         """
         strange = [facet for facet in facets if facet not in FACETS]
         if strange:
-            raise ValueError(f"{strange[0]!r} is no facet")
+            raise ValueError(f"{strange[0]!r} is not a facet")
         groups = ["''", *(f"'{facet}=' || {facet}" for facet in facets)]
         selects = (
             f"SELECT {place} AS place, signal, {group} AS facet, sum(value * weight), sum(weight), count(*),"

@@ -97,7 +97,7 @@ def read_incidents(path: Path) -> tuple[Incident, ...]:
         field, problem = first_words(error) if isinstance(error, ValidationError) else ("", str(error)[:200])
         at = f"field {field!r}: " if field else ""
         remedy = "move it out of the folder: incidents are found anew, accepted ones are open again"
-        raise ResultsError(f"{path}: is no list of incidents: {at}{problem}", remedy=remedy) from None
+        raise ResultsError(f"{path}: is not a list of incidents: {at}{problem}", remedy=remedy) from None
 
 
 def write_incidents(path: Path, incidents: Sequence[Incident]) -> None:

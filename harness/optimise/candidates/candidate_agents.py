@@ -32,7 +32,7 @@ class CandidateAgents:
     def of(self, candidate: Candidate, alone: str | None = None) -> Agent:
         """The agent that reads the candidate's texts; with `alone`, only the agent of that name in its program.
 
-        Raises UsageError for a text that is no file of the agent, and where another file of the agent has changed since
+        Raises UsageError for a text that is not a file of the agent, and where another of its files has changed since
         the first candidate was opened: what is measured would not be the texts.
         """
         key = (candidate.id, alone)

@@ -2,7 +2,7 @@
 
 Each case is run as `harness run` runs it: in a sandbox, with its user, its faults and its fixtures, several at a time,
 in a world that is opened once for all candidates. Models are live, those of users too. Tools are the services that the
-suite has of its own; where it has none, its recordings answer, and a trial that they cannot answer is no measurement.
+suite has of its own; where it has none, its recordings answer, and a trial that they cannot answer measures nothing.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence

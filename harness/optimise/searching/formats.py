@@ -34,7 +34,7 @@ def format_problem(name: str, before: str, after: str) -> str | None:
     if reader is None or _problem(reader, before) is not None:
         return None
     problem = _problem(reader, after)
-    return None if problem is None else f"the text is no {PurePosixPath(name).suffix[1:]} any more: {problem}"
+    return None if problem is None else f"the text is not valid {PurePosixPath(name).suffix[1:]} any more: {problem}"
 
 
 def _problem(reader: Callable[[str], object], text: str) -> str | None:

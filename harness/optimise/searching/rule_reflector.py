@@ -41,7 +41,7 @@ class EditRule(Frozen):
             try:
                 re.compile(expression or "")
             except re.error as error:
-                raise ValueError(f"{expression!r} is no regular expression: {error}") from None
+                raise ValueError(f"{expression!r} is not a regular expression: {error}") from None
         return self
 
     def edited(self, text: str) -> str:

@@ -117,7 +117,7 @@ def _address(option: str, typed: str) -> SplitResult:
 
 
 def _parsed(typed: str) -> SplitResult | None:
-    """None: it is no address of a server."""
+    """None: it is not an address of a server."""
     try:
         address = urlsplit(typed)
         valid = address.scheme in _PORTS and bool(address.hostname) and address.port != 0

@@ -151,7 +151,9 @@ def _without_secrets(found: StartingChecks, secrets: SecretTexts) -> StartingChe
         content = given.get("content", {})
         plain = {path: rule for path, rule in content.items() if not secrets.is_in(rule["equals"])}
         if len(plain) < len(content):
-            kept.notes.append(f"the text of {', '.join(sorted({*content} - {*plain}))} holds a secret: it is no check")
+            kept.notes.append(
+                f"the text of {', '.join(sorted({*content} - {*plain}))} holds a secret: it is not a check"
+            )
             given = {name: value for name, value in {**given, "content": plain}.items() if value}
         if any(secrets.is_in(value) for value in given.values() if isinstance(value, str)):
             kept.notes.append(f"the check {check['name']!r} is left out: it would hold a secret")

@@ -37,7 +37,7 @@ class RunSetup:
     """Snapshots that cases of the suite name, by their names."""
 
     def snapshot_of(self, case: Case) -> Snapshot:
-        """What trials of a case that is no task folder start from."""
+        """What trials of a case that is not a task folder start from."""
         return self.snapshot if case.snapshot is None else self.snapshots[case.snapshot]
 
     @property

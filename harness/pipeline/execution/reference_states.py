@@ -123,7 +123,7 @@ def _is_known(job: Job) -> bool:
 
 
 class _Cache:
-    """States by digest; a file that cannot be read, or is of something else, is no state."""
+    """States by digest; a file that cannot be read, or is of something else, is not a state."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -38,7 +38,7 @@ def reference_of(project: Path, suite: Suite, options: RunOptions) -> ReferenceT
 def with_kept_reference(project: Path, options: RunOptions, manifest: RunManifest) -> RunOptions:
     """The options of a resumed run, with what its first part was compared with.
 
-    Raises UsageError where the options name another run: rounds that one comparison chose are no evidence in another.
+    Raises UsageError where the options name another run: rounds that one comparison chose are not evidence in another.
     """
     kept = manifest.allocated_against
     if kept is None:

@@ -59,7 +59,7 @@ class UserSummary(Frozen):
     """The report on the simulated users of a run."""
 
     conversations: int
-    """Trials with a user that is no script."""
+    """Trials with a user that is not a script."""
     ended: dict[UserEnding, int]
     groups: tuple[UserGroup, ...]
     invalid: tuple[InvalidConversation, ...]

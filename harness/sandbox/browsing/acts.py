@@ -24,7 +24,7 @@ _VALUES = """(element, attributes) => ({
 
 
 async def open_page(tab: Tab, request: dict[str, Any]) -> PageState:
-    """Goes to an address. Raises Refused for an address that is no page of a declared host."""
+    """Goes to an address. Raises Refused for an address that is not a page of a declared host."""
     await _go(await tab.fresh(), request["url"], request["within_s"])
     state: PageState = await tab.state()
     return state
@@ -87,7 +87,7 @@ ACTS: dict[str, Callable[[Tab, dict[str, Any]], Awaitable[dict[str, Any]]]] = {
 
 async def _go(page: Page, url: str, within_s: float) -> None:
     if urlsplit(url).scheme not in {"http", "https"}:
-        raise ActRefused(400, f"{url[:_SHORT]!r} is no address that begins with http:// or https://")
+        raise ActRefused(400, f"{url[:_SHORT]!r} is not an address that begins with http:// or https://")
     for tried in range(_GO_TRIES):
         try:
             await page.goto(url, timeout=within_s * 900)

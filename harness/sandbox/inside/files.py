@@ -35,7 +35,7 @@ class WritablePlaces:
         self._confined = confined
 
     def tracked(self) -> list[tuple[bytes, bytes]]:
-        """All places but the temporary folder, whose content is no result."""
+        """All places but the temporary folder, whose content is not a result."""
         return [pair for pair in self._pairs if pair[0] != b"/tmp"]
 
     def without(self, left_out: Callable[[bytes], bool]) -> WritablePlaces:

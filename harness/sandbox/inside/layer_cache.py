@@ -89,7 +89,7 @@ class LayerCache:
         return posix.open(upper, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
 
     def names(self, folder: bytes) -> list[bytes]:
-        """The names that were created in a folder; empty for a path that is no folder."""
+        """The names that were created in a folder; empty for a path that is not a folder."""
         return list(self._laid.get(folder, ()))
 
     def is_untouched(self, folder: bytes, name: bytes, state: posix.stat_result) -> bool:

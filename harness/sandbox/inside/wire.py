@@ -51,7 +51,7 @@ class Channel:
             raise ValueError("the frame is too long")
         message = unpack(self.receive_content(size))
         if not isinstance(message, dict):
-            raise ValueError("the frame is no dictionary")
+            raise ValueError("the frame is not a dictionary")
         return message
 
     def receive_content(self, size: int) -> bytes:
@@ -169,7 +169,7 @@ def _unpack(data: bytes, at: int) -> tuple[Any, int]:
     if kind == b"d":
         flat, end = _unpack_items(data, at + 1)
         if not all(isinstance(key, bytes) for key in flat[::2]):
-            raise ValueError("a key of the frame is no text")
+            raise ValueError("a key of the frame is not text")
         return {key.decode(): item for key, item in zip(flat[::2], flat[1::2], strict=True)}, end
     colon = data.index(b":", at)
     end = colon + 1 + int(data[at:colon])

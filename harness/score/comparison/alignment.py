@@ -15,7 +15,7 @@ from harness.values import Frozen, JsonObject, canonical_json
 DeviationKind = Literal[
     "wrong_tool", "wrong_arguments", "missing_call", "needless_write", "needless_read", "wrong_order", "wrong_answer"
 ]
-"""How a step differs from the right one. `needless_read` is no failure by itself. `wrong_answer`: the calls are right,
+"""How a step differs from the right one. `needless_read` alone is not a failure. `wrong_answer`: the calls are right,
 and the answer is not."""
 
 _MATCH, _TOOL, _READ_TOOL, _MISSING = 0.0, 1.9, 1.4, 1.0

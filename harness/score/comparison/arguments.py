@@ -63,7 +63,7 @@ def argument_fault(tool: ToolSpec, call: ToolCall) -> tuple[ParameterFault, str]
     schema, and OutOfTime for one whose expressions take too long.
     """
     if call.arguments is None:
-        return "unparsed", "the arguments are no JSON object"
+        return "unparsed", "the arguments are not a JSON object"
     if _fits(tool)(call.arguments):
         return None
     found = _schema(tool).fault(call.arguments)

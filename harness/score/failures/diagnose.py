@@ -98,7 +98,7 @@ _KINDS: Mapping[DeviationKind, Kind] = MappingProxyType(
 
 
 def _unlike_reference(evidence: Evidence) -> tuple[Deviation, int] | None:
-    """The first deviation that is no needless read, and its step; a wrong answer where the calls are right.
+    """The first deviation that is not a needless read, and its step; a wrong answer where the calls are right.
 
     None without a reference, and for a trial that did not finish: what its calls lack tells nothing.
     """

@@ -1,4 +1,4 @@
-"""Which modes are not measured in a trial, and why: silence about these is no finding of health.
+"""Which modes are not measured in a trial, and why: silence about these is not a finding of health.
 
 The trial gives nothing to measure by, or what points at the mode is of a kind that is not reported as a finding.
 """

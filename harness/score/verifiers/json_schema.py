@@ -42,7 +42,7 @@ class JsonSchema(Frozen):
         try:
             Draft202012Validator.check_schema(value)
         except SchemaError as error:
-            raise ValueError(f"is no JSON Schema: {error.json_path}: {error.message[:_SHOWN]}") from None
+            raise ValueError(f"is not a JSON Schema: {error.json_path}: {error.message[:_SHOWN]}") from None
         return value
 
     @model_validator(mode="after")

@@ -126,7 +126,7 @@ def _read(text: str) -> Rule:
         found = pattern.fullmatch(text.strip())
         if found is not None:
             return _rule(text, form, found)
-    raise ValueError(f"{text!r} is no rule; {_HELP}")
+    raise ValueError(f"{text!r} is not a rule; {_HELP}")
 
 
 def _rule(text: str, form: str, found: re.Match[str]) -> Rule:
@@ -147,6 +147,6 @@ def _named(text: str, event: str) -> Named:
     try:
         arguments = json.loads(brace + rest) if brace else {}
     except (ValueError, RecursionError):
-        raise ValueError(f"{text!r}: {brace + rest!r} is no JSON object") from None
+        raise ValueError(f"{text!r}: {brace + rest!r} is not a JSON object") from None
     plain = name.strip()
     return Named(name=plain.removeprefix("tool:"), arguments=arguments, only_call=plain.startswith("tool:"))

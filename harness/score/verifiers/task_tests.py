@@ -20,7 +20,7 @@ class TaskTests(Frozen):
 
     The check is set where a `task.toml` is read, not by hand. The tests run after the agent has ended, in a sandbox
     restored to what it left; their exit status is ignored. `/logs/verifier/reward.json` comes before `reward.txt`: its
-    `reward` decides, else each of its values must be at least 1. No reward, or one that is no finite number, fails.
+    `reward` decides, else each of its values must be at least 1. No reward, or one that is not a finite number, fails.
     """
 
     version: ClassVar[str] = "1"

@@ -76,7 +76,7 @@ class Said:
 
     @cached_property
     def acts(self) -> tuple[str, ...]:
-        """The sentences that are no offer of further help."""
+        """The sentences that are not an offer of further help."""
         return tuple(one for one in self.statements if not only_offers(one))
 
     @cached_property

@@ -44,7 +44,7 @@ class ModelExchange:
     answer: ModelAnswer | None = None
     tier: ReplayTier | None = None
     kept: bool = False
-    """Whether its answer may be recorded: it is no transient error."""
+    """Whether its answer may be recorded: it is not a transient error."""
     provenance: Provenance | None = None
     """The provenance in the recording, where the answer was replayed."""
     error: tuple[str, str] | None = None

@@ -104,7 +104,7 @@ def _called(tool: FunctionTool, arguments: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     """Answers one request a line until the input ends."""
     wire = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what the functions print is no message
+    os.dup2(2, 1)  # what the functions print is not a message
     sys.stdin = io.StringIO()
     tools = load(Path(sys.argv[1]).resolve())
     with open(0, encoding="utf-8") as lines:  # a descriptor, not a path

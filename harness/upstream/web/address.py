@@ -87,4 +87,4 @@ def _climbs(path: str) -> bool:
 
 
 def _no_address(target: str) -> Refusal:
-    return Refusal(400, "bad_request", f"{target[:200]!r} is no address that a request can go to")
+    return Refusal(400, "bad_request", f"{target[:200]!r} is not an address that a request can go to")

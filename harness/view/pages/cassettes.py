@@ -85,7 +85,7 @@ def cassette(ask: Ask) -> Page:
 def _named(ask: Ask) -> str:
     name = ask.place["suite"]
     if not _is_name(name):
-        raise UsageError(f"{bounded(name, 100)!r} is no suite")
+        raise UsageError(f"{bounded(name, 100)!r} is not a suite")
     return name
 
 

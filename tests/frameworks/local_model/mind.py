@@ -18,7 +18,7 @@ class LlamaMind:
         self._url = f"{url}/v1/chat/completions"
 
     def __call__(self, body: dict[str, Any], conversation: Conversation) -> Decision:
-        """The model's next step; what is no JSON (cut off at the limit of tokens) is text."""
+        """The model's next step; what is not JSON (cut off at the limit of tokens) is text."""
         del conversation
         tools = body.get("tools") or []
         asked = {

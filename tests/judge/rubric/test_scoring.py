@@ -1,4 +1,4 @@
-"""Points from judgements: what is eligible is weighted, what is not gives its weight away; no answer is no fail."""
+"""Points from judgements: what is eligible is weighted, what is not gives its weight away; no answer is not a fail."""
 
 import pytest
 from pydantic import ValidationError

@@ -153,7 +153,7 @@ def _of_run(name: str, syntax: Syntax) -> Reader:
 
 
 def _in_run(name: str) -> Callable[[bytes, Path], None]:
-    """The file in a run that is whole but for it; the snapshot is made anew, so that it is no seal that refuses it."""
+    """The file in a run that is whole but for it; its checksums are made anew, so that none of them refuses it."""
 
     def read(content: bytes, folder: Path) -> None:
         found = stored_run() | {name: content}

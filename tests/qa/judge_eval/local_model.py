@@ -29,7 +29,7 @@ def main() -> int:
             failure = told.get("failure")
             read += failure is None
             print(f"{statement} {answer!r}: {'an answer in the form asked for' if failure is None else failure}")
-    print(f"{read} of {len(_ASKED)} answers were in the form asked for; what they say is no measure of anything")
+    print(f"{read} of {len(_ASKED)} answers were in the form asked for; what they say is not a measure of anything")
     return 0 if read else 1
 
 

@@ -172,5 +172,5 @@ def _of_file(name: str, chosen: Set, path: Path) -> Iterator[Labelled]:
 
 
 def _negatives(told: Told, success: bool | None) -> Mapping[str, bool]:
-    """A success is no loop; of the other modes it says nothing, because a slip can be made good."""
+    """A success is not a loop; of the other modes it says nothing, because a slip can be made good."""
     return told.modes or ({"loop_trap": False} if success else {})

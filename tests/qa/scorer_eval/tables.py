@@ -52,7 +52,7 @@ def confusion(data: Path) -> None:
         cells = Counter((run.success, bool(diagnose(run.evidence))) for run in runs if run.success is not None)
         rows.append([name, cells[False, True], cells[False, False], cells[True, True], cells[True, False]])
     head = ["data set", "failed, found", "failed, nothing found", "succeeded, found", "succeeded, nothing found"]
-    table("Confusion of 'some failure found' with the outcome (a run can fail in ways that are no mode)", head, rows)
+    table("Confusion of 'some failure found' with the outcome (a run can fail in ways that are not modes)", head, rows)
     print("  failed and nothing found: a needed write with another value (an amount, a date, another choice among what")
     print("  was shown), a further write that can be taken back, a word not said, what the user left undone (telecom):")
     print("  no mode, though effect_match sees most of it; on kimi, programs that do not do what was asked, which only")

@@ -127,7 +127,9 @@ def _revealed(one: Played, dice: random.Random) -> Played | None:
         "daughter": "your daughter travels with you",
     }
     asked = " ".join(reply for one in one.heard.rounds[:1] for reply in one).lower()
-    secret = dice.choice([text for topic, text in secrets.items() if topic not in asked])  # asked for, it is no fault
+    secret = dice.choice(
+        [text for topic, text in secrets.items() if topic not in asked]
+    )  # asked for, it is not a fault
     phrase = (
         {"y": "By the way, "}["y"]
         + secret.replace("you have", "I have").replace("your", "my").replace("with you", "with me")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 class Unable(Exception):
-    """A part cannot run on this machine: it says what it needs, and is no pass."""
+    """A part cannot run on this machine: it says what it needs, and is not a pass."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,7 @@ TUNED: Final[Wordings] = {
     ),
     "no_json": (
         "the answer is not JSON: expecting value at line 1",
-        "the judge's answer is no JSON object",
+        "the judge's answer is not a JSON object",
         "expected a JSON object, found text: {x}",
         "not JSON: the answer begins with '{x}'",
         "the answer holds no JSON object",

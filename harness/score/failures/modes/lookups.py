@@ -105,7 +105,7 @@ def _plan(reading: Reading) -> str:
 
 
 def _stated(reading: Reading, answer: Act, offered: frozenset[str]) -> int:
-    """The message right before the call where it says something itself and is no plan, else the call's own step."""
+    """The message right before the call where it says something itself and is not a plan, else the call's own step."""
     own = next(step for step in reading.steps if step.index == answer.step)
     if _said(own):
         return own.index

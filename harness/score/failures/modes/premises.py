@@ -60,7 +60,7 @@ def _brought(reading: Reading) -> tuple[dict[str, Act], dict[str, set[int]]]:
             first = brought.get(word)
             if first is not None and act.step != first.step:
                 if not users[word] and reading.sources.grounded(word, act.moment):
-                    brought.pop(word)  # an answer has confirmed it, so that it is no premise any longer
+                    brought.pop(word)  # an answer has confirmed it, so that it is not a premise any longer
                     known.add(word)
                 else:
                     users[word].add(act.step)

@@ -6,7 +6,7 @@ or where a tool that an import does not declare answered (its list is incomplete
 
 `invented_parameter` counts: a top-level argument that the tool's schema does not have, where the schema lists its
 properties and does not open itself (`additionalProperties`, `patternProperties`, or a composition). Does not count: a
-wrong type, a missing argument, arguments that are no JSON (those are invalid, not invented), or a call of an invented
+wrong type, a missing argument, arguments that are not JSON (those are invalid, not invented), or a call of an invented
 tool, whose parameters nobody declared.
 
 Origin: the first such call of that name. Dependent steps: the later ones. See `claims` for the other two kinds.

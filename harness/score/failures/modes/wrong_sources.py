@@ -2,10 +2,10 @@
 
 Looked for only where the trial is known to have failed. Of each kind, the first.
 
-`hidden_error_carried` counts: a tool's answer that is no error by its flag and says that it is one (an object with
+`hidden_error_carried` counts: a tool's answer that is not an error by its flag and says that it is one (an object with
 `error`, `success: false` or `status: failed`; a text that begins with "Error:"), where the same call did not succeed
 later, and a later call or message of the agent uses an identifier of that call. `injected_answer_carried` counts: an
-answer that was changed on purpose and is no error, where later steps use an identifier that only it had given.
+answer that was changed on purpose and is not an error, where later steps use an identifier that only it had given.
 `contradicted_answer_carried` counts: a read that was asked twice for the same, with no write and no word of the user
 between, whose answers are objects that differ in an identifier at the same place, where a later step uses one of the
 two: it began with the answer whose value is used. `contradicted_user_carried` counts: an identifier that the user said

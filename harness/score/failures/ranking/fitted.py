@@ -95,7 +95,7 @@ class Fitted(Frozen):
         return self.reason_for_hint(kind) is None
 
     def reason_for_hint(self, kind: str) -> str | None:
-        """Why a kind is no finding, by the counts; None: it is one."""
+        """Why a kind is not a finding, by the counts; None: it is one."""
         seen = self._by_source(kind)
         if kind in INFERRED:
             needed = SOURCES if self.without is None else SOURCES - 1

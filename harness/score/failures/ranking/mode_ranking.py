@@ -25,8 +25,8 @@ class RankedMode(Frozen):
 
     failure: Failure
     weight: float
-    """What the order is by, from 0 to 1: it ranks trials by how strongly they point at the mode, and is no probability.
-    A mode that is not listed has 0.
+    """What the order is by, from 0 to 1: how strongly the trial points at the mode, as a rank. It is not a
+    probability. A mode that is not listed has 0.
     """
     kinds: tuple[Kind | OwnKind, ...]
     """The kinds of its findings and hints."""

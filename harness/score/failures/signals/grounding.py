@@ -14,7 +14,7 @@ from harness.values import JsonValue
 
 _ATOM = re.compile(r"[^\W_]+")
 _SPACED = "".join(char.lower() if char.isalnum() else " " for char in map(chr, range(128)))
-"""ASCII with a space for whatever is no part of an atom, which is found three times quicker that way."""
+"""ASCII with a space for whatever is not part of an atom, which is found three times quicker that way."""
 _IDENTIFIER = re.compile(r"#?[A-Za-z0-9][A-Za-z0-9_.@:+-]{3,63}")
 _NO_NAME = re.compile(
     r"\d{1,4}[-.:]\d{1,2}([-.:]\d{1,4})?(T[\d:.+Z-]*)?|\d+\.\d+"  # dates, times, amounts
@@ -116,7 +116,7 @@ class Sources:
         _note("\n".join(contents), moment, self._observed)
 
     def _read(self, text: str, moment: int, depth: int = 0) -> None:
-        """Text that is JSON as JSON: an escaped line end is no letter of the word behind it."""
+        """Text that is JSON as JSON: an escaped line end is not a letter of the word behind it."""
         try:
             opened = json.loads(text)
         except (ValueError, RecursionError):

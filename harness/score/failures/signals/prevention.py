@@ -65,7 +65,7 @@ def _asked_with(value: str, act: Act, reading: Reading) -> set[str]:
 
 
 _LONGEST = 2000
-"""A longer text is no argument that names one thing."""
+"""A longer text is not an argument that names one thing."""
 
 
 def _arguments_with(value: str, arguments: JsonObject) -> list[str]:

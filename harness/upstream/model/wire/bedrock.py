@@ -94,7 +94,7 @@ class BedrockConverse:
             )
         more = body.get("additionalModelRequestFields")
         if more is not None and not isinstance(more, dict):
-            yield "`additionalModelRequestFields` that is no object"
+            yield "`additionalModelRequestFields` that is not an object"
         yield from (f"the model's own field {name[:100]!r}" for name in object_of(more) if name not in _PLAIN_FIELDS)
         for message in objects_of(body.get("messages")):
             for block in objects_of(message.get("content")):

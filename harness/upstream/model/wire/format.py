@@ -119,7 +119,7 @@ def misshapen_tools(tools: JsonValue) -> Iterator[str]:
 def misshapen(name: str, value: JsonValue) -> Iterator[str]:
     """A field in another shape than a list of objects."""
     if value is not None and not (isinstance(value, list) and all(isinstance(item, dict) for item in value)):
-        yield f"`{name}` that is no list of objects"
+        yield f"`{name}` that is not a list of objects"
 
 
 def fetched(part: JsonObject) -> Iterator[str]:

@@ -124,7 +124,7 @@ def _message(text: bytes) -> JsonObject:
     except NotJson as error:
         raise Garbled(f"something that is not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise Garbled("something that is no message")
+        raise Garbled("something that is not a message")
     return value
 
 

@@ -69,7 +69,7 @@ def tau2(data: Path) -> Iterator[Run]:
                         [
                             (action["name"], action["arguments"])
                             for action in criteria.get("actions") or ()
-                            # what a user has to do himself is no call of the agent's
+                            # what a user has to do himself is not a call of the agent's
                             if "no-user" in path.name or action.get("requestor", "assistant") == "assistant"
                         ]
                     ),

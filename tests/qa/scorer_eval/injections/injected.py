@@ -16,7 +16,7 @@ from harness.score.failures import Failure, diagnose
 SPLITS: tuple[Split, ...] = ("development", "held-out")
 WHY = {
     "same domain": "the other task's calls name nothing (a search by places and dates), or one thing once",
-    "another domain": "one foreign look alone is no drift, and prose in a hand-over names nothing",
+    "another domain": "one foreign look alone is not drift, and prose in a hand-over names nothing",
     "stopped half-way": "what was cut off only makes settings take hold (a restart), which is never needed",
     "one identifier": "the wrong value is a right one too (another line of the same customer), or two parts are off",
     "one identifier, told once more": "the wrong value is a right one too",

@@ -100,7 +100,7 @@ def rows_in(sandbox: str) -> Iterator[Row]:
             f"forged evidence, {sandbox}: no other speaker in transcripts",
             len(FORGERIES),
             _speaking(here),
-            [] if "user" in _speakers(here, "honest") else ["the task is no user's"],
+            [] if "user" in _speakers(here, "honest") else ["the task is not a user's"],
         )
 
 

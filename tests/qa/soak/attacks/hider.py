@@ -75,7 +75,7 @@ def unrecorded_calls():
 
 
 def ask(model):
-    """What the model says; a refusal is no answer."""
+    """What the model says; a refusal is not an answer."""
     asked = {"model": model, "messages": [{"role": "user", "content": "Hello"}]}
     request = urllib.request.Request(GATEWAY + "/v1/chat/completions", json.dumps(asked).encode(), method="POST")
     request.add_header("Content-Type", "application/json")

@@ -62,7 +62,7 @@ def _row(received: dict[str, Any], where: str, blind: list[str]) -> Row:
     missing = [f"{way}: undeclared keys are not found" for way in blind]
     for way, told in received.items():
         if "plain" not in told["control"] and way not in REFUSED:
-            missing.append(f"{way}: what is no secret does not come: {told['status']!r}")
+            missing.append(f"{way}: what is not a secret does not come: {told['status']!r}")
     if unseen := set(forms(UNDECLARED)) - set(received["host: forms"]["control"]):
         missing.append(f"forms that the search does not know again: {', '.join(sorted(unseen))}")
     missing += [] if len(received) == WAYS else [f"{len(received)} ways"]

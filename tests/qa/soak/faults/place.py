@@ -52,7 +52,7 @@ class Place:
         }
 
     def left(self) -> list[str]:
-        """Temporary files and folders; an empty folder for private ones is no leftover."""
+        """Temporary files and folders; an empty folder for private ones is not a leftover."""
         found = [path for path in self.temporary.rglob("*") if not path.name.startswith(f"harness-{os.getuid()}")]
         return [str(path) for path in found]
 

@@ -13,7 +13,7 @@ TRIALS: dict[ProviderName, int] = {"docker-warm": 2000, "docker": 300, "local": 
 """In `local` 270 are over before there was a moment without a flood: two of three such runs looked as if they grew."""
 _MEMORY_GROWS_AT_MOST = 1.3
 _FLAT_FROM = 4 * JOBS
-"""Of fewer trials, those at the end would be among the first that were in flight: that is no level to grow from."""
+"""Of fewer trials, those at the end would be among the first that were in flight: that is not a level to grow from."""
 
 
 def rows(random: randomness.Random, scale: float) -> Iterator[Row]:
