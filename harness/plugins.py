@@ -10,7 +10,7 @@ import importlib.util
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from threading import RLock
 from traceback import walk_tb
@@ -71,8 +71,7 @@ def find_object(seam: str, name: str, built_in: Mapping[str, object], folder: Pa
             f"there is no {seam} named {name!r}",
             remedy=f"one of: {known}; or module:Name; or file.py:Name in the suite",
         )
-    loaded: object = found[name].load()
-    return loaded
+    return _from_package(seam, found[name])
 
 
 def plugin_names(seam: str) -> tuple[str, ...]:
@@ -89,11 +88,25 @@ def _from_module(seam: str, name: str, folder: Path | None) -> object:
     return found
 
 
+def _from_package(seam: str, point: EntryPoint) -> object:
+    try:
+        loaded: object = point.load()
+    except Exception as error:  # a plug-in's own code: whatever it raises is its author's to read
+        package = "" if point.dist is None else f" of the package {point.dist.name!r}"
+        raise UsageError(
+            f"{seam} {point.name!r}: the entry point {point.value!r}{package} cannot be loaded: {described(error)}",
+            remedy="correct that package, or uninstall it",
+        ) from error
+    return loaded
+
+
 def _module(seam: str, name: str, place: str) -> ModuleType:
     try:
         return importlib.import_module(place)
     except (ImportError, TypeError, ValueError) as error:  # the latter two: a name that begins with a dot, or is empty
         raise UsageError(f"{seam} {name!r}: {error}", remedy="module:Name, or file.py:Name in the suite") from None
+    except Exception as error:  # a plug-in's own code
+        raise UsageError(f"{seam} {name!r}: {place} cannot be loaded: {described(error)}") from error
 
 
 def _file_module(seam: str, path: Path) -> ModuleType:
@@ -119,16 +132,26 @@ def _loaded(seam: str, path: Path, unique: str) -> ModuleType:
 
 
 def described(error: BaseException) -> str:
-    """What a plug-in's own code raised, with the file and line of that code where the plug-in is a file of a suite."""
+    """What a plug-in's own code raised, with the file and line of that code: of the suite's file, else of the package.
+
+    The package is the first one that the harness called; what it called itself is not named.
+    """
     said = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError):
         return said  # names its file and line itself
-    own = [
-        f"{Path(frame.f_code.co_filename).name}:{line}"
+    places = [
+        (str(frame.f_globals.get("__name__", "")), f"{Path(frame.f_code.co_filename).name}:{line}")
         for frame, line in walk_tb(error.__traceback__)
-        if str(frame.f_globals.get("__name__", "")).startswith(_PREFIX)
     ]
+    own = [place for module, place in places if module.startswith(_PREFIX)]
+    foreign = [(module.partition(".")[0], place) for module, place in places if _is_foreign(module)]
+    own = own or [place for package, place in foreign if package == foreign[0][0]]
     return f"{own[-1]}: {said}" if own else said
+
+
+def _is_foreign(module: str) -> bool:
+    package = module.partition(".")[0]
+    return package not in ("harness", "__main__") and package not in sys.stdlib_module_names
 
 
 def _checked(seam: str, name: str, found: object) -> type:

@@ -129,7 +129,10 @@ def _made(declared: DeclaredCheck, check: CheckSpec, found: type) -> Verifier:
 
 
 def _figure(suite: Suite, seam: str, level: Literal["item", "run"], name: str) -> Callable[..., Any]:
-    found = find_object(seam, name, {}, folder=suite.folder)
+    try:
+        found = find_object(seam, name, {}, folder=suite.folder)
+    except UsageError as error:
+        raise UsageError(f"suite {suite.name!r}, field '{seam}s': {error.message}", remedy=error.remedy) from error
     if not callable(found):
         raise UsageError(f"suite {suite.name!r}, field '{seam}s': {name!r} is neither a class nor a function")
     if not isinstance(found, type):

@@ -157,6 +157,38 @@ def test_a_detector_of_a_package_finds_in_a_run_and_counts_as_part_of_the_scorer
     assert "field 'detectors': there is no detector named 'tense'" in refused.stderr
 
 
+METRIC = """\
+from typing import ClassVar
+
+class Odd:
+    name: ClassVar[str] = "odd"
+    version: ClassVar[str] = "1"
+
+    def measure(self, evidence):
+        return {}["nothing"], ""
+"""
+
+
+def test_a_metric_of_a_package_that_cannot_be_loaded_or_fails_is_named_with_its_place(third_party: ThirdParty) -> None:
+    """The import had ended `run` with a traceback, and a failure had named no file."""
+    third_party.install("metric", "odd", "Odd", METRIC)
+    suite = third_party.project / "suites" / "hello" / "suite.yaml"
+    suite.write_text(suite.read_text() + "\nmetrics: [odd]\n")
+    done = third_party("run", "hello", "--sandbox", "local", "--run-name", "r")
+    assert 0 == done.returncode, done.stderr
+    scores = [one for card in RunFolder.open(third_party.project / "runs/r").scorecards() for one in card.scores]
+    (why,) = {one.explanation for one in scores if one.metric == "odd"}
+    assert why.endswith("third_metric.py:8: KeyError: 'nothing'")
+
+    module = third_party.site / "third_metric.py"
+    module.write_text("from harness.api import Missing\n" + METRIC)
+    refused = third_party("run", "hello", "--sandbox", "local")
+    assert 2 == refused.returncode
+    assert "suite 'hello', field 'metrics': metric 'odd': the entry point 'third_metric:Odd'" in refused.stderr
+    assert "ImportError: cannot import name 'Missing'" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
 def test_an_executor_of_a_package_runs_the_trials(third_party: ThirdParty) -> None:
     third_party.install("executor", "loud", "open_loud", EXECUTOR)
     done = third_party("run", "hello", "--sandbox", "local", "--executor", "loud", "--json")
