@@ -12,7 +12,7 @@ from harness.stats import Interval, holm, noise_margin, paired_interval, sign_te
 from harness.values import Frozen
 
 LEVEL = 0.05
-"""Chance at most of taking a candidate that is not a better."""
+"""Chance at most of taking a candidate that is no better."""
 _NOTHING = 1e-9
 _LEAST_MEASURED = 0.9
 

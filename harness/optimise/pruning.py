@@ -35,7 +35,7 @@ class _Segment:
 
 
 def pruned(search: Search, picked: Candidate, rules: Rules, most: int) -> tuple[Candidate, Pruning]:
-    """The pick, or a smaller candidate whose scores on training and validation cases are not lower.
+    """The pick, or a smaller candidate whose scores on training and validation cases are no lower.
 
     Takes `most` rollouts at the highest, cached ones included; what could not be tried by then stays.
     """

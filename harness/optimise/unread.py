@@ -24,7 +24,7 @@ def refuse_unopened(found: DryTrial, components: Sequence[Component], acting: Co
         if not set(component.files) & set(found.texts_read):
             raise UsageError(
                 f"the agent opens no text of the component {component.name!r}: {', '.join(component.files)}; a trial "
-                "without a model showed so, and nothing was spent",
+                "without a model has shown this, and nothing was spent",
                 remedy="have the program open it in the folder of its files, or take the component out of "
                 "`optimise.components`; where it is opened in some conversations alone, --from RUN names a run in "
                 "which that agent acts",

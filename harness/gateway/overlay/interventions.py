@@ -49,8 +49,10 @@ class InterveningCalls(ToolCallHandler):
 
     def __init__(self, toolbox: Toolbox, trial: TrialContext, source: ToolSource) -> None:
         variant = trial.request.variant or TrialVariant()
-        self._fed_values = FedValueSource(inner=source, trial=trial, values=trial.new_normalisation())
-        super().__init__(toolbox, trial, self._fed_values if variant.fed else source)
+        self._fed_values = None
+        if variant.fed:
+            self._fed_values = FedValueSource(inner=source, trial=trial, values=trial.new_normalisation())
+        super().__init__(toolbox, trial, self._fed_values or source)
         self._fed = list(variant.fed)
         self._made = 0
         self._layers = [_Layer(item) for item in variant.interventions]
@@ -166,7 +168,7 @@ class InterveningCalls(ToolCallHandler):
 
     async def _beside(self, injected: _InjectedAnswer, request: ToolRequest) -> ToolAnswer | ToolMiss:
         """The tool's own answer to a call to which another answer is injected."""
-        if not injected.fed or injected.failure is not None:
+        if self._fed_values is None or not injected.fed or injected.failure is not None:
             return await self.source.call(request)
         return await self._fed_values.again(request, json.loads(json.dumps(injected.content)))
 
