@@ -14,7 +14,7 @@ from harness.optimise.candidates.components import components_of, declared_by
 from harness.optimise.looks import HeldOutLook, earlier_looks, looks_path, record_look, refuse_second_look
 from harness.optimise.optimisation import Optimisation
 from harness.optimise.outcome import OptimisationOutcome
-from harness.optimise.resolving import OptimiseRequest, ResolvedRequest, Say, acting, known_use
+from harness.optimise.resolving import OptimiseRequest, ResolvedRequest, Say, acting
 from harness.optimise.rollouts.dry_trials import dry_trial
 from harness.optimise.rollouts.invocations import AgentInvocation
 from harness.optimise.rollouts.rollout import Rollout, Rollouts
@@ -101,11 +101,7 @@ class PreparedOptimisation:
             settings=resolved.settings,
             meter=meter,
             folder=self.stored.folder,
-            known_use=known_use(
-                resolved.plan,
-                request.trace,
-                None if request.component is None else (request.component, resolved.invocations),
-            ),
+            known_use=resolved.known_use,
             demand=resolved.demand,
             looks_before=len(self.looks),
             about_to_look=lambda held: record_look(looks_path(suite.folder), _look(name, request, held, again)),

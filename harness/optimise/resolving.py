@@ -91,6 +91,12 @@ class ResolvedRequest:
         """What is known to be needed before anything is run."""
         return demand_of(self.plan.suite, self.components, self.texts, self._request.reflector, self._request.mode)
 
+    @cached_property
+    def known_use(self) -> MeanUse:
+        """What a trial, or in agent mode an invocation, took in the run that is named; its trials are read once."""
+        component = self._request.component
+        return _known_use(self.plan, self._request.trace, None if component is None else (component, self.invocations))
+
     @property
     def settings(self) -> Settings:
         """With the minibatch, where none was asked for."""
@@ -194,7 +200,7 @@ def traced_run(plan: RunPlan, name: str) -> RunFolder:
     return folder
 
 
-def known_use(plan: RunPlan, trace: str | None, invocations: tuple[str, Collection[str]] | None = None) -> MeanUse:
+def _known_use(plan: RunPlan, trace: str | None, invocations: tuple[str, Collection[str]] | None = None) -> MeanUse:
     """Means over the trials of the run; all None without one, and where a trial tells nothing of it.
 
     `invocations`: the name of an agent and the cases in which it was asked something; then means over these cases, of

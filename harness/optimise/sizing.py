@@ -1,7 +1,6 @@
 """How much an optimisation takes at least and at most, worked out from counts of cases and texts before it begins."""
 
 import math
-from collections.abc import Sequence
 
 from harness.errors import UsageError
 from harness.optimise.rollouts.spending import Limits
@@ -88,8 +87,3 @@ def refuse_budget_below(limits: Limits, least: LeastUse, because: str) -> None:
 def least_of(demand: Demand, rollouts: int, requests: int) -> LeastUse:
     """Of so many rollouts and requests to the reflector."""
     return demand.rollout.times(rollouts) + demand.request.times(requests)
-
-
-def summed(parts: Sequence[LeastUse]) -> LeastUse:
-    """Of several optimisations."""
-    return sum(parts, LeastUse())

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from harness.api import RunFolder
 from tests.plugins.conftest import ThirdParty
@@ -138,12 +139,18 @@ def test_a_file_that_an_importer_of_a_package_fails_on_is_refused_by_name(third_
     assert not (third_party.project / "runs" / "r").exists()
 
 
-def test_a_detector_of_a_package_finds_in_a_run_and_counts_as_part_of_the_scorer(third_party: ThirdParty) -> None:
-    third_party.install("detector", "terse", "Terse", DETECTOR)
+def ran_with(third_party: ThirdParty, line: str) -> Path:
+    """Adds the line to the suite `hello` and runs it as `r`; returns its suite.yaml."""
     suite = third_party.project / "suites" / "hello" / "suite.yaml"
-    suite.write_text(suite.read_text() + "\ndetectors: [terse, 'third_detector:Broken']\n")
+    suite.write_text(f"{suite.read_text()}\n{line}\n")
     done = third_party("run", "hello", "--sandbox", "local", "--run-name", "r")
     assert 0 == done.returncode, done.stderr
+    return suite
+
+
+def test_a_detector_of_a_package_finds_in_a_run_and_counts_as_part_of_the_scorer(third_party: ThirdParty) -> None:
+    third_party.install("detector", "terse", "Terse", DETECTOR)
+    suite = ran_with(third_party, "detectors: [terse, 'third_detector:Broken']")
     run = third_party.project / "runs" / "r"
     manifest = json.loads((run / "manifest.json").read_bytes())
     assert "7" == manifest["scorer_versions"]["detector:terse"]
@@ -172,10 +179,7 @@ class Odd:
 def test_a_metric_of_a_package_that_cannot_be_loaded_or_fails_is_named_with_its_place(third_party: ThirdParty) -> None:
     """The import had ended `run` with a traceback, and a failure had named no file."""
     third_party.install("metric", "odd", "Odd", METRIC)
-    suite = third_party.project / "suites" / "hello" / "suite.yaml"
-    suite.write_text(suite.read_text() + "\nmetrics: [odd]\n")
-    done = third_party("run", "hello", "--sandbox", "local", "--run-name", "r")
-    assert 0 == done.returncode, done.stderr
+    ran_with(third_party, "metrics: [odd]")
     scores = [one for card in RunFolder.open(third_party.project / "runs/r").scorecards() for one in card.scores]
     (why,) = {one.explanation for one in scores if one.metric == "odd"}
     assert why.endswith("third_metric.py:8: KeyError: 'nothing'")
