@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from harness.pipeline.judge.redteam import RedTeamRequest as RedTeamRequest
     from harness.pipeline.judge.redteam import cost_of as cost_of
     from harness.pipeline.judge.redteam import red_team as red_team
+    from harness.pipeline.judge.subjects import judged_outcomes as judged_outcomes
     from harness.pipeline.judge.subjects import suite_of as suite_of
     from harness.pipeline.matrix import BegunMatrix as BegunMatrix
     from harness.pipeline.matrix import begin_matrix as begin_matrix
@@ -152,7 +153,7 @@ else:
             "plan.prompts": ("with_prompts",),
             "plan.secrets": ("secret_values",),
             "plan.variables": ("combinations", "varied"),
-            "judge.subjects": ("suite_of",),
+            "judge.subjects": ("judged_outcomes", "suite_of"),
             "drift.listings": ("refresh_tools",),
             "variants": (
                 "VARIANTS_FOLDER",

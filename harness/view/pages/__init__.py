@@ -13,6 +13,8 @@ _MODULES = (
     "drift",
     "issues",
     "cassettes",
+    "annotate",
+    "questions",
     "variants",
     "optimisations",
 )
