@@ -94,7 +94,7 @@ def simulated(change: str, chance: random.Random) -> tuple[dict[float, Seen], in
             own.trials += attempts.get(f"flips-{rate}", 1)
             own.lost += result is not None and result.lost
             failed = any(one.success is False for one in cards if one.case_id == f"flips-{rate}")
-            if (failed if result is None else result.lost):
+            if failed if result is None else result.lost:
                 own.told_at.append(number - BEFORE + 1)
             if result is None and own.left_at is None:
                 own.left_at = number - BEFORE + 1
