@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from harness.documents import alternatives
+from harness.alternatives import alternatives
 from harness.errors import ExitCode, UsageError
 from harness.report.comparison.change import LATENCY, MetricChange
 from harness.report.comparison.compare import Comparison
