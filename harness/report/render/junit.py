@@ -3,8 +3,8 @@
 A failed check is a `failure`; a trial that the harness could not run and one with undecided checks are an `error`,
 which no reader of the file counts as passed. Inconclusive trials, which end a run with exit status 1, are errors too,
 unless their number is allowed, and so are trials that never ran, which end it with exit status 3. Only allowed
-inconclusive trials, cases without a check, and failures in quarantine that are no loss are `skipped`. The last output of the agent's program is in `system-err`
-and `system-out` of a trial without success.
+inconclusive trials, cases without a check, and failures in quarantine that are no loss are `skipped`. The last output
+of the agent's program is in `system-err` and `system-out` of a trial without success.
 """
 
 from collections.abc import Sequence
