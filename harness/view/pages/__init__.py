@@ -13,6 +13,10 @@ _MODULES = (
     "drift",
     "issues",
     "cassettes",
+    "annotate",
+    "questions",
+    "workbench",
+    "tries",
     "variants",
     "optimisations",
 )

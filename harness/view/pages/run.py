@@ -46,6 +46,7 @@ def run(ask: Ask) -> Page:
         tiles(figures, running, name),
         facts(_conditions(manifest)),
         tag("div", _compare(ask, name, manifest), _tagging(name, folder), class_="tools"),
+        tag("p", link(path_of("annotate", run=name), "Annotate"), class_="more"),
         _trials(ask, name, lines),
     )
     modules = ("live.js",) if running else ()
