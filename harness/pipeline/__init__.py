@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from harness.pipeline.judge.bench import spread as spread
     from harness.pipeline.judge.calibrating import Calibrating as Calibrating
     from harness.pipeline.judge.calibrating import calibrate_judge as calibrate_judge
+    from harness.pipeline.judge.candidates import SavedCandidate as SavedCandidate
+    from harness.pipeline.judge.candidates import save_candidate as save_candidate
     from harness.pipeline.judge.judging import Judged as Judged
     from harness.pipeline.judge.judging import JudgeRequest as JudgeRequest
     from harness.pipeline.judge.judging import agents_models as agents_models
@@ -71,6 +73,11 @@ if TYPE_CHECKING:
     from harness.pipeline.judge.redteam import red_team as red_team
     from harness.pipeline.judge.subjects import judged_outcomes as judged_outcomes
     from harness.pipeline.judge.subjects import suite_of as suite_of
+    from harness.pipeline.judge.trying import Tried as Tried
+    from harness.pipeline.judge.trying import TryEstimate as TryEstimate
+    from harness.pipeline.judge.trying import Trying as Trying
+    from harness.pipeline.judge.trying import estimate_try as estimate_try
+    from harness.pipeline.judge.trying import try_criterion as try_criterion
     from harness.pipeline.matrix import BegunMatrix as BegunMatrix
     from harness.pipeline.matrix import begin_matrix as begin_matrix
     from harness.pipeline.matrix import is_matrix as is_matrix
@@ -139,6 +146,8 @@ else:
                 "trial_recordings",
             ),
             "importing": ("store_imported",),
+            "judge.candidates": ("SavedCandidate", "save_candidate"),
+            "judge.trying": ("Tried", "TryEstimate", "Trying", "estimate_try", "try_criterion"),
             "judge.judging": ("JudgeRequest", "Judged", "agents_models", "judge_run", "secrets_of"),
             "matrix": ("BegunMatrix", "begin_matrix", "is_matrix", "resume_matrix"),
             "merge": ("merge_shards",),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from harness.score.evidence import Evidence as Evidence
     from harness.score.evidence import JudgedCriterion as JudgedCriterion
     from harness.score.evidence import Verdict as Verdict
+    from harness.score.failed_code import raised_by as raised_by
     from harness.score.failures.conformance import check_detector as check_detector
     from harness.score.failures.measurable import not_measured as not_measured
     from harness.score.failures.ranking.mode_ranking import RankedMode as RankedMode
@@ -65,6 +66,7 @@ else:
             "diagnosis": ("Diagnosis", "Failure"),
             "comparison.comparing": ("differing_arguments",),
             "evaluators": ("Item", "ItemEvaluator", "RunEvaluator", "TrialKey", "item_of"),
+            "failed_code": ("raised_by",),
             "failures.conformance": ("check_detector",),
             "failures.measurable": ("not_measured",),
             "failures.ranking.mode_ranking": ("RankedMode", "ranked_modes"),

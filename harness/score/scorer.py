@@ -13,6 +13,7 @@ from harness.score.composite import composite_score
 from harness.score.diagnosis import Diagnosis
 from harness.score.evaluators import Item, ItemEvaluator, RunEvaluator, TrialKey
 from harness.score.evidence import Evidence, Verdict
+from harness.score.failed_code import CHECK_FAILED, METRIC_FAILED
 from harness.score.failures import built_in_versions, findings, not_measured
 from harness.score.loading import NamedVerifier, detectors_of, metrics_of, run_metrics_of, verifiers_of
 from harness.score.metrics import METRICS
@@ -192,7 +193,7 @@ def _asked(one: NamedVerifier, evidence: Evidence) -> Verdict:
     except OutOfTime as error:
         passed, reason, seen = None, str(error), BY_AGENT
     except Exception as error:  # noqa: BLE001 - a plug-in's own code: its fault must cost no other verdict of the run
-        passed, reason, seen = None, f"the check itself failed: {described(error)}", {}
+        passed, reason, seen = None, f"{CHECK_FAILED}{described(error)}", {}
         if _never_raises(one.verifier) and not isinstance(error, HarnessError | OSError):
             seen = BY_AGENT  # nested too deep, too long a number
     if passed is None and seen.get("unmeasured_by") == "agent":
@@ -276,7 +277,7 @@ def _score_of(metric: Metric | RunMetric, value: float | None, explanation: str)
 
 
 def _failed(metric: _Figure, error: Exception) -> Score:
-    return _unknown(metric, f"the metric itself failed: {described(error)}")
+    return _unknown(metric, f"{METRIC_FAILED}{described(error)}")
 
 
 def _unknown(metric: _Figure, why: str) -> Score:

@@ -9,6 +9,7 @@ from harness.score.comparison.alignment import Deviation, DeviationKind
 from harness.score.comparison.reference_match import deviations_from_reference
 from harness.score.diagnosis import Diagnosis, Kind
 from harness.score.evidence import Evidence
+from harness.score.failed_code import DETECTOR_FAILED
 from harness.score.failures.detectors import OTHER_VERSION, built_in_detectors
 from harness.score.failures.needed_content import can_be_told
 from harness.score.failures.ranking.causes import by_cause
@@ -61,7 +62,7 @@ def _found_by(detector: Detector, evidence: Evidence) -> Iterator[Diagnosis]:
             failure="other",
             kind=f"{detector.name}:detector_failed",
             origin_step=None,
-            evidence=f"the detector itself failed: {described(error)}",
+            evidence=f"{DETECTOR_FAILED}{described(error)}",
             confidence=0.0,
             version=detector.version,
         )

@@ -15,6 +15,8 @@ _MODULES = (
     "cassettes",
     "annotate",
     "questions",
+    "workbench",
+    "tries",
     "variants",
     "optimisations",
 )

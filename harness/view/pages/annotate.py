@@ -1,15 +1,12 @@
 """Annotation: what was labelled, and a choice of the run, the rubric and who answers."""
 
-from typing import Final
-
 from harness.judge import Rubric, rubric_names
 from harness.results import RunFolder
 from harness.view.asking import Ask, Page, PageSet
 from harness.view.markup import Markup, fragment, link, path_of, tag
+from harness.view.run_rows import run_choice
 from harness.view.tables import facts, row, table
-from harness.view.wording import UNKNOWN, bounded, run_link, when
-
-_RUNS: Final = 50
+from harness.view.wording import UNKNOWN, bounded, run_link
 
 
 def choosing(ask: Ask) -> Page:
@@ -20,25 +17,8 @@ def choosing(ask: Ask) -> Page:
 
 
 def _runs(ask: Ask) -> Markup:
-    entries = [one for one in ask.project.index.entries() if one.manifest is not None][:_RUNS]
-    rows = [
-        row(
-            link(path := path_of("annotate", run=one.name), one.name),
-            one.manifest.suite,
-            one.manifest.agent,
-            when(one.manifest.created),
-            href=path,
-        )
-        for one in entries
-        if one.manifest is not None
-    ]
-    if not rows:
-        return tag("p", "There are no runs yet.", class_="empty")
     lead = "Choose the run whose trials are labelled. A label belongs to what the agent did, and holds in every run."
-    return fragment(
-        tag("p", lead, class_="prose"),
-        table(("run", "suite", "agent", "made"), rows, caption="Runs", class_="plain list"),
-    )
+    return fragment(tag("p", lead, class_="prose"), run_choice(ask.project, "annotate"))
 
 
 def _rubrics(ask: Ask, folder: RunFolder) -> Markup:
