@@ -9,13 +9,12 @@ from typing import Final
 from harness.errors import InvalidDocument
 from harness.ingest.found import Source
 from harness.ingest.react_text import asked_in, turns_of
-from harness.ingest.reading import MAX_LINE_BYTES, Record, embedded_json, kind_of, read_lines
+from harness.ingest.reading import LINES, MAX_LINE_BYTES, Record, embedded_json, kind_of, read_lines
 from harness.ingest.shapes.frameworks import framework_messages
 from harness.ingest.shapes.messages import has_parts
 from harness.ingest.shapes.runs import run_messages
 from harness.values import JsonObject, JsonValue
 
-_LINES = (".jsonl", ".ndjson")
 MESSAGE_KEYS = (
     "messages",
     "input",
@@ -57,7 +56,7 @@ def conversations_of(source: Source) -> Iterator[tuple[str, Record]]:
 
 
 def _values(source: Source) -> Iterator[tuple[str, Record, JsonValue]]:
-    if source.path.suffix in _LINES or _holds_lines(source.path):
+    if source.path.suffix in LINES or _holds_lines(source.path):
         yield from _of_lines(source.path)
         return
     document = source.document()

@@ -18,7 +18,7 @@ from harness.ingest.otel.exports import exported_spans
 from harness.ingest.otel.flattening import flattened
 from harness.ingest.otel.nested import children_of, is_nested, nested_span
 from harness.ingest.otel.values import attributes_of, plain_value
-from harness.ingest.reading import Record, kind_of, read_lines
+from harness.ingest.reading import Record, kind_of
 from harness.trace import Span
 from harness.values import JsonObject, JsonValue
 
@@ -30,7 +30,7 @@ def spans_in(source: Source) -> list[Span]:
     """All spans of the file, in the order in which they stand, with the log records that belong to them."""
     spans: list[Span] = []
     logs: dict[tuple[str, str], list[JsonObject]] = {}
-    for record in _records(source):
+    for record in source.records():
         for span in _spans(record):
             spans.append(span)
         for key, event in _logs(record):
@@ -39,19 +39,6 @@ def spans_in(source: Source) -> list[Span]:
     if logs:
         source.note(None, "log records belong to no span of the file; they are left out", field="resourceLogs")
     return joined
-
-
-def _records(source: Source) -> Iterator[Record]:
-    if source.path.suffix in (".jsonl", ".ndjson"):
-        for number, value in read_lines(source.path):
-            yield source.whole(value, line=number)
-        return
-    document = source.document()
-    if isinstance(document, list):
-        for index, value in enumerate(document):
-            yield source.whole(value, str(index))
-    else:
-        yield source.whole(document)
 
 
 def _spans(record: Record) -> Iterator[Span]:

@@ -16,6 +16,8 @@ one shown, in the order in which the runs were begun. All looks are computed fro
 that was flagged once stays flagged, and a further run neither hides a jump nor adds a chance of a false one. Not
 covered: looking at a run before it has finished, and runs that are deleted because of what they show.
 
+Cases in quarantine (`harness run --quarantine`) are left out of the runs in which they are not lost.
+
 Each case is compared by equally many trials on both sides, the latest ones: the mean of many trials is rarely equal to
 that of one, so that a case that fails now and then would count as worse merely for having been run more often.
 """
@@ -27,6 +29,7 @@ from typing import Literal, get_args
 from harness.errors import UsageError
 from harness.report.comparison.release_tests import Figure, Line, RunCards, Test, Values, extend, tests_of
 from harness.report.figures.failuremodes import has_failure
+from harness.report.figures.quarantine import counted_cards
 from harness.results import RunFolder
 from harness.score import Failure, Scorecard
 from harness.trace import MEASURED
@@ -119,7 +122,7 @@ def trend(suite: str, runs: Iterable[RunFolder], *, agent: str | None = None, la
         raise UsageError(f"there is no run of {suite!r}" + ("" if agent is None else f" by the agent {agent!r}"))
     kept = dict(list(parts.items())[-last:])
     wanted = [run for run in ordered if _release_of(run) in kept]
-    shown = [RunCards(release=_release_of(run), cards=tuple(run.scorecards())) for run in wanted]
+    shown = [RunCards(release=_release_of(run), cards=counted_cards(run)) for run in wanted]
     releases = tuple(_release(name, own, _cards_of(shown, name)) for name, own in kept.items())
     return Trend(suite=suite, releases=releases, lines=_flagged(_lines(shown), shown, len(parts) - len(kept)))
 
