@@ -1,6 +1,6 @@
 """How many messages a request in protobuf holds, counted before it is parsed: one of two bytes takes up to 170 then."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
 MAX_MESSAGES: Final = 1_000_000
@@ -39,42 +39,46 @@ def too_many(
 ) -> Literal["records", "messages"] | None:
     """What there are too many of: records, or messages in all. What is malformed is left to the parser.
 
-    Fields that are no messages count as messages, because each costs time.
+    Fields that are not messages count as messages, because each takes time.
     """
     left, records = MAX_MESSAGES, 0
-    waiting = [(signal, 0, len(body))]
+    waiting: list[tuple[str, int, int]] = [(signal, 0, len(body))]
     while waiting:
         kind, start, end = waiting.pop()
         inner = _MESSAGES.get(kind, _NONE)
-        while start < end:
+        for number, begins, ends in _fields(body, start, end):
             left -= 1
+            found = inner.get(number)
+            records += found in _RECORDS
+            if records > most_records:
+                return "records"
             if left < 0:
                 return "messages"
-            tag = body[start]
-            if tag < 0x80:
-                start += 1
-            else:
-                tag, start = _varint(body, start, end)
-            match tag & 7:
-                case 0:
-                    _, start = _varint(body, start, end)
-                case 1:
-                    start += 8
-                case 2:
-                    length, start = _varint(body, start, end)
-                    found = inner.get(tag >> 3)
-                    if found is not None:
-                        records += found in _RECORDS
-                        if records > most_records:
-                            return "records"
-                        if length:
-                            waiting.append((found, start, min(end, start + length)))
-                    start += length
-                case 5:
-                    start += 4
-                case _:
-                    break
+            if found is not None and begins < ends:
+                waiting.append((found, begins, ends))
     return None
+
+
+def _fields(body: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """The number of each field, and where its content begins and ends; a field without a length is empty."""
+    while start < end:
+        tag, start = _varint(body, start, end)
+        match tag & 7:
+            case 0:
+                _, start = _varint(body, start, end)
+                yield 0, start, start
+            case 1:
+                start += 8
+                yield 0, start, start
+            case 2:
+                length, start = _varint(body, start, end)
+                yield tag >> 3, start, min(end, start + length)
+                start += length
+            case 5:
+                start += 4
+                yield 0, start, start
+            case _:
+                return
 
 
 def _varint(body: bytes, start: int, end: int) -> tuple[int, int]:
