@@ -17,6 +17,7 @@ from traceback import walk_tb
 from types import ModuleType
 from typing import Final
 
+from harness.alternatives import alternatives
 from harness.disk import is_file
 from harness.errors import UsageError
 
@@ -66,10 +67,10 @@ def find_object(seam: str, name: str, built_in: Mapping[str, object], folder: Pa
         return _from_module(seam, name, folder)
     found = {point.name: point for point in entry_points(group=f"harness.{seam}")}
     if name not in found:
-        known = ", ".join(sorted({*built_in, *found})) or "none"
+        known = alternatives(name, {*built_in, *found}) or "none is known"
         raise UsageError(
             f"there is no {seam} named {name!r}",
-            remedy=f"one of: {known}; or module:Name; or file.py:Name in the suite",
+            remedy=f"{known}; or module:Name; or file.py:Name in the suite",
         )
     return _from_package(seam, found[name])
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from harness.alternatives import alternatives
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class PluginType(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         name, registry = str(value), self._registry()
         if name not in registry.built_in and ":" not in name and name not in registry.names:
-            self.fail(f"there is no {self.name} named {name!r}; one of: {', '.join(registry.names)}", param, ctx)
+            self.fail(f"there is no {self.name} named {name!r}; {alternatives(name, registry.names)}", param, ctx)
         return name
 
 

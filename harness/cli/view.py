@@ -22,7 +22,8 @@ def command(project: Path, /, folder: Path | None, port: int, opens: bool) -> No
     harness view path/to/project --port 8123 --no-open
 
     FOLDER is the project; without it, the one of `--project`. The printed link opens one browser, once; Enter prints
-    another. Ctrl-C ends the app. It changes nothing but the tags of runs, and can ask a run in flight to stop.
+    another. Ctrl-C ends the app. It changes nothing but labels, candidates of judges and the tags of runs, and can
+    ask a run in flight to stop.
     """
     from harness.view import ViewServer
 

@@ -6,7 +6,6 @@ from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from harness.documents.journal import Journal as Journal
-    from harness.documents.nearest import alternatives as alternatives
     from harness.documents.problem import Location as Location
     from harness.documents.problem import first_problem as first_problem
     from harness.documents.problem import first_words as first_words
@@ -27,7 +26,6 @@ else:
         __name__,
         {
             "journal": ("Journal",),
-            "nearest": ("alternatives",),
             "problem": ("Location", "first_problem", "first_words"),
             "reading": ("is_deeper", "read_document", "read_plain", "shaped", "yaml_values"),
             "schema": ("all_models", "field_docs", "name_in_file", "schema_of"),

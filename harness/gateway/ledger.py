@@ -118,7 +118,7 @@ class Ledger:
     @property
     def used(self) -> ModelUse | None:
         """The usage of the model's replies; None where there was no reply."""
-        if not self.replies:
+        if not self.replies and not self.input_tokens:
             return None
         return ModelUse(
             replies=self.replies,
@@ -127,11 +127,13 @@ class Ledger:
             cost_usd=self.spent_usd,
         )
 
-    def charge(self, *, input_tokens: int, output_tokens: int, usd: float | None, real: bool) -> None:
-        """Counts the usage of a model's reply; `real` states that the provider was called, so that the run's budget is
-        charged.
+    def charge(
+        self, *, input_tokens: int, output_tokens: int, usd: float | None, real: bool, is_reply: bool = True
+    ) -> None:
+        """Counts the usage of a model's reply, or of embeddings (not `is_reply`); `real` states that the provider was
+        called, so that the run's budget is charged.
         """
-        self.replies += 1
+        self.replies += is_reply
         self.input_tokens += input_tokens
         self.output_tokens += output_tokens
         if usd is not None:

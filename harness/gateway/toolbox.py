@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 
+from harness.alternatives import alternatives
 from harness.case import Case, Suite, ToolSpec, VolatilePart, quick_check
 from harness.case.endpoints.quick_schema import Fits
 from harness.errors import UsageError
@@ -55,7 +56,7 @@ class Toolbox:
             if spec.server not in suite.servers:
                 raise UsageError(
                     f"tool {spec.name!r}: there is no server {spec.server!r}",
-                    remedy=f"one of: {', '.join(sorted(suite.servers)) or 'none is declared'}",
+                    remedy=alternatives(spec.server, suite.servers) or "declare it in the field 'servers'",
                 )
             if spec.name in self.tools:
                 raise UsageError(f"tool {spec.name!r} is declared twice")

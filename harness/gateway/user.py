@@ -135,10 +135,10 @@ class ScriptedUser:
         return next((place for place in self._left if self._holds(place, heard)), None)
 
     def unsaid(self) -> tuple[str, ...]:
-        """Turns whose condition never held during the conversation, and a plan, which a script cannot follow."""
+        """Turns whose condition never held during the conversation; the plan, where it has no turns."""
         turns = (self._turns[place] for place in self._left)
         left = [_words(turn) for turn in turns if turn.say is not None and not turn.optional]
-        if self._plan is not None:
+        if self._plan is not None and not self._turns:
             left.append(f"the plan, which needs a user who is not a script: {self._plan}")
         return tuple(left)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from harness.case import UNTOLD_TASK, Case
 from harness.ingest.credentials import Cleaner
 from harness.ingest.options import ImportOptions, NoteBook
-from harness.ingest.reading import Record, read_json, read_text
+from harness.ingest.reading import LINES, Record, read_json, read_lines, read_text
 from harness.ingest.transcript import TranscriptBuilder
 from harness.trace import Content, Outcome, Span, Step
 from harness.values import JsonObject, JsonValue
@@ -75,6 +75,19 @@ class Source:
     def text(self) -> str:
         """The whole file as text. Raises InvalidDocument for one that is too large, or is not UTF-8."""
         return read_text(self.path)
+
+    def records(self) -> Iterator[Record]:
+        """The JSON objects of the file: one per line (`.jsonl`, `.ndjson`), those of a list, or its only one."""
+        if self.path.suffix in LINES:
+            for number, value in read_lines(self.path):
+                yield self.whole(value, line=number)
+            return
+        document = self.document()
+        if isinstance(document, list):
+            for index, value in enumerate(document):
+                yield self.whole(value, str(index))
+        else:
+            yield self.whole(document)
 
     def whole(self, value: JsonValue, at: str = "", *, line: int | None = None) -> Record:
         """A value of this file as a record."""

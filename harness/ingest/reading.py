@@ -23,6 +23,8 @@ T = TypeVar("T", bound=Frozen)
 MAX_DEPTH = 128
 MAX_BYTES = 256 * 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024 * 1024
+LINES = (".jsonl", ".ndjson")
+"""Endings of files with one JSON value per line."""
 MAX_VALUES = 4_000_000
 """Of one document or line, by its commas and opening brackets; so many take about half a gigabyte."""
 

@@ -9,10 +9,12 @@ from typing import Final
 from harness.errors import InvalidDocument
 from harness.ingest.found import Source
 from harness.ingest.react_text import asked_in, turns_of
-from harness.ingest.reading import MAX_LINE_BYTES, Record, embedded_json, kind_of, read_lines
+from harness.ingest.reading import LINES, MAX_LINE_BYTES, Record, embedded_json, kind_of, read_lines
+from harness.ingest.shapes.frameworks import framework_messages
+from harness.ingest.shapes.messages import has_parts
+from harness.ingest.shapes.runs import run_messages
 from harness.values import JsonObject, JsonValue
 
-_LINES = (".jsonl", ".ndjson")
 MESSAGE_KEYS = (
     "messages",
     "input",
@@ -21,6 +23,7 @@ MESSAGE_KEYS = (
     "conversation",
     "conversations",
     "dialog",
+    "dialogue",
     "trajectory",
     "turns",
     "steps",
@@ -29,6 +32,8 @@ MESSAGE_KEYS = (
     "log",
     "logs",
     "trace",
+    "contents",
+    "events",
 )
 """Where a record's messages stand, the most usual first."""
 _SPEAKERS = ("speaker", "sender", "author", "agent", "agent_name")
@@ -51,15 +56,43 @@ def conversations_of(source: Source) -> Iterator[tuple[str, Record]]:
 
 
 def _values(source: Source) -> Iterator[tuple[str, Record, JsonValue]]:
-    if source.path.suffix in _LINES or _holds_lines(source.path):
+    if source.path.suffix in LINES or _holds_lines(source.path):
         yield from _of_lines(source.path)
         return
     document = source.document()
     if isinstance(document, list) and not _is_conversation(document):
         for index, value in enumerate(document):
             yield f"record {index}", Record(path=source.path, data={}, at=str(index)), value
+    elif isinstance(document, dict) and not _is_run(document):
+        yield from _wrapped(source.path, document)
     else:
         yield "record 0", Record(path=source.path, data={}), document
+
+
+def _wrapped(path: Path, document: JsonObject) -> Iterator[tuple[str, Record, JsonValue]]:
+    """Records that one list of an object holds, or each of its fields; else the object itself."""
+    lists = [key for key, value in document.items() if isinstance(value, list) and value and _is_run(value[0])]
+    if len(lists) == 1:
+        for index, value in enumerate(_list(document[lists[0]])):
+            yield f"{lists[0]} {index}", Record(path=path, data={}, at=f"{lists[0]}.{index}"), value
+    elif len(document) > 1 and all(map(_is_run, document.values())):
+        for key, value in document.items():
+            named: JsonObject = {"id": key, **value} if isinstance(value, dict) else {}
+            yield f"record {key}", Record(path=path, data={}, at=key), named
+    else:
+        yield "record 0", Record(path=path, data={}), document
+
+
+def _list(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
+
+
+def _is_run(value: JsonValue) -> bool:
+    """Whether an object holds messages, or a request that holds them."""
+    if not isinstance(value, dict):
+        return False
+    request = value.get("request", value.get("body"))
+    return _has_messages(value) or run_messages(value) is not None or _has_messages(request)
 
 
 def _of_lines(path: Path) -> Iterator[tuple[str, Record, JsonValue]]:
@@ -99,14 +132,36 @@ def _opened(record: Record) -> Record:
     if not _has_messages(record.data) and request is not None:
         around = {name: item for name, item in record.data.items() if name not in ("request", "body")}
         record = Record(path=record.path, data={**request.data, **around}, at=record.at, line=record.line)
+    data = _with_messages(record.data) or _deeper(record.data)
+    if data is None:
+        raise _no_messages(record)
+    return Record(path=record.path, data=data, at=record.at, line=record.line)
+
+
+def _with_messages(record: JsonObject) -> JsonObject | None:
+    """The record with what it holds under `messages`."""
+    messages = _messages_in(run_messages(record))
+    if messages is not None:
+        return {**record, "messages": messages}
     for key in MESSAGE_KEYS:
-        raw = record.data.get(key)
+        raw = record.get(key)
         messages = _messages_in(raw)
         if messages is not None:
             asked: JsonObject = {"question": asked_in(raw)} if isinstance(raw, str) else {}
-            data: JsonObject = {**asked, **record.data, "messages": messages}
-            return Record(path=record.path, data=data, at=record.at, line=record.line)
-    raise _no_messages(record)
+            return {**asked, **record, "messages": messages}
+    return None
+
+
+def _deeper(record: JsonObject) -> JsonObject | None:
+    """The record with the messages of the only one of its objects that holds a run: an agent speaks in it."""
+    found = [opened for value in record.values() if isinstance(value, dict) and (opened := _with_messages(value))]
+    runs = [one for one in found if any(map(_is_of_agent, _list(one["messages"])))]
+    return {**record, **runs[0]} if len(runs) == 1 else None
+
+
+def _is_of_agent(message: JsonValue) -> bool:
+    role = message.get("role", message.get("from", "agent")) if isinstance(message, dict) else "user"
+    return isinstance(role, str) and role.casefold() not in ("user", "human", "system", "developer")
 
 
 def _messages_in(value: JsonValue) -> list[JsonValue] | None:
@@ -115,15 +170,23 @@ def _messages_in(value: JsonValue) -> list[JsonValue] | None:
         return [*turns_of(value)] or None
     if not isinstance(value, list) or not all(_is_message(item) for item in value[:1]):
         return None
-    return [_with_role(item) if isinstance(item, dict) else item for item in value]
+    return [each for item in value for each in (_with_roles(item) if isinstance(item, dict) else [item])]
 
 
 def _is_message(value: JsonValue) -> bool:
     if not isinstance(value, dict):
         return False
+    if framework_messages(value) is not None or has_parts(value):
+        return True
     if any(name in value for name in ("role", "from", "action")) or _speaker_in(value) is not None:
         return True
     return value.get("type") in _ITEMS or (value.get("type") in _TYPES and "content" in value)
+
+
+def _with_roles(item: JsonObject) -> list[JsonObject]:
+    """A message or event of a framework as the messages with roles that say the same."""
+    found = framework_messages(item)
+    return [_with_role(item)] if found is None else found
 
 
 def _with_role(message: JsonObject) -> JsonObject:

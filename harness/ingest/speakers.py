@@ -16,6 +16,7 @@ _ROLES: Mapping[str, Role] = MappingProxyType(
     {
         "system": "system", "developer": "system", "user": "user", "human": "user", "assistant": "assistant",
         "ai": "assistant", "gpt": "assistant", "model": "assistant", "agent": "assistant", "bot": "assistant",
+        "chatbot": "assistant",
         "tool": "tool", "function": "tool", "observation": "tool", "tool-response": "tool", "environment": "tool",
     }
 )  # fmt: skip

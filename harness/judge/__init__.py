@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from harness.judge.lab.annotation.annotation_queue import PER_ITEM as PER_ITEM
     from harness.judge.lab.annotation.annotation_queue import AnnotationQueue as AnnotationQueue
     from harness.judge.lab.annotation.annotation_queue import AnnotatorSession as AnnotatorSession
+    from harness.judge.lab.annotation.annotation_queue import QueueEntry as QueueEntry
     from harness.judge.lab.annotation.server import AnnotationServer as AnnotationServer
+    from harness.judge.lab.annotation.work import Asked as Asked
     from harness.judge.lab.annotation.work import Work as Work
     from harness.judge.lab.annotation.work import work_of as work_of
     from harness.judge.lab.calibration.answer_cache import AnswerCache as AnswerCache
@@ -67,7 +69,9 @@ if TYPE_CHECKING:
     from harness.judge.lab.turing.questions import questions_of as questions_of
     from harness.judge.labels.file import LabelFile as LabelFile
     from harness.judge.labels.file import label_path as label_path
+    from harness.judge.labels.label import LabelItem as LabelItem
     from harness.judge.labels.label import LabelledItem as LabelledItem
+    from harness.judge.labels.label import PersonAnswer as PersonAnswer
     from harness.judge.labels.lines import append_line as append_line
     from harness.judge.labels.lines import read_lines as read_lines
     from harness.judge.labels.sorting import SortedLabels as SortedLabels
@@ -125,9 +129,9 @@ else:
                 "CodeCriterion",
             ),
             "lab.agreement.comparing": ("AgreementReport", "AgreementRow", "Right", "against_labels", "compare"),
-            "lab.annotation.annotation_queue": ("AnnotationQueue", "AnnotatorSession", "PER_ITEM"),
+            "lab.annotation.annotation_queue": ("AnnotationQueue", "AnnotatorSession", "PER_ITEM", "QueueEntry"),
             "lab.annotation.server": ("AnnotationServer",),
-            "lab.annotation.work": ("Work", "work_of"),
+            "lab.annotation.work": ("Asked", "Work", "work_of"),
             "audit": ("audit_sample",),
             "lab.calibration.answer_cache": ("AnswerCache",),
             "lab.calibration.calibrate": ("Measured", "Outcome", "Settings"),
@@ -156,7 +160,7 @@ else:
             "lab.turing.pairs": ("ShownConversation", "conversations_of", "pairs_of"),
             "lab.turing.questions": ("IntentQuestion", "PairQuestion", "SCALE", "questions_of"),
             "labels.file": ("LabelFile", "label_path"),
-            "labels.label": ("LabelledItem",),
+            "labels.label": ("LabelItem", "LabelledItem", "PersonAnswer"),
             "labels.lines": ("append_line", "read_lines"),
             "labels.sorting": ("SortedLabels", "sort_labels"),
             "langfuse": ("Langfuse",),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from harness import __version__
+from harness.alternatives import alternatives
 from harness.distribution import extra_remedy
 from harness.errors import ExitCode, HarnessError, UsageError
 from harness.mcp_server.program import Ended, run_verb
@@ -75,7 +76,7 @@ async def answer(project: Path, name: str, arguments: JsonObject) -> tuple[str, 
     try:
         verb = VERBS.get(name)
         if verb is None:
-            raise UsageError(f"there is no tool {name[:100]!r}", remedy=f"one of: {', '.join(VERBS)}")
+            raise UsageError(f"there is no tool {name[:100]!r}", remedy=alternatives(name, VERBS))
         ended = await run_verb(project, verb.command(arguments))
         return quoted(f"`{name}` ended with exit status {ended.status}", _value(ended)), _failed(ended)
     except HarnessError as error:

@@ -5,6 +5,7 @@ from typing import Final, TypeVar
 
 from pydantic import ValidationError
 
+from harness.alternatives import alternatives
 from harness.case import ToolMode
 from harness.documents import first_words, write_atomically
 from harness.errors import ResultsError, UsageError
@@ -126,8 +127,8 @@ class StoredOptimisation:
     def candidate(self, id: str) -> Candidate:
         """Raises UsageError for one that is not there, ResultsError for a damaged one."""
         if id not in self.records:
-            known = ", ".join(self.records)
-            raise UsageError(f"{self.folder} has no candidate {id!r}", remedy=f"one of: {known}")
+            remedy = alternatives(id, self.records)
+            raise UsageError(f"{self.folder} has no candidate {id!r}", remedy=remedy)
         return read_candidate(self.folder / "candidates" / id)
 
 

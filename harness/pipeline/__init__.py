@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from harness.pipeline.command.working_folder import FolderChoice as FolderChoice
     from harness.pipeline.conformance import check_executor as check_executor
     from harness.pipeline.determinism import StepDivergence as StepDivergence
+    from harness.pipeline.determinism import changed_by_agent as changed_by_agent
     from harness.pipeline.determinism import divergences as divergences
     from harness.pipeline.determinism import prefix_difference as prefix_difference
     from harness.pipeline.drift.check import DriftPlan as DriftPlan
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
     from harness.pipeline.judge.bench import spread as spread
     from harness.pipeline.judge.calibrating import Calibrating as Calibrating
     from harness.pipeline.judge.calibrating import calibrate_judge as calibrate_judge
+    from harness.pipeline.judge.candidates import SavedCandidate as SavedCandidate
+    from harness.pipeline.judge.candidates import save_candidate as save_candidate
     from harness.pipeline.judge.judging import Judged as Judged
     from harness.pipeline.judge.judging import JudgeRequest as JudgeRequest
     from harness.pipeline.judge.judging import agents_models as agents_models
@@ -69,7 +72,13 @@ if TYPE_CHECKING:
     from harness.pipeline.judge.redteam import RedTeamRequest as RedTeamRequest
     from harness.pipeline.judge.redteam import cost_of as cost_of
     from harness.pipeline.judge.redteam import red_team as red_team
+    from harness.pipeline.judge.subjects import judged_outcomes as judged_outcomes
     from harness.pipeline.judge.subjects import suite_of as suite_of
+    from harness.pipeline.judge.trying import Tried as Tried
+    from harness.pipeline.judge.trying import TryEstimate as TryEstimate
+    from harness.pipeline.judge.trying import Trying as Trying
+    from harness.pipeline.judge.trying import estimate_try as estimate_try
+    from harness.pipeline.judge.trying import try_criterion as try_criterion
     from harness.pipeline.matrix import BegunMatrix as BegunMatrix
     from harness.pipeline.matrix import begin_matrix as begin_matrix
     from harness.pipeline.matrix import is_matrix as is_matrix
@@ -123,7 +132,7 @@ else:
             "command.request": ("CommandRequest",),
             "command.working_folder": ("FolderChoice",),
             "conformance": ("check_executor",),
-            "determinism": ("StepDivergence", "divergences", "prefix_difference"),
+            "determinism": ("StepDivergence", "changed_by_agent", "divergences", "prefix_difference"),
             "drift.check": ("DriftPlan", "DriftResult", "compare_run", "learn_suite", "probe_suite"),
             "drift.flips": ("FlipPlan",),
             "cases.data_set": ("cases_of_rows", "write_cases"),
@@ -138,6 +147,8 @@ else:
                 "trial_recordings",
             ),
             "importing": ("store_imported",),
+            "judge.candidates": ("SavedCandidate", "save_candidate"),
+            "judge.trying": ("Tried", "TryEstimate", "Trying", "estimate_try", "try_criterion"),
             "judge.judging": ("JudgeRequest", "Judged", "agents_models", "judge_run", "secrets_of"),
             "matrix": ("BegunMatrix", "begin_matrix", "is_matrix", "resume_matrix"),
             "merge": ("merge_shards",),
@@ -152,7 +163,7 @@ else:
             "plan.prompts": ("with_prompts",),
             "plan.secrets": ("secret_values",),
             "plan.variables": ("combinations", "varied"),
-            "judge.subjects": ("suite_of",),
+            "judge.subjects": ("judged_outcomes", "suite_of"),
             "drift.listings": ("refresh_tools",),
             "variants": (
                 "VARIANTS_FOLDER",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from harness.report.figures.paired_trials import found_in_pairs as found_in_pairs
     from harness.report.figures.paired_trials import pair_words as pair_words
     from harness.report.figures.paired_trials import reference_trials as reference_trials
+    from harness.report.figures.quarantine import counted_trials as counted_trials
     from harness.report.figures.quarantine import find_quarantine as find_quarantine
     from harness.report.figures.rewards import rewards_of as rewards_of
     from harness.report.figures.simulated import UserSummary as UserSummary
@@ -94,7 +95,7 @@ else:
                 "pair_words",
                 "reference_trials",
             ),
-            "figures.quarantine": ("find_quarantine",),
+            "figures.quarantine": ("counted_trials", "find_quarantine"),
             "comparison.baseline": ("BaselineGate", "compare_with_baseline", "hold_against"),
             "comparison.compare": ("Comparison", "compare_runs"),
             "gate": ("GateResult", "check_floors", "success_floor"),

@@ -5,8 +5,8 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
+from harness.alternatives import alternatives
 from harness.case import Suite
-from harness.documents import alternatives
 from harness.errors import ExitCode, UsageError
 from harness.report.figures.summary import SUCCESS, Summary
 from harness.score import ItemEvaluator, RunEvaluator, build_scorer

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
+from harness.alternatives import alternatives
 from harness.disk import is_folder
-from harness.documents import alternatives
 from harness.errors import UsageError
 
 

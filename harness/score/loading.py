@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
+from harness.alternatives import alternatives
 from harness.case import Case, CheckSpec, DeclaredCheck, Suite
 from harness.documents import first_problem
 from harness.errors import UsageError
@@ -49,7 +50,7 @@ def metrics_of(suite: Suite) -> tuple[Metric | ItemEvaluator, ...]:
     if unknown:
         raise UsageError(
             f"suite {suite.name!r}, field 'composite': there is no metric {', '.join(map(repr, unknown))}",
-            remedy=f"one of: {', '.join(sorted(names))}",
+            remedy=alternatives(unknown[0], sorted(names)),
         )
     return found
 

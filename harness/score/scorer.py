@@ -8,11 +8,12 @@ from typing import Final, TypeVar
 from harness.case import CheckSpec, Suite
 from harness.errors import HarnessError, OutOfTime, UsageError
 from harness.plugins import described
-from harness.score.captured import not_diagnosed, unknown_because
+from harness.score.captured import unknown_because
 from harness.score.composite import composite_score
 from harness.score.diagnosis import Diagnosis
 from harness.score.evaluators import Item, ItemEvaluator, RunEvaluator, TrialKey
 from harness.score.evidence import Evidence, Verdict
+from harness.score.failed_code import CHECK_FAILED, METRIC_FAILED
 from harness.score.failures import built_in_versions, findings, not_measured
 from harness.score.loading import NamedVerifier, detectors_of, metrics_of, run_metrics_of, verifiers_of
 from harness.score.metrics import METRICS
@@ -110,8 +111,7 @@ class Scorer:
         trial = evidence.trial
         measured = trial.outcome in MEASURED
         diagnosed = measured and self.diagnoses and not (self.only_failed and evidence.success)
-        skipped = not_diagnosed(evidence)
-        found, hints = _diagnosed(evidence, self.detectors) if diagnosed and not skipped else ((), ())
+        found, hints = _diagnosed(evidence, self.detectors) if diagnosed else ((), ())
         return Scorecard(
             case_id=evidence.case.id,
             attempt=trial.attempt,
@@ -125,7 +125,7 @@ class Scorer:
             scores=scores,
             diagnoses=found,
             hints=hints,
-            modes_not_measured=(skipped or not_measured(evidence, found, hints)) if diagnosed else {},
+            modes_not_measured=not_measured(evidence, found, hints) if diagnosed else {},
             tool_use=_as_far_as_known(tool_use, evidence) if self.diagnoses else (),
             models=models(evidence) if self.diagnoses else (),
             prompt=prompt(evidence) if self.diagnoses else None,
@@ -193,7 +193,7 @@ def _asked(one: NamedVerifier, evidence: Evidence) -> Verdict:
     except OutOfTime as error:
         passed, reason, seen = None, str(error), BY_AGENT
     except Exception as error:  # noqa: BLE001 - a plug-in's own code: its fault must cost no other verdict of the run
-        passed, reason, seen = None, f"the check itself failed: {described(error)}", {}
+        passed, reason, seen = None, f"{CHECK_FAILED}{described(error)}", {}
         if _never_raises(one.verifier) and not isinstance(error, HarnessError | OSError):
             seen = BY_AGENT  # nested too deep, too long a number
     if passed is None and seen.get("unmeasured_by") == "agent":
@@ -277,7 +277,7 @@ def _score_of(metric: Metric | RunMetric, value: float | None, explanation: str)
 
 
 def _failed(metric: _Figure, error: Exception) -> Score:
-    return _unknown(metric, f"the metric itself failed: {described(error)}")
+    return _unknown(metric, f"{METRIC_FAILED}{described(error)}")
 
 
 def _unknown(metric: _Figure, why: str) -> Score:

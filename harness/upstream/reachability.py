@@ -35,6 +35,7 @@ class Reachability:
 
     def __init__(self) -> None:
         self._answered: set[str] = set()
+        self._accepted: set[str] = set()
 
     def note(self, server: str, tool: str, answer: ToolAnswer) -> None:
         """Notes the result of a call. Raises UpstreamUnavailable for a connection that failed before any answer."""
@@ -47,6 +48,14 @@ class Reachability:
     def answered(self, server: str) -> None:
         """Notes that the server answered, with any status."""
         self._answered.add(server)
+
+    def accepted(self, server: str) -> None:
+        """Notes that the server served a request that carried the suite's key."""
+        self._accepted.add(server)
+
+    def accepts(self, server: str) -> bool:
+        """Whether the suite's key is known to be valid, so that a refusal is about the request."""
+        return server in self._accepted
 
     def lost(self, server: str, tool: str, reason: str = _LOST["reset"]) -> UpstreamUnavailable:
         """The error to raise for a connection that failed after all retries."""

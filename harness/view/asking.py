@@ -6,8 +6,10 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.results import RunFolder
+from harness.view.annotation.annotations import Annotations
 from harness.view.index.run_index import RunIndex
 from harness.view.markup import Markup
+from harness.view.workbench.tries import Tries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +18,8 @@ class Project:
 
     path: Path
     index: RunIndex
+    annotations: Annotations
+    tries: Tries
 
     def run(self, name: str) -> RunFolder:
         """A run by its name. Raises UsageError where there is none, ResultsError where it is damaged."""
@@ -55,6 +59,10 @@ class Page:
     """The entry of the navigation that it belongs to."""
     modules: tuple[str, ...] = ()
     """Programs of `assets/` that it needs besides those of every page."""
+    keys: tuple[tuple[str, str], ...] = ()
+    """Its own keys, and what each does; `data-key` says which button or link a key stands for."""
+    again_after_s: int | None = None
+    """Set where the page is not complete yet, and is to be loaded again."""
     part: bool = False
 
 

@@ -29,6 +29,7 @@ def whole(page: Page, entries: Sequence[tuple[str, str]], project: str) -> str:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{page.title} · {project}"),
+        tag("meta", http_equiv="refresh", content=page.again_after_s) if page.again_after_s is not None else None,
         tag("link", rel="stylesheet", href="/assets/style.css"),
         tag("link", rel="icon", href="/assets/icon.svg"),
         *(tag("script", src=f"/assets/{name}", type="module") for name in (*_PROGRAMS, *page.modules)),
@@ -37,7 +38,7 @@ def whole(page: Page, entries: Sequence[tuple[str, str]], project: str) -> str:
         link("#main", "Skip to the content", class_="skip"),
         _navigation(page.section, entries, project),
         tag("main", page.body, id="main", tabindex="-1"),
-        _help(),
+        _help(page.keys),
     )
     return f"<!doctype html>\n{tag('html', tag('head', head), tag('body', body), lang='en')}\n"
 
@@ -61,8 +62,11 @@ def _navigation(section: str, entries: Iterable[tuple[str, str]], project: str) 
     )
 
 
-def _help() -> Markup:
-    rows = [fragment(tag("dt", tag("kbd", keys)), tag("dd", does)) for keys, does in _KEYS]
+def _help(own: Sequence[tuple[str, str]]) -> Markup:
+    """A page's own keys go before those of every page."""
+    taken = {key for keys, _ in own for key in keys.split(", ")}
+    rest = [(keys, does) for keys, does in _KEYS if not taken & set(keys.split(", "))]
+    rows = [fragment(tag("dt", tag("kbd", keys)), tag("dd", does)) for keys, does in (*own, *rest)]
     return tag(
         "dialog",
         tag("h2", "Keys", id="help-title"),

@@ -108,7 +108,7 @@ def _default(value: Any) -> str:
 def _code(text: str) -> str:
     """A table's cell cannot hold a bar inside of code; of a long list of values the first ones are enough."""
     text = re.sub(r"Annotated\[(\w+), .*?\]\)\]", r"\1", text)
-    text = re.sub(r"Literal\[[^\]]{150,}\]", _first_values, text)
+    text = re.sub(r"Literal\[[^\]]{400,}\]", _first_values, text)
     return " or ".join(f"`{part.strip()}`" for part in text.split(" | ")) if "[" not in text else text.replace("*", "")
 
 

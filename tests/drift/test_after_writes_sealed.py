@@ -80,3 +80,28 @@ def test_reads_after_writes_are_probed_at_a_restored_service(tmp_path: Path) -> 
     assert [("get_order", "schema.type_changed", "paid", "boolean -> string")] == told(report)
     assert [] == told(report, "unconfirmed")
     assert (3, 1) == (report["after_writes"], report["restores"])
+
+
+def test_reads_of_a_case_with_a_snapshot_of_its_own_are_probed_at_that_snapshot(tmp_path: Path) -> None:
+    project = Project(tmp_path, Shop())
+    read = ["get_order", {"id": "first"}]
+    cases = {"own": [read, ["order", {"item": 1}], ["count_orders", {}]], "plain": [read]}
+    project.write(cases, TOOLS, servers={"shop": {"service": "orders"}}, environment="shop", snapshot="open")
+    (project.suite / "agent" / "agent.py").write_text(AGENT_OF_IDS)
+    suite = json.loads((project.suite / "suite.yaml").read_text())
+    suite["agents"]["a"]["command"][0] = "python3"
+    (project.suite / "suite.yaml").write_text(json.dumps(suite))
+    listed = json.loads((project.suite / "cases.json").read_text())
+    (project.suite / "cases.json").write_text(json.dumps([{**listed[0], "snapshot": "unpaid"}, listed[1]]))
+    release(project, "True")
+    folder = project.folder / "images" / "shop"
+    (folder / "unpaid.json").write_text('{"first": {"id": "first", "paid": null}, "second": {"id": "second"}}')
+    document = yaml.safe_load((folder / "environment.yaml").read_text())
+    document["states"]["unpaid"] = {"services": {"orders": {"seed": "unpaid.json"}}}
+    (folder / "environment.yaml").write_text(yaml.safe_dump(document))
+    project.type("snapshot", "build", "shop", "unpaid")
+    project.type("run", "s", "--tools", "record", "--run-name", "recorded")
+
+    report = project.probe()
+    assert ([], []) == (told(report), told(report, "unconfirmed"))
+    assert (3, 1, {}) == tuple(report[name] for name in ("compared", "after_writes", "not_asked"))

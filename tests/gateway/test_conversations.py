@@ -88,6 +88,13 @@ def test_a_plan_is_not_followed_and_the_record_says_so(run, talk) -> None:
     assert ("the plan, which needs a user who is not a script: Order as last time.",) == record.unsaid_turns
 
 
+def test_a_script_that_plays_a_plan_leaves_nothing_unsaid(run, talk) -> None:
+    case = talk(plan="Order as last time.", turns=[{"say": "As last time."}], max_turns=4)
+    record = run("sealed", chat(["Hello.", "Done."], []), case=case)
+
+    assert () == record.unsaid_turns
+
+
 def test_turn_waits_for_the_reply(run, agent, talk) -> None:
     def play(first) -> None:
         first.ask("GET", "/turn")

@@ -1,11 +1,13 @@
 """The suite as it is declared, and its recordings replayed."""
 
+import json
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 
 from harness.case import Suite
 from harness.results import RunFolder
@@ -42,6 +44,16 @@ def test_every_scenario_expects_a_cart_and_names_who_should_act(suite: Suite):
         assert case.conversation.plan is not None
         said = {turn.say for turn in case.conversation.turns}
         assert {route.says for route in case.routes[1:]} <= said, case.id
+
+
+def test_every_scenario_has_a_checklist_and_states_it_as_adk_does(suite: Suite):
+    rubric = yaml.safe_load((SUITE / "rubrics" / "scenario.yaml").read_text())
+    file = json.loads((SUITE / "scenarios" / "shopping.evalset.json").read_text())
+    stated = {
+        one["evalId"]: [each["rubricContent"]["textProperty"] for each in one["rubrics"]] for one in file["eval_cases"]
+    }
+    assert stated == rubric["checklists"]
+    assert stated.keys() == {case.id for case in suite.cases}
 
 
 def test_every_scenario_has_its_recording(suite: Suite):

@@ -279,3 +279,42 @@ def test_the_model_that_says_nothing_costs_what_it_read(play, models: Models) ->
     models.think = lambda _: Thought(None)
     record = play("live", partial(chat_agent, use_tools=False), model="live")
     assert (100, 10, KEY not in repr(record)) == (record.used.input_tokens, record.used.output_tokens, True)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refusal_after_the_key_was_accepted_is_the_agent_s_own(play, models: Models, status: int) -> None:
+    """An agent that names a model that is not open to the key would otherwise get another attempt."""
+    answers = []
+
+    def act(agent) -> None:
+        answers.append(agent.ask("POST", CHAT, HELLO)[0])
+        models.statuses = [status]
+        answers.append(agent.ask("POST", CHAT, HELLO | {"model": "not-open"})[0])
+
+    play("live", act, model="live")
+    assert [200, status] == answers
+
+
+@pytest.mark.parametrize("limits", [{"tokens": 5}, {"cost_usd": 0.000005}], ids=["tokens", "cost"])
+def test_embeddings_are_charged_too(play, case: Case, limits) -> None:
+    limited = case.model_copy(update={"limits": Limits(**limits)})
+    asked = {"model": "small-1", "input": "egg " * 100}
+    answers = []
+
+    def act(agent) -> None:
+        answers.extend(agent.ask("POST", "/v1/embeddings", asked)[0] for _ in range(2))
+
+    record = play("live", act, model="live", case=limited)
+    assert [200, 403] == answers
+    assert record.limit_reached
+    assert (0, True) == (record.used.replies, record.used.input_tokens > 5)
+
+
+def test_embeddings_without_a_price_are_refused_under_a_limit_of_cost(play, case: Case) -> None:
+    limited = case.model_copy(update={"limits": Limits(cost_usd=1)})
+    asked = {"model": "unpriced", "input": "egg"}
+    answers = []
+    play(
+        "live", lambda agent: answers.append(agent.ask("POST", "/v1/embeddings", asked)[0]), model="live", case=limited
+    )
+    assert [403] == answers

@@ -64,14 +64,20 @@ def open_loud(job, say):
 """
 
 TOOL_SOURCE = """\
-from harness.api import Frozen, JsonObject, OpenToolSource, SourceContext, ToolResult
+from harness.api import Frozen, InvalidDocument, JsonObject, OpenToolSource, SourceContext, ToolResult
 
 class Shelf(Frozen):
     \'\'\'Books of a file, one title a line.\'\'\'
     file: str
 
     def open(self, context: SourceContext) -> OpenToolSource:
-        return OpenShelf((context.folder / self.file).read_text().splitlines())
+        titles = (context.folder / self.file).read_text().splitlines()
+        if "" in titles:
+            raise InvalidDocument(
+                context.folder / self.file, "expected a title, found nothing", line=titles.index("") + 1,
+                remedy="remove the empty line",
+            )
+        return OpenShelf(titles)
 
 class OpenShelf:
     def __init__(self, titles: list[str]) -> None:
@@ -125,7 +131,9 @@ def test_an_importer_of_a_package_reads_its_format(third_party: ThirdParty) -> N
     assert 2 == summary["counts"]["finished"]
     refused = third_party("import", "chatz", "talk.chat")
     assert 2 == refused.returncode
-    assert "one of: adk, anthropic, atif, inspect, openai-chat, otel, tau-bench, tau2, chats" in refused.stderr
+    assert "did you mean 'chats'?" in refused.stderr
+    for format in ("adk", "anthropic", "atif", "inspect", "openai-chat", "otel", "tau-bench", "tau2"):
+        assert format in refused.stderr
 
 
 def test_a_file_that_an_importer_of_a_package_fails_on_is_refused_by_name(third_party: ThirdParty) -> None:
@@ -253,6 +261,21 @@ def test_what_a_tool_source_raises_ends_the_trial_as_the_harnesss_failure(third_
     assert "ZeroDivisionError: by design" in str(trial.reason)
 
 
+def test_a_tool_source_refuses_its_own_files_with_line_and_remedy(third_party: ThirdParty) -> None:
+    _with_shelf(third_party, CALLS)
+    books = third_party.project / "suites" / "books" / "books.txt"
+    assert 0 == third_party("tool", "refresh", "books").returncode
+    books.write_text("Emma\n\nUlysses\n")
+    refused = third_party("tool", "refresh", "books")
+    assert 2 == refused.returncode, refused.stderr
+    assert "books.txt:2: expected a title, found nothing" in refused.stderr
+    assert "remove the empty line" in refused.stderr
+    third_party("run", "books", "--sandbox", "local", "--tools", "live", "--run-name", "r")
+    trial = RunFolder.open(third_party.project / "runs" / "r").trial("read", 1)
+    assert "harness_failed" == trial.outcome
+    assert "books.txt:2" in str(trial.reason)
+
+
 def test_a_wrong_tool_source_is_refused_where_it_is_named(third_party: ThirdParty) -> None:
     _with_shelf(third_party, CALLS)
     suite = third_party.project / "suites" / "books" / "suite.yaml"
@@ -333,7 +356,8 @@ def test_a_user_of_a_package_conforms_and_plays_a_conversation(third_party: Thir
     assert stored.trial.user is not None
     assert ("polite", 2, "finished") == (stored.trial.user.kind, stored.trial.user.turns, stored.trial.outcome)
     assert 0 == checked.returncode
-    assert "logged, polite" in third_party("run", "talks", "--sandbox", "local", "--user", "rude").stderr
+    assert "did you mean" not in (refused := third_party("run", "talks", "--sandbox", "local", "--user", "rude").stderr)
+    assert "polite" in refused
 
 
 _CONFORMS = """\

@@ -3,12 +3,15 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
-from harness.errors import ResultsError
-from harness.report import find_quarantine, summarise_run
+from harness.errors import NotMeasured, ResultsError
+from harness.report import compare_runs, find_quarantine, summarise_run
 from harness.report.comparison.baseline import compare_with_baseline, hold_against
+from harness.report.comparison.trend import trend
+from harness.report.render.junit import junit_xml
 from harness.report.render.sections import sections
 from harness.results import PlannedTrial, Quarantine, RunFolder, RunManifest, write_quarantine
 from harness.results.baseline import baseline_of
@@ -135,3 +138,35 @@ def test_trials_that_end_alike_bring_a_case_nearer_to_leaving(
     assert 5 == found.cases[0].leaves_after
     (result,) = summarise_run(night({"moody": list(tonight)}, found)).quarantine
     assert left == result.leaves_after
+
+
+def test_a_flip_is_skipped_in_junit_and_a_loss_is_a_failure(night: Night) -> None:
+    found = find_quarantine([night({"moody": [ok], "calm": [True]}) for ok in (True, True, False, True)], "s", "v1", 1)
+    attempts = found.cases[0].attempts
+    flip = night({"moody": [False, *[True] * (attempts - 1)], "calm": [False]}, found)
+    assert [("moody/1", "skipped"), ("calm/1", "failure")] == _marked(flip)
+    lost = night({"moody": [False] * attempts, "calm": [True]}, found)
+    assert [(f"moody/{n + 1}", "failure") for n in range(attempts)] == _marked(lost)
+
+
+def _marked(folder: RunFolder) -> list[tuple[str, str]]:
+    root = ElementTree.fromstring(junit_xml(summarise_run(folder), folder.scorecards()))
+    return [(test.attrib["name"], mark.tag) for test in root.iter("testcase") for mark in test]
+
+
+def test_a_flip_stands_in_no_comparison_and_no_trend(night: Night) -> None:
+    runs = [night({"moody": [ok], "calm": [True]}) for ok in (True, True, False, True)]
+    found = find_quarantine(runs, "s", "v1", 1)
+    tonight = night({"moody": [False, *[True] * (found.cases[0].attempts - 1)], "calm": [True]}, found)
+    comparison = compare_runs(runs[0], tonight)
+    assert (1, ()) == (comparison.success.pairs, comparison.changed)
+    (success,) = [line for line in trend("s", [*runs, tonight]).lines if line.name == "task_success"]
+    assert (1, 1.0) == (success.points[-1].n, success.points[-1].value)
+
+
+def test_where_nothing_but_flips_is_shared_with_the_baseline_the_gate_is_not_measured(night: Night) -> None:
+    runs = [night({"moody": [ok]}) for ok in (True, True, False, True)]
+    found = find_quarantine(runs, "s", "v1", 1)
+    tonight = night({"moody": [False, *[True] * (found.cases[0].attempts - 1)]}, found)
+    with pytest.raises(NotMeasured):
+        compare_with_baseline(baseline_of(runs[0]), tonight)

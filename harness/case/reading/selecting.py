@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
+from harness.alternatives import alternatives
 from harness.case.case import Case
 from harness.case.suite import Suite
-from harness.documents import alternatives
 from harness.errors import UsageError
 
 

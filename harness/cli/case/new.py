@@ -74,7 +74,7 @@ def _fields(case_id: str, answers: Answers, tools: dict[str, list[str]]) -> dict
 
 
 def _tools(text: str, known: list[str]) -> list[str]:
-    from harness.documents import alternatives
+    from harness.alternatives import alternatives
 
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:

@@ -129,8 +129,7 @@ class ModelHandler:
         if endpoint.provider not in parts.spec.servers:
             return "not_declared", f"the suite declares no model of the provider {endpoint.provider!r}"
         if not parts.spec.allow_hosted_tools:
-            found = endpoint.wire.hosted(exchange.body) if endpoint.wire is not None else iter(())
-            hosted = hosted_field(endpoint, exchange.body) or next(found, None)
+            hosted = hosted_field(endpoint, exchange.body) or next(endpoint.hosted(exchange.body), None)
             if hosted is not None:
                 return "hosted_tool", (
                     f"{hosted} would be run by the provider itself, outside of the evaluation, so it is refused; "
@@ -142,7 +141,7 @@ class ModelHandler:
     def _over_limit(self, exchange: ModelExchange) -> tuple[ErrorKind, str] | None:
         ledger, spec = self._parts.exchange.ledger, self._parts.spec
         model = exchange.asked.model or ""
-        if ledger.counts_cost and exchange.endpoint.wire is not None and spec.price_of(model) is None:
+        if ledger.counts_cost and exchange.endpoint.is_charged and spec.price_of(model) is None:
             message = f"the model {model!r} has no price, so a limit of its cost cannot be enforced"
             if not spec.prices:  # the cause is the suite, not the agent's request
                 raise GatewayError(message, remedy="give it one in the suite: `model.prices`")
@@ -213,15 +212,17 @@ class ModelHandler:
 
     def _charge(self, exchange: ModelExchange, replied: Replied) -> None:
         answer = exchange.answer
-        if replied.message is None or answer is None:
+        is_reply = replied.message is not None
+        if answer is None or not (is_reply or (exchange.endpoint.is_charged and answer.status // 100 == 2)):
             return
-        used = estimated(replied.used, len(exchange.raw), len(answer.body))
+        used = estimated(replied.used, len(exchange.raw), len(answer.body) if is_reply else 0)
         price = self._parts.spec.price_of(exchange.asked.model or "")
         self._parts.exchange.ledger.charge(
             input_tokens=used.input or 0,
             output_tokens=used.output or 0,
             usd=cost_usd(price, used),
             real=exchange.tier == "live",
+            is_reply=is_reply,
         )
 
 

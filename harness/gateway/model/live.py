@@ -53,8 +53,9 @@ class LiveModel:
     ) -> web.StreamResponse:
         """Passes on the provider's answer, also an incomplete one; `keep` is called at its end.
 
-        Raises GatewayError where the provider rejects the key, UpstreamUnavailable where no connection produced an
-        answer after all retries: neither is a failure of the agent.
+        Raises GatewayError where the provider rejects the key, unless it has accepted it in this run: an agent may ask
+        for what the key is not allowed, and gets that refusal as an answer. Raises UpstreamUnavailable where no
+        connection produced an answer after all retries: neither is a failure of the agent.
         """
         exchange.tier = "live"
         with self.waits():
@@ -82,7 +83,9 @@ class LiveModel:
                 ) as response,
             ):
                 self.reach.answered(_server(endpoint))
-                if response.status in _REFUSED_KEY:
+                if response.ok:
+                    self.reach.accepted(_server(endpoint))
+                elif response.status in _REFUSED_KEY and not self.reach.accepts(_server(endpoint)):
                     await self._raise_for_key(endpoint, response)
                 hold_where_busy(self.limiter, endpoint.server, response.status, response.headers)
                 return await self._passed(exchange, response, passage, keep)

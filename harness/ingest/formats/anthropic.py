@@ -1,7 +1,7 @@
 """Anthropic messages: replies are lists of blocks, and results come in the user's messages."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harness.case import Case
 from harness.ingest.content import part_text, result_of, text_of
@@ -15,6 +15,7 @@ from harness.ingest.reading import Record
 from harness.ingest.records import conversations_of
 from harness.ingest.transcript import TranscriptBuilder
 from harness.trace import ToolFailure
+from harness.values import JsonObject, JsonValue
 
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 
@@ -39,6 +40,7 @@ class _MessageBlocks:
     others: bool = False
 
     def add(self, block: Record) -> None:
+        block = _typed(block)
         kind = block.text("type") or "text"
         if kind in _CALLS:
             self.calls.append(_call(block))
@@ -57,6 +59,24 @@ class _MessageBlocks:
     @property
     def thought(self) -> str | None:
         return "\n".join(self.thoughts) or None
+
+
+def _typed(block: Record) -> Record:
+    """Bedrock's blocks have a field in place of a type."""
+    call, result = block.record("toolUse"), block.record("toolResult")
+    if call is not None:
+        data: JsonObject = {**call.data, "type": "tool_use", "id": call.value("toolUseId")}
+        return replace(call, data=data)
+    if result is not None:
+        content = [_bedrock_content(one) for one in result.items("content")]
+        failed: JsonObject = {} if result.value("status") is None else {"is_error": result.value("status") == "error"}
+        told: JsonObject = {"type": "tool_result", "tool_use_id": result.value("toolUseId"), **failed}
+        return replace(result, data={**told, "content": content[0] if len(content) == 1 else [*content]})
+    return block
+
+
+def _bedrock_content(part: JsonValue) -> JsonValue:
+    return part.get("json", part.get("text", part)) if isinstance(part, dict) else part
 
 
 def _call(block: Record) -> ForeignCall:

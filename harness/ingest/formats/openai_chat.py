@@ -16,10 +16,11 @@ from harness.ingest.plain_errors import plain_failure
 from harness.ingest.prompt_history import steps_in_prompt
 from harness.ingest.reading import Record
 from harness.ingest.records import conversations_of
+from harness.ingest.shapes.messages import chat_messages
 from harness.ingest.speakers import Speaker, is_group, speaker
 from harness.ingest.transcript import TranscriptBuilder
 from harness.ingest.turns import add_turns, is_turn
-from harness.trace import Usage
+from harness.trace import ToolFailure, Usage
 from harness.trace.trajectory import Source as StepSource
 from harness.values import JsonValue
 
@@ -46,7 +47,7 @@ def add_messages(source: Source, record: str, transcript: TranscriptBuilder, mes
 
 def first_text(messages: Sequence[Record], *roles: str) -> str | None:
     """The text of the first message of one of the roles."""
-    return next((text_of(m.value("content", "value")) for m in messages if m.data.get("role") in roles), None)
+    return next((text_of(m.value("content", "value")) for m in messages if m.value("role", "from") in roles), None)
 
 
 def calls_of(message: Record) -> tuple[ForeignCall, ...]:
@@ -157,7 +158,7 @@ class _Talk:
                 call_id=message.identifier("tool_call_id"),
                 name=message.text("name"),
                 content=result_of(content),
-                error=plain_failure(text_of(content)),
+                error=_failure(message, content),
             )
         )
 
@@ -170,6 +171,14 @@ class _Talk:
             and bool(calls := self._transcript.calls_of(last))
             and not self._transcript.is_answered(calls[-1])
         )
+
+
+def _failure(message: Record, content: JsonValue) -> ToolFailure | None:
+    """By the log's own flag; without one by the text alone."""
+    flag, text = message.value("is_error"), text_of(content) or ""
+    if not isinstance(flag, bool):
+        return plain_failure(text)
+    return (plain_failure(text) or ToolFailure(type="tool_error", message=text[:500])) if flag else None
 
 
 def _with_actions(step: ForeignStep, form: Form) -> ForeignStep:
@@ -202,7 +211,9 @@ def _name_of(message: Record) -> str | None:
 def _call(call: Record) -> ForeignCall:
     function = call.record("function", "custom") or call
     return ForeignCall(
-        id=call.identifier("id"), name=_name(function), arguments=function.value("arguments", "input", "args")
+        id=call.identifier("id"),
+        name=_name(function),
+        arguments=function.value("arguments", "input", "args", "parameters"),
     )
 
 
@@ -226,7 +237,7 @@ def _reply(message: Record, response: Record | None = None) -> ForeignStep:
 
 def _found(source: Source, name: str, record: Record) -> Found:
     transcript = source.transcript(name)
-    messages = record.records("messages")
+    messages = _opened(record.records("messages"))
     if messages and is_turn(messages[0].data):
         add_turns(transcript, messages)
     else:
@@ -244,6 +255,11 @@ def _found(source: Source, name: str, record: Record) -> Found:
             started_ns=wall_ns(record.value("created", "timestamp")),
         ),
     )
+
+
+def _opened(messages: Sequence[Record]) -> list[Record]:
+    """The same messages; those whose parts hold calls or results as several."""
+    return [replace(each, data=one) for each in messages for one in chat_messages(each.data)]
 
 
 def _add_response(source: Source, name: str, transcript: TranscriptBuilder, record: Record) -> None:

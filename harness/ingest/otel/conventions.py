@@ -87,12 +87,15 @@ def arguments_of_span(span: Span) -> JsonValue:
     return first(span, ARGUMENTS)
 
 
+_TASKS = ("task", "question", "query", "user_input", "prompt", "goal")
+
+
 def task_of_span(span: Span) -> str | None:
     """The task that an agent's span was started with, where it names one."""
     raw = span.attributes.get("input.value")
     plain = embedded_json(raw) if isinstance(raw, str) else raw
-    task = plain.get("task") if isinstance(plain, dict) else None
-    return task if isinstance(task, str) and task.strip() else None
+    told = [plain.get(name) for name in _TASKS] if isinstance(plain, dict) else []
+    return next((task for task in told if isinstance(task, str) and task.strip()), None)
 
 
 def inputs_of(span: Span) -> list[Message]:

@@ -9,13 +9,16 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from harness.ingest.found import Source
 from harness.ingest.names import STATUS_MESSAGE
 from harness.ingest.naming import wall_ns
-from harness.ingest.otel.nested import is_nested, nested_spans
+from harness.ingest.otel.exports import exported_spans
+from harness.ingest.otel.flattening import flattened
+from harness.ingest.otel.nested import children_of, is_nested, nested_span
 from harness.ingest.otel.values import attributes_of, plain_value
-from harness.ingest.reading import Record, kind_of, read_lines
+from harness.ingest.reading import Record, kind_of
 from harness.trace import Span
 from harness.values import JsonObject, JsonValue
 
@@ -27,7 +30,7 @@ def spans_in(source: Source) -> list[Span]:
     """All spans of the file, in the order in which they stand, with the log records that belong to them."""
     spans: list[Span] = []
     logs: dict[tuple[str, str], list[JsonObject]] = {}
-    for record in _records(source):
+    for record in source.records():
         for span in _spans(record):
             spans.append(span)
         for key, event in _logs(record):
@@ -38,43 +41,63 @@ def spans_in(source: Source) -> list[Span]:
     return joined
 
 
-def _records(source: Source) -> Iterator[Record]:
-    if source.path.suffix in (".jsonl", ".ndjson"):
-        for number, value in read_lines(source.path):
-            yield source.whole(value, line=number)
-        return
-    document = source.document()
-    if isinstance(document, list):
-        for index, value in enumerate(document):
-            yield source.whole(value, str(index))
-    else:
-        yield source.whole(document)
-
-
 def _spans(record: Record) -> Iterator[Span]:
-    inner = record.value("trace", "data")
     if record.value("resourceSpans", "resource_spans", "batches") is not None:
         for resource in record.records("resourceSpans", "resource_spans", "batches"):
             for scope in resource.records("scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
                 yield from (_otlp(span) for span in scope.records("spans"))
-    elif inner is not None:
-        yield from _spans(record.within("trace", inner))
+        return
+    inside = _inside(record)
+    if inside is not None:
+        for each in inside:
+            yield from _spans(each)
     elif isinstance(record.value("spans"), list):
         yield from (span for each in record.records("spans") for span in _one(each))
     elif record.value("resourceLogs", "resource_logs") is None:
         yield from _one(record)
 
 
+def _inside(record: Record) -> list[Record] | None:
+    """The traces that a record holds, in a list or alone; None: it holds none."""
+    name = next((one for one in ("trace", "data", "traces") if record.value(one) is not None), None)
+    if name is None:
+        return None
+    inner = record.value(name)
+    return record.records(name) if isinstance(inner, list) else [record.within(name, inner)]
+
+
 def _one(record: Record) -> Iterator[Span]:
-    """A span that stands by itself, with those that it holds."""
+    """A span that stands by itself, with those that it holds, parents first: a tree, read without recursion."""
+    exported = exported_spans(record)
+    if exported is not None:
+        yield from exported
+        return
+    stack: list[tuple[Record, Span | None]] = [(record, None)]
+    while stack:
+        one, parent = stack.pop()
+        span = _span(one, parent)
+        yield span
+        stack.extend((child, span) for child in reversed(children_of(one)))
+
+
+def _span(record: Record, parent: Span | None) -> Span:
+    if parent is not None and record.value("trace_id", "traceId", "context") is None:
+        record = replace(record, data={**record.data, "trace_id": parent.trace_id})
     if is_nested(record):
-        yield from nested_spans(record)
+        span = nested_span(record)
     elif record.value("context") is not None:
-        yield _printed(record)
+        span = _printed(record)
+    elif record.value("traceId", "start_time_unix_nano", "startTimeUnixNano") is not None:
+        span = _otlp(record)
     elif record.value("trace_id") is not None:
-        yield record.shaped(Span)
+        span = _printed(record) if record.value("start_ns") is None else record.shaped(Span)
     else:
         raise record.refusal("resourceSpans", f"is {kind_of(None)}: neither OTLP JSON nor a span")
+    above = span.parent_id or (parent.span_id if parent is not None else None)
+    facts = flattened(span.attributes)
+    if above == span.parent_id and facts is span.attributes:
+        return span
+    return span.model_copy(update={"parent_id": above, "attributes": facts})
 
 
 def _otlp(span: Record) -> Span:
@@ -86,7 +109,7 @@ def _otlp(span: Record) -> Span:
     return Span(
         trace_id=_required(span, "traceId", "trace_id"),
         span_id=_required(span, "spanId", "span_id"),
-        parent_id=_id(span, "parentSpanId", "parent_span_id") or None,
+        parent_id=_id(span, "parentSpanId", "parent_span_id", "parent_id") or None,
         name=span.text("name") or "",
         start_ns=_time(span, "startTimeUnixNano", "start_time_unix_nano"),
         end_ns=_time(span, "endTimeUnixNano", "end_time_unix_nano"),
@@ -137,7 +160,11 @@ def _printed(record: Record) -> Span:
     context = record.record("context") or record
     attributes = record.record("attributes")
     status = record.record("status")
-    parent = record.text("parent_id")
+    parent = record.text("parent_id", "parent_span_id")
+    kind = record.value("span_kind")
+    facts = dict(attributes.data) if attributes else {}
+    if isinstance(kind, str) and "openinference" not in facts:
+        facts.setdefault("openinference.span.kind", kind)
     return Span(
         trace_id=_required(context, "trace_id"),
         span_id=_required(context, "span_id"),
@@ -145,9 +172,9 @@ def _printed(record: Record) -> Span:
         name=record.text("name") or "",
         start_ns=wall_ns(record.value("start_time")) or 0,
         end_ns=wall_ns(record.value("end_time")) or 0,
-        attributes=attributes.data if attributes else {},
+        attributes=facts,
         events=tuple(_printed_event(event) for event in record.records("events")),
-        status=(status.text("status_code") or "unset").lower() if status else "unset",
+        status=(status.text("status_code", "code") or "unset").lower() if status else "unset",
     )
 
 

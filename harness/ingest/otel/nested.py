@@ -1,10 +1,9 @@
-"""Spans that hold their children (`child_spans`), as trace viewers export them: a tree, read without recursion.
+"""Spans that hold their children (`child_spans`), as trace viewers export them.
 
 Times are ISO 8601, durations too (`PT1M8.98S`); attributes and names have a `span_` before them.
 """
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from harness.ingest.naming import wall_ns
@@ -16,31 +15,32 @@ _DURATION: Final = re.compile(r"P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.
 _NANO: Final = 1_000_000_000
 
 
+_CHILDREN: Final = ("child_spans", "children", "childSpans", "spans")
+
+
 def is_nested(record: Record) -> bool:
     """Whether a record is a span of this shape."""
-    return "child_spans" in record.data or "span_attributes" in record.data
+    return "span_attributes" in record.data or ("child_spans" in record.data and "context" not in record.data)
 
 
-def nested_spans(root: Record) -> Iterator[Span]:
-    """The span and all below it, parents first. Raises InvalidDocument for a span without ids."""
-    stack: list[tuple[Record, str | None]] = [(root, None)]
-    while stack:
-        record, parent = stack.pop()
-        span = _span(record, parent)
-        yield span
-        stack.extend((child, span.span_id) for child in reversed(record.records("child_spans")))
+def children_of(record: Record) -> list[Record]:
+    """The spans that a span holds, in whatever shape."""
+    name = next((one for one in _CHILDREN if isinstance(record.data.get(one), list)), None)
+    return [] if name is None else record.records(name)
 
 
-def _span(record: Record, parent: str | None) -> Span:
+def nested_span(record: Record) -> Span:
+    """The span alone. Raises InvalidDocument for a span without ids."""
     began = wall_ns(record.value("timestamp", "start_time")) or 0
+    ended = wall_ns(record.value("end_time"))
     attributes = record.record("span_attributes", "attributes")
     return Span(
         trace_id=_required(record, "trace_id"),
         span_id=_required(record, "span_id"),
-        parent_id=record.text("parent_span_id", "parent_id") or parent,
+        parent_id=record.text("parent_span_id", "parent_id"),
         name=record.text("span_name", "name") or "",
         start_ns=began,
-        end_ns=began + _duration_ns(record.text("duration")),
+        end_ns=began + _duration_ns(record.text("duration")) if ended is None else ended,
         attributes=attributes.data if attributes else {},
         events=tuple(_event(event) for event in record.records("events")),
         status=_status(record.text("status_code")),

@@ -3,7 +3,8 @@
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from io import BufferedRandom
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,22 +16,36 @@ from harness.plain_files import read_plain_file
 from harness.values import Frozen
 
 Line = TypeVar("Line", bound=BaseModel)
+Added = TypeVar("Added", bound=Frozen)
 
 
 def append_line(path: Path, value: Frozen) -> None:
     """Adds one line and flushes it to disk; several processes may add at a time. Raises InvalidDocument."""
-    line = value.model_dump_json(exclude_defaults=True).encode() + b"\n"
+    append_decided(path, lambda: value)
+
+
+def append_decided(path: Path, decide: Callable[[], Added | None]) -> Added | None:
+    """Adds the line that `decide` gives, and returns it; None adds nothing.
+
+    `decide` is called while nobody else adds a line, so that it may read the file first. Raises InvalidDocument.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab+") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
-            if _is_torn(stream.fileno()):
-                line = b"\n" + line
-            stream.write(line)
-            stream.flush()
-            os.fsync(stream.fileno())
+            value = decide()
+            if value is not None:
+                _write(stream, value)
     except OSError as error:
         raise InvalidDocument(path, f"cannot be written: {error.strerror}") from None
+    return value
+
+
+def _write(stream: BufferedRandom, value: Frozen) -> None:
+    line = value.model_dump_json(exclude_defaults=True).encode() + b"\n"
+    stream.write(b"\n" + line if _is_torn(stream.fileno()) else line)
+    stream.flush()
+    os.fsync(stream.fileno())
 
 
 def read_lines(path: Path, shape: type[Line]) -> Iterator[tuple[int, Line | str]]:

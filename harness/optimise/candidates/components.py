@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
+from harness.alternatives import alternatives
 from harness.case import AgentVersion, OptimiseSpec, Suite
-from harness.documents import alternatives
 from harness.errors import InvalidDocument, UsageError
 from harness.optimise.candidates.candidate import OF_TOOL
 from harness.plain_files import read_plain_file

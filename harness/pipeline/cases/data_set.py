@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from harness.alternatives import alternatives
 from harness.case import Case, Suite
-from harness.documents import alternatives, read_plain, shaped, write_atomically
+from harness.documents import read_plain, shaped, write_atomically
 from harness.errors import InvalidDocument, UsageError
 from harness.pipeline.cases.inspect_samples import case_of_sample
 from harness.strict_json import parse_json

@@ -25,7 +25,6 @@ from harness.drift import (
     confirm,
     exercised_by,
     exercised_surfaces,
-    find_replayable_reads,
     findings_of,
     in_order,
     is_at_start,
@@ -41,7 +40,7 @@ from harness.drift import (
 from harness.drift.probe import probe
 from harness.errors import HarnessError, ServiceError, UsageError
 from harness.pipeline.drift.flips import FlipPlan, with_flips
-from harness.pipeline.drift.probing import Reach, probe_after_writes, servers_of
+from harness.pipeline.drift.probing import Reach, asks_by_snapshot, probe_after_writes, servers_of
 from harness.pipeline.drift.surfaces import surfaces_of
 from harness.pipeline.execution.environment import Say
 from harness.pipeline.plan.secrets import secret_values
@@ -174,14 +173,19 @@ def _of_cases(operations: OperationIndex, plan: DriftPlan) -> Mapping[str, Casse
 def _confirm(plan: DriftPlan, operations: OperationIndex, observations: Sequence[CallObservations]) -> None:
     """Sends reads whose answers differed again."""
     doubtful = {observation.recorded.place: observation for observation in observations if observation.has_changes}
-    asks = find_replayable_reads(plan.suite, _of_cases(operations, plan), secret_values(plan.suite), plan.tools)
-    again = [ask for ask in asks if ask.call is not None and ask.recording.place in doubtful]
-    if not again:
-        return
-    with plan.reach.open(servers_of(again)) as (prober, thread):
-        for ask in again:
-            observation = doubtful[ask.recording.place]
-            thread.wait_for(confirm(prober, ask, observation, operations))
+    for snapshot, asks in asks_by_snapshot(plan.suite, _of_cases(operations, plan), plan.tools):
+        again = [
+            (ask, doubtful.pop(ask.recording.place))
+            for ask in asks
+            if ask.call is not None
+            and ask.recording.place in doubtful
+            and set(ask.cases) & doubtful[ask.recording.place].cases
+        ]
+        if not again:
+            continue
+        with plan.reach.open(servers_of(ask for ask, _ in again), snapshot) as (prober, thread):
+            for ask, observation in again:
+                thread.wait_for(confirm(prober, ask, observation, operations))
 
 
 def _keep(folder: Path, suite: str, recordings: Sequence[Recording]) -> None:
@@ -198,12 +202,15 @@ def _new_folder(path: Path) -> Path:
 
 def _probed(plan: DriftPlan, operations: OperationIndex, samples: int, *, writes: bool = False) -> Probed:
     """`writes`: reads after writes are sent too, where servers may be written to and can be restored."""
-    asks = find_replayable_reads(plan.suite, _of_cases(operations, plan), secret_values(plan.suite), plan.tools)
-    later = [ask for ask in asks if ask.follows_a_write] if writes else []
-    first = [ask for ask in asks if not (writes and ask.follows_a_write)]
-    with plan.reach.open(servers_of(first)) as (prober, thread):
-        probed = thread.wait_for(probe(prober, first, operations, samples=samples))
-    return probed.with_more(probe_after_writes(plan.reach, operations, later, samples)) if later else probed
+    probed = Probed(observations=(), recordings=(), not_asked={})
+    for snapshot, asks in asks_by_snapshot(plan.suite, _of_cases(operations, plan), plan.tools):
+        later = [ask for ask in asks if ask.follows_a_write] if writes else []
+        first = [ask for ask in asks if not (writes and ask.follows_a_write)]
+        with plan.reach.open(servers_of(first), snapshot) as (prober, thread):
+            probed = probed.with_more(thread.wait_for(probe(prober, first, operations, samples=samples)))
+        if later:
+            probed = probed.with_more(probe_after_writes(plan.reach, operations, later, samples, snapshot))
+    return probed
 
 
 def _compared(

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.alternatives import alternatives
 from harness.case import AgentPrompt, Suite, prompt_texts
-from harness.documents import alternatives
 from harness.errors import UsageError
 from harness.judge import Prompt, PromptRegistry
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from harness.alternatives import alternatives
 from harness.case import ModelMode, Suite
 from harness.errors import InvalidDocument, UsageError
 from harness.pipeline.plan.run_options import RunOptions
@@ -29,7 +30,7 @@ def user_options(project: Path, suite: Suite, options: RunOptions) -> UserOption
     if options.user is not None and ":" not in options.user and options.user not in _named():
         raise UsageError(
             f"there is no user named {options.user!r}",
-            remedy=f"one of: {', '.join(_named())}; or module:Name; or file.py:Name in the suite",
+            remedy=f"{alternatives(options.user, _named())}; or module:Name; or file.py:Name in the suite",
         )
     if options.user_log is not None and options.user not in (None, "logged"):
         raise UsageError(

@@ -6,8 +6,8 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from harness.alternatives import alternatives
 from harness.case import Suite, VariableValue
-from harness.documents import alternatives
 from harness.errors import UsageError
 
 MOST_COMBINATIONS: Final = 64
@@ -83,7 +83,7 @@ def _refuse_undeclared(suite: Suite, agent: str, variable: str) -> None:
     if agent not in suite.agents:
         raise UsageError(
             f"suite {suite.name!r} has no agent {agent!r} that declares the variable {variable!r}",
-            remedy=f"one of: {', '.join(suite.agents)}",
+            remedy=alternatives(agent, suite.agents),
         )
     declared = suite.agents[agent].variables
     if variable in declared:

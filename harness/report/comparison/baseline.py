@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 
 from harness.errors import ExitCode, NotMeasured
 from harness.report.comparison.compare import CaseChange, Comparison, compare
-from harness.report.figures.paired_trials import found_in_pairs, is_replayed, reference_trials
-from harness.report.figures.quarantine import counted_trials
+from harness.report.figures.paired_trials import counted_success, found_in_pairs, is_replayed, reference_trials
+from harness.report.figures.quarantine import counted_cards, counted_trials
 from harness.report.gate import Holding
 from harness.results import Baseline, RunFolder, RunManifest, stop_of
 from harness.score import Scorecard
@@ -40,7 +40,8 @@ def compare_with_baseline(baseline: Baseline, folder: RunFolder) -> Comparison:
     """Compares a run with the baseline. Metrics and detectors of different versions are left out; success does not
     depend on them.
 
-    Raises NotMeasured if the suite or one of its verifiers differs, UsageError if no trial is in common.
+    Raises NotMeasured if the suite or one of its verifiers differs, or if all trials in common are of cases in
+    quarantine, UsageError if no trial is in common.
     """
     manifest = folder.manifest
     remedy = f"to make this run the new baseline: harness baseline set {manifest.run}"
@@ -50,11 +51,17 @@ def compare_with_baseline(baseline: Baseline, folder: RunFolder) -> Comparison:
     verifiers = [name for name in unlike if name.startswith("verifier:")]
     if verifiers:
         raise NotMeasured(f"the baseline was scored by other versions: {', '.join(verifiers)}", remedy=remedy)
+    cards, known = counted_cards(folder), {(card.case_id, card.attempt) for card in baseline.scorecards}
+    if not any((card.case_id, card.attempt) in known for card in cards) and len(cards) < len(folder.scorecards()):
+        raise NotMeasured(
+            "all trials that the run shares with the baseline are of cases in quarantine",
+            remedy="read them in the report, or run without --quarantine",
+        )
     return compare(
         _without(baseline.manifest, unlike),
         [_pruned(card, unlike) for card in baseline.scorecards],
         _without(manifest, unlike),
-        [_pruned(card, unlike) for card in folder.scorecards()],
+        [_pruned(card, unlike) for card in cards],
     )
 
 
@@ -63,21 +70,23 @@ def hold_against(
 ) -> BaselineGate:
     """The gate. Not measured: trials of the run that the baseline has and that could not be measured now."""
     left_out = tuple(name.partition(":")[2] for name in _unlike(baseline.manifest, folder.manifest))
-    known = {(card.case_id, card.attempt) for card in baseline.scorecards}
+    known = {(card.case_id, card.attempt): card for card in baseline.scorecards}
     cards, stop = folder.scorecards(), stop_of(folder)
     measured = {(card.case_id, card.attempt) for card in cards if card.outcome in MEASURED}
     asked = {(one.case_id, one.attempt) for one in folder.manifest.planned}
     if stop is not None and stop.decided:  # trials that a sequential test left out are not missing
         asked &= {(card.case_id, card.attempt) for card in cards}
-    missing = len((asked & known) - measured)
+    missing = len((asked & known.keys()) - measured)
     apart = {one.case_id for one in counted_trials(folder, cards).apart if not one.lost}
-    every = (*(one for one in comparison.changed if one.before), *comparison.hidden)
-    lost = tuple(one for one in every if one.case_id not in apart)
+    flipped = [
+        card for card in cards if card.case_id in apart and _fails_now(known.get((card.case_id, card.attempt)), card)
+    ]
+    lost = (*(one for one in comparison.changed if one.before), *comparison.hidden)
     paired = found_in_pairs(reference_trials(baseline), folder)
     success = comparison.held or comparison.success
     holding: Holding
     if missing > allow_unmeasured or not success.pairs:
-        holding, reason = "not_measured", f"{missing} of {len(asked & known)} trials could not be measured"
+        holding, reason = "not_measured", f"{missing} of {len(asked & known.keys())} trials could not be measured"
     elif is_replayed(folder.manifest):
         holding = "fails" if lost else "holds"
         reason = f"{len(lost)} of {success.pairs} trials succeeded in the baseline and fail now"
@@ -86,11 +95,15 @@ def hold_against(
     else:
         holding = "fails" if success.found == "worse" else "holds"
         reason = f"success {success.before:.3g} -> {success.after:.3g}: {success.verdict}"
-    if len(lost) < len(every):
-        reason += f"; {len(every) - len(lost)} more are of cases in quarantine, as before"
+    if flipped:
+        reason += f"; {len(flipped)} more are of cases in quarantine, as before"
     if comparison.hidden:
         reason += f"; {len(comparison.hidden)} of the lost cannot be determined"
     return BaselineGate(holding=holding, reason=reason, lost=lost, left_out=left_out)
+
+
+def _fails_now(before: Scorecard | None, card: Scorecard) -> bool:
+    return before is not None and before.success is True and counted_success(card) is False
 
 
 def _unlike(before: RunManifest, after: RunManifest) -> list[str]:

@@ -95,6 +95,11 @@ class CountedTrials:
     """The cases in quarantine; those that are lost count too, by as many attempts as other cases have."""
 
 
+def counted_cards(folder: RunFolder) -> tuple[Scorecard, ...]:
+    """The latest scorecards of a run that its figures, comparisons and trends are computed from."""
+    return counted_trials(folder, folder.scorecards()).cards
+
+
 def counted_trials(folder: RunFolder, cards: tuple[Scorecard, ...]) -> CountedTrials:
     """All trials except those of cases in quarantine that are not lost."""
     quarantine = quarantine_of(folder)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from harness.alternatives import alternatives
 from harness.errors import UsageError
 from harness.judge import Judgement, Right
 from harness.results import RunFolder
@@ -28,7 +29,7 @@ def rewards_of(folders: Iterable[RunFolder], against: str) -> Callable[[Judgemen
             known[folder.manifest.run, card.case_id, card.attempt] = _verdict_of(card, kind, name)
             names |= _names(card, kind)
     if kind != "reward" and name not in names:
-        raise UsageError(f"no trial has the {kind} {name!r}", remedy=f"one of: {', '.join(sorted(names)) or 'none'}")
+        raise UsageError(f"no trial has the {kind} {name!r}", remedy=alternatives(name, names))
 
     def right(judgement: Judgement) -> Right | None:
         truth = known.get((judgement.run, judgement.case_id, judgement.attempt))

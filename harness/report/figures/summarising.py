@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar, get_args
 
 from harness.case import Difficulty
+from harness.report.figures.failed_code import failed_code
 from harness.report.figures.failuremodes import failure_modes
 from harness.report.figures.judged import judged_run
 from harness.report.figures.latency import LatencyBook
@@ -69,6 +70,7 @@ def summarise(
         stopped=reason,
         reliability=reliability(ordered),
         sweep=sweep(ordered),
+        failed_code=failed_code(ordered, run_scores),
         failure_modes=failure_modes(ordered),
         tools=by_tool(ordered, {} if book is None else book.of_tools()),
         models=by_model(ordered),

@@ -1,5 +1,6 @@
 """The figures of a run: measured values, their confidence intervals, and unmeasured trials with their reasons."""
 
+from harness.report.figures.failed_code import FailedCode
 from harness.report.figures.failuremodes import FailureMode
 from harness.report.figures.judged import JudgedRubric
 from harness.report.figures.latency import Latency
@@ -144,6 +145,8 @@ class Summary(Frozen):
     """pass@k and pass^k; empty where no case was tried twice."""
     sweep: Sweep | None = None
     """The analysis of repeated trials; None if no case was tried twice."""
+    failed_code: tuple[FailedCode, ...] = ()
+    """Metrics, checks and detectors that raised; what they would have measured is missing from the figures."""
     failure_modes: tuple[FailureMode, ...] = ()
     tools: tuple[ToolRow, ...] = ()
     models: tuple[ToolRow, ...] = ()

@@ -13,6 +13,7 @@ from harness.report.render.wording import ENCODINGS, UNKNOWN, percent, percent_b
 def sections(summary: Summary) -> tuple[Section, ...]:
     """The sections with content."""
     found = (
+        _failed_code(summary),
         _quarantine(summary),
         _failures(summary),
         _tools(summary),
@@ -23,6 +24,15 @@ def sections(summary: Summary) -> tuple[Section, ...]:
     )
     judged = tuple(judged_section(one) for one in summary.judged)
     return (*judged, *(section for section in found if section.rows))
+
+
+def _failed_code(summary: Summary) -> Section:
+    """Code of the suite that raised, first: figures are missing for its sake."""
+    rows = tuple(
+        (f"{one.kind} {one.name}", str(one.trials) if one.trials else UNKNOWN, one.raised)
+        for one in summary.failed_code
+    )
+    return Section(title="metrics and checks that failed themselves", heads=("what", "trials", "raised"), rows=rows)
 
 
 def _quarantine(summary: Summary) -> Section:

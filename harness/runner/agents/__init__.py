@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from harness.alternatives import alternatives
 from harness.case import Suite
 from harness.errors import UsageError
 from harness.runner.agent import Agent
@@ -28,5 +29,5 @@ def open_agent(suite: Suite, name: str | None, staging: Path, texts: Mapping[str
         case "nop":
             return NopAgent()
         case _:
-            known = ", ".join([*suite.agents, *BUILT_IN])
-            raise UsageError(f"suite {suite.name!r} has no agent {chosen!r}", remedy=f"one of: {known}")
+            known = alternatives(chosen, [*suite.agents, *BUILT_IN])
+            raise UsageError(f"suite {suite.name!r} has no agent {chosen!r}", remedy=known)

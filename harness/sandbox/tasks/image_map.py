@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from harness.alternatives import alternatives
 from harness.disk import is_file
 from harness.documents import read_document
 from harness.errors import InvalidDocument
@@ -40,7 +41,5 @@ def read_image_map(project: Path) -> ImageMap:
     known = image_names(project / "images")
     for key, own in images.items():
         if own not in known:
-            raise InvalidDocument(
-                path, f"the project has no image {own!r}", field=key, remedy=f"one of: {', '.join(known)}"
-            )
+            raise InvalidDocument(path, f"the project has no image {own!r}", field=key, remedy=alternatives(own, known))
     return ImageMap(path=path, images=images)

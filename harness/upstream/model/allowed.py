@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from harness.case import ModelSpec
 from harness.upstream.model.endpoints import Endpoint
+from harness.upstream.model.wire.format import objects_of
 from harness.values import JsonObject
 
 _SEGMENT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:@+-]{0,199}")
@@ -118,6 +119,7 @@ _HOSTED: Final[Mapping[str, frozenset[str]]] = {
     "/model/{model}/converse": frozenset({"guardrailConfig", "promptVariables"}),
 }
 """Known fields that make the provider run or fetch something by itself."""
+_BATCHES: Final = frozenset({_GEMINI.format("batchEmbedContents")})
 _NOTHING: Final[tuple[object, ...]] = (None, [], "", False)
 
 
@@ -189,6 +191,19 @@ def unknown_field(endpoint: Endpoint, body: JsonObject, spec: ModelSpec) -> str 
         return f"the name of the model has {len(model)} characters; at most {LONGEST_MODEL} are passed on"
     if spec.models and body and model not in spec.models:
         return f"the model {str(model)[:100]!r} is none of the suite's `model.models`: {', '.join(spec.models)}"
+    return _unknown_in_batch(endpoint, body)
+
+
+def _unknown_in_batch(endpoint: Endpoint, body: JsonObject) -> str | None:
+    """Each request of a batch is for the model in the path, and has the fields of a single request."""
+    known = _FIELDS[_GEMINI.format("embedContent")] | {"model"}
+    for request in objects_of(body.get("requests")) if endpoint.known_as in _BATCHES else ():
+        model = str(request.get("model", body.get("model"))).removeprefix("models/")
+        if model != body.get("model"):
+            return f"a request of the batch names the model {model[:100]!r}, and the path {body.get('model')!r}"
+        name = next((name for name in request if name not in known), None)
+        if name is not None:
+            return f"a request of the batch takes no field {name[:100]!r} here"
     return None
 
 

@@ -16,6 +16,7 @@ from harness.upstream.model.wire.format import WireFormat
 from harness.upstream.model.wire.gemini import GeminiContent
 from harness.upstream.model.wire.openai_chat import OpenAIChat
 from harness.upstream.model.wire.openai_responses import OpenAIResponses
+from harness.values import JsonObject
 
 PREFIXES: Final = ("/v1/", "/v1beta/", "/v1alpha/", "/openai/", "/model/")
 OWN_TRACES: Final = "/v1/traces"
@@ -24,6 +25,7 @@ _MODELS: Final = "/v1/models"
 _GEMINI_MODELS: Final = "/v1beta/models"
 _MODEL: Final = "{model}"
 _SSE: Final = "?alt=sse"
+_EMBEDDINGS: Final = "embeddings"
 _NAMES_OF_CONVENTIONS: Final[dict[Provider, str]] = {
     "gemini": "gcp.gemini",
     "azure": "azure.ai.openai",
@@ -43,6 +45,8 @@ class Endpoint:
     method: Literal["GET", "POST"] = "POST"
     rules: str = ""
     """The path whose known fields and parameters apply here, too; empty: its own path."""
+    checked_as: WireFormat | None = None
+    """The format in which its body is checked for what the provider would fetch or run, where `wire` is None."""
     streams_array: bool = False
     """Whether its answer is a JSON array whose items are streamed."""
     model: str | None = None
@@ -58,6 +62,11 @@ class Endpoint:
         return self.path.replace(f"/{_MODEL}", "").lstrip("/")
 
     @property
+    def is_charged(self) -> bool:
+        """Whether the provider charges for its answers: replies and embeddings, not counts and listings."""
+        return self.wire is not None or self.operation == _EMBEDDINGS
+
+    @property
     def known_as(self) -> str:
         """The path under which its fields and parameters are declared."""
         return self.rules or self.path
@@ -66,6 +75,11 @@ class Endpoint:
     def provider_name(self) -> str:
         """The provider in OpenTelemetry's conventions."""
         return _NAMES_OF_CONVENTIONS.get(self.provider, self.provider)
+
+    def hosted(self, body: JsonObject) -> Iterator[str]:
+        """Descriptions of actions that the provider would take by itself, outside of the sandbox."""
+        wire = self.wire or self.checked_as
+        return iter(()) if wire is None else wire.hosted(body)
 
     def path_for(self, model: str | None) -> str:
         """The path of a request for this model."""
@@ -80,15 +94,16 @@ def _gemini(version: str) -> Iterator[Endpoint]:
     def of(method: str, operation: str, wire: WireFormat | None = None, *, array: bool = False) -> Endpoint:
         path = f"/{version}/models/{_MODEL}:{method}"
         rules = f"/v1beta/models/{_MODEL}:{method.partition('?')[0]}"
-        return Endpoint(provider="gemini", path=path, operation=operation, wire=wire, rules=rules, streams_array=array)
+        found = Endpoint(provider="gemini", path=path, operation=operation, wire=wire, rules=rules, streams_array=array)
+        return replace(found, checked_as=GeminiContent())
 
     streamed = GeminiContent(streams=True)
     yield of("generateContent", names.CHAT, GeminiContent())
     yield of("streamGenerateContent", names.CHAT, streamed, array=True)
     yield of(f"streamGenerateContent{_SSE}", names.CHAT, streamed)
     yield of("countTokens", "count_tokens")
-    yield of("embedContent", "embeddings")
-    yield of("batchEmbedContents", "embeddings")
+    yield of("embedContent", _EMBEDDINGS)
+    yield of("batchEmbedContents", _EMBEDDINGS)
 
 
 def _azure() -> Iterator[Endpoint]:
@@ -97,7 +112,7 @@ def _azure() -> Iterator[Endpoint]:
     for path, operation, wire in (
         (CHAT, names.CHAT, OpenAIChat()),
         (RESPONSES, names.CHAT, OpenAIResponses()),
-        (EMBEDDINGS, "embeddings", None),
+        (EMBEDDINGS, _EMBEDDINGS, None),
     ):
         yield of(path=f"/openai{path}", operation=operation, wire=wire, rules=path)
         if path != RESPONSES:
@@ -111,9 +126,14 @@ _POSTED: Final = {
     for endpoint in (
         Endpoint(provider="openai", path=CHAT, operation=names.CHAT, wire=OpenAIChat()),
         Endpoint(provider="openai", path=RESPONSES, operation=names.CHAT, wire=OpenAIResponses()),
-        Endpoint(provider="openai", path=EMBEDDINGS, operation="embeddings"),
+        Endpoint(provider="openai", path=EMBEDDINGS, operation=_EMBEDDINGS),
         Endpoint(provider="anthropic", path="/v1/messages", operation=names.CHAT, wire=AnthropicMessages()),
-        Endpoint(provider="anthropic", path="/v1/messages/count_tokens", operation="count_tokens"),
+        Endpoint(
+            provider="anthropic",
+            path="/v1/messages/count_tokens",
+            operation="count_tokens",
+            checked_as=AnthropicMessages(),
+        ),
         *(endpoint for version in ("v1", "v1beta", "v1alpha") for endpoint in _gemini(version)),
         *_azure(),
         Endpoint(provider="bedrock", path=f"/model/{_MODEL}/converse", operation=names.CHAT, wire=BedrockConverse()),

@@ -14,7 +14,7 @@ from harness.upstream.model.answer import ModelAnswer
 from harness.upstream.model.endpoints import Endpoint
 from harness.upstream.model.keys import RequestKeys
 from harness.upstream.model.pricing import cost_usd
-from harness.upstream.model.wire.format import Asked, Replied
+from harness.upstream.model.wire.format import Asked, Replied, Used, count_of, object_of
 from harness.values import JsonObject, JsonValue, canonical_json
 
 _OWN_ATTRIBUTES = frozenset(
@@ -101,7 +101,15 @@ class ModelExchange:
             body = parse_json(answer.body)
         except NotJson:
             return Replied()
-        return wire.replied(body) if wire is not None and isinstance(body, dict) else Replied()
+        if not isinstance(body, dict):
+            return Replied()
+        return Replied(used=_embedded(body)) if wire is None else wire.replied(body)
+
+
+def _embedded(body: JsonObject) -> Used:
+    """The usage of an answer that is no reply, under the names of OpenAI and of Gemini."""
+    usage = object_of(body.get("usage")) or object_of(body.get("usageMetadata"))
+    return Used(input=count_of(usage.get("prompt_tokens", usage.get("promptTokenCount"))))
 
 
 def _prompt_in(system: str | None, prompts: Sequence[AgentPrompt]) -> AgentPrompt | None:

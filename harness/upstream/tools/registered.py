@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from typing import TypeVar
 
 from harness.case import OpenToolSource, SourceContext, Suite, ToolResult, ToolServer, declared_tool_source
-from harness.errors import GatewayError, ServiceError
+from harness.errors import GatewayError, ServiceError, UsageError
 from harness.plugins import described
 from harness.upstream.rate import RateLimiter
 from harness.upstream.tools.source import Reached, ToolAnswer, ToolMiss, ToolRequest
@@ -53,6 +53,8 @@ class RegisteredSource:
             return ToolAnswer(outcome="unreachable", tier=self._tier)
         except ConnectionError:
             return ToolAnswer(outcome="reset", tier=self._tier)
+        except UsageError as error:
+            raise _refusal(tool.server, error) from error
         except Exception as error:  # a plug-in's own code
             raise _defect(tool.server, f"raised {described(error)} when {tool.name!r} was called") from error
         return self._answer(tool.server, tool.name, result)
@@ -67,7 +69,10 @@ class RegisteredSource:
 
     def _source(self, server: str) -> OpenToolSource:
         if server not in self._opened:
-            self._opened[server] = _opened(server, self._opens[server])
+            try:
+                self._opened[server] = _opened(server, self._opens[server])
+            except UsageError as error:
+                raise _refusal(server, error) from error
         return self._opened[server]
 
     def _answer(self, server: str, tool: str, result: object) -> ToolAnswer:
@@ -98,10 +103,12 @@ def _opening(name: str, server: ToolServer, suite: Suite, secrets: Mapping[str, 
 
 
 async def registered_listing(server: str, open_source: Open) -> list[JsonObject]:
-    """The tools that the source describes now. Raises ServiceError where it cannot be queried, or lists no tools."""
+    """The tools that the source describes now. Raises ServiceError where it cannot be queried, or lists no tools, and
+    the UsageError by which the source refuses its parameters or its files.
+    """
     source = _opened(server, open_source)
     try:
-        tools = await _within(server, "its tools", source.tools())
+        tools = await _within(server, "its tools", "listed its tools", source.tools())
     finally:
         problem = await _closed(server, source)
     if problem is not None:
@@ -121,27 +128,38 @@ async def registered_listing(server: str, open_source: Open) -> list[JsonObject]
 def _opened(server: str, open_source: Open) -> OpenToolSource:
     try:
         return open_source()
+    except UsageError:
+        raise
     except Exception as error:  # a plug-in's own code
         raise _defect(server, f"raised {described(error)} when it was opened") from error
 
 
 async def _closed(server: str, source: OpenToolSource) -> GatewayError | ServiceError | None:
     try:
-        await _within(server, "its end", source.close())
+        await _within(server, "its end", "was closed", source.close())
     except (GatewayError, ServiceError) as error:
         return error
+    except UsageError as error:
+        return _refusal(server, error)
     return None
 
 
-async def _within(server: str, what: str, asked: Awaitable[T]) -> T:
+async def _within(server: str, what: str, while_it: str, asked: Awaitable[T]) -> T:
     try:
         async with asyncio.timeout(_WITHIN_S):
             return await asked
     except (TimeoutError, ConnectionError) as error:
         reason = str(error) or f"no answer within {_WITHIN_S:g} s"
         raise ServiceError(f"tool source of server {server!r}: {what} cannot be read: {reason}") from error
+    except UsageError:
+        raise
     except Exception as error:  # a plug-in's own code
-        raise _defect(server, f"raised {described(error)} when {what} was requested") from error
+        raise _defect(server, f"raised {described(error)} when it {while_it}") from error
+
+
+def _refusal(server: str, error: UsageError) -> GatewayError:
+    """What the source refuses during a trial ends that trial, and does not end the run as a wrong command would."""
+    return GatewayError(f"tool source of server {server!r}: {error.message}", remedy=error.remedy)
 
 
 def _defect(server: str, what: str) -> GatewayError:

@@ -83,7 +83,7 @@ def address_at(place: HostPort, target: str) -> Address:
 def _climbs(path: str) -> bool:
     # Decoded twice: the path must not leave its root when the next server decodes it once more, either.
     decoded = unquote(unquote(path)).replace("\\", "/")
-    return any(part in {".", ".."} for part in decoded.split("/")) or "\x00" in decoded
+    return any(part.partition(";")[0] in {".", ".."} for part in decoded.split("/")) or "\x00" in decoded
 
 
 def _no_address(target: str) -> Refusal:

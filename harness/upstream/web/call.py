@@ -4,9 +4,10 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 from harness.case import HostSpec
+from harness.case.endpoints.tool import Effect
 from harness.case.endpoints.volatile import without
 from harness.cassette import CallKey, Redactor, key_digest
 from harness.strict_json import NotJson, parse_json
@@ -27,6 +28,9 @@ _CHOOSING = (
 )
 """Request headers on which the answer of a URL depends. `Accept` is one too, unless it accepts every type."""
 
+_OTHER_METHOD = frozenset({"x-http-method", "x-http-method-override", "x-method-override"})
+_OTHER_METHOD_IN_QUERY = _OTHER_METHOD | {"_method"}
+_SLASHES = re.compile("/{2,}")
 _SHOWN_BYTES = 262_144
 _TEXT_BYTES = 32_768
 _MOST_PAIRS = 1000
@@ -72,11 +76,23 @@ def web_call(host: HostSpec, address: Address, incoming: Incoming, redactor: Red
         key=CallKey(
             server=host.tool,
             tool=host.tool,
-            effect=host.effect_of(incoming.method, address.path),
+            effect=_effect(host, address, incoming),
             arguments=text,
             key=key_digest(host.tool, text, "http"),
         ),
     )
+
+
+def _effect(host: HostSpec, address: Address, incoming: Incoming) -> Effect:
+    """`write` where any reading of the request is one: servers decode paths, merge slashes, and obey a method that a
+    header or a parameter names in place of the request's own.
+    """
+    named = [value for name, value in incoming.headers.items() if name.lower() in _OTHER_METHOD]
+    named += [value for name, value in _pairs(address.query) or () if name.lower() in _OTHER_METHOD_IN_QUERY]
+    methods = {incoming.method, *(value.strip().upper() for value in named)}
+    decoded = [address.path, unquote(address.path), unquote(unquote(address.path))]
+    paths = {form for path in decoded for form in (path, _SLASHES.sub("/", path))}
+    return "write" if any(host.effect_of(method, path) == "write" for method in methods for path in paths) else "read"
 
 
 def _asked(host: HostSpec, address: Address, incoming: Incoming, *, ignoring: bool) -> JsonObject:

@@ -8,6 +8,9 @@ const rows = () => [...document.querySelectorAll(ROWS)].filter((one) => one.chec
 const typing = (node) => node.closest?.("input, textarea, select, [contenteditable]");
 const follow = (selector) => document.querySelector(selector)?.click();
 
+// What a key stands for on this page alone goes before what it does on every page.
+const ownOf = (key) => [...document.querySelectorAll("[data-key]")].find((one) => one.dataset.key === key && !one.disabled);
+
 function move(by) {
   const all = rows();
   const at = all.indexOf(document.activeElement.closest(ROWS));
@@ -45,6 +48,13 @@ document.addEventListener("keydown", (event) => {
   if (help.open && event.key !== "?") return;
   const was = waiting;
   waiting = "";
+  const own = was ? null : ownOf(event.key);
+  if (own) {
+    if (own.matches("textarea, input")) own.focus();
+    else if (!event.repeat) own.click();
+    event.preventDefault();
+    return;
+  }
   if (was === "g" && GO[event.key]) location.assign(GO[event.key]);
   else if (event.key === "Enter" && event.target.matches("tr[data-href]")) location.assign(event.target.dataset.href);
   else if (KEYS[event.key]) KEYS[event.key]();

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Final
 
-from harness.documents import alternatives
+from harness.alternatives import alternatives
 from harness.errors import HarnessError, ResultsError, UsageError
 from harness.results import RUN_NAME, RunFolder, RunManifest, TrialKey, gc_paused
 from harness.view.index.figures import RunFigures, TrialLine, figures_of, line_of

@@ -13,6 +13,13 @@ _MODULES = (
     "drift",
     "issues",
     "cassettes",
+    "annotate",
+    "questions",
+    "workbench",
+    "tries",
+    "themes",
+    "production",
+    "session",
     "variants",
     "optimisations",
 )

@@ -10,10 +10,12 @@ from typing import Final, Self
 from aiohttp import web
 
 from harness.errors import ServiceError
+from harness.view.annotation.annotations import Annotations
 from harness.view.asking import Project
 from harness.view.index.run_index import RunIndex
 from harness.view.serving.answering import Answering
 from harness.view.serving.guard import Guard
+from harness.view.workbench.tries import Tries
 
 _HOST: Final = "127.0.0.1"
 _WORKERS: Final = 4
@@ -28,7 +30,8 @@ class ViewServer:
         self._wanted = port
         self._guard = Guard()
         self._index = RunIndex(project / "runs")
-        self._project = Project(path=project, index=self._index)
+        self._annotations = Annotations(project)
+        self._project = Project(path=project, index=self._index, annotations=self._annotations, tries=Tries(project))
         self._loop = asyncio.new_event_loop()
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="view")
         self._thread = threading.Thread(target=self._serve, name="view", daemon=True)
@@ -71,6 +74,7 @@ class ViewServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._index.close()
+        self._annotations.close()
         ending = self._ending
         if ending is not None:
             self._loop.call_soon_threadsafe(ending.set)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.case import HostSpec
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.trace import names
@@ -29,6 +30,35 @@ def test_a_host_that_is_not_disposable_is_read_and_never_written_to(browse, host
     assert (403, "not_allowed") == (answers[1][0], answers[1][1]["error"]["type"])
     assert ["GET"] == [method for method, *_ in shop.seen]
     assert ["http:api.example.com"] * 2 == [call.name for call in trajectory_from(record.spans).calls]
+
+
+@pytest.mark.parametrize(
+    ("target", "headers"),
+    [
+        ("/order", {"X_HTTP_Method_Override": "DELETE"}),
+        ("/order", {"x_http_method": " delete"}),
+        ("/order", {"X_Method_Override": "POST"}),
+        ("/order?_method=DELETE", {}),
+        ("/order?%5fmethod=DELETE", {}),
+        ("/purge", {}),
+        ("/%70urge", {}),
+        ("/%2570urge", {}),
+        ("//purge", {}),
+        ("/x/..;/purge", {}),
+    ],
+)
+def test_a_write_in_the_clothes_of_a_read_is_not_sent(browse, host, shop, target: str, headers) -> None:
+    rules = ({"methods": ("GET",), "path": "/purge*", "effect": "write"},)
+    kept = HostSpec.model_validate(host.model_dump() | {"disposable": False, "effects": rules})
+    answers = []
+
+    def play(browser: Browser) -> None:
+        answers.append(browser.ask("GET", target, **headers)[0])
+        answers.append(browser.ask("GET", "/order", X_HTTP_Method_Override="GET")[0])
+
+    browse("live", play, host=kept)
+    assert answers[0] in {400, 403}
+    assert (200, ["/order"]) == (answers[1], [path for _, path, *_ in shop.seen])
 
 
 def test_requests_count_as_steps_and_are_refused_past_the_limit(browse, case) -> None:

@@ -1,6 +1,8 @@
 """Who is asked what, in which order, and what becomes of the answers."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from harness.judge.labels import LabelFile, sort_labels
 from harness.judge.rubric import Criterion, Rubric
 from tests.judge.annotation_work import queue, subject, work
 from tests.judge.labelling import RUBRIC
+
+ROOT = Path(__file__).parents[3]
 
 
 def _asked(one: AnnotationQueue) -> list[tuple[str, str]]:
@@ -127,3 +131,45 @@ def test_a_name_that_cannot_be_is_refused(name: str) -> None:
 def test_the_evidence_is_what_a_judge_would_be_shown(tmp_path: Path) -> None:
     shown = queue(tmp_path, "ann", work("a")).question(0)["evidence"]
     assert ["Tea please, I am a.", "One tea."] == [piece["text"] for piece in shown]
+
+
+def test_one_person_on_two_pages_revises_and_contradicts_nobody(tmp_path: Path) -> None:
+    first, second = queue(tmp_path, "ann", work("a")), queue(tmp_path, "ann", work("a"))
+    first.answer(0, "pass")
+    second.answer(0, "fail", "on another page")
+    second.answer(0, "fail", "on another page")
+    found = sort_labels(LabelFile(tmp_path / "labels.jsonl"), RUBRIC)
+    assert ("fail", (), 2) == (found.items[0].answer, found.left_out, len(_lines(tmp_path)))
+
+
+def test_many_people_answer_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
+    names = [f"p{number}" for number in range(4)]
+    program = "import sys; from tests.judge.annotation.test_desk import answer_all; answer_all(*sys.argv[1:])"
+    running = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), name], cwd=ROOT) for name in names]
+    answer_all(str(tmp_path), "p0")  # the same person as one of the programs, at the same time
+    assert [0] * len(names) == [one.wait(120) for one in running]
+    found = sort_labels(LabelFile(tmp_path / "labels.jsonl"), RUBRIC)
+    assert () == found.left_out
+    assert {len(names)} == {len(one.labels) for one in found.items}
+    assert 12 == len(found.items)
+
+
+def answer_all(folder: str, name: str) -> None:
+    """Answers every question, then changes every answer."""
+    own = queue(Path(folder), name, work("a", "b", "c", "d", "e", "f"), per_item=9)
+    for answer in ("pass", "fail"):
+        for number in range(len(own.queue)):
+            own.answer(number, answer)  # type: ignore[arg-type]
+
+
+def test_a_queue_learns_of_answers_of_others_when_it_is_refreshed(tmp_path: Path) -> None:
+    own = queue(tmp_path, "ann", work("a", "b"), per_item=1)
+    queue(tmp_path, "ben", work("a", "b")).answer(0, "pass")
+    assert 4 == len(own.queue)
+    own.refresh()
+    assert ("a", "complete") not in _asked(own)
+    assert 3 == len(own.queue)
+
+
+def _lines(folder: Path) -> list[str]:
+    return (folder / "labels.jsonl").read_text().splitlines()

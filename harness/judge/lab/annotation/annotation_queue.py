@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, ValidationError
 
 from harness.errors import UsageError
-from harness.judge.lab.annotation.work import Work
+from harness.judge.lab.annotation.work import Asked
 from harness.judge.labels import Label, LabelFile, LabelItem, LabelledItem, PersonAnswer, sort_labels
 from harness.judge.labels.label import Annotator
 from harness.judge.rubric import Rubric
@@ -24,6 +24,7 @@ class QueueEntry(Frozen):
 
     number: int
     case_id: str
+    attempt: int
     criterion: str
     answer: PersonAnswer | None
     """The annotator's own answer; answers of others are shown neither before nor after it."""
@@ -49,14 +50,14 @@ class AnnotatorSession(Frozen):
 
 
 class AnnotationQueue:
-    """Safe to use from several threads."""
+    """Safe to use from several threads, and beside other queues of the same file in this and other processes."""
 
     def __init__(
         self,
         rubric: Rubric,
         file: LabelFile,
         annotator: AnnotatorSession,
-        work: Sequence[Work],
+        work: Sequence[Asked],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Selects from `work` the questions for this annotator: own answers first, then questions with one answer of
@@ -68,14 +69,40 @@ class AnnotationQueue:
         self._file = file
         self._now = now
         self._lock = Lock()
-        labelled = {one.item: one for one in sort_labels(file, rubric).items}
-        answered = {item: _answer_of(one, annotator) for item, one in labelled.items()}
-        self._labels = {item: label for item, label in answered.items() if label is not None}
-        self._others = {item: _others(one, annotator.name) for item, one in labelled.items()}
-        if annotator.role == "adjudicator":
-            self.queue = self._to_adjudicate(work, labelled)
-        else:
-            self.queue = self._to_label(work)
+        self._work = tuple(work)
+        self._labels: dict[LabelItem, Label] = {}
+        self._others: dict[LabelItem, tuple[Label, ...]] = {}
+        self._stamp: tuple[int, int] | None = None
+        self.queue: Sequence[Asked] = ()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Selects anew where labels were added since: the numbers of questions change. Raises UsageError as before."""
+        stamp = self._file.stamp
+        if stamp == self._stamp:
+            return
+        labelled = {one.item: one for one in sort_labels(self._file, self.rubric).items}
+        answered = {item: _answer_of(one, self.annotator) for item, one in labelled.items()}
+        with self._lock:
+            self._labels = {item: label for item, label in answered.items() if label is not None}
+            self._others = {item: _others(one, self.annotator.name) for item, one in labelled.items()}
+            is_judge = self.annotator.role == "adjudicator"
+            self.queue = self._to_adjudicate(self._work, labelled) if is_judge else self._to_label(self._work)
+            self._stamp = stamp
+
+    def find(self, case_id: str, attempt: int, criterion: str) -> Asked:
+        """A question by what it is about: numbers change when the queue is refreshed.
+
+        Raises UsageError where this annotator is not asked it.
+        """
+        wanted = (case_id, attempt, criterion)
+        for one in self.queue:
+            if (one.item.case_id, one.attempt, one.item.criterion) == wanted:
+                return one
+        raise UsageError(
+            f"{self.annotator.name} is not asked about {criterion[:100]!r} of {case_id[:100]!r} attempt {attempt}",
+            remedy="enough others have answered, or there is no such question: go to the next one",
+        )
 
     def places(self) -> list[QueueEntry]:
         """The whole queue."""
@@ -83,6 +110,7 @@ class AnnotationQueue:
             QueueEntry(
                 number=number,
                 case_id=one.item.case_id,
+                attempt=one.attempt,
                 criterion=one.item.criterion,
                 answer=self._labels[one.item].answer if one.item in self._labels else None,
             )
@@ -91,12 +119,15 @@ class AnnotationQueue:
 
     def question(self, number: int) -> JsonObject:
         """The page's data of one question. Raises UsageError for an unknown number."""
-        work = self._work(number)
+        return {"number": number, **self.shown(self._asked(number))}
+
+    def shown(self, asked: Asked) -> JsonObject:
+        """What the annotator sees of a question. Raises HarnessError where its trial cannot be read."""
+        work = asked.loaded()
         criterion, trial = work.criterion, work.subject.trial
         label = self._labels.get(work.item)
         case = work.subject.case
         return {
-            "number": number,
             "case": trial.case_id,
             "attempt": trial.attempt,
             "about": "" if case is None else case.description,
@@ -118,35 +149,55 @@ class AnnotationQueue:
 
     def answer(self, number: int, answer: PersonAnswer, note: str = "") -> Label:
         """Writes the label and returns it; an unchanged answer and note write nothing. Raises UsageError."""
-        work = self._work(number)
+        return self.answer_to(self._asked(number), answer, note)
+
+    def answer_to(self, work: Asked, answer: PersonAnswer, note: str = "") -> Label:
+        """Like `answer`, for a question of `find`."""
         if answer == "not_eligible" and work.criterion.eligibility is None:
             raise UsageError(f"criterion {work.criterion.id!r} always applies")
         if len(note) > _MAX_NOTE:
             raise UsageError(f"a note has at most {_MAX_NOTE} characters")
         with self._lock:
-            earlier = self._labels.get(work.item)
-            if earlier is not None and (earlier.answer, earlier.note) == (answer, note):
-                return earlier
-            label = Label(
-                annotator=self.annotator.name,
-                run=work.subject.run,
-                case_id=work.item.case_id,
-                attempt=work.subject.trial.attempt,
-                trajectory=work.item.trajectory,
-                rubric=self.rubric.name,
-                criterion=work.criterion.id,
-                criterion_version=work.criterion.version,
-                answer=answer,
-                note=note,
-                time=self._now().isoformat(timespec="seconds"),
-                role=self.annotator.role,
-                revises=earlier is not None,
-            )
-            self._file.append(label)
-            self._labels[work.item] = label
-            return label
+            added = self._file.append_decided(lambda: self._label(work, answer, note))
+            if added is not None:
+                self._labels[work.item] = added
+            return self._labels[work.item]
 
-    def _work(self, number: int) -> Work:
+    def _label(self, work: Asked, answer: PersonAnswer, note: str) -> Label | None:
+        """The label to add; None where the same person gave the same one last, perhaps on another page."""
+        earlier = self._own_labels(work)
+        settled = len({one.answer for one in earlier}) == 1 or (bool(earlier) and earlier[-1].revises)
+        if settled and (earlier[-1].answer, earlier[-1].note) == (answer, note):
+            self._labels[work.item] = earlier[-1]
+            return None
+        return Label(
+            annotator=self.annotator.name,
+            run=work.run,
+            case_id=work.item.case_id,
+            attempt=work.attempt,
+            trajectory=work.item.trajectory,
+            rubric=self.rubric.name,
+            criterion=work.criterion.id,
+            criterion_version=work.criterion.version,
+            answer=answer,
+            note=note,
+            time=self._now().isoformat(timespec="seconds"),
+            role=self.annotator.role,
+            revises=bool(earlier),
+        )
+
+    def _own_labels(self, work: Asked) -> list[Label]:
+        """The annotator's labels of the item as they are in the file now."""
+        mine = (self.annotator.name, self.annotator.role, work.item, work.criterion.version)
+        return [
+            label
+            for _, label in self._file.lines()
+            if isinstance(label, Label)
+            and label.rubric == self.rubric.name
+            and (label.annotator, label.role, label.item, label.criterion_version) == mine
+        ]
+
+    def _asked(self, number: int) -> Asked:
         if not 0 <= number < len(self.queue):
             raise UsageError(f"there is no question {number + 1}: there are {len(self.queue)}")
         return self.queue[number]
@@ -157,14 +208,14 @@ class AnnotationQueue:
             return []
         return [{"answer": label.answer, "note": label.note} for label in self._others.get(item, ())]
 
-    def _to_label(self, work: Sequence[Work]) -> list[Work]:
+    def _to_label(self, work: Sequence[Asked]) -> list[Asked]:
         waiting = {item: len(labels) for item, labels in self._others.items()}
         mine = [one for one in work if one.item in self._labels]
         missing = [one for one in work if one.item not in self._labels]
         open_ones = [one for one in missing if waiting.get(one.item, 0) < self.annotator.per_item]
         return [*mine, *sorted(open_ones, key=lambda one: -waiting.get(one.item, 0))]
 
-    def _to_adjudicate(self, work: Sequence[Work], labelled: Mapping[LabelItem, LabelledItem]) -> list[Work]:
+    def _to_adjudicate(self, work: Sequence[Asked], labelled: Mapping[LabelItem, LabelledItem]) -> list[Asked]:
         contested = {item for item, one in labelled.items() if one.settled == "contested"}
         found = [one for one in work if one.item in contested or one.item in self._labels]
         answered = sum(self.annotator.name in {label.annotator for label in labelled[one.item].labels} for one in found)

@@ -2,11 +2,32 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from harness.judge.judge import Subject, why_not_eligible
 from harness.judge.labels import LabelItem
 from harness.judge.rubric import Criterion, Rubric
 from harness.judge.transcript import Piece, view
+
+
+class Asked(Protocol):
+    """A question as a queue needs it: what it is about is known, and the trajectory is read when it is shown."""
+
+    @property
+    def item(self) -> LabelItem: ...
+
+    @property
+    def criterion(self) -> Criterion: ...
+
+    @property
+    def attempt(self) -> int: ...
+
+    @property
+    def run(self) -> str: ...
+
+    def loaded(self) -> "Work":
+        """With the trial's data. Raises HarnessError where it cannot be read."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +42,17 @@ class Work:
         return LabelItem(
             case_id=self.subject.trial.case_id, trajectory=self.subject.digest, criterion=self.criterion.id
         )
+
+    @property
+    def attempt(self) -> int:
+        return self.subject.trial.attempt
+
+    @property
+    def run(self) -> str:
+        return self.subject.run
+
+    def loaded(self) -> "Work":
+        return self
 
     @property
     def evidence(self) -> list[Piece]:

@@ -158,6 +158,11 @@ function quarantineView() {
   return rows.length ? section(`Quarantine (${rows.length})`, plainTable("Cases that flip without a change", ["Case", "Failed before", "Failed now", "Verdict"], rows, [3]), true) : null;
 }
 
+function failedCodeView() {
+  const rows = (RUN.summary.failed_code || []).map((one) => [`${one.kind} ${one.name}`, one.trials || "–", one.raised]);
+  return rows.length ? section(`Metrics and checks that failed themselves (${rows.length})`, plainTable("Code that raised; its figures are missing", ["What", "Trials", "Raised"], rows, [2]), true) : null;
+}
+
 function section(name, filled, open) {
   return filled ? el("details", { open }, el("summary", {}, name), filled) : null;
 }
@@ -168,6 +173,7 @@ function drawDetails() {
   replaceChildren(byId("details"),
     REPORT.comparison?.divergence ? section("Replayed and live", divergenceView(REPORT.comparison.divergence), true) : null,
     OTHER && !REPORT.comparison.refused ? section("What changed, and why", changeView(), true) : null,
+    failedCodeView(),
     quarantineView(),
     judgedSections(),
     section(`All figures (${RUN.summary.figures.length})`, figuresTable()),

@@ -79,7 +79,7 @@ class AnthropicMessages:
         for message in objects_of(body.get("messages")):
             for block in _with_inner(objects_of(message.get("content"))):
                 source = object_of(block.get("source"))
-                if source and source.get("type") not in _INLINE:
+                if source and str(source.get("type")) not in _INLINE:
                     yield f"{block.get('type')} that it fetches by its {source.get('type')}"
                 if block.get("file_id"):
                     yield f"{block.get('type')} that it reads from its own files"

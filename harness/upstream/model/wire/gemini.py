@@ -27,6 +27,7 @@ from harness.values import JsonObject, JsonValue
 
 _OWN_TOOLS = frozenset({"functiondeclarations", "computeruse"})
 """Tools that the client runs; all others (search, URLs, code, files, maps) are run by the provider."""
+_SINGLE = ("systemInstruction", "system_instruction", "content")
 _ENDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -80,12 +81,22 @@ class GeminiContent:
         yield from misshapen("tools", body.get("tools"))
         for tool in objects_of(body.get("tools")):
             yield from (f"the tool {name}" for name in tool if _plain(name) not in _OWN_TOOLS)
-        yield from misshapen("contents", body.get("contents"))
-        system = _either(body, "systemInstruction")
-        for content in [*objects_of(body.get("contents")), *([system] if isinstance(system, dict) else [])]:
-            yield from misshapen("parts", content.get("parts"))
-            for part in _parts(content):
-                yield from _fetched(part)
+        for name in ("contents", "requests"):
+            yield from misshapen(name, body.get(name))
+        for request in objects_of(body.get("requests")):
+            yield from _fetched_by(request)
+        yield from _fetched_by(body)
+
+
+def _fetched_by(body: JsonObject) -> Iterator[str]:
+    """Each member is looked at under all of its names: it is not known which of them the provider would take."""
+    single = [body.get(name) for name in _SINGLE]
+    for content in [*objects_of(body.get("contents")), *(one for one in single if isinstance(one, dict))]:
+        yield from misshapen("parts", content.get("parts"))
+        for part in _parts(content):
+            yield from _fetched(part)
+    if any(isinstance(one, list) for one in single):
+        yield "a content that is a list"
 
 
 def _fetched(part: JsonObject) -> Iterator[str]:

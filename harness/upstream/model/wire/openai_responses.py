@@ -76,8 +76,13 @@ class OpenAIResponses:
             if str(tool.get("type", "function")) not in _OWN_TOOLS and not _is_local_shell(tool):
                 yield f"the tool {tool.get('type')}"
         for item in objects_of(body.get("input")):
-            for part in [item, *objects_of(item.get("content")), *objects_of(item.get("output"))]:
+            for part in [item, *_blocks(item.get("content")), *_blocks(item.get("output"))]:
                 yield from fetched(part)
+
+
+def _blocks(content: JsonValue) -> list[JsonObject]:
+    """A screenshot is one block, and no list of them."""
+    return [content] if isinstance(content, dict) else objects_of(content)
 
 
 def _is_local_shell(tool: JsonObject) -> bool:

@@ -1,0 +1,1 @@
+"""Messages and runs of other providers and frameworks, as the chat messages that say the same."""

@@ -1,0 +1,120 @@
+"""A change that is tried: kept in `runs/.workbench/`, so that its address and its verdicts outlive the app."""
+
+import json
+import re
+import secrets
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import Field, ValidationError
+
+from harness.documents import first_words, write_atomically
+from harness.errors import ResultsError, UsageError
+from harness.judge import Criterion, Judgement, Prompt, Rubric
+from harness.pipeline import Tried, TryEstimate
+from harness.plain_files import read_plain_file
+from harness.results import TrialKey
+from harness.values import Frozen, digest_of_text
+
+_FOLDER: Final = ".workbench"
+_ID: Final = re.compile(r"[0-9a-f]{12}")
+_LISTED: Final = 50
+MOST_TRIALS: Final = 60
+
+State = Literal["drafted", "running", "ended", "failed"]
+
+
+class Draft(Frozen):
+    """One criterion with a prompt, as changed, and the trials that it is tried on."""
+
+    id: str
+    created: str
+    run: str
+    rubric: str
+    """The name by which the rubric was found."""
+    rubric_digest: str
+    criterion: str
+    statement: str = Field(min_length=1, max_length=20_000)
+    fail: str | None = None
+    eligibility: str | None = None
+    prompt: str
+    prompt_version: str
+    """The version that the text began as."""
+    prompt_text: str = Field(min_length=1, max_length=200_000)
+    trials: tuple[TrialKey, ...] = Field(min_length=1, max_length=MOST_TRIALS)
+    estimate: TryEstimate | None = None
+    state: State = "drafted"
+    problem: str | None = None
+    judgements: tuple[Judgement, ...] = ()
+    """Those so far."""
+    tried: Tried | None = None
+    """Set when it has ended."""
+
+    def changed_criterion(self, rubric: Rubric) -> Criterion:
+        """The criterion of the rubric with the changes. Raises UsageError where the rubric has it no more."""
+        known = next((one for one in rubric.criteria if one.id == self.criterion), None)
+        if known is None:
+            raise UsageError(f"rubric {rubric.name!r} has no criterion {self.criterion[:100]!r}")
+        changes = {"statement": self.statement, "fail": self.fail, "eligibility": self.eligibility}
+        return known.model_copy(update=changes)
+
+    def changed_rubric(self, rubric: Rubric) -> Rubric:
+        changed = self.changed_criterion(rubric)
+        criteria = tuple(changed if one.id == changed.id else one for one in rubric.criteria)
+        return rubric.model_copy(update={"criteria": criteria})
+
+    @property
+    def tried_prompt(self) -> Prompt:
+        """With a version that no saved prompt has."""
+        return Prompt(name=self.prompt, version=f"draft-{digest_of_text(self.prompt_text)[:8]}", text=self.prompt_text)
+
+
+class Drafts:
+    """The drafts of a project."""
+
+    def __init__(self, runs: Path) -> None:
+        self._folder = runs / _FOLDER
+
+    def read(self, id: str) -> Draft:
+        """Raises UsageError where there is none, ResultsError for a damaged file."""
+        path = self._path(id)
+        try:
+            return Draft.model_validate(json.loads(read_plain_file(path)))
+        except FileNotFoundError:
+            raise UsageError(f"there is no draft {id[:40]!r}", remedy="begin another one") from None
+        except OSError as error:
+            raise ResultsError(f"{path}: cannot be read: {error.strerror}") from None
+        except (ValueError, RecursionError) as error:
+            if not isinstance(error, ValidationError):
+                raise ResultsError(f"{path}: is not JSON", remedy="delete the file") from None
+            field, problem = first_words(error)
+            raise ResultsError(f"{path}: field {field!r}: {problem}", remedy="delete the file") from None
+
+    def write(self, draft: Draft) -> None:
+        """Whole, or not at all."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        content = json.dumps(draft.model_dump(mode="json"))  # half a surrogate pair of a model's answer stays an escape
+        write_atomically(self._path(draft.id), content.encode())
+
+    def latest(self) -> list[Draft]:
+        """The newest first; what is damaged is left out, and reported where it is opened."""
+        try:
+            paths = sorted(self._folder.glob("*.json"), key=lambda one: one.lstat().st_mtime_ns, reverse=True)
+        except OSError:
+            return []
+        found = []
+        for path in paths[:_LISTED]:
+            try:
+                found.append(self.read(path.stem))
+            except (UsageError, ResultsError):
+                continue
+        return found
+
+    def _path(self, id: str) -> Path:
+        if not _ID.fullmatch(id):
+            raise UsageError(f"{id[:40]!r} is not a draft")
+        return self._folder / f"{id}.json"
+
+
+def new_id() -> str:
+    return secrets.token_hex(6)

@@ -1,0 +1,73 @@
+"""How a criterion stands on a run's trials: people's labels, and the verdicts of the version in use."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from harness.judge import Judgement, LabelItem, LabelledItem, Rubric, SortedLabels
+from harness.results import RunFolder, TrialKey, latest, read_judgements
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """What is known of one criterion, or one item of a checklist, of one trial."""
+
+    key: TrialKey
+    criterion: str
+    in_use: Judgement | None = None
+    people: LabelledItem | None = None
+
+    @property
+    def right(self) -> str | None:
+        """The answer that people settled on; None where they did not."""
+        return None if self.people is None else self.people.answer
+
+
+def standings(
+    folder: RunFolder, rubric: Rubric, criterion: str, labels: SortedLabels, tried: Iterable[Judgement] = ()
+) -> list[Standing]:
+    """Of all trials with a verdict or a label, in the planned order: first those with a label.
+
+    `tried`: verdicts that tell which trajectory a trial has, where the version in use gave none.
+    """
+    judged = latest(
+        one for one in read_judgements(folder.path, rubric.name) if _is_of(rubric, one.criterion, criterion)
+    )
+    own = {key: one.trajectory for key, one in judged.items()}
+    own |= {(one.case_id, one.attempt, one.criterion): one.trajectory for one in tried}
+    by_item = labels.by_item
+    own |= _labelled(folder, rubric, criterion, by_item, own)
+    order = {(one.case_id, one.attempt): place for place, one in enumerate(folder.manifest.planned)}
+    found = [
+        Standing(
+            key=(case, attempt),
+            criterion=name,
+            in_use=judged.get((case, attempt, name)),
+            people=by_item.get(LabelItem(case_id=case, trajectory=trajectory, criterion=name)),
+        )
+        for (case, attempt, name), trajectory in own.items()
+        if (case, attempt) in order
+    ]
+    return sorted(found, key=lambda one: (one.people is None, order[one.key], one.criterion))
+
+
+def _labelled(
+    folder: RunFolder,
+    rubric: Rubric,
+    criterion: str,
+    by_item: Mapping[LabelItem, LabelledItem],
+    known: Mapping[tuple[str, int, str], str],
+) -> dict[tuple[str, int, str], str]:
+    """Labels that were made in this run, of trials that no judge has judged."""
+    name = folder.manifest.run
+    return {
+        (item.case_id, label.attempt, item.criterion): item.trajectory
+        for item, one in by_item.items()
+        if _is_of(rubric, item.criterion, criterion)
+        for label in one.labels
+        if label.run == name and (item.case_id, label.attempt, item.criterion) not in known
+    }
+
+
+def _is_of(rubric: Rubric, name: str, criterion: str) -> bool:
+    known = rubric.criterion(name)
+    return known is not None and known.id == criterion
