@@ -73,9 +73,9 @@ def pager(number: int, pages: int, path: str, query: Mapping[str, str]) -> Marku
     )
 
 
-def choice(name: str, label: str, options: Sequence[str], chosen: str) -> Markup:
-    """A select with `any` before its options."""
-    shown = [tag("option", "any", value="", selected=not chosen)]
+def choice(name: str, label: str, options: Sequence[str], chosen: str, *, otherwise: str = "any") -> Markup:
+    """A select; before its options stands what it means that none is chosen."""
+    shown = [tag("option", otherwise, value="", selected=not chosen)]
     shown += [tag("option", one.replace("_", " "), value=one, selected=one == chosen) for one in options]
     return tag("label", tag("span", label), tag("select", *shown, name=name))
 
