@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harness.results.causes import cause_of as cause_of
     from harness.results.causes import fork_of as fork_of
     from harness.results.causes import keep_cause as keep_cause
+    from harness.results.comparable import damaged_in as damaged_in
     from harness.results.comparable import latest_comparable as latest_comparable
     from harness.results.comparable import runs_in as runs_in
     from harness.results.comparisons import add_comparison as add_comparison
@@ -104,7 +105,7 @@ else:
                 "write_baseline",
             ),
             "causes": ("KeptCause", "cause_of", "fork_of", "keep_cause"),
-            "comparable": ("latest_comparable", "runs_in"),
+            "comparable": ("damaged_in", "latest_comparable", "runs_in"),
             "comparisons": ("add_comparison", "latest_comparisons", "read_comparisons"),
             "drift": (
                 "DRIFT",
