@@ -1,9 +1,10 @@
 """Text as a terminal may print it: no character of an agent, a tool or an untrusted file steers it or reverses
-its text.
+its text, and no line is a command to the continuous integration that reads it.
 
 The characters are shown as `\\uXXXX`, which is what JSON means by them, so that JSON stays the same document.
 """
 
+import re
 from typing import Final
 
 _KEPT: Final = frozenset("\n\t")
@@ -13,11 +14,24 @@ _CONTROLS: Final = "".join(map(chr, (*range(0x20), 0x7F, *range(0x80, 0xA0))))
 _SHOWN: Final = {
     ord(char): f"\\u{ord(char):04x}" for char in _CONTROLS + _BIDIRECTIONAL + _SEPARATORS if char not in _KEPT
 }
+_COMMANDS: Final = (
+    (re.compile(r"#(?=#[A-Za-z.]{0,40}\[)"), r"\\u0023"),
+    (re.compile(r"^([ \t]*):(?=:[A-Za-z-]{1,40}(?: [^\n]*?)?::)", re.MULTILINE), r"\1\\u003a"),
+)
+"""`##vso[task.complete result=Succeeded]` of Azure, `##teamcity[...]`, `##[...]` and `::error::` of GitHub: a runner
+obeys what it finds in the output of a job.
+"""
 
 
 def visible(text: str) -> str:
-    """The text with each control character (C0, DEL, C1, bidirectional) but line end and tab as `\\uXXXX`."""
-    return text.translate(_SHOWN)
+    """The text with each control character (C0, DEL, C1, bidirectional) but line end and tab as `\\uXXXX`, and with
+    commands to runners of continuous integration broken in the same way.
+    """
+    shown = text.translate(_SHOWN)
+    if "##" in shown or "::" in shown:
+        for command, broken in _COMMANDS:
+            shown = command.sub(broken, shown)
+    return shown
 
 
 def one_line(text: str) -> str:

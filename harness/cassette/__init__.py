@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harness.cassette.player import Missed as Missed
     from harness.cassette.player import Played as Played
     from harness.cassette.player import Player as Player
+    from harness.cassette.recorder.bindings import identity_kinds as identity_kinds
     from harness.cassette.recorder.journal import Journal as Journal
     from harness.cassette.recorder.journal import journals_left as journals_left
     from harness.cassette.recorder.journal import merge as merge
@@ -98,6 +99,7 @@ else:
             "keys": ("CallKey", "call_key", "complete_arguments", "key_digest", "key_of_kept"),
             "recorder.live": ("LiveCassette", "keep_live", "live_cassettes"),
             "recorder.merging": ("Merge",),
+            "recorder.bindings": ("identity_kinds",),
             "recorder.normalisation": ("Normalisation", "NormalisedAnswer"),
             "player": ("Missed", "Played", "Player"),
             "upkeep.provenance": ("provenance_counts", "provenance_words", "state_provenance"),

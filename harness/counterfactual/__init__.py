@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from harness.counterfactual.mutation import MutationCount as MutationCount
     from harness.counterfactual.mutation import MutationReport as MutationReport
     from harness.counterfactual.mutation import mutate as mutate
+    from harness.counterfactual.refusals import forkable as forkable
     from harness.counterfactual.subject import Subject as Subject
-    from harness.counterfactual.subject import forkable as forkable
     from harness.counterfactual.subject import open_subject as open_subject
     from harness.counterfactual.subject import open_subject_of as open_subject_of
 else:
@@ -56,6 +56,7 @@ else:
             "minimal_parts": ("MinimalCase",),
             "minimising": ("MinimiseRequest", "minimise", "minimise_draft"),
             "mutation": ("MOST", "MutationCount", "MutationReport", "mutate"),
-            "subject": ("Subject", "forkable", "open_subject", "open_subject_of"),
+            "refusals": ("forkable",),
+            "subject": ("Subject", "open_subject", "open_subject_of"),
         },
     )

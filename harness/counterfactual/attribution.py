@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 from harness.counterfactual.blame_answer import Blame, BlameRequest
 from harness.counterfactual.cause_search import CauseSearch
-from harness.counterfactual.subject import Subject, refuse_unforkable, tool_mode
+from harness.counterfactual.refusals import refuse_unforkable
+from harness.counterfactual.subject import Subject, tool_mode
 from harness.errors import UsageError
 from harness.pipeline import VariantBench, open_variants
-from harness.results import KeptCause, RunFolder, keep_cause
+from harness.results import KeptCause, keep_cause
 
 
 def blame(subject: Subject, request: BlameRequest, say: Callable[[str], None] = lambda _: None) -> Blame:
@@ -17,8 +18,8 @@ def blame(subject: Subject, request: BlameRequest, say: Callable[[str], None] = 
             f"trial {subject.name} did not fail, so there is nothing to blame",
             remedy=f"trials that failed: harness report {subject.manifest.run}",
         )
-    refuse_unforkable(subject.project, subject)
     mode = tool_mode(subject, request.tools)
+    refuse_unforkable(subject.project, subject, mode, say=say)
     plan = subject.plan(request.options.model_copy(update={"tools": mode}))
     with open_variants(plan, say) as bench:
         search = CauseSearch(subject, request, bench)
@@ -45,7 +46,7 @@ def _keep(subject: Subject, found: Blame) -> None:
             confidence=cause.confidence,
             fork=found.run,
         )
-    keep_cause(RunFolder.open(subject.stored.folder.parents[2]), trial.case_id, trial.attempt, kept)
+    keep_cause(subject.folder, trial.case_id, trial.attempt, kept)
 
 
 def blame_on(bench: VariantBench, subject: Subject, request: BlameRequest) -> Blame:

@@ -189,9 +189,13 @@ class CauseSearch:
         joined = _joined(found)
         if len(joined) > 1 and _key(joined) not in self._sets:
             return f"none of {len(found)} changes makes it succeed; the budget left no trial to make several together"
+        unknown = ""
+        if unmeasured:
+            trial = unmeasured[0].scored.trial
+            unknown = f"; {len(unmeasured)} of them could not be measured ({trial.outcome}: {trial.reason})"
         if len(joined) < 2:
-            return f"none of {len(found)} changes makes it succeed"
-        return f"none of {len(found)} changes, nor several together, makes it succeed"
+            return f"none of {len(found)} changes makes it succeed{unknown}"
+        return f"none of {len(found)} changes, nor several together, makes it succeed{unknown}"
 
 
 def _joined(found: Sequence[Repair]) -> list[Repair]:

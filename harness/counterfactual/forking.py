@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from harness.case import CallEdit, FaultSpec, Intervention, Invocation, ToolMode, TrialVariant
 from harness.counterfactual.model_forks import model_change
-from harness.counterfactual.subject import Subject, refuse_unforkable, tool_mode
+from harness.counterfactual.refusals import refuse_unforkable
+from harness.counterfactual.subject import Subject, tool_mode
 from harness.errors import UsageError
 from harness.pipeline import RunOptions, VariantRequest, VariantResult, open_variants, prefix_difference
 from harness.score import Scorecard, deviations_from_reference, fed_calls
@@ -99,8 +100,8 @@ class ForkResult(Frozen):
 def fork(subject: Subject, request: ForkRequest, say: Callable[[str], None] = lambda _: None) -> ForkResult:
     """Runs the fork and stores it. Raises UsageError, before anything starts, for what cannot be forked."""
     variant = variant_at(subject, request.step, request.change)
-    refuse_unforkable(subject.project, subject, same_agent=request.options.agent is None)
-    mode = tool_mode(subject, request.tools)
+    mode, same = tool_mode(subject, request.tools), request.options.agent is None
+    refuse_unforkable(subject.project, subject, mode, same_agent=same, until=request.step, say=say)
     plan = subject.plan(request.options.model_copy(update={"tools": mode, "trials": 1}))
     with open_variants(plan, say) as bench:
         results = bench.run([VariantRequest(case=subject.case, variant=variant)] * request.repeats)

@@ -17,7 +17,8 @@ from harness.cassette import Cassette, Recording
 from harness.counterfactual.later_opening import Opened, with_later_opening
 from harness.counterfactual.minimal_parts import MinimalCase, manner_of
 from harness.counterfactual.minimal_search import Failing, Least, MinimalSearch, minimal_id, save_recordings, with_log
-from harness.counterfactual.subject import Subject, refuse_unforkable
+from harness.counterfactual.refusals import refuse_unforkable
+from harness.counterfactual.subject import Subject
 from harness.errors import UsageError
 from harness.pipeline import (
     RunOptions,
@@ -31,7 +32,7 @@ from harness.pipeline import (
     trial_recordings,
     with_cases,
 )
-from harness.results import PlannedTrial, RunFolder
+from harness.results import PlannedTrial
 from harness.sandbox import SnapshotStore, temporary_folder
 
 MOST = 200
@@ -66,7 +67,8 @@ def minimise(
     """
     if subject.card.success is not False and subject.card.outcome == "finished":
         raise UsageError(f"trial {subject.name} did not fail, so there is no failure to keep")
-    refuse_unforkable(subject.project, subject)
+    # The trial is replayed from its own recordings, so that the case needs no cassette.
+    refuse_unforkable(subject.project, subject, "sealed", say=say)
     if request.store:
         _refuse_taken(subject, request)
     sealed = request.tools == "sealed"
@@ -80,7 +82,7 @@ def minimise(
 
 
 def _recordings(subject: Subject) -> tuple[Recording, ...]:
-    folder = RunFolder.open(subject.stored.folder.parents[2])
+    folder = subject.folder
     found = trial_recordings(subject.project, folder, subject.suite, subject.case, subject.trial)
     if found.unanswered:
         missing = found.unanswered[0]
@@ -93,7 +95,7 @@ def _recordings(subject: Subject) -> tuple[Recording, ...]:
 
 def _model_recordings(subject: Subject) -> tuple[Recording, ...]:
     """What answers for the model where the services answer for the tools."""
-    folder = RunFolder.open(subject.stored.folder.parents[2])
+    folder = subject.folder
     found = trial_recordings(subject.project, folder, subject.suite, subject.case, subject.trial)
     return tuple(one for one in found.recordings if one.mark.kind != "tool")
 

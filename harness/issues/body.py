@@ -6,6 +6,7 @@ an earlier check are carried over from the body in the tracker.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
 
 from harness.issues.quoting import before_and_after, fenced, line_of, span
 from harness.issues.state import CLEAN_LOOKS, MOST_COUNTED, IssueState, KnownChange, marker_of
@@ -206,9 +207,11 @@ def _what_to_do(state: IssueState) -> Iterator[str]:
 
 
 def refresh_command(state: IssueState, source: str = "RUN") -> str:
-    """The command that copies the new answers into the recordings."""
-    tool = f" --tool {state.tool}" if state.tool else ""
-    return f"harness cassette refresh {state.suite} --from {source}{tool} --patch accepted.patch"
+    """The command that copies the new answers into the recordings. Its words are quoted for a shell: people copy it,
+    and the report may be untrusted.
+    """
+    tool = f" --tool {quote(state.tool)}" if state.tool else ""
+    return f"harness cassette refresh {quote(state.suite)} --from {quote(source)}{tool} --patch accepted.patch"
 
 
 def _excerpt(finding: DriftFinding) -> str:

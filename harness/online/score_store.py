@@ -8,10 +8,10 @@ the same as flat rows, for charts and reports.
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -99,6 +99,33 @@ class ScoreStore:
         query = f"SELECT DISTINCT session FROM {parquet(files)} WHERE suite = ? AND kind = 'rules'"
         with connect() as connection:
             return {row[0] for row in connection.execute(query, [suite]).fetchall()}
+
+    def suites(self) -> tuple[str, ...]:
+        """Suites that have scored a session, by name."""
+        rows = self._asked("SELECT DISTINCT suite FROM {facts} ORDER BY suite", [])
+        return tuple(str(row[0]) for row in rows)
+
+    def failed_among(self, sessions: Sequence[str]) -> set[str]:
+        """Those of the sessions of which a stored score, perhaps of an older version, says that something failed."""
+        failed = "(signal = 'success' OR signal LIKE 'mode:%' OR signal LIKE 'criterion:%') AND value > 0"
+        query = "SELECT DISTINCT session FROM {facts} WHERE list_contains(?, session) AND " + failed
+        return {str(row[0]) for row in self._asked(query, [list(sessions)])} if sessions else set()
+
+    def of_session(self, session: str) -> list[SessionScore]:
+        """Every score of one session, oldest first; lines of others are not read as scores."""
+        sought = json.dumps(session, ensure_ascii=False).encode("utf-8", "replace")
+        found = []
+        for _, path in self._batches():
+            with path.open("rb") as stream:
+                found += [_read(path, number, line) for number, line in enumerate(stream, 1) if sought in line]
+        return [one for one in found if one.session == session]
+
+    def _asked(self, query: str, values: list[object]) -> list[tuple[Any, ...]]:
+        files = self.facts()
+        if not files:
+            return []
+        with connect() as connection, readable_errors(files[0].parent, _WRITE_REMEDY):
+            return connection.execute(query.format(facts=parquet(files)), values).fetchall()
 
     def remove(self, gone: Callable[[SessionScore], bool]) -> int:
         """Removes the scores for which `gone` holds; the number of removed ones."""

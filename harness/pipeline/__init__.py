@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from harness.pipeline.command.working_folder import FolderChoice as FolderChoice
     from harness.pipeline.conformance import check_executor as check_executor
     from harness.pipeline.determinism import StepDivergence as StepDivergence
+    from harness.pipeline.determinism import changed_by_agent as changed_by_agent
     from harness.pipeline.determinism import divergences as divergences
     from harness.pipeline.determinism import prefix_difference as prefix_difference
     from harness.pipeline.drift.check import DriftPlan as DriftPlan
@@ -133,7 +134,7 @@ else:
             "command.request": ("CommandRequest",),
             "command.working_folder": ("FolderChoice",),
             "conformance": ("check_executor",),
-            "determinism": ("StepDivergence", "divergences", "prefix_difference"),
+            "determinism": ("StepDivergence", "changed_by_agent", "divergences", "prefix_difference"),
             "drift.check": ("DriftPlan", "DriftResult", "compare_run", "learn_suite", "probe_suite"),
             "drift.flips": ("FlipPlan",),
             "cases.data_set": ("cases_of_rows", "write_cases"),

@@ -49,6 +49,26 @@ def prefix_difference(before: Trajectory, after: Trajectory, until: int) -> Pref
     return None
 
 
+def changed_by_agent(before: Trajectory, after: Trajectory) -> int | None:
+    """The first step in which the agent did something else although all answers before it were the same; None where
+    there is none, or where an answer, or what a user said, differed first.
+    """
+    for index in range(max(len(before.steps), len(after.steps))):
+        pair = _shown(before.steps, index), _shown(after.steps, index)
+        if pair[0] != pair[1]:
+            return index if _done(before.steps, index) != _done(after.steps, index) else None
+    return None
+
+
+def _done(steps: tuple[Step, ...], index: int) -> str | None:
+    """What the agent said and called in a step, without what came of it."""
+    step = steps[index] if index < len(steps) else None
+    if step is None or step.source != "agent":
+        return None
+    calls = [(call.name, call.arguments, call.unparsed) for call in step.calls]
+    return canonical_json({"message": step.message, "calls": calls})
+
+
 def _divergence(before: Trial, after: Trial) -> StepDivergence:
     step, shown = _first_difference(before.trajectory, after.trajectory)
     return StepDivergence(

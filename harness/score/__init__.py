@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from harness.score.captured import content_words as content_words
     from harness.score.card_values import card_values as card_values
     from harness.score.comparison.alignment import Deviation as Deviation
     from harness.score.comparison.alignment import deviations_from_trial as deviations_from_trial
@@ -47,16 +46,18 @@ if TYPE_CHECKING:
     from harness.score.scorecard import Score as Score
     from harness.score.scorecard import Scorecard as Scorecard
     from harness.score.scorecard import ToolUse as ToolUse
+    from harness.score.scored_versions import outdated as outdated
     from harness.score.scorer import Scorer as Scorer
     from harness.score.scorer import build_scorer as build_scorer
     from harness.score.scorer import score_trial as score_trial
     from harness.score.selection import decisions as decisions
     from harness.score.verifiers.reference_state import EqualsReferenceState as EqualsReferenceState
+    from harness.score.words_of_content import content_words as content_words
 else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "captured": ("content_words",),
+            "words_of_content": ("content_words",),
             "card_values": ("card_values",),
             "comparison.alignment": ("Deviation", "deviations_from_trial", "invocations"),
             "made_calls": ("fed_calls", "step_of_call"),
@@ -71,6 +72,7 @@ else:
             "failures.ranking.mode_ranking": ("RankedMode", "ranked_modes"),
             "failures.ranking.ranking": ("Suspect", "suspects"),
             "metrics": ("METRICS",),
+            "scored_versions": ("outdated",),
             "scorer": ("Scorer", "build_scorer", "score_trial"),
             "selection": ("decisions",),
             "evidence": ("Evidence", "Verdict", "JudgedCriterion"),

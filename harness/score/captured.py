@@ -4,25 +4,17 @@ Instrumentations capture no content unless they are told to: a trace then names 
 A check of the answer cannot be decided then, while the tools that were called are known.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, get_args
 
-from harness.score.diagnosis import Failure
 from harness.score.evidence import Evidence
 from harness.score.verifiers import JsonSchema, TrajectoryVerifier
+from harness.score.words_of_content import content_words
 from harness.trace import Content
 
 _ALL: Final[frozenset[Content]] = frozenset(get_args(Content))
 _NOTHING: Final[frozenset[Content]] = frozenset()
-_WORDS: Final[Mapping[Content, str]] = MappingProxyType(
-    {
-        "answer": "the final answer",
-        "messages": "what was said",
-        "arguments": "the arguments of calls",
-        "results": "the results of calls",
-    }
-)
 _READS: Final[Mapping[str, frozenset[Content]]] = MappingProxyType(
     {
         **dict.fromkeys(("Api", "Command", "Dom", "EqualsReferenceState", "Files", "Reward", "Sql", "State"), _NOTHING),
@@ -67,15 +59,3 @@ def unknown_because(scorer: object, evidence: Evidence) -> str | None:
     read = content_read(scorer)
     missing = [one for one in uncaptured if one in read]
     return f"the spans do not carry {content_words(missing)}" if missing else None
-
-
-def not_diagnosed(evidence: Evidence) -> dict[Failure, str]:
-    """Failure mode -> why it is not searched for; empty where everything was captured."""
-    missing = evidence.trial.trajectory.uncaptured
-    return dict.fromkeys(get_args(Failure), f"the spans do not carry {content_words(missing)}") if missing else {}
-
-
-def content_words(missing: Sequence[Content]) -> str:
-    """The names of some content in a sentence."""
-    words = [_WORDS[one] for one in missing]
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

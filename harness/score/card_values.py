@@ -3,7 +3,7 @@
 success               whether every check passed
 <metric>              a number
 check.<name>          whether it passed, with the verifier's reason
-failure.<mode>        whether a detector found it; none where the trial has no data to measure it by
+failure.<mode>        whether a detector found it; none where nothing was found and not all of it could be searched for
 """
 
 import math
@@ -31,6 +31,6 @@ def card_values(card: Scorecard, reason: str | None = None) -> Iterator[tuple[st
 
 def _failures(card: Scorecard) -> Iterator[tuple[str, bool, str]]:
     for mode in get_args(Failure):
-        if mode not in card.modes_not_measured:
-            found = [one for one in card.diagnoses if one.failure == mode]
+        found = [one for one in card.diagnoses if one.failure == mode]
+        if found or mode not in card.modes_not_measured:
             yield f"failure.{mode}", bool(found), "; ".join(f"{one.kind}: {one.evidence}" for one in found)

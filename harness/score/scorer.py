@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from harness.case import CheckSpec, Suite
 from harness.errors import HarnessError, OutOfTime, UsageError
 from harness.plugins import described
-from harness.score.captured import not_diagnosed, unknown_because
+from harness.score.captured import unknown_because
 from harness.score.composite import composite_score
 from harness.score.diagnosis import Diagnosis
 from harness.score.evaluators import Item, ItemEvaluator, RunEvaluator, TrialKey
@@ -111,8 +111,7 @@ class Scorer:
         trial = evidence.trial
         measured = trial.outcome in MEASURED
         diagnosed = measured and self.diagnoses and not (self.only_failed and evidence.success)
-        skipped = not_diagnosed(evidence)
-        found, hints = _diagnosed(evidence, self.detectors) if diagnosed and not skipped else ((), ())
+        found, hints = _diagnosed(evidence, self.detectors) if diagnosed else ((), ())
         return Scorecard(
             case_id=evidence.case.id,
             attempt=trial.attempt,
@@ -126,7 +125,7 @@ class Scorer:
             scores=scores,
             diagnoses=found,
             hints=hints,
-            modes_not_measured=(skipped or not_measured(evidence, found, hints)) if diagnosed else {},
+            modes_not_measured=not_measured(evidence, found, hints) if diagnosed else {},
             tool_use=_as_far_as_known(tool_use, evidence) if self.diagnoses else (),
             models=models(evidence) if self.diagnoses else (),
             prompt=prompt(evidence) if self.diagnoses else None,

@@ -178,6 +178,12 @@ def test_it_is_typed_from_the_first_run_to_the_gate(tmp_path: Path) -> None:
     assert not (project / "runs" / "early").exists()
     assert 0 == typed(project, "run", "hello", "--sandbox", "local", "--run-name", "good").exit_code
     assert 0 == typed(project, "baseline", "set", "good").exit_code
+    assert [] == json.loads(typed(project, "baseline", "show", "hello", "--json").stdout)["outdated"]
+    kept = project / "baselines/hello.json"
+    newest, older = kept.read_text(), kept.read_text().replace('"detector:loop_trap":"', '"detector:loop_trap":"0.')
+    kept.write_text(older)
+    assert "detector:loop_trap 0." in typed(project, "baseline", "show", "hello").stdout
+    kept.write_text(newest)
     assert 0 == typed(project, *run, "same").exit_code
     agent = project / "suites/hello/agents/v1/main.py"
     agent.write_text(agent.read_text().replace("Hello, ", "Goodbye, "))

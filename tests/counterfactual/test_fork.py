@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,9 @@ def test_an_answer_that_is_no_json_is_refused_by_its_file(basics: Walk, tmp_path
     assert f"{answer}: expected JSON" in done.stderr
 
 
-def test_an_agent_that_does_otherwise_each_time_is_reported_with_the_rate(basics: Walk) -> None:
+@pytest.fixture
+def dice(basics: Walk) -> Iterator[Walk]:
+    """The suite with an agent that draws an argument from the clock, which has made two attempts."""
     agent = basics.folder / "suites" / "basics" / "agents" / "dice"
     agent.mkdir()
     (agent / "door.py").write_text((agent.parent / "good" / "door.py").read_text())
@@ -110,14 +113,49 @@ def test_an_agent_that_does_otherwise_each_time_is_reported_with_the_rate(basics
     suite.write_text(
         before.replace("agents:\n", 'agents:\n  dice: {command: [python3, "{agent}/agent.py"], files: agents/dice}\n')
     )
-    try:
-        basics("run", "basics", "--agent", "dice", "--case", CASE, *LOCAL, "--tools", "live", "--run-name", "dice")
-        words = ("--at", "2", "--trials", "2", "--tools", "live", "--json")
-        result = json.loads(basics("fork", "dice", CASE, *LOCAL, *words, status=1).stdout)
-    finally:
-        suite.write_text(before)
+    words = ("--agent", "dice", "--case", CASE, *LOCAL, "--tools", "live", "--trials", "2", "--run-name", "dice")
+    basics("run", "basics", *words)
+    yield basics
+    suite.write_text(before)
+    shutil.rmtree(agent)
+    shutil.rmtree(basics.folder / "runs" / "dice")
+
+
+def test_an_agent_that_does_otherwise_each_time_is_reported_with_the_rate(dice: Walk) -> None:
+    words = ("--at", "2", "--trials", "2", "--tools", "live", "--json")
+    done = dice("fork", "dice", CASE, *LOCAL, *words, status=1)
+    result = json.loads(done.stdout)
     assert 0.0 == result["determinism"]
     assert all("the replay differs at step 1" in one["reason"] for one in result["trials"])
+    assert "1 of 1 other attempts of run 'dice' do something else at step 1" in " ".join(done.stderr.split())
+
+
+def test_another_attempt_that_differs_from_the_step_on_is_not_held_against_the_agent(dice: Walk) -> None:
+    assert "not deterministic" not in dice("fork", "dice", CASE, *LOCAL, "--at", "1", "--tools", "live").stderr
+
+
+def test_a_case_without_a_cassette_is_refused_where_one_has_to_answer(basics: Walk) -> None:
+    cassette = basics.folder / "cassettes" / "basics" / f"{CASE}.yaml"
+    away = cassette.rename(cassette.with_suffix(".away"))
+    try:
+        for words in (("fork", "good", CASE, "--at", "2"), ("blame", "naive", CASE)):
+            done = basics(*words, *LOCAL, "--tools", "replay", status=2)
+            assert "has no cassette" in done.stderr
+            assert f"harness record basics --case {CASE}" in " ".join(done.stderr.split())
+        basics("fork", "good", CASE, *LOCAL, "--at", "2", "--tools", "live")
+    finally:
+        away.rename(cassette)
+
+
+def test_a_run_whose_agent_has_changed_counts_no_trial_that_can_be_forked(basics: Walk) -> None:
+    program = basics.folder / "suites" / "basics" / "agents" / "good" / "agent.py"
+    before = program.read_text()
+    program.write_text(f"{before}\n# another one")
+    try:
+        found = json.loads(basics("fork", "good", "--json").stdout)
+    finally:
+        program.write_text(before)
+    assert (0, [1]) == (found["possible"], list(found["refused"].values()))
 
 
 def test_how_many_trials_can_be_forked_is_said_without_running_one(basics: Walk) -> None:

@@ -58,3 +58,36 @@ def test_a_snapshot_that_does_not_exist_is_named_before_anything_starts(project:
     cases.write_text(cases.read_text().replace(f"- id: {CASE}\n", f"- id: {CASE}\n  snapshot: nosuch\n", 1))
     told = Walk(tmp_path)("run", "drive_thru", *LOCAL, status=3).stderr
     assert "there is no snapshot drive_thru/nosuch" in told
+
+
+def test_a_damaged_snapshot_of_a_case_names_the_case_and_stops_no_other(project: Path, tmp_path: Path) -> None:
+    for name in ("suites", "images", "snapshots", "cassettes"):
+        shutil.copytree(project / name / "drive_thru", tmp_path / name / "drive_thru")
+    walk = Walk(tmp_path)
+    walk("run", "drive_thru", "--agent", "v1", "--case", CASE, *LOCAL, "--run-name", "v1")
+    found = json.loads(walk("minimise", "v1", CASE, *LOCAL, "--budget", "12", "--store", "--json").stdout)
+    suite = tmp_path / "suites" / "drive_thru" / "suite.yaml"
+    suite.write_text(suite.read_text().replace("cases: cases.yaml", found["line"]))
+    dump = next((tmp_path / "snapshots" / "drive_thru" / found["snapshot"] / "dumps").iterdir())
+    dump.write_text(f"{dump.read_text()}--")
+    told = walk("run", "drive_thru", "--agent", "v1", *LOCAL, status=3).stderr
+    assert f"case '{found['case_id']}', snapshot '{found['snapshot']}': " in told
+    assert f"snapshot build drive_thru {found['snapshot']}" in told
+    walk("run", "drive_thru", "--agent", "v1", "--case", CASE, *LOCAL, "--run-name", "other")
+    assert [False] == [card.success for card in RunFolder.open(tmp_path / "runs" / "other").scorecards()]
+
+
+def test_a_trial_is_not_run_again_from_another_snapshot_than_its_own(project: Path, tmp_path: Path) -> None:
+    for name in ("suites", "images", "snapshots", "cassettes"):
+        shutil.copytree(project / name / "drive_thru", tmp_path / name / "drive_thru")
+    walk = Walk(tmp_path)
+    walk("run", "drive_thru", "--agent", "v1", "--case", CASE, *LOCAL, "--run-name", "v1")
+    found = json.loads(walk("minimise", "v1", CASE, *LOCAL, "--budget", "12", "--store", "--json").stdout)
+    suite = tmp_path / "suites" / "drive_thru" / "suite.yaml"
+    suite.write_text(suite.read_text().replace("cases: cases.yaml", found["line"]))
+    forked = ("fork", "v1", CASE, "--at", "2", "--tools", "replay", *LOCAL)
+    walk(*forked)  # a case with a snapshot of its own was added, and the trial's is as it was
+    suite.write_text(suite.read_text().replace("snapshot: breakfast", f"snapshot: {found['snapshot']}"))
+    told = walk(*forked, status=2).stderr
+    assert "has changed since run 'v1'" in told
+    assert {"possible": 0} == {"possible": json.loads(walk("fork", "v1", "--json").stdout)["possible"]}

@@ -1,7 +1,10 @@
 """What an issue says, and that nothing a tool said does anything in it."""
 
+import os
 import re
+import subprocess
 from datetime import date
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 
 from harness.issues.body import MOST_CHARACTERS, draft_of
 from harness.issues.lifecycle import begin, look
+from harness.issues.notes import accepted_note
 from harness.issues.quoting import fenced, harmless, span
 from harness.issues.state import IssueState, marker_of, state_in
 from harness.results import DriftFinding, IssueDraft
@@ -144,3 +148,28 @@ def test_a_report_puts_no_other_command_before_who_copies_it(command: str) -> No
     assert command not in draft_of(state, command, findings=[finding()]).body
     shown = "harness drift 'a b' --case order-1 --tool get_*"
     assert shown in draft_of(state, shown, findings=[finding()]).body
+
+
+HOSTILE_NAMES = (
+    "x; touch owned",
+    "$(touch owned)",
+    "`touch owned`",
+    "a\ntouch owned",
+    "a' ; touch owned ; '",
+    "a && b",
+)
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_a_command_to_be_copied_is_one_command_whatever_a_report_calls_its_parts(tmp_path: Path, name: str) -> None:
+    one = finding(tool=name)
+    report = looked(one).model_copy(update={"run": name, "suite": name})
+    note = accepted_note(begin(name, name, "breaking", [one], report), report).text
+    lines = note.split("```sh\n")[1].split("\n```")[0]
+    (tmp_path / "harness").write_text('#!/bin/sh\necho $# "$2" > said\n')
+    (tmp_path / "harness").chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-c", lines.replace("git apply accepted.patch", "true")], cwd=tmp_path, env=env, check=True)
+
+    assert not (tmp_path / "owned").exists()
+    assert "9 refresh\n" == (tmp_path / "said").read_text()

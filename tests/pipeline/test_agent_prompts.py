@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 from harness.case import load_suite
 from harness.cli.main import harness
-from harness.counterfactual.subject import open_subject, refuse_unforkable
+from harness.counterfactual.refusals import refuse_unforkable
+from harness.counterfactual.subject import open_subject
 from harness.errors import UsageError
 from harness.optimise.candidates.components import components_of, refuse_versions
 from harness.pipeline import RunOptions

@@ -1,7 +1,9 @@
 """Renderings: the same figures everywhere, the same bytes each time, and no agent's text steers a reader."""
 
+import html
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -207,6 +209,18 @@ def test_junit_takes_inconclusive_trials_as_the_exit_status_does(
 
 def test_json_holds_every_field_of_the_summary(summary: Summary) -> None:
     assert Summary.model_validate(json.loads(summary_json(summary))) == summary
+
+
+def test_markdown_mentions_nobody_and_leads_nowhere(card: Card, manifest: Manifest) -> None:
+    """Trackers look for names, numbers and addresses in the text that is shown, after escapes and entities."""
+    said = "ask @everyone or @org/team, see #12, GH-7, !3 at https://x.example/a and www.example.com, a@b.example"
+    verdict = Verdict(check="k", verifier="v", version="1", passed=False, reason=said)
+    cards = [card("a", False, verdicts=(verdict,))]
+    text = summary_markdown(summarise(manifest(cards), cards))
+    shown = html.unescape(re.sub(r"\\([^\w\s])", r"\1", text))
+
+    assert "everyone" in shown
+    assert None is re.search(r"@\w|[#!]\d|GH-\d|://|www\.", shown)
 
 
 def test_markdown_names_what_terminal_names(summary: Summary) -> None:

@@ -1,9 +1,69 @@
 """Every built-in verifier and metric says what it reads of a trajectory, so that a new one is decided about."""
 
+from typing import get_args
+
+import pytest
+
+from harness.case import Case, HttpRoute, ToolSpec
+from harness.score import Evidence
 from harness.score.captured import _READS
+from harness.score.diagnosis import Failure, Kind
+from harness.score.failures import findings, not_measured
+from harness.score.failures.needed_content import KINDS
 from harness.score.metrics import METRICS
 from harness.score.verifiers import VERIFIERS
+from harness.trace import Content, Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
 
 
 def test_every_built_in_verifier_and_metric_is_named() -> None:
     assert {one.__name__ for one in (*VERIFIERS.values(), *METRICS.values())} == _READS.keys()
+
+
+def test_every_kind_of_finding_says_what_it_reads() -> None:
+    assert {*get_args(Kind)} == {kind for kinds in KINDS.values() for kind in kinds}
+    assert {*get_args(Failure)} == KINDS.keys()
+
+
+def _looping(uncaptured: tuple[Content, ...]) -> Evidence:
+    seen = Observation(call_id="1", content="nothing found")
+    call = ToolCall(id="1", name="search", arguments={"query": "Rome"})
+    steps = tuple(Step(index=n, source="agent", calls=(call,), observations=(seen,)) for n in range(6))
+    trajectory = Trajectory(trace_id="t", agent="a", steps=steps, uncaptured=uncaptured)
+    trial = Trial(case_id="c", attempt=1, outcome="finished", trajectory=trajectory)
+    tool = ToolSpec(
+        name="search",
+        description="",
+        parameters={"type": "object"},
+        effect="read",
+        server="s",
+        http=HttpRoute(path="/"),
+    )
+    return Evidence(case=Case(id="c", task="Find Rome."), trial=trial, tools=(tool,))
+
+
+@pytest.mark.parametrize(
+    ("uncaptured", "found"),
+    [((), True), (("answer",), True), (("messages", "answer"), True), (("results",), False), (("arguments",), False)],
+)
+def test_a_mode_is_searched_for_where_what_it_reads_was_captured(uncaptured: tuple[Content, ...], found: bool) -> None:
+    evidence = _looping(uncaptured)
+    facts, hints = findings(evidence)
+    assert found is ("loop_trap" in {one.failure for one in facts})
+    told = not_measured(evidence, facts, hints)
+    whole = {kind for kind, read in KINDS["loop_trap"].items() if not read.isdisjoint(uncaptured)}
+    assert bool(whole) is ("loop_trap" in told)
+
+
+def test_an_invented_tool_is_found_by_its_name_alone() -> None:
+    evidence = _looping(("arguments", "results", "messages", "answer"))
+    [step, *_] = evidence.trial.trajectory.steps
+    refused = Observation(
+        call_id="1", content=None, error=ToolFailure(type="unknown_tool", message="no tool is called so")
+    )
+    other = step.model_copy(
+        update={"calls": (step.calls[0].model_copy(update={"name": "teleport"}),), "observations": (refused,)}
+    )
+    trajectory = evidence.trial.trajectory.model_copy(update={"steps": (other,)})
+    trial = evidence.trial.model_copy(update={"trajectory": trajectory})
+    facts, _ = findings(evidence.model_copy(update={"trial": trial}))
+    assert ["invented_tool"] == [one.kind for one in facts]

@@ -31,3 +31,19 @@ def test_a_hint_is_shown_on_request_and_in_json_and_counts_nowhere(walk: Walk) -
     assert told["scorecard"]["modes_not_measured"] == told["not_measured"]
     report = walk("report", "r").stdout
     assert "premature" not in report
+
+
+def test_findings_of_another_version_are_said_to_be_so(walk: Walk) -> None:
+    talk = {"is_correct": False, "question": QUESTION, "history": HISTORY}
+    (walk.folder / "talk.json").write_text(json.dumps(talk), encoding="utf-8")
+    summary = walk.summary("import", "openai-chat", "talk.json", "--run-name", "r")
+    [case] = [one["case_id"] for one in summary["manifest"]["planned"]]
+    assert "other versions" not in walk("explain", "r", case).stderr
+
+    manifest = walk.folder / "runs" / "r" / "manifest.json"
+    told = json.loads(manifest.read_text(encoding="utf-8"))
+    told["scorer_versions"]["detector:loop_trap"] = "0"
+    manifest.write_text(json.dumps(told), encoding="utf-8")
+    assert "detector:loop_trap 0, now" in walk("explain", "r", case).stderr
+    walk("score", "r")
+    assert "other versions" not in walk("explain", "r", case).stderr

@@ -216,6 +216,8 @@ def _lines(result: "ForkResult") -> list[str]:
         lines.append(line)
         if one.reason is not None:
             lines.append(f"    {one.reason}")
+    if result.change == "none" and not any(one.same_end or one.outcome == "harness_failed" for one in result.trials):
+        lines.append("  none ends as the original trial: the agent, or what answers it, is not deterministic")
     if result.failed:
         lines.append(f"  {result.failed} of {len(result.trials)} forks could not be run; they are not counted")
     if result.determinism is not None and result.determinism < 1:

@@ -40,7 +40,7 @@ def set_command(project: Path, run: str, allow_unmeasured: int) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.pass_obj
 def show_command(project: Path, suite: str, as_json: bool) -> None:
-    """Show the baseline of SUITE, and whether it belongs to the current suite.
+    """Show the baseline of SUITE, and whether it belongs to the current suite, verifiers, metrics and detectors.
 
     \b
     harness baseline show drive_thru
@@ -52,10 +52,16 @@ def show_command(project: Path, suite: str, as_json: bool) -> None:
     from harness.cli.results.showing import show_summary
     from harness.report import summarise
     from harness.results import read_baseline
+    from harness.score import build_scorer, outdated
 
-    baseline = read_baseline(project, suite, load_suite(project, suite).digest)
+    declared = load_suite(project, suite)
+    baseline = read_baseline(project, suite, declared.digest)
     summary = summarise(baseline.manifest, baseline.scorecards)
+    older = outdated(baseline.manifest.scorer_versions, build_scorer(declared).versions)
     if as_json:
-        print_json(summary.model_dump(mode="json"))
-    else:
-        show_summary(out(), summary, None)
+        print_json({**summary.model_dump(mode="json"), "outdated": list(older)})
+        return
+    show_summary(out(), summary, None)
+    if older:
+        click.echo(f"evaluated by other versions, which a run is not compared by: {'; '.join(older)}")
+        click.echo("  -> run the suite again, then: harness baseline set RUN")

@@ -44,7 +44,7 @@ def command(project: Path, /, run: str, case: str | None, attempt: int, width: i
     from harness.cli.output.console import print_json
     from harness.report import explained
     from harness.results import RunFolder, cause_of
-    from harness.score import ranked_modes, suspects
+    from harness.score import outdated, ranked_modes, suspects
 
     folder = RunFolder.open(run_path(project, run))
     trial, found = _chosen(folder, case, attempt)
@@ -71,8 +71,11 @@ def command(project: Path, /, run: str, case: str | None, attempt: int, width: i
         click.echo(line)
     for mode, reason in unmeasured.items():
         click.echo(f"not measured here: {mode.replace('_', ' ')}: {reason}")
+    older = outdated(folder.manifest.scorer_versions)
     if not any(name.startswith("detector:") for name in folder.manifest.scorer_versions):
         click.echo(f"the run was scored by a version without findings; to add them: harness score {run}", err=True)
+    elif older:
+        click.echo(f"findings are of other versions ({'; '.join(older)}); to renew them: harness score {run}", err=True)
 
 
 def _chosen(folder: "RunFolder", case: str | None, attempt: int) -> "tuple[Trial, Scorecard]":

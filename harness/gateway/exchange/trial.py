@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 
 from harness.case import Case, Suite, ToolMode
-from harness.cassette import Cassette, Kind, Normalisation, Player, Redactor, StateChain, TrialRecording
+from harness.cassette import Cassette, Kind, Normalisation, Player, Redactor, StateChain, TrialRecording, identity_kinds
 from harness.gateway.contract import QueryableServices, SessionRequest
 from harness.gateway.exchange.exchange import Exchange
 from harness.gateway.exchange.recording import Codec, R, Recorder
@@ -129,7 +129,8 @@ class TrialContext:
         }
         for tool in self.suite.tools:
             known[tool.name] = (*known[tool.name], *tool.generated_ids)
-        return Normalisation(cassette=self.cassette(), declared=known, refresh=self.refresh)
+        kinds = identity_kinds(tool.parameters for tool in self.suite.tools)
+        return Normalisation(cassette=self.cassette(), declared=known, refresh=self.refresh, kinds=kinds)
 
     def recording(self, codec: Codec[R], *, levels: bool = True) -> Recorder[R] | None:
         """The recorder of the calls of one kind; None: nothing is recorded. With `levels` False, the agent never

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.case import Case, Suite, looks_of
-from harness.errors import UsageError
+from harness.errors import SnapshotError, UsageError
 from harness.gateway import ServiceOpener
 from harness.pipeline.plan.needs import Needs
 from harness.pipeline.plan.plan import RunPlan
@@ -76,13 +76,14 @@ class EnvironmentServices:
 def open_world(needs: Needs, run: str, say: Say) -> RunSetup:
     """Builds what is missing and verifies the snapshot. The needs were checked by `refuse_unmet`.
 
-    Raises SnapshotError naming a file that is not what the snapshot was built of, ImageError with the failing step.
+    Raises SnapshotError naming the case and a file that is not what the snapshot was built of, ImageError with the
+    failing step.
     """
     plan, suite, environment = needs.plan, needs.plan.suite, needs.environment
     if not needs.containers:
         _tell_reaped(remove_all(left_on_machine()), say)
         store = SnapshotStore(plan.project, None)
-        snapshot, own = store.load(suite.environment, suite.snapshot), _case_snapshots(suite, store)
+        snapshot, own = store.load(suite.environment, suite.snapshot), _case_snapshots(plan, store, say)
         return RunSetup(snapshot=snapshot, images={}, packages_digest=None, services=None, snapshots=own)
     from harness.sandbox import ImageStore, prepare_task, reap
 
@@ -90,7 +91,7 @@ def open_world(needs: Needs, run: str, say: Say) -> RunSetup:
     _tell_reaped(reap(images.client), say)
     built = {name: images.build(name, say) for name in sorted(needs.images)}
     store = SnapshotStore(plan.project, images)
-    snapshot, own = store.load(suite.environment, suite.snapshot), _case_snapshots(suite, store)
+    snapshot, own = store.load(suite.environment, suite.snapshot), _case_snapshots(plan, store, say)
     services = None
     if environment is not None and needs.services:
         for service, image in needs.services.items():
@@ -116,10 +117,27 @@ def open_world(needs: Needs, run: str, say: Say) -> RunSetup:
     )
 
 
-def _case_snapshots(suite: Suite, store: SnapshotStore) -> dict[str, Snapshot]:
-    """Of all cases, planned or not, so that the digest of a run's initial state does not depend on the selection."""
-    names = sorted({case.snapshot for case in suite.cases if case.snapshot is not None})
-    return {name: store.load(suite.environment, name) for name in names}
+def _case_snapshots(plan: RunPlan, store: SnapshotStore, say: Say) -> dict[str, Snapshot]:
+    """Of all cases, planned or not, so that the digest of a run's initial state does not depend on the selection.
+
+    A snapshot that is damaged is left out where no planned case begins from it.
+    """
+    planned = {one.case_id for one in plan.own}
+    found: dict[str, Snapshot] = {}
+    for name in sorted({case.snapshot for case in plan.suite.cases if case.snapshot is not None}):
+        asking = [case.id for case in plan.suite.cases if case.snapshot == name]
+        begun = [case_id for case_id in asking if case_id in planned]
+        try:
+            found[name] = store.load(plan.suite.environment, name)
+        except SnapshotError as error:
+            place = f"suite {plan.suite.name!r}, case {(begun or asking)[0]!r}, snapshot {name!r}"
+            if begun:
+                more = f" (and {len(begun) - 1} more cases)" if len(begun) > 1 else ""
+                raise SnapshotError(
+                    f"{place}{more}: {error.message}", remedy=f"{error.remedy}; or leave the case out of the run"
+                ) from None
+            say(f"{place}, which this run does not need: {error.message}")
+    return found
 
 
 def _tell_reaped(removed: list[str], say: Say) -> None:
@@ -146,7 +164,9 @@ def open_services(project: Path, environment: str | None, snapshot: str | None) 
 def _refuse_pageless(suite: Suite, snapshot: Snapshot, own: Mapping[str, Snapshot]) -> None:
     """Raises UsageError if a check needs the address of the case's snapshot, and it has none."""
     for case in suite.cases:
-        begins_with = snapshot if case.snapshot is None else own[case.snapshot]
+        begins_with = snapshot if case.snapshot is None else own.get(case.snapshot)
+        if begins_with is None:  # it is damaged, and no planned case begins from it
+            continue
         for look in looks_of(suite, case):
             if look.browser == "fresh" and look.url is None and begins_with.browser_url is None:
                 raise UsageError(

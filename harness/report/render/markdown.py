@@ -1,5 +1,6 @@
 """A summary and a comparison as Markdown, for pull requests and for reading later."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from harness.report.comparison.change import MetricChange
@@ -38,7 +39,10 @@ from harness.report.render.wording import (
     use_words,
 )
 
-_SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\`*_{}[]<>#|~$"} | {"&": "&amp;", "@": "&#64;"})
+_SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\`*_{}[]<>#|~$"} | {"&": "&amp;"})
+_FOUND_BY_TRACKERS = re.compile(r"@(?=[\w`-])|[#!&](?=\d)|\bGH-(?=\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
+"""Mentions, numbers of issues, and addresses, which are looked for in the text as it is shown: no escape hides them."""
+_BREAK = "\u200b"
 
 
 def summary_markdown(summary: Summary) -> str:
@@ -192,5 +196,5 @@ def table_row(cells: Sequence[str]) -> str:
 
 
 def plain(text: str) -> str:
-    """Escapes untrusted text for Markdown: no markup, mention or HTML remains active."""
-    return printable(text).translate(_SPECIAL)
+    """Escapes untrusted text for Markdown: no markup, mention, link or HTML remains active."""
+    return _FOUND_BY_TRACKERS.sub(lambda found: found[0] + _BREAK, printable(text)).translate(_SPECIAL)

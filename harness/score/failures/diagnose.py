@@ -11,6 +11,7 @@ from harness.score.diagnosis import Diagnosis, Kind
 from harness.score.evidence import Evidence
 from harness.score.failed_code import DETECTOR_FAILED
 from harness.score.failures.detectors import OTHER_VERSION, built_in_detectors
+from harness.score.failures.needed_content import can_be_told
 from harness.score.failures.ranking.causes import by_cause
 from harness.score.failures.ranking.fitted import Fitted, fitted
 from harness.score.failures.signals.reading import has_failed
@@ -35,15 +36,19 @@ def findings(
     """(findings, hints). `numbers`: what was counted on labelled runs; None: what the package brings.
 
     A hint is of a kind that is inferred and that two labelled sources did not confirm (see `Fitted.is_finding`): it is
-    not a fact, and is shown only on request.
+    not a fact, and is shown only on request. A kind that reads what the spans do not carry is neither.
     """
     numbers = fitted() if numbers is None else numbers
     found = [one for detector in built_in_detectors() for one in detector.find(evidence)]
     found += [one for detector in own for one in _found_by(detector, evidence)]
+    uncaptured = evidence.trial.trajectory.uncaptured
+    if uncaptured:
+        found = [one for one in found if can_be_told(one.kind, uncaptured)]
     ordered = sorted(by_cause(found), key=_order)
     facts = tuple(one for one in ordered if numbers.is_finding(one.kind))
     hints = tuple(one for one in ordered if not numbers.is_finding(one.kind))
-    return (facts or ((_other(evidence),) if has_failed(evidence) else ()), hints)
+    unnamed = has_failed(evidence) and not uncaptured  # a mode that is not searched for may be the reason
+    return (facts or ((_other(evidence),) if unnamed else ()), hints)
 
 
 def _found_by(detector: Detector, evidence: Evidence) -> Iterator[Diagnosis]:

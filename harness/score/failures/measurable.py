@@ -9,6 +9,7 @@ from harness.case import UNTOLD_TASK
 from harness.score.diagnosis import Diagnosis, Failure
 from harness.score.evidence import Evidence
 from harness.score.failures.modes.lookups import is_answer
+from harness.score.failures.needed_content import not_searched_for
 from harness.score.failures.ranking.fitted import fitted
 
 
@@ -16,7 +17,8 @@ def not_measured(
     evidence: Evidence, facts: Sequence[Diagnosis] = (), hints: Sequence[Diagnosis] = ()
 ) -> dict[Failure, str]:
     """Mode -> reason. A mode that is not in it was searched for. `facts` and `hints`: what was found in the trial."""
-    return {**_only_hinted_at(facts, hints), **_nothing_to_measure_by(evidence)}
+    uncaptured = not_searched_for(evidence.trial.trajectory.uncaptured)
+    return {**_only_hinted_at(facts, hints), **_nothing_to_measure_by(evidence), **uncaptured}
 
 
 def _only_hinted_at(facts: Sequence[Diagnosis], hints: Sequence[Diagnosis]) -> dict[Failure, str]:

@@ -17,6 +17,9 @@ _MODULES = (
     "questions",
     "workbench",
     "tries",
+    "themes",
+    "production",
+    "session",
     "variants",
     "optimisations",
 )

@@ -71,7 +71,9 @@ class _Side:
     @property
     def timeline(self) -> Timeline:
         return Timeline(
-            base=trial_path(self.run, self.trial.case_id, self.trial.attempt), trial=self.trial, card=self.card
+            base=trial_path(self.run, self.trial.case_id, self.trial.attempt),
+            trial=self.trial,
+            diagnoses=self.card.diagnoses,
         )
 
 

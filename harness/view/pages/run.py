@@ -46,7 +46,7 @@ def run(ask: Ask) -> Page:
         tiles(figures, running, name),
         facts(_conditions(manifest)),
         tag("div", _compare(ask, name, manifest), _tagging(name, folder), class_="tools"),
-        tag("p", link(path_of("annotate", run=name), "Annotate"), class_="more"),
+        _more(name),
         _trials(ask, name, lines),
     )
     modules = ("live.js",) if running else ()
@@ -128,6 +128,13 @@ def _compare(ask: Ask, name: str, manifest: RunManifest) -> Markup | None:
     return tag(
         "form", chooser, hidden, tag("button", "Compare", class_="quiet"), method="get", action="/compare", class_="act"
     )
+
+
+def _more(name: str) -> Markup:
+    """What else there is of the run."""
+    pages = (("annotate", "Annotate"), ("workbench", "Workbench"), ("themes", "Themes"))
+    links = [tag("li", link(path_of(page, run=name), title)) for page, title in pages]
+    return tag("nav", tag("ul", *links), class_="versions", aria_label="More of this run")
 
 
 def _tagging(name: str, folder: RunFolder) -> Markup:

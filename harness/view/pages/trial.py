@@ -31,7 +31,7 @@ def trial(ask: Ask) -> Page:
     folder, stored, card = _found(ask)
     own, base = stored.trial, _base(ask)
     pages = pages_of(len(own.trajectory.steps), PER_PAGE)
-    shown = Timeline(base=base, trial=own, card=card, number=ask.number("page", most=pages))
+    shown = Timeline(base=base, trial=own, diagnoses=card.diagnoses, number=ask.number("page", most=pages))
     title = f"{own.case_id} / {own.attempt}"
     body = fragment(
         _crumbs(ask, folder),
@@ -55,7 +55,7 @@ def step(ask: Ask) -> Page:
     _, stored, card = _found(ask)
     steps = stored.trial.trajectory.steps
     number = _number(ask.place["step"], len(steps))
-    shown = Timeline(base=_base(ask), trial=stored.trial, card=card)
+    shown = Timeline(base=_base(ask), trial=stored.trial, diagnoses=card.diagnoses)
     return Page(title="", body=one_step(steps[number], shown, origins(card.diagnoses), _WHOLE), part=True)
 
 

@@ -55,8 +55,8 @@ def cause(found: KeptCause | None) -> Markup | None:
     )
 
 
-def judgements(found: Sequence[Judgement], steps: Sequence[Step], base: str) -> Markup | None:
-    """The verdicts of judges by criterion, and the steps that each rests on."""
+def judgements(found: Sequence[Judgement], steps: Sequence[Step], base: str | None) -> Markup | None:
+    """The verdicts of judges by criterion, and the steps that each rests on. `base`: None without the evidence."""
     if not found:
         return None
     places = {step.span_id: step.index for step in steps if step.span_id is not None}
@@ -119,12 +119,14 @@ def _title(one: Diagnosis) -> Markup:
     return tag("strong", f" {words(one.failure)} ({words(one.kind)}, confidence {one.confidence:.2f})")
 
 
-def _judged(one: Judgement, places: dict[str, int], base: str) -> Markup:
+def _judged(one: Judgement, places: dict[str, int], base: str | None) -> Markup:
     kind = {"pass": "good", "fail": "bad"}.get(one.answer, "open")
     steps = list(dict.fromkeys(_steps(one.spans, places)))[:20]
     why = one.rationale if one.failure is None else f"{one.failure}. {one.rationale}"
-    path = base + path_of("evidence", one.rubric, one.criterion)
-    button = tag("button", "Evidence", type="button", class_="quiet small", data_load=path, data_into="after")
+    button = None
+    if base is not None:
+        path = base + path_of("evidence", one.rubric, one.criterion)
+        button = tag("button", "Evidence", type="button", class_="quiet small", data_load=path, data_into="after")
     return tag(
         "tr",
         tag("th", f"{one.rubric} · {one.criterion}", scope="row"),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.score import Diagnosis, Scorecard
+from harness.score import Diagnosis
 from harness.trace import Observation, Step, ToolCall, Trial
 from harness.view.markup import Markup, fragment, link, path_of, tag
 from harness.view.trial.texts import folded_value, shown_text
@@ -24,7 +24,7 @@ class Timeline:
     base: str
     """Address of the trial."""
     trial: Trial
-    card: Scorecard
+    diagnoses: Sequence[Diagnosis] = ()
     number: int = 1
     """Of the page, where the trial has very many steps."""
 
@@ -41,7 +41,7 @@ class Timeline:
 
 def timeline(own: Timeline) -> Markup:
     """All steps of the page, by turns: a turn begins with what the user or the system says."""
-    found = origins(own.card.diagnoses)
+    found = origins(own.diagnoses)
     turns: list[list[Markup]] = [[]]
     for step in own.steps:
         if step.source != "agent" and turns[-1]:

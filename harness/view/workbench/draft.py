@@ -1,5 +1,6 @@
 """A change that is tried: kept in `runs/.workbench/`, so that its address and its verdicts outlive the app."""
 
+import json
 import re
 import secrets
 from pathlib import Path
@@ -78,19 +79,22 @@ class Drafts:
         """Raises UsageError where there is none, ResultsError for a damaged file."""
         path = self._path(id)
         try:
-            return Draft.model_validate_json(read_plain_file(path))
+            return Draft.model_validate(json.loads(read_plain_file(path)))
         except FileNotFoundError:
             raise UsageError(f"there is no draft {id[:40]!r}", remedy="begin another one") from None
         except OSError as error:
             raise ResultsError(f"{path}: cannot be read: {error.strerror}") from None
-        except ValidationError as error:
+        except (ValueError, RecursionError) as error:
+            if not isinstance(error, ValidationError):
+                raise ResultsError(f"{path}: is not JSON", remedy="delete the file") from None
             field, problem = first_words(error)
             raise ResultsError(f"{path}: field {field!r}: {problem}", remedy="delete the file") from None
 
     def write(self, draft: Draft) -> None:
         """Whole, or not at all."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(self._path(draft.id), draft.model_dump_json().encode())
+        content = json.dumps(draft.model_dump(mode="json"))  # half a surrogate pair of a model's answer stays an escape
+        write_atomically(self._path(draft.id), content.encode())
 
     def latest(self) -> list[Draft]:
         """The newest first; what is damaged is left out, and reported where it is opened."""

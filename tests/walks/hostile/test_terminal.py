@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +88,25 @@ def test_no_control_character_is_printed(spoken: Walk) -> None:
     assert "\x1b[1m" in on_a_terminal(spoken.folder, HARNESS, "report", "r")  # our own colours stay
     said = json.loads(spoken("transcript", "r", "c", "--json").stdout)
     assert any(HOSTILE in text for text in _texts(said))  # the same document
+
+
+RUNNERS = "##vso[task.complete result=Succeeded;]x ##[add-mask]failed ##teamcity[buildStatus status='SUCCESS']"
+OBEYED = re.compile(r"##[A-Za-z.]*\[|^\s*::[a-z-]+( .*)?::", re.MULTILINE)
+AGENT_FOR_RUNNERS = AGENT.replace(repr(HOSTILE), repr(f"{RUNNERS}\n::stop-commands::z\n  ::error file=a::b"))
+
+
+def test_no_line_is_a_command_to_the_runner_of_a_job(walk: Walk, write_suite: WriteSuite) -> None:
+    write_suite(SUITE, CASES, {"main.py": AGENT_FOR_RUNNERS})
+    done = [walk("run", "s", "--sandbox", "local", "--run-name", "r", status=1)]
+    done += [run_command(*words, folder=walk.folder) for words in COMMANDS if words[-1] != "foreign.json"]
+    printed = "".join(one.stdout + one.stderr for one in done)
+
+    assert "task.complete" in printed
+    assert "stop-commands" in printed
+    assert [] == [found[0] for found in OBEYED.finditer(printed)]
+    assert 3 == len(OBEYED.findall(RUNNERS))  # so it would be seen
+    assert 2 == len(OBEYED.findall("a\n::stop-commands::z\n  ::error file=a::b"))
+    assert any(RUNNERS in text for text in _texts(json.loads(walk("transcript", "r", "c", "--json").stdout)))
 
 
 def _texts(value: object) -> list[str]:
