@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harness.cassette.player import Missed as Missed
     from harness.cassette.player import Played as Played
     from harness.cassette.player import Player as Player
+    from harness.cassette.recorder.bindings import identity_kinds as identity_kinds
     from harness.cassette.recorder.journal import Journal as Journal
     from harness.cassette.recorder.journal import journals_left as journals_left
     from harness.cassette.recorder.journal import merge as merge
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from harness.cassette.state import StateChain as StateChain
     from harness.cassette.state import initial_state as initial_state
     from harness.cassette.upkeep.check import CassetteSummary as CassetteSummary
+    from harness.cassette.upkeep.check import ShownRecording as ShownRecording
     from harness.cassette.upkeep.check import advice_on as advice_on
     from harness.cassette.upkeep.check import cassette_paths as cassette_paths
     from harness.cassette.upkeep.check import check_cassette as check_cassette
@@ -77,6 +79,7 @@ else:
         {
             "upkeep.check": (
                 "CassetteSummary",
+                "ShownRecording",
                 "advice_on",
                 "check_cassette",
                 "list_cassettes",
@@ -98,6 +101,7 @@ else:
             "keys": ("CallKey", "call_key", "complete_arguments", "key_digest", "key_of_kept"),
             "recorder.live": ("LiveCassette", "keep_live", "live_cassettes"),
             "recorder.merging": ("Merge",),
+            "recorder.bindings": ("identity_kinds",),
             "recorder.normalisation": ("Normalisation", "NormalisedAnswer"),
             "player": ("Missed", "Played", "Player"),
             "upkeep.provenance": ("provenance_counts", "provenance_words", "state_provenance"),

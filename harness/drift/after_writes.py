@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from harness.case import Suite, state_names
-from harness.cassette import CallPosition, Cassette, Normalisation, Recording, position_of
+from harness.cassette import CallPosition, Cassette, Normalisation, Recording, identity_kinds, position_of
 from harness.drift.chains import ChainReplay, chain_after, key_of
 from harness.drift.comparing.answer import answer_of
 from harness.drift.observations import CallObservations
@@ -33,7 +33,12 @@ class AfterWrites:
         self._samples = samples
         self._names = state_names(suite)
         self._builder = CallBuilder(suite, secrets, set())
-        self._normalisation = Normalisation(cassette=replay.cassette, declared=_declared(suite), refresh=True)
+        self._normalisation = Normalisation(
+            cassette=replay.cassette,
+            declared=_declared(suite),
+            refresh=True,
+            kinds=identity_kinds({tool.name: tool.parameters for tool in suite.tools}),
+        )
         self._generated = _generated(suite, replay.cassette, replay.writes)
         self._seen: set[str] = set()
         """Values of current answers, translated into values of the cassette."""
@@ -117,7 +122,7 @@ class AfterWrites:
         if unknown:
             why_not = "it uses a value that an earlier call of the same run generated, and the current value is unknown"
             return ReplayableRead(recordings=recordings, call=None, why_not=why_not)
-        arguments = self._normalisation.sent(recorded)
+        arguments = self._normalisation.sent(recorded, recording.mark.tool)
         assert isinstance(arguments, dict)  # replacement keeps the structure
         try:
             return ReplayableRead(recordings=recordings, call=self._builder.call(recording, arguments))
@@ -184,7 +189,8 @@ class _Normalised:
         # A short number may be the id of another object: an answer that already agrees is not translated.
         if not self._operations.compare(recorded, answer_of(recorded), answer_of(live)).changes:
             return reply
-        normalised = live.model_copy(update={"body": self._normalisation.normalised(live.body)})
+        body = self._normalisation.normalised(live.body, recorded.mark.tool)
+        normalised = live.model_copy(update={"body": body})
         return ProbeReply(recording=normalised, body=reply.body, took_ms=reply.took_ms)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harness.results.causes import cause_of as cause_of
     from harness.results.causes import fork_of as fork_of
     from harness.results.causes import keep_cause as keep_cause
+    from harness.results.comparable import damaged_in as damaged_in
     from harness.results.comparable import latest_comparable as latest_comparable
     from harness.results.comparable import runs_in as runs_in
     from harness.results.comparisons import add_comparison as add_comparison
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from harness.results.finding import run_path as run_path
     from harness.results.folder import RunFolder as RunFolder
     from harness.results.gc_pause import gc_paused as gc_paused
+    from harness.results.in_flight import in_flight as in_flight
+    from harness.results.in_flight import shown_in_flight as shown_in_flight
     from harness.results.judgements import JudgementWriter as JudgementWriter
     from harness.results.judgements import judged_rubrics as judged_rubrics
     from harness.results.judgements import keep_rubric as keep_rubric
@@ -102,7 +105,7 @@ else:
                 "write_baseline",
             ),
             "causes": ("KeptCause", "cause_of", "fork_of", "keep_cause"),
-            "comparable": ("latest_comparable", "runs_in"),
+            "comparable": ("damaged_in", "latest_comparable", "runs_in"),
             "comparisons": ("add_comparison", "latest_comparisons", "read_comparisons"),
             "drift": (
                 "DRIFT",
@@ -118,6 +121,7 @@ else:
             ),
             "folder": ("RunFolder",),
             "gc_pause": ("gc_paused",),
+            "in_flight": ("in_flight", "shown_in_flight"),
             "judgements": (
                 "JudgementWriter",
                 "judged_rubrics",

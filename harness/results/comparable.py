@@ -25,6 +25,19 @@ def runs_in(runs: Path) -> list[RunFolder]:
     return [run for run in map(_opened, names) if run is not None]
 
 
+def damaged_in(runs: Path) -> dict[str, str]:
+    """Run -> why it cannot be opened; a folder that is not that of a run is not among them."""
+    found = {}
+    for path in sorted(path for path in runs.glob("*") if not path.name.startswith(".")):
+        try:
+            _ = RunFolder.open(path).manifest
+        except UsageError:
+            continue
+        except ResultsError as error:
+            found[path.name] = error.message
+    return found
+
+
 def _opened(path: Path) -> RunFolder | None:
     try:
         run = RunFolder.open(path)

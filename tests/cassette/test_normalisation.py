@@ -8,6 +8,7 @@ import pytest
 from harness.cassette import Normalisation, NormalisedAnswer, StateChain, TrialRecording
 from harness.cassette.cassette import Cassette
 from harness.cassette.keys import call_key, complete_arguments
+from harness.cassette.recorder.bindings import IdentityKinds, identity_kinds
 from harness.cassette.recorder.journal import Journal
 from harness.cassette.recording import Recording
 from harness.cassette.redaction.redaction import Redactor
@@ -21,9 +22,16 @@ def given(look, tmp_path):
     """The answer that the agent gets to `look` for tea, today's being `today`, on a cassette of `recordings`."""
 
     def call(
-        recordings: list[Recording], today: Any, *, refresh: bool = False, status: int = 200
+        recordings: list[Recording],
+        today: Any,
+        *,
+        refresh: bool = False,
+        status: int = 200,
+        kinds: frozenset[str] = frozenset(),
     ) -> tuple[NormalisedAnswer, Normalisation]:
-        normalisation = Normalisation(cassette=Cassette(recordings), declared={}, refresh=refresh)
+        normalisation = Normalisation(
+            cassette=Cassette(recordings), declared={}, refresh=refresh, kinds=IdentityKinds(named=kinds)
+        )
         key = call_key(look, complete_arguments(look, {"q": "tea"}), Redactor({}))
         journal = Journal(tmp_path, suite="s", case="c", redactor=Redactor({}))
         try:
@@ -271,3 +279,80 @@ def test_the_field_in_which_a_value_was_seen_to_change_tells_it_as_an_identity_d
     assert {"created_at": "13", "id": "13", "size": "12"} == normalisation.sent(
         {"created_at": "12", "id": "12", "size": "12"}
     )
+
+
+TWO = frozenset({"order", "customer"})
+TAKES_CUSTOMERS = identity_kinds({"checkout": {"properties": {"customer_id": {}}}})
+
+
+@pytest.mark.parametrize(
+    ("learnt", "tool", "value", "sent"),
+    [  # what is learnt of an order says nothing about the customer of the same number
+        (({"order_id": 7}, {"order_id": 9}, frozenset()), "pay", {"customer_id": 7}, None),
+        (({"order_id": 7}, {"order_id": 9}, frozenset()), "pay", {"orderId": 7}, {"orderId": 9}),
+        (({"order_id": 7}, {"order_id": 9}, frozenset()), "pay", {"id": 7}, {"id": 9}),
+        (({"order": {"id": 7}}, {"order": {"id": 9}}, TWO), "x", {"customerId": 7}, None),
+        (({"orders": [{"id": 7}]}, {"orders": [{"id": 9}]}, TWO), "pay", {"order_id": 7}, {"order_id": 9}),
+        (({"orders": [{"id": 7}]}, {"orders": [{"id": 9}]}, TWO), "pay", {"customer-id": 7}, None),
+        (({"order_id": 7}, {"order_id": 9}, TWO), "get_customer", {"id": 7}, None),
+        (({"order_id": 7}, {"order_id": 9}, TWO), "get_order", {"id": 7}, {"id": 9}),
+        (({"order_id": 7}, {"order_id": 9}, TWO), "x", {"customer": {"id": 7}}, None),
+        # each kind has its own pair
+        (
+            ({"order_id": 7, "customer_id": 7}, {"order_id": 9, "customer_id": 8}, frozenset()),
+            "pay",
+            {"order_id": 7, "customer_id": 7},
+            {"order_id": 9, "customer_id": 8},
+        ),
+        # where the answer does not name the kind and no tool takes it by its name, it may be of any
+        (({"id": 7}, {"id": 9}, frozenset({"receipt"})), "pay", {"receipt_id": 7}, {"receipt_id": 9}),
+    ],
+)
+def test_a_short_number_is_translated_for_the_kind_of_thing_that_it_was_learnt_of(
+    given, record, learnt: tuple[Any, Any, frozenset[str]], tool: str, value: Any, sent: Any
+) -> None:
+    recorded, today, kinds = learnt
+    _, normalisation = given(tea(recorded, record), today, kinds=kinds)
+    assert (value if sent is None else sent) == normalisation.sent(value, tool)
+
+
+def test_what_a_tool_generates_is_none_of_the_kinds_that_it_takes() -> None:
+    learnt = [({"id": 7}, {"id": 9}), ({"id": 7, "customer_id": 5}, {"id": 9, "customer_id": 5})]
+    for recorded, today in learnt:
+        normalisation = Normalisation(cassette=Cassette([]), declared={}, refresh=False, kinds=TAKES_CUSTOMERS)
+        normalisation.learn("checkout", today, recorded)
+        assert {"customer_id": 7, "receipt_id": 9} == normalisation.sent({"customer_id": 7, "receipt_id": 7}, "pay")
+
+
+def test_what_was_equal_on_both_sides_stays(given, record) -> None:
+    _, normalisation = given(tea({"id": 7, "customer_id": 7}, record), {"id": 9, "customer_id": 7})
+    assert {"customer_id": 7, "receipt_id": 9} == normalisation.sent({"customer_id": 7, "receipt_id": 7}, "pay")
+
+
+def test_a_number_that_the_agent_used_before_it_was_learnt_keeps_its_meaning(given, record) -> None:
+    def learnt(*before: Any) -> Normalisation:
+        normalisation = Normalisation(cassette=Cassette([]), declared={}, refresh=False)
+        for value in before:
+            normalisation.sent(value, "look")
+        normalisation.learn("checkout", {"id": 9}, {"id": 7})
+        return normalisation
+
+    asked = {"customer_id": 7, "receipt_id": 7}
+    assert {"customer_id": 9, "receipt_id": 9} == learnt().sent(asked, "pay")
+    assert {"customer_id": 7, "receipt_id": 9} == learnt({"customer_id": 7}).sent(asked, "pay")
+
+
+def test_a_short_number_in_a_path_is_of_the_kind_of_the_segment_before_it(given, record) -> None:
+    _, normalisation = given(tea({"order_id": 7}, record), {"order_id": 9}, kinds=TWO)
+    assert "/orders/9/pay" == normalisation.sent_text("/orders/7/pay")
+    assert "/customers/7" == normalisation.sent_text("/customers/7")
+
+
+def test_the_kinds_of_identities_are_those_of_the_parameters() -> None:
+    nested: Any = {"properties": {"items": {"type": "array", "items": {"properties": {"lineId": {}}}}}}
+    plain: Any = {"properties": {"order_id": {}, "size": {}}}
+    bare: Any = {"properties": {"id": {}}}
+    line, order = frozenset({"line"}), frozenset({"order"})
+    assert IdentityKinds(named=line | order, taken={"a": line, "b": order}) == identity_kinds({"a": nested, "b": plain})
+    told = identity_kinds({"b": plain, "c": bare})
+    assert IdentityKinds(named=order, has_bare=True, taken={"b": order, "c": frozenset()}) == told

@@ -45,8 +45,9 @@ def test_every_call_to_a_missing_tool_is_found_and_no_other(tables: str) -> None
 
 
 def test_loops_are_found_as_by_the_cycle_rule_with_fewer_false_alarms(tables: str) -> None:
-    assert "70/70 (100.0 %)     1/260 (0.4 %)" in _row(tables, "ours  ")
-    assert "70/70 (100.0 %)     4/260 (1.5 %)" in _row(tables, "cycle of period")
+    ours, plain = (re.findall(r"\d+/\d+", _row(tables, start)) for start in ("ours  ", "cycle of period"))
+    assert ["69/70", "1/270", "12/12", "0/73"] == ours
+    assert ["69/70", "4/270", "12/12", "1/73"] == plain
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_what_the_modes_reached_on_labelled_sets_still_holds(project: Path) -> N
 
 @pytest.mark.slow
 def test_the_other_tables_are_printed_and_none_is_left_untested(project: Path) -> None:
-    others = ("by-data-set", "confusion", "imported", "recovery", "readings", "recoveries")
+    others = ("by-data-set", "confusion", "recovery", "readings", "recoveries")
     assert "the same answer to 'recovered within 3 calls'" in _printed(project, *others)
     offered = re.search(r"\{([a-z,-]+)\}", _run(project, "--help").stdout)
     assert offered is not None

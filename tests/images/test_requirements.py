@@ -120,6 +120,17 @@ def test_a_requirement_without_a_wheel_is_named_and_the_old_lock_stays(index: Pa
     assert "old" == (tmp_path / "images/tools/requirements.txt").read_text()
 
 
+def test_a_package_without_a_wheel_that_another_one_needs_is_named(index: Path, lock: Lock) -> None:
+    wheel(index, "isso", "0.12", needs="misaka>=1.0,<2.0")
+    wheel(index, "isso", "0.13", needs="misaka>=2.0,<3.0")
+
+    done = lock("isso\n")
+
+    assert isinstance(done.exception, ImageError)
+    assert "isso 0.13 depends on misaka<3.0" in done.exception.message
+    assert "has no wheel" in str(done.exception.remedy)
+
+
 @pytest.mark.parametrize(
     ("requirement", "said", "remedy"),
     [

@@ -403,3 +403,23 @@ def test_a_protobuf_request_of_empty_records_is_refused_before_it_is_parsed(serv
         assert 400 == answered.status
         assert b"at most 500000 records" in answered.body
     assert 200 == served.post(path, field(1, field(2, b"\x12\x00" * 1_000))).status
+
+
+@pytest.mark.parametrize("of", ["attributes", "events", "links", "values", "attributes of the resource"])
+def test_a_protobuf_request_of_empty_messages_is_refused_before_it_is_parsed(served: Served, of: str) -> None:
+    """A few kilobytes on the way would take a gigabyte and minutes."""
+    holder = ExportTraceServiceRequest()
+    group = holder.resource_spans.add()
+    span = group.scope_spans.add().spans.add(trace_id=bytes(range(16)), span_id=bytes(range(8)), start_time_unix_nano=1)
+    values = span.attributes.add(key="k").value.array_value.values
+    of_a_name = {"attributes": span.attributes, "events": span.events, "links": span.links, "values": values,
+                 "attributes of the resource": group.resource.attributes}  # fmt: skip
+    for _ in range(1_000):
+        of_a_name[of].add()
+    assert 200 == served.post("/v1/traces", holder.SerializeToString(), zipped=True).status
+    for _ in range(1_000_000):
+        of_a_name[of].add()
+    answered = served.post("/v1/traces", holder.SerializeToString(), zipped=True)
+
+    assert 400 == answered.status
+    assert b"at most 1000000 attributes, values, events and links" in answered.body

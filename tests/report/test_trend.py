@@ -12,7 +12,7 @@ from harness.errors import UsageError
 from harness.report.comparison.trend import TrendPoint, suite_of, trend
 from harness.report.render.markdown import trend_markdown
 from harness.report.render.trajectory import explained
-from harness.results import RunFolder, RunManifest
+from harness.results import RunFolder, RunManifest, damaged_in, runs_in
 from harness.score import Diagnosis, Scorecard
 from harness.stats import fisher_greater, holm, level_of, level_of_look, sign_test_greater
 from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
@@ -84,6 +84,23 @@ def test_a_release_that_only_varies_is_not_flagged(run: Callable[..., RunFolder]
     runs = [run("a", "x.......", release="r1"), run("b", ".xx.....", release="r2", created="2026-03-01T00:00:00Z")]
 
     assert trend("drive_thru", runs).spikes == []
+
+
+def test_a_damaged_run_is_listed_and_left_out(run: Callable[..., RunFolder]) -> None:
+    runs = [run(name, "." * 3, release=name, created=f"2026-0{at}-01T00:00:00Z") for at, name in enumerate("abc", 1)]
+    card = next(runs[1].path.glob("trials/*/*/scorecard.json"))
+    card.write_text("{")
+    (runs[2].path / "manifest.json").write_text("{")
+
+    readable = runs_in(runs[0].path.parent)
+    found = trend("drive_thru", readable, unreadable=damaged_in(runs[0].path.parent))
+
+    assert ["a"] == [release.name for release in found.releases]
+    assert ["b", "c"] == sorted(one.run for one in found.damaged)
+    assert str(card) in next(one.problem for one in found.damaged if one.run == "b")
+    assert "b (" in trend_markdown(found)
+    with pytest.raises(UsageError, match="that can be read:\n  b: "):
+        trend("drive_thru", [runs[1]])
 
 
 def test_a_suite_without_runs_is_refused(run: Callable[..., RunFolder]) -> None:

@@ -72,6 +72,16 @@ def test_a_body_and_what_it_refers_to_stand_in_the_tools_own_schema() -> None:
     assert ["title"] == add.parameters["required"]
 
 
+def test_statuses_of_a_yaml_document_may_be_numbers() -> None:
+    document = swagger()
+    schema = {"type": "array", "items": {"type": "integer"}}
+    document["paths"]["/records"]["get"]["responses"] = {404: {"description": "none"}, 200: {"schema": schema}}
+
+    (listed,) = tools(document, only=["list"])
+
+    assert schema == listed.output
+
+
 def test_lists_in_the_query_are_sent_as_the_document_says_or_the_operation_is_refused() -> None:
     def listed(style: str) -> dict[str, Any]:
         ids = {"name": "ids", "in": "query", "type": "array", "items": {"type": "string"}, "collectionFormat": style}

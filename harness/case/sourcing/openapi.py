@@ -62,11 +62,19 @@ def openapi_surface(group: OpenApiTools, document: JsonValue) -> dict[str, JsonO
 
 
 def _checked(document: JsonValue) -> JsonObject:
+    document = _with_text_keys(document)
     if isinstance(document, dict) and is_swagger(document):
         return openapi_of(document)
     if not isinstance(document, dict) or not str(document.get("openapi", "")).startswith("3."):
         raise ValueError("expected an OpenAPI 3 or a Swagger 2.0 document")
     return document
+
+
+def _with_text_keys(value: JsonValue) -> JsonValue:
+    """The value as JSON has it: YAML reads a status such as `200` without quotes as a number."""
+    if isinstance(value, dict):
+        return {str(key): _with_text_keys(item) for key, item in value.items()}
+    return [_with_text_keys(item) for item in value] if isinstance(value, list) else value
 
 
 def _operations(document: JsonObject) -> Iterator[_Operation]:

@@ -8,11 +8,12 @@ values in their place; an answer that is new to the cassette is stored with the 
 
 import json
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from harness.cassette.cassette import Cassette
+from harness.cassette.recorder.bindings import Bindings, IdentityKinds, Place, place_of
 from harness.cassette.recorder.merging import is_failure
 from harness.cassette.recorder.trial_recording import CallPosition
 from harness.cassette.recording import Recording
@@ -67,12 +68,16 @@ class Normalisation:
     """Tool -> JSON pointers to what its answers are declared to change by themselves."""
     refresh: bool
     """Whether an answer that differs in other values too is returned unchanged."""
+    kinds: IdentityKinds = field(default_factory=IdentityKinds)
+    """Of the parameters of the suite's tools."""
     levelled: int = 0
-    _today: dict[str, str] = field(default_factory=dict)
+    _today: Bindings = field(init=False)
     """Value of the cassette -> current value, as texts; numbers are texts of their digits."""
-    _recorded: dict[str, str] = field(default_factory=dict)
-    _fields: set[str] = field(default_factory=set)
-    """Names of the members in which such values were found."""
+    _recorded: Bindings = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._today = Bindings(kinds=self.kinds)
+        self._recorded = Bindings(kinds=self.kinds)
 
     def holds(self, position: CallPosition) -> Recording | None:
         """The cassette's answer to the call."""
@@ -83,22 +88,23 @@ class Normalisation:
 
     def may_change(self, position: CallPosition) -> bool:
         """Whether the agent may receive a changed answer to the call."""
-        return bool(self._recorded) or self.holds(position) is not None
+        return bool(self._recorded.values) or self.holds(position) is not None
 
-    def sent(self, value: JsonValue) -> JsonValue:
-        """Arguments of the agent, with current values."""
-        return _mapped(value, self._today, self._fields)
+    def sent(self, value: JsonValue, tool: str = "") -> JsonValue:
+        """Arguments of the agent for `tool`, with current values."""
+        self._keep(value, tool)
+        return _mapped(value, self._today, Place(tool=tool))
 
     def sent_text(self, text: str) -> str:
         """The same for an address, or for a body that is not JSON."""
-        return _replaced(text, self._today, named=False)
+        return _replaced(text, self._today, None)
 
     def sent_body(self, body: bytes) -> bytes:
         """The body of a request, likewise; byte for byte the same where it contains no value of the cassette."""
-        if not self._today or not body:
+        if not self._today.values or not body:
             return body
         plain = decoded(body)
-        sent = _mapped(plain, self._today, self._fields)
+        sent = _mapped(plain, self._today, Place())
         if sent == plain:
             return body
         return sent.encode() if isinstance(sent, str) else json.dumps(sent, ensure_ascii=False).encode()
@@ -107,11 +113,11 @@ class Normalisation:
         """The form of a current answer that the agent receives; `redacted` is the form that would be stored."""
         held = self.holds(position)
         if held is None or (held.status, held.body) == (status, redacted):
-            normalised = body if held is not None else self.normalised(body)
+            normalised = body if held is not None else self.normalised(body, position.call.tool)
             return NormalisedAnswer(status=status, headers=None, body=normalised, today=normalised)
         known = held.status == status and self.learn(position.call.tool, decoded(body), decoded(held.body))
         self.levelled += known
-        today = self.normalised(body)
+        today = self.normalised(body, position.call.tool)
         if not known and self.refresh:
             return NormalisedAnswer(status=status, headers=None, body=today, today=today)
         kept = held if known else None
@@ -121,29 +127,39 @@ class Normalisation:
         """Stores which values correspond; returns whether nothing else differs. `tool` gave `today` where it had given
         `recorded`.
         """
+        self._keep(_in_both(today, recorded), tool)
         differences = list(changes(today, recorded))
         unlike = [one for one in differences if not self._is_volatile(tool, one)]
         for one in differences:
             if one not in unlike or _is_opaque(one):
-                self._bind(one)
-        self._fields |= {_name(one) for one in differences if self._is_bound(one)}
+                self._bind(one, place_of(tool, one.path))
+        for one in filter(self._is_bound, unlike):  # the same pair under a name that does not tell
+            self._bind(one, place_of(tool, one.path))
         return bool(differences) and all(self._is_bound(one) for one in unlike)
+
+    def recorded_value(self, value: JsonValue, tool: str) -> JsonValue:
+        """A current value with the values of the cassette; `tool` names what it is of, such as a table."""
+        return _mapped(value, self._recorded, Place(tool=tool))
 
     def knows(self, text: str) -> bool:
         """Whether the current value that corresponds to this value of the cassette is known."""
-        return text in self._today
+        return text in self._today.values
 
-    def normalised(self, body: bytes) -> bytes:
-        """A current answer, with the values of the cassette."""
-        if not self._recorded:
+    def normalised(self, body: bytes, tool: str = "") -> bytes:
+        """A current answer of `tool`, with the values of the cassette."""
+        if not self._recorded.values:
             return body
         plain = decoded(body)
-        mapped = _mapped(plain, self._recorded, self._fields)
+        mapped = _mapped(plain, self._recorded, Place(tool=tool))
         if mapped == plain:
             return body
         if isinstance(mapped, str):
             return mapped.encode("utf-8", "replace")
         return json.dumps(mapped, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+    def _keep(self, value: JsonValue, tool: str) -> None:
+        for values in (self._today, self._recorded):
+            _keep(value, values, Place(tool=tool))
 
     def _is_volatile(self, tool: str, change: ValueChange) -> bool:
         if not change.same_shape:
@@ -160,14 +176,14 @@ class Normalisation:
 
     def _is_bound(self, change: ValueChange) -> bool:
         """Whether the difference concerns a value that occurs elsewhere as an identity or a time."""
-        return self._recorded.get(_text(change.before)) == _text(change.after)
+        return self._recorded.is_pair(_text(change.before), _text(change.after))
 
-    def _bind(self, change: ValueChange) -> None:
+    def _bind(self, change: ValueChange, place: Place) -> None:
         today, recorded = _text(change.before), _text(change.after)
         if not today or not recorded or (not today.isdigit() and len(today) < _SHORTEST):
             return
-        self._recorded.setdefault(today, recorded)
-        self._today.setdefault(recorded, today)
+        self._recorded.bind(today, recorded, place)
+        self._today.bind(recorded, today, place)
 
 
 def _is_opaque(change: ValueChange) -> bool:
@@ -186,21 +202,44 @@ def _name(change: ValueChange) -> str:
     return next((step for step in reversed(change.path) if not step.isdigit()), "")
 
 
-def _mapped(value: JsonValue, values: Mapping[str, str], fields: Set[str], name: str = "") -> JsonValue:
-    named = name in fields or is_identity(name)
+def _in_both(today: JsonValue, recorded: JsonValue) -> JsonValue:
+    """What is equal in both, without the rest."""
+    match today, recorded:
+        case dict(), dict():
+            return {name: _in_both(value, recorded[name]) for name, value in today.items() if name in recorded}
+        case list(), list():
+            return [_in_both(one, other) for one, other in zip(today, recorded, strict=False)]
+        case _:
+            return today if _text(today) == _text(recorded) else None
+
+
+def _keep(value: JsonValue, values: Bindings, place: Place) -> None:
+    """Notes the identities that are known before a value of the same form is learnt for another kind."""
+    match value:
+        case list():
+            for item in value:
+                _keep(item, values, place)
+        case dict():
+            for key, item in value.items():
+                _keep(item, values, place.below(key))
+        case _:
+            values.keep(_text(value), place)
+
+
+def _mapped(value: JsonValue, values: Bindings, place: Place) -> JsonValue:
     match value:
         case int() | float() if not isinstance(value, bool):
-            return _number(value, values, named=named)
+            return _number(value, values, place)
         case str():
             inner = json_in(value)
             if inner is None:
-                return _replaced(value, values, named=named)
-            mapped = _mapped(inner, values, fields, name)
+                return _replaced(value, values, place)
+            mapped = _mapped(inner, values, place)
             return value if mapped == inner else _laid_out_like(value, inner, mapped)
         case list():
-            return [_mapped(item, values, fields, name) for item in value]
+            return [_mapped(item, values, place) for item in value]
         case dict():
-            return {key: _mapped(item, values, fields, key) for key, item in value.items()}
+            return {key: _mapped(item, values, place.below(key)) for key, item in value.items()}
         case _:
             return value
 
@@ -214,9 +253,11 @@ def _laid_out_like(text: str, plain: JsonValue, mapped: JsonValue) -> str:
     return json.dumps(mapped, ensure_ascii=False, separators=_LAYOUTS[0][1])
 
 
-def _number(value: float, values: Mapping[str, str], *, named: bool) -> JsonValue:
-    found = values.get(str(value))
-    if found is None or not (named or len(found) >= _IN_TEXTS):
+def _number(value: float, values: Bindings, place: Place) -> JsonValue:
+    found = values.values.get(str(value))
+    if found is not None and len(found) < _IN_TEXTS:
+        found = values.named(str(value), place)
+    if found is None:
         return value
     try:
         return int(found) if isinstance(value, int) else float(found)
@@ -224,15 +265,25 @@ def _number(value: float, values: Mapping[str, str], *, named: bool) -> JsonValu
         return value
 
 
-def _replaced(text: str, values: Mapping[str, str], *, named: bool) -> str:
-    """`named`: the text is the value of a member whose values are identities or times."""
-    whole = values.get(text)
-    if whole is not None and (named or len(text) >= _SHORTEST):
+def _replaced(text: str, values: Bindings, place: Place | None) -> str:
+    """`place` None: the text is the value of no member."""
+    whole = values.values.get(text)
+    if whole is not None and len(text) < _SHORTEST:
+        whole = None if place is None else values.named(text, place)
+    if whole is not None:
         return whole
-    for one, other in values.items():
+    for one, other in values.values.items():
         if len(one) >= _IN_TEXTS and one in text:
             text = text.replace(one, other)
-    if "/" in text:  # a path: each segment is a separate value
-        steps = text.split("/")
-        text = "/".join(values.get(step, step) if step.isdigit() or len(step) >= _SHORTEST else step for step in steps)
-    return text
+    return _steps(text, values) if "/" in text else text
+
+
+def _steps(text: str, values: Bindings) -> str:
+    """A path: each segment is a separate value, and the one before a short one tells its kind."""
+    steps = text.split("/")
+    for index, step in enumerate(steps):
+        if len(step) >= _SHORTEST:
+            steps[index] = values.values.get(step, step)
+        elif step.isdigit():
+            steps[index] = values.in_path(step, steps[index - 1] if index else "") or step
+    return "/".join(steps)

@@ -37,18 +37,19 @@ def command(
     Each release is tested against the shown earlier ones after each of its runs. The significance levels of all tests
     sum to 5 % over any number of releases and runs, so that repeated tests raise no more false alarms. A flagged
     release stays flagged. Notes below the tables give the number of worse cases at which the newest release would be
-    flagged. Default SUITE: the only one that has runs.
+    flagged. A run that cannot be read is listed and left out. Default SUITE: the only one that has runs.
     """
     from harness.cli.output.console import out, print_json
     from harness.cli.results.showing import show_trend
     from harness.errors import ExitCode
     from harness.report import suite_of, trend_markdown
     from harness.report.comparison.trend import trend
-    from harness.results import runs_in
+    from harness.results import damaged_in, runs_in
 
     project: Path = ctx.obj
     runs = runs_in(project / "runs")
-    found = trend(suite_of(runs, suite), runs, agent=agent, last=last)
+    unreadable = damaged_in(project / "runs")
+    found = trend(suite_of(runs, suite), runs, agent=agent, last=last, unreadable=unreadable)
     match form:
         case "terminal":
             show_trend(out(), found)

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 
 from harness.case import Case, Suite, ToolMode
-from harness.cassette import Cassette, Kind, Normalisation, Player, Redactor, StateChain, TrialRecording
+from harness.cassette import Cassette, Kind, Normalisation, Player, Redactor, StateChain, TrialRecording, identity_kinds
 from harness.gateway.contract import QueryableServices, SessionRequest
 from harness.gateway.exchange.exchange import Exchange
 from harness.gateway.exchange.recording import Codec, R, Recorder
@@ -122,6 +122,14 @@ class TrialContext:
         """What the answers of a recorded trial are normalised against; None: the case's cassette is not recorded."""
         return self.new_normalisation() if self.mode == "record" else None
 
+    @cached_property
+    def fed_values(self) -> Normalisation | None:
+        """What corresponds between the parent of a variant, which the agent is fed, and the services; None: it is fed
+        nothing.
+        """
+        variant = self.request.variant
+        return self.new_normalisation() if variant is not None and variant.fed else None
+
     def new_normalisation(self) -> Normalisation:
         """A mapping of generated values that has learnt nothing yet."""
         known = {
@@ -129,7 +137,8 @@ class TrialContext:
         }
         for tool in self.suite.tools:
             known[tool.name] = (*known[tool.name], *tool.generated_ids)
-        return Normalisation(cassette=self.cassette(), declared=known, refresh=self.refresh)
+        kinds = identity_kinds({tool.name: tool.parameters for tool in self.suite.tools})
+        return Normalisation(cassette=self.cassette(), declared=known, refresh=self.refresh, kinds=kinds)
 
     def recording(self, codec: Codec[R], *, levels: bool = True) -> Recorder[R] | None:
         """The recorder of the calls of one kind; None: nothing is recorded. With `levels` False, the agent never

@@ -30,7 +30,7 @@ class FedValueSource:
         answer = await self.inner.call(self._sent(request))
         if isinstance(answer, ToolMiss):
             return answer
-        return replace(answer, body=self.values.normalised(answer.body))
+        return replace(answer, body=self.values.normalised(answer.body, request.tool.name))
 
     async def again(self, request: ToolRequest, fed: JsonValue) -> ToolAnswer | ToolMiss:
         """The service's answer, as it is, to a call to which the agent was fed another."""
@@ -44,7 +44,7 @@ class FedValueSource:
         return answer
 
     def _sent(self, request: ToolRequest) -> ToolRequest:
-        arguments = self.values.sent(request.arguments)
+        arguments = self.values.sent(request.arguments, request.tool.name)
         assert isinstance(arguments, dict)  # translation keeps the structure
         return replace(request, arguments=arguments)
 

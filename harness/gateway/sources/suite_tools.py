@@ -75,7 +75,7 @@ class ToolCodec:
     streams: bool = False
 
     def sent(self, request: ToolRequest, normalisation: Normalisation) -> ToolRequest:
-        arguments = normalisation.sent(request.arguments)
+        arguments = normalisation.sent(request.arguments, request.key.tool)
         assert isinstance(arguments, dict)  # replacement keeps the structure
         return replace(request, arguments=arguments)
 

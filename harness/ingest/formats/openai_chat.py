@@ -8,9 +8,9 @@ from typing import Final
 from harness.case import Case
 from harness.ingest.actions import Form, form_of
 from harness.ingest.content import has_other_parts, result_of, text_of
-from harness.ingest.definitions import tools_of
+from harness.ingest.definitions import declared_in
 from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep
-from harness.ingest.found import Found, FoundRun, FoundTool, Importer, Source
+from harness.ingest.found import Found, FoundRun, Importer, Source
 from harness.ingest.naming import case_id, task_id, wall_ns
 from harness.ingest.plain_errors import plain_failure
 from harness.ingest.prompt_history import steps_in_prompt
@@ -246,7 +246,7 @@ def _found(source: Source, name: str, record: Record) -> Found:
     return Found(
         case=_case(source, name, record, messages),
         record=name,
-        tools=_tools(record),
+        tools=declared_in(record),
         run=FoundRun(
             steps=transcript.steps(),
             agent=record.text("agent", "model") or "agent",
@@ -274,12 +274,6 @@ def _add_response(source: Source, name: str, transcript: TranscriptBuilder, reco
         transcript.add(_reply(message, response))
 
 
-def _tools(record: Record) -> tuple[FoundTool, ...] | None:
-    if record.value("tools") is not None:
-        return tools_of(record.records("tools"))
-    return None if record.value("functions") is None else tools_of(record.records("functions"))
-
-
 def _reward(record: Record) -> float | None:
     """The reward: a number, or a flag for whether the run reached its goal."""
     reward = record.value("reward", "score")
@@ -290,7 +284,7 @@ def _reward(record: Record) -> float | None:
 
 
 def _case(source: Source, name: str, record: Record, messages: Sequence[Record]) -> Case:
-    given = record.value("task", "question", "goal")
+    given = record.value("task", "question", "goal", "query")
     first = first_text(messages, "user", "human")
     task, system = given if isinstance(given, str) and given else first, first_text(messages, "system", "developer")
     identifier = record.identifier("task_id", "case_id", "instance_id", "id")

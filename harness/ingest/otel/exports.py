@@ -10,7 +10,7 @@ from typing import Final
 
 from harness.ingest.naming import wall_ns
 from harness.ingest.otel.dumped import dumped
-from harness.ingest.otel.smolagents import object_in
+from harness.ingest.python_text import object_in
 from harness.ingest.reading import Record
 from harness.ingest.shapes.frameworks import framework_messages
 from harness.trace import Span, names

@@ -36,17 +36,6 @@ def calls_in(text: str) -> tuple[ForeignCall, ...] | None:
     return tuple(call for call in found if call is not None) or None
 
 
-def object_in(text: str) -> JsonObject | None:
-    """An object in Python's notation or JSON; None where the text is none."""
-    try:
-        found = embedded_json(text)
-        if not isinstance(found, dict) and len(text) <= _LONGEST:
-            found = embedded_json(json.dumps(ast.literal_eval(text.strip()), allow_nan=False))
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
 def result_in(text: str, *, is_observation: bool) -> ForeignResult | None:
     """The result that a message tells; None where it tells none. `is_observation`: its role says that it is one."""
     opened = _RESULT.match(text)

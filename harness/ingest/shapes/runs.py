@@ -1,12 +1,13 @@
 """Whole runs whose steps stand in a form of their own, as chat messages or turns.
 
 Known are the intermediate steps of LangChain's executors, the numbered fields of DSPy's ReAct, the memory of
-smolagents, and a request of the Responses API with the output beside its input.
+smolagents, ToolBench's answer trees, and a request of the Responses API with the output beside its input.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from harness.ingest.shapes.trees import tree_messages
 from harness.values import JsonObject, JsonValue
 
 _Read = Callable[[JsonObject], list[JsonValue] | None]
@@ -107,4 +108,4 @@ def _called(id: str, name: JsonValue, arguments: JsonValue, seen: JsonValue, tho
     return [{**reply, "tool_calls": [call]}, {"role": "tool", "tool_call_id": id, "content": seen}]
 
 
-_READERS: Final[Sequence[_Read]] = (_intermediate, _numbered, _memory, _responses)
+_READERS: Final[Sequence[_Read]] = (_intermediate, _numbered, _memory, _responses, tree_messages)

@@ -42,6 +42,7 @@ def _resource(resource: Any) -> JsonObject:
 
 def _span(span: Any, resource: JsonObject) -> Arrived:
     room = _Room()
+    room.take(span.events)
     attributes = _pairs(span.attributes, room)
     if span.status.message:
         attributes[STATUS_MESSAGE] = span.status.message

@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from harness.online.receiving.bounds import MAX_VALUES, TOO_MANY, BadRequest, Rejected
 from harness.online.receiving.json_wire import Malformed, json_records
-from harness.online.receiving.protobuf_size import has_more_records
+from harness.online.receiving.protobuf_size import MAX_MESSAGES, too_many
 from harness.online.receiving.protobuf_wire import protobuf_records
 from harness.online.record import Arrived
 from harness.values import JsonObject, JsonValue
@@ -34,6 +34,9 @@ MAX_RESOURCE: Final = 1 << 16
 MAX_RECORDS: Final = 500_000
 """Records of one request, well-formed or not."""
 _TOO_MANY_RECORDS: Final = f"a request has at most {MAX_RECORDS} records; send smaller batches"
+_TOO_MANY_MESSAGES: Final = (
+    f"a request has at most {MAX_MESSAGES} attributes, values, events and links; send smaller batches"
+)
 _MAX_DEPTH: Final = 32
 _MAX_ATTRIBUTES: Final = 1_000
 _MAX_EVENTS: Final = 2_000
@@ -59,8 +62,9 @@ def decode(signal: Signal, body: bytes, *, as_json: bool) -> Decoded:
     """The records of an export request. Raises BadRequest where the body as a whole cannot be read."""
     if as_json:
         return _checked(json_records(signal, body))
-    if has_more_records(body, MAX_RECORDS):
-        raise BadRequest(_TOO_MANY_RECORDS)
+    excess = too_many(signal, body, MAX_RECORDS)
+    if excess is not None:
+        raise BadRequest(_TOO_MANY_RECORDS if excess == "records" else _TOO_MANY_MESSAGES)
     decoded = Decoded()
     try:
         for make in _counted(protobuf_records(signal, body)):

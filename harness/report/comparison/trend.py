@@ -23,10 +23,11 @@ that of one, so that a case that fails now and then would count as worse merely 
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal, get_args
 
-from harness.errors import UsageError
+from harness.errors import ResultsError, UsageError
 from harness.report.comparison.release_tests import Figure, Line, RunCards, Test, Values, extend, tests_of
 from harness.report.figures.failuremodes import has_failure
 from harness.report.figures.quarantine import counted_cards
@@ -85,12 +86,21 @@ class Release(Frozen):
     trials: int
 
 
+class DamagedRun(Frozen):
+    """A run that cannot be read, and is in no figure."""
+
+    run: str
+    problem: str
+
+
 class Trend(Frozen):
     """`releases` in the order of their first runs; every line has a point for each."""
 
     suite: str
     releases: tuple[Release, ...]
     lines: tuple[TrendLine, ...]
+    damaged: tuple[DamagedRun, ...] = ()
+    """Runs of the suite that cannot be read, and runs of which not even the suite can be."""
 
     @property
     def spikes(self) -> list[tuple[TrendLine, TrendPoint]]:
@@ -111,20 +121,40 @@ def suite_of(runs: Iterable[RunFolder], suite: str | None) -> str:
     return suite
 
 
-def trend(suite: str, runs: Iterable[RunFolder], *, agent: str | None = None, last: int = 12) -> Trend:
-    """The trend of the runs of `suite`, optionally of one agent; a run without a release counts as a release."""
+def trend(
+    suite: str,
+    runs: Iterable[RunFolder],
+    *,
+    agent: str | None = None,
+    last: int = 12,
+    unreadable: Mapping[str, str] = MappingProxyType({}),
+) -> Trend:
+    """The trend of the runs of `suite`, optionally of one agent; a run without a release counts as a release.
+
+    `unreadable`: run -> why it cannot be read at all. Raises UsageError where no run can be read.
+    """
     wanted = [run for run in runs if run.manifest.suite == suite and agent in (None, run.manifest.agent)]
     ordered = sorted(wanted, key=lambda run: (run.manifest.created, run.manifest.run))
     parts: dict[str, list[RunFolder]] = {}
+    damaged = [DamagedRun(run=name, problem=problem) for name, problem in unreadable.items()]
+    cards: dict[str, tuple[Scorecard, ...]] = {}
     for run in ordered:
+        try:
+            cards[run.manifest.run] = tuple(counted_cards(run))
+        except ResultsError as error:
+            damaged.append(DamagedRun(run=run.manifest.run, problem=error.message))
+            continue
         parts.setdefault(_release_of(run), []).append(run)
     if not parts:
-        raise UsageError(f"there is no run of {suite!r}" + ("" if agent is None else f" by the agent {agent!r}"))
+        by = "" if agent is None else f" by the agent {agent!r}"
+        told = "".join(f"\n  {one.run}: {one.problem}" for one in damaged)
+        raise UsageError(f"there is no run of {suite!r}{by}{' that can be read:' if told else ''}{told}")
     kept = dict(list(parts.items())[-last:])
-    wanted = [run for run in ordered if _release_of(run) in kept]
-    shown = [RunCards(release=_release_of(run), cards=counted_cards(run)) for run in wanted]
+    wanted = [run for run in ordered if run.manifest.run in cards and _release_of(run) in kept]
+    shown = [RunCards(release=_release_of(run), cards=cards[run.manifest.run]) for run in wanted]
     releases = tuple(_release(name, own, _cards_of(shown, name)) for name, own in kept.items())
-    return Trend(suite=suite, releases=releases, lines=_flagged(_lines(shown), shown, len(parts) - len(kept)))
+    lines = _flagged(_lines(shown), shown, len(parts) - len(kept))
+    return Trend(suite=suite, releases=releases, lines=lines, damaged=tuple(damaged))
 
 
 def _release_of(run: RunFolder) -> str:

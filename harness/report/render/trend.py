@@ -14,11 +14,15 @@ def trend_sections(trend: Trend, widest: int = 200) -> tuple[Section, ...]:
     """Metrics, failure modes. `widest`: characters of a release's name that are shown."""
     heads = tuple(_cut(release.name, widest) for release in trend.releases)
     counts = ("trials", *(str(release.trials) for release in trend.releases))
+    left_out = tuple(f"left out, because it cannot be read: {one.run} ({one.problem})" for one in trend.damaged)
     metrics = tuple(row for line in trend.lines if line.kind == "metric" for row in _rows(line))
     failures = tuple(_row(line) for line in trend.lines if line.kind == "failure")
     return (
         Section(
-            title="metrics by release", heads=("mean", *heads), rows=(counts, *metrics), notes=_notes(trend, "metric")
+            title="metrics by release",
+            heads=("mean", *heads),
+            rows=(counts, *metrics),
+            notes=(*_notes(trend, "metric"), *left_out),
         ),
         Section(
             title="failure modes by release",

@@ -19,6 +19,8 @@ _NO_WHEEL = re.compile(  # the second where the requirement is constrained too: 
 )
 _HASHLESS = re.compile(r"all requirements must have their hashes|Hashes are required in --require-hashes mode")
 _LOOKED_FOR = re.compile(r"Collecting (?P<project>[A-Za-z0-9][\w.-]*)|Processing .*?(?P<wheel>[\w.]+)-[^/]*\.whl")
+_CONFLICT = re.compile(r"    (?P<conflict>\S+ \S+ depends on \S.*)")
+_SHOWN_CONFLICTS = 4
 _OTHER_BYTES = "DO NOT MATCH THE HASHES"
 
 
@@ -44,21 +46,35 @@ def run_pip(requirements: Path, machine: str, *options: str, progress: Progress 
         ) as pip,
     ):
         assert pip.stdout is not None
+        conflicts: list[str] = []
         for line in pip.stdout:
+            if conflict := _CONFLICT.match(line):
+                conflicts.append(conflict["conflict"].strip())
             if found := _LOOKED_FOR.match(line):  # other lines may contain an index URL with credentials
                 progress(f"  {found['project'] or found['wheel']}")
         if pip.wait() != 0:
             errors.seek(0)
-            raise _failure(errors.read(), machine)
+            raise _failure(errors.read(), conflicts, machine)
 
 
-def _failure(printed: str, machine: str) -> ImageError:
+def _failure(printed: str, conflicts: list[str], machine: str) -> ImageError:
     last = "\n".join(printed.strip().splitlines()[-8:])
-    what, remedy = _reason(printed, machine)
+    what, remedy = _reason(printed, conflicts, machine)
     return ImageError(f"the wheels of an image could not be fetched{what}:\n{last}", remedy=remedy)
 
 
-def _reason(printed: str, machine: str) -> tuple[str, str]:
+def _conflicting(conflicts: list[str], machine: str) -> tuple[str, str]:
+    """As `_reason`, where pip found no set of wheels: a package that has none at all looks to pip like a conflict."""
+    more = f" and {len(conflicts) - _SHOWN_CONFLICTS} more" if len(conflicts) > _SHOWN_CONFLICTS else ""
+    listed = "; ".join(conflicts[:_SHOWN_CONFLICTS]) + more
+    return (
+        f". No set of wheels (CPython {PYTHON}, {machine}) fits: {listed}",
+        "a package after `depends on` has no wheel in the versions asked for, or two of them exclude each other: "
+        "require another version, or a package that does not need it",
+    )
+
+
+def _reason(printed: str, conflicts: list[str], machine: str) -> tuple[str, str]:
     """The reason, as the end of a sentence, and what to do about it."""
     if _HASHLESS.search(printed):
         return "; a requirement has no hash", "harness image lock NAME writes them from requirements.in"
@@ -66,6 +82,8 @@ def _reason(printed: str, machine: str) -> tuple[str, str]:
         return "; a wheel is not the one that was pinned", "harness image lock NAME pins anew, if the new one is wanted"
     if _UNREACHABLE.search(printed):
         return "; no package index answers", "set up pip for an index that this machine reaches (PIP_INDEX_URL)"
+    if conflicts:
+        return _conflicting(conflicts, machine)
     if missing := _NO_WHEEL.search(printed):
         requirement = (missing["requirement"] or missing["constrained"]).strip()
         return (

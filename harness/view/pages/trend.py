@@ -2,7 +2,7 @@
 
 from harness.report import matrix_table, suite_of, summarise_run
 from harness.report.comparison.trend import Trend, TrendLine, TrendPoint, trend
-from harness.results import Matrix, RunFolder, matrix_at, runs_in
+from harness.results import Matrix, RunFolder, damaged_in, matrix_at, runs_in
 from harness.view.asking import Ask, Page, PageSet
 from harness.view.markup import Markup, fragment, link, path_of, tag
 from harness.view.tables import filters, row, table
@@ -20,8 +20,9 @@ def trends(ask: Ask) -> Page:
             title="Trend", body=fragment(tag("h1", "Trend"), tag("p", "No runs yet.", class_="empty")), section="Trend"
         )
     chosen = ask.query.get("suite") or suites[0]
-    runs = [run for run in runs_in(ask.project.path / "runs") if run.manifest.suite == chosen]
-    found = trend(suite_of(runs, chosen), runs)
+    folder = ask.project.path / "runs"
+    runs = [run for run in runs_in(folder) if run.manifest.suite == chosen]
+    found = trend(suite_of(runs, chosen), runs, unreadable=damaged_in(folder))
     shown = [tag("option", one, value=one, selected=one == chosen) for one in suites]
     chooser = tag("label", tag("span", "suite"), tag("select", *shown, name="suite"))
     body = fragment(tag("h1", "Trend"), filters(chooser, action="/trend"), *_trend(found), _matrices(ask))
@@ -63,6 +64,7 @@ def _trend(found: Trend) -> list[Markup]:
     heads = ("figure", *(f"#{bounded(one.name, 40)}" for one in found.releases))
     lines = sorted(found.lines, key=lambda line: not any(point.spike for point in line.points))
     flagged = [tag("p", _spike(line, point), class_="alert") for line, point in found.spikes[:20]]
+    flagged += [tag("p", f"Left out, because it cannot be read: {one.run} ({one.problem})") for one in found.damaged]
     under = row("trials", *(str(one.trials) for one in found.releases))
     return [*flagged, table(heads, [under, *map(_line, lines)], caption=f"Figures of {found.suite} by release")]
 

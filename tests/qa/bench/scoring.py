@@ -14,11 +14,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.case import AgentVersion, Suite, ToolSpec
+from harness.case import AgentVersion, Suite
 from harness.case.digest import suite_digest
 from harness.report import compare_runs
 from harness.results import PlannedTrial, RunFolder, RunManifest
 from harness.score import Evidence, Scorer, build_scorer
+from tests.qa.bench.made_trials import made
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scorer_eval"))
 WANTED_PER_S = 300
@@ -156,42 +157,14 @@ def by_domain() -> dict[str, list[Evidence]]:
 
 
 def evidences() -> Iterator[tuple[str, Evidence]]:
-    from corpora.tau import tau2
     from corpus import data_folder
+    from sources import labelled
 
     if (data_folder() / "tau2").is_dir():
-        yield from ((run.domain, run.evidence) for run in tau2(data_folder()))
+        yield from ((run.domain, run.blind) for run in labelled(data_folder(), "tau2"))
         return
     print("the real runs are absent: made ones of their shape are scored", file=sys.stderr)
     yield from made()
-
-
-def made(count: int = 200) -> Iterator[tuple[str, Evidence]]:
-    """Trials of a dozen calls with pages for answers, as tau2's are."""
-    from corpus import call, evidence_of, observation, tool
-
-    from harness.case import ReferenceCall
-    from harness.trace import Step
-
-    schema = {"type": "object", "properties": {"id": {"type": "string"}, "note": {"type": "string"}}}
-    tools: tuple[ToolSpec, ...] = tuple(tool(f"tool_{n}", schema, writes=n % 3 == 0) for n in range(13))
-    page = {
-        f"field_{n}": {"id": f"AB{n:05d}", "price": n + 0.5, "words": "as long as such answers are"} for n in range(9)
-    }
-    for number in range(count):
-        steps = []
-        for place in range(24):
-            name = f"tool_{(number + place) % 13}"
-            made_call = call(str(place), name, {"id": f"AB{place % 9:05d}", "note": "for the guest"})
-            seen = observation(str(place), page, error=place % 11 == 10)
-            message = None if place % 2 else "I have found what you asked for, AB00001, and will go on."
-            steps.append(
-                Step(index=place, source="agent", message=message, calls=(made_call,), observations=(seen,))
-                if place % 2
-                else Step(index=place, source="agent" if place % 4 else "user", message=message or "Please go on.")
-            )
-        reference = [ReferenceCall(id="1", tool=f"tool_{(number + 1) % 13}", arguments={"id": "AB00001"})]
-        yield "made", evidence_of(f"made-{number}", "Please see to AB00001.", steps, tools=tools, reference=reference)
 
 
 if __name__ == "__main__":

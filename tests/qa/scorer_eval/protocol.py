@@ -32,8 +32,8 @@ from harness.score.failures.ranking.fitted import Fitted
 REWARDED = 0.02
 """The share of rewarded runs of a set that may be flagged, all modes together."""
 NOT_SHOWN: Mapping[str, str] = {
-    "toolbench": "no format of `harness import` reads its answer trees, whose messages are cut at 100 characters; "
-    "calls of tools that are not available are counted by --only tool-hallucination, with a reader of its own",
+    "toolbench": "nobody labelled its runs; calls of tools that are not available, which the files themselves tell, "
+    "are counted by --only tool-hallucination",
     "sola": "its files are text and sheets that no format reads, and people related neighbouring steps, not runs",
     "relytoolbench": "its tasks have no runs; the few runs given as examples carry no label of a mode",
 }

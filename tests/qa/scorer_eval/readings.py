@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from corpora.tau import tau2, taubench
-from corpora.terminal import kimi
 from corpus import failed
 from layout import share, table
+from sources import labelled
 
 from harness.score.failures import Diagnosis, diagnose, recoveries
 
@@ -30,14 +29,14 @@ WHY = {
 def read_by_hand(data: Path) -> None:
     """50 failed runs: the reading, the diagnosis, whether they agree, and why not."""
     entries: list[dict[str, Any]] = yaml.safe_load((_HERE / "readings.yaml").read_text())
-    runs = {f"{run.dataset}/{run.id}": run for run in (*taubench(data), *tau2(data))}
-    read = [(entry, runs[entry["run"]], diagnose(failed(runs[entry["run"]].evidence))) for entry in entries]
+    runs = {f"{run.source}/{run.id}": run for name in ("taubench", "tau2") for run in labelled(data, name)}
+    read = [(entry, runs[entry["run"]], diagnose(failed(runs[entry["run"]].blind))) for entry in entries]
     rows = []
     for entry, run, found in read:
         names = sorted({one.failure for one in found})
         same = "yes" if entry["failure"] in names else "no"
         short = run.id[-36:]
-        rows.append([run.dataset, short, entry["failure"], entry["origin"], ", ".join(names), same, entry["why"]])
+        rows.append([run.source, short, entry["failure"], entry["origin"], ", ".join(names), same, entry["why"]])
     head = ["data set", "run", "reading", "at", "diagnosed", "agree", "in the reader's words"]
     table("Failed runs read by hand", head, rows)
     rows = []
@@ -49,7 +48,7 @@ def read_by_hand(data: Path) -> None:
     head = ["split", "the reading is among the diagnoses", "and the origin within one exchange"]
     table("Agreement with the readings", head, rows)
     for dataset in ("taubench", "tau2"):
-        part = [(entry, found) for entry, run, found in read if run.dataset == dataset]
+        part = [(entry, found) for entry, run, found in read if run.source == dataset]
         _reading_matrix(dataset, part)
 
 
@@ -73,7 +72,8 @@ def _reading_matrix(dataset: str, part: Sequence[tuple[dict[str, Any], Sequence[
 def recoveries_by_hand(data: Path) -> None:
     """50 tool errors of kimi's runs: the reading beside the class."""
     entries: list[dict[str, Any]] = yaml.safe_load((_HERE / "recoveries.yaml").read_text())
-    found = {f"{run.id}#{number}": one for run in kimi(data) for number, one in enumerate(recoveries(run.evidence))}
+    runs = labelled(data, "kimi")
+    found = {f"{run.id}#{number}": one for run in runs for number, one in enumerate(recoveries(run.evidence))}
     rows, same, cells = [], 0, Counter[tuple[str, str]]()
     for entry in entries:
         one = found[entry["error"]]

@@ -28,7 +28,6 @@ EVALUATIONS: dict[str, Callable[[Path], None]] = {
     "perturbations": perturbations,
     "by-data-set": tables.by_data_set,
     "confusion": tables.confusion,
-    "imported": tables.imported,
     "needed-calls": needed_calls,
     "tool-hallucination": tables.tool_hallucination,
     "loops": tables.loops,

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Final
 
 import yaml
+from corpus import Split, split_of
 
 from harness.errors import HarnessError
-from harness.ingest import import_file
+from harness.ingest import ImportOptions, import_file
 from harness.pipeline.importing import with_rewards
 from harness.score import Diagnosis, Evidence, Scorecard, build_scorer
 from harness.score.verifiers.reward import REWARD
@@ -44,6 +45,30 @@ class Labelled:
     agent: str | None = None
 
     @property
+    def blind(self) -> Evidence:
+        """The evidence without anything that tells whether the run succeeded."""
+        states = {name: state for name, state in self.evidence.trial.states.items() if name != REWARD}
+        trial = self.evidence.trial.model_copy(update={"states": states})
+        return self.evidence.model_copy(update={"trial": trial, "verdicts": ()})
+
+    @property
+    def split(self) -> Split:
+        """By the hash of the run's id: fixed, and independent of what is in the run."""
+        return split_of(f"{self.source}/{self.id}")
+
+    @property
+    def domain(self) -> str:
+        """Of the benchmarks with domains: whose tools the run has."""
+        return next((one for one in ("retail", "airline", "telecom") if one in self.id), self.source)
+
+    @property
+    def user(self) -> str:
+        """Whom the task is about: the reference's user, else the case."""
+        calls = self.evidence.case.reference or ()
+        named = (str(call.arguments["user_id"]) for call in calls if "user_id" in call.arguments)
+        return next(named, self.evidence.case.id)
+
+    @property
     def found(self) -> frozenset[str]:
         return frozenset(one.failure for one in self.card.diagnoses)
 
@@ -71,6 +96,14 @@ class Set:
     format: str
     path: str
     told: Callable[[Path], Told | None] = lambda _: Told()
+    tools: Callable[[Path], str | None] = lambda _: None
+    """The file of definitions (`--tools`) that belongs to a file of runs, below the data's folder."""
+
+
+def _of_domain(path: Path) -> str | None:
+    """tau-bench's own definitions; tau2 has the same tools in two of its domains, and none are at hand of the third."""
+    domain = next((one for one in ("airline", "retail") if one in path.name), None)
+    return None if domain is None else f"taubench/{domain}_tools.json"
 
 
 _READ: Final = yaml.safe_load((Path(__file__).parent / "modes.yaml").read_text(encoding="utf-8"))
@@ -113,6 +146,7 @@ SETS: Mapping[str, Set] = {
         format="openai-chat", path="sweagent/**/*.traj", told=lambda _: Told(success=True, modes={"loop_trap": False})
     ),
     "miniswe": Set(format="openai-chat", path="miniswe/*/*.json", told=_resolved),
+    "toolbench": Set(format="openai-chat", path="toolbench/*.json"),
     "mirage": Set(format="openai-chat", path="mirage/*/*/*.json", told=lambda _: Told(modes={"loop_trap": True})),
     "trail-gaia": Set(format="otel", path="trail/gaia/traces/*.json", told=_annotated),
     "trail-swe": Set(format="otel", path="trail/swe/traces/*.json", told=_annotated),
@@ -127,6 +161,13 @@ share annotators, and neither agents nor tasks.
 """
 
 
+DECLARED: Mapping[str, Set] = {
+    "taubench declared": Set(format="tau-bench", path="taubench/historical_trajectories/*.json", tools=_of_domain),
+    "tau2 declared": Set(format="tau2", path="tau2/*.json", tools=_of_domain),
+}
+"""Sets once more, imported with `--tools`: who has the definitions gives them, and finds what needs them."""
+
+
 UNREAD: Final[frozenset[str]] = frozenset()
 """Labelled sets of which nobody who wrote a rule had read a run: none. The rules are in sample on all of them, whatever
 is left out of the counts.
@@ -136,16 +177,18 @@ is left out of the counts.
 @cache
 def labelled(data: Path, name: str) -> tuple[Labelled, ...]:
     """Every run of a set, imported and scored as `harness import` does it."""
-    chosen = SETS[name]
-    return tuple(one for path in sorted(data.glob(chosen.path)) for one in _of_file(name, chosen, path))
+    chosen = {**SETS, **DECLARED}[name]
+    return tuple(one for path in sorted(data.glob(chosen.path)) for one in _of_file(name, chosen, path, data))
 
 
-def _of_file(name: str, chosen: Set, path: Path) -> Iterator[Labelled]:
+def _of_file(name: str, chosen: Set, path: Path, data: Path) -> Iterator[Labelled]:
+    tools = chosen.tools(path)
+    options = ImportOptions(tools=None if tools is None else data / tools)
     told = chosen.told(path)
     if told is None:
         return
     try:
-        imported = import_file(chosen.format, path)
+        imported = import_file(chosen.format, path, options)
     except HarnessError as error:
         print(f"{name}: {error}")
         return

@@ -18,7 +18,8 @@ from harness.score.failures.ranking.fitted import Fitted
 from harness.values import canonical_json
 
 Runs = Mapping[str, Sequence[Labelled]]
-_NO_EFFECT = ("transfer_to_human_agents", "calculate", "think")
+NO_EFFECT = ("transfer_to_human_agents", "calculate", "think")
+"""Tools of the benchmarks that change nothing; the importer takes what nobody declares to read for a write."""
 
 
 def wrong_writes(runs: Runs, without: Mapping[str, Fitted]) -> None:
@@ -53,7 +54,7 @@ def first_wrong_write(run: Labelled) -> int | None:
     case = run.evidence.case
     if case.reference is None:
         return None
-    writes = {tool.name for tool in run.evidence.tools if tool.effect == "write"} - set(_NO_EFFECT)
+    writes = {tool.name for tool in run.evidence.tools if tool.effect == "write"} - set(NO_EFFECT)
     left = Counter((call.tool, canonical_json(call.arguments)) for call in case.reference)
     for step in run.evidence.trial.trajectory.steps:
         if step.source != "agent":

@@ -3,14 +3,14 @@
 import random
 from collections.abc import Sequence
 
-from corpus import Run
 from injections.injection import Injected, calls_of, injected_into, put_for, steps_of
+from sources import Labelled
 
 from harness.score.failures.signals.grounding import identifiers
 from harness.trace import Step
 
 
-def corrupt_and_carry(run: Run, rng: random.Random, _: Sequence[Run]) -> Injected | None:
+def corrupt_and_carry(run: Labelled, rng: random.Random, _: Sequence[Labelled]) -> Injected | None:
     """One identifier is changed in one or two characters where a call uses it, and so from there on.
 
     Where the run uses none twice, the agent's next message is made to name it once more.
@@ -31,7 +31,7 @@ def corrupt_and_carry(run: Run, rng: random.Random, _: Sequence[Run]) -> Injecte
     return _corrupt_from(run, rng, "one identifier", value, start, steps)
 
 
-def _corrupt_and_tell(run: Run, rng: random.Random, used: Sequence[tuple[str, int]]) -> Injected | None:
+def _corrupt_and_tell(run: Labelled, rng: random.Random, used: Sequence[tuple[str, int]]) -> Injected | None:
     steps = steps_of(run)
     told = [place for place, step in enumerate(steps) if step.source == "agent" and step.message]
     fitting = [(value, start) for value, start in used if told and told[-1] > start]
@@ -45,7 +45,7 @@ def _corrupt_and_tell(run: Run, rng: random.Random, used: Sequence[tuple[str, in
 
 
 def _corrupt_from(
-    run: Run, rng: random.Random, variant: str, value: str, start: int, steps: Sequence[Step]
+    run: Labelled, rng: random.Random, variant: str, value: str, start: int, steps: Sequence[Step]
 ) -> Injected:
     wrong = _corrupted(value, rng)
     changed = [_replaced(step, value, wrong) if place >= start else step for place, step in enumerate(steps)]

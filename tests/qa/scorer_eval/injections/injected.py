@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpora.tau import tau2, taubench
-from corpus import Run, Split
+from corpus import Split
 from injections import injectors
 from layout import share, table
+from sources import DECLARED, Labelled, labelled
 
 from harness.score.failures import Failure, diagnose
 
@@ -28,7 +28,7 @@ WHY = {
 class _Outcome:
     """One run with one failure in it, and what was diagnosed."""
 
-    run: Run
+    run: Labelled
     failure: Failure
     variant: str
     found: frozenset[str]
@@ -41,7 +41,7 @@ class _Outcome:
 
 def injected(data: Path) -> None:
     """Recall, origin and false alarms by split, recall by variant with why the rest is missed, a matrix a data set."""
-    runs = [run for run in (*taubench(data), *tau2(data)) if run.success]
+    runs = [run for name in DECLARED for run in labelled(data, name) if run.success]
     outcomes: list[_Outcome] = []
     for split in SPLITS:
         good = [run for run in runs if run.split == split]
@@ -49,11 +49,11 @@ def injected(data: Path) -> None:
         _by_mode(split, good, part)
         outcomes += part
     _by_variant(outcomes)
-    for dataset in ("taubench", "tau2"):
-        _matrix(dataset, [one for one in outcomes if one.run.dataset == dataset])
+    for dataset in DECLARED:
+        _matrix(dataset, [one for one in outcomes if one.run.source == dataset])
 
 
-def _outcomes(failure: Failure, good: Sequence[Run]) -> Iterable[_Outcome]:
+def _outcomes(failure: Failure, good: Sequence[Labelled]) -> Iterable[_Outcome]:
     for run in good:
         put = injectors.ALL[failure](run, random.Random(f"{failure}/{run.id}"), good)
         if put is None:
@@ -68,8 +68,8 @@ def _outcomes(failure: Failure, good: Sequence[Run]) -> Iterable[_Outcome]:
         )
 
 
-def _by_mode(split: Split, good: Sequence[Run], part: Sequence[_Outcome]) -> None:
-    untouched = Counter(failure for run in good for failure in {one.failure for one in diagnose(run.evidence)})
+def _by_mode(split: Split, good: Sequence[Labelled], part: Sequence[_Outcome]) -> None:
+    untouched = Counter(failure for run in good for failure in {one.failure for one in diagnose(run.blind)})
     rows = []
     for failure in injectors.ALL:
         own = [one for one in part if one.failure == failure]

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from corpus import Run
+from sources import Labelled
+from writes import NO_EFFECT
 
 from harness.score.evidence import Evidence
 from harness.score.failures import Failure
@@ -23,10 +24,10 @@ class Injected:
     evidence: Evidence
 
 
-Injector = Callable[[Run, Random, Sequence[Run]], Injected | None]
+Injector = Callable[[Labelled, Random, Sequence[Labelled]], Injected | None]
 
 
-def steps_of(run: Run) -> list[Step]:
+def steps_of(run: Labelled) -> list[Step]:
     return list(run.evidence.trial.trajectory.steps)
 
 
@@ -39,8 +40,13 @@ def good_calls(step: Step) -> list[ToolCall]:
     return [call for call, seen in pairs if seen.error is None]
 
 
-def writes_by(run: Run, name: str) -> bool:
-    return any(tool.name == name and tool.effect == "write" for tool in run.evidence.tools)
+def writes_by(run: Labelled, name: str) -> bool:
+    return name not in NO_EFFECT and any(tool.name == name and tool.effect == "write" for tool in run.evidence.tools)
+
+
+def declares_tools(run: Labelled) -> bool:
+    """Whether somebody declared the run's tools: else nobody can tell an invented one, or an invented parameter."""
+    return all("properties" in tool.parameters for tool in run.evidence.tools)
 
 
 def put_for(content: JsonValue, value: str, wrong: str) -> Any:
@@ -56,11 +62,12 @@ def put_for(content: JsonValue, value: str, wrong: str) -> Any:
 
 
 def injected_into(
-    run: Run, failure: Failure, variant: str, origin: int, steps: Sequence[Step], *, tools: Any = None
+    run: Labelled, failure: Failure, variant: str, origin: int, steps: Sequence[Step], *, tools: Any = None
 ) -> Injected:
     numbered = tuple(step.model_copy(update={"index": place}) for place, step in enumerate(steps))
     final = next((step.message for step in reversed(numbered) if step.source == "agent" and step.message), None)
     trajectory = run.evidence.trial.trajectory.model_copy(update={"steps": numbered, "final_output": final})
-    trial = run.evidence.trial.model_copy(update={"trajectory": trajectory})
-    evidence = run.evidence.model_copy(update={"trial": trial, "tools": tools or run.evidence.tools})
+    blind = run.blind
+    trial = blind.trial.model_copy(update={"trajectory": trajectory})
+    evidence = blind.model_copy(update={"trial": trial, "tools": tools or blind.tools})
     return Injected(failure=failure, variant=variant, origin=origin, evidence=evidence)

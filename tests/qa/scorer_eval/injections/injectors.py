@@ -7,9 +7,19 @@ begins, or None where the run has nothing to take hold of. Step indices are renu
 import random
 from collections.abc import Callable, Sequence
 
-from corpus import Run
 from injections.carrying import corrupt_and_carry
-from injections.injection import Injected, Injector, calls_of, good_calls, injected_into, put_for, steps_of, writes_by
+from injections.injection import (
+    Injected,
+    Injector,
+    calls_of,
+    declares_tools,
+    good_calls,
+    injected_into,
+    put_for,
+    steps_of,
+    writes_by,
+)
+from sources import Labelled
 
 from harness.score.failures import Failure
 from harness.score.failures.signals.grounding import identifiers
@@ -20,7 +30,7 @@ _NEW_PARAMETERS = ("force", "notify_customer", "priority", "include_history")
 _DONE = "Everything you asked for has been taken care of. Is there anything else?"
 
 
-def repeat_a_cycle(run: Run, rng: random.Random, _: Sequence[Run]) -> Injected | None:
+def repeat_a_cycle(run: Labelled, rng: random.Random, _: Sequence[Labelled]) -> Injected | None:
     """1 to 4 successive calls, repeated 2 to 5 more times with the same answers."""
     steps = steps_of(run)
     blocks = []
@@ -38,7 +48,7 @@ def repeat_a_cycle(run: Run, rng: random.Random, _: Sequence[Run]) -> Injected |
     return injected_into(run, "loop_trap", f"period {length}", end, changed)
 
 
-def splice_another_task(run: Run, rng: random.Random, others: Sequence[Run]) -> Injected | None:
+def splice_another_task(run: Labelled, rng: random.Random, others: Sequence[Labelled]) -> Injected | None:
     """The first 2 to 4 calls of another user's task, in the same domain where its users differ, else in another."""
     steps = steps_of(run)
     places = [place for place in range(2, len(steps)) if steps[place].source == "agent"]
@@ -57,7 +67,7 @@ def splice_another_task(run: Run, rng: random.Random, others: Sequence[Run]) -> 
     return None
 
 
-def commit_early(run: Run, rng: random.Random, _: Sequence[Run]) -> Injected | None:
+def commit_early(run: Labelled, rng: random.Random, _: Sequence[Labelled]) -> Injected | None:
     """Drop the reads before a write, stop before the reference's last write and claim that all is done, or guess.
 
     A guess is put in where nothing else can be: it is the easiest to find.
@@ -67,9 +77,10 @@ def commit_early(run: Run, rng: random.Random, _: Sequence[Run]) -> Injected | N
     return next((found for variant in (*variants, _guess) if (found := variant(run, rng)) is not None), None)
 
 
-def invent(run: Run, rng: random.Random, _: Sequence[Run]) -> Injected | None:
+def invent(run: Labelled, rng: random.Random, _: Sequence[Labelled]) -> Injected | None:
     """A tool, a parameter, a call that is claimed and was not made, or a result."""
-    variants = [_invented_tool, _invented_parameter, _claimed_call, _fabricated_result]
+    variants = [_claimed_call, _fabricated_result]
+    variants += [_invented_tool, _invented_parameter] if declares_tools(run) else []
     rng.shuffle(variants)
     return next((found for variant in variants if (found := variant(run, rng)) is not None), None)
 
@@ -83,7 +94,7 @@ ALL: dict[Failure, Injector] = {
 }
 
 
-def _drop_reads(run: Run, rng: random.Random) -> Injected | None:
+def _drop_reads(run: Labelled, rng: random.Random) -> Injected | None:
     steps = steps_of(run)
     writes = [place for place, step in enumerate(steps) if any(_aimed(run, call) for call in good_calls(step))]
     if not writes:
@@ -93,7 +104,7 @@ def _drop_reads(run: Run, rng: random.Random) -> Injected | None:
     return injected_into(run, "premature_commitment", "reads dropped", len(kept), [*kept, *steps[place:]])
 
 
-def _stop_half_way(run: Run, _: random.Random) -> Injected | None:
+def _stop_half_way(run: Labelled, _: random.Random) -> Injected | None:
     steps = steps_of(run)
     needed = {call.tool for call in run.evidence.case.reference or () if writes_by(run, call.tool)}
     made = [place for place, step in enumerate(steps) if any(call.name in needed for call in step.calls)]
@@ -104,7 +115,7 @@ def _stop_half_way(run: Run, _: random.Random) -> Injected | None:
     return injected_into(run, "premature_commitment", "stopped half-way", len(kept), [*kept, end])
 
 
-def _guess(run: Run, rng: random.Random) -> Injected | None:
+def _guess(run: Labelled, rng: random.Random) -> Injected | None:
     """Before a call that names something, the same call with a made-up name, which the tool does not know."""
     steps = steps_of(run)
     places = [place for place, step in enumerate(steps) if any(identifiers(call.arguments) for call in calls_of(step))]
@@ -126,18 +137,32 @@ def _other(value: str, rng: random.Random) -> str:
     return "".join(rng.choice(pool.replace(char, "")) if char in pool else char for char in value)
 
 
-def _invented_tool(run: Run, rng: random.Random) -> Injected | None:
-    return _with_call(run, rng, "invented tool", lambda call: call.model_copy(update={"name": rng.choice(_NEW_TOOLS)}))
+def _invented_tool(run: Labelled, rng: random.Random) -> Injected | None:
+    """The answer is a refusal, as of every runner: a tool that answers exists, whoever declares it."""
+    name = rng.choice(_NEW_TOOLS)
+    put = _with_call(run, rng, "invented tool", lambda call: call.model_copy(update={"name": name}))
+    if put is None:
+        return None
+    steps = list(put.evidence.trial.trajectory.steps)
+    step = steps[put.origin]
+    text = f"Error: Unknown tool {name}"
+    error = ToolFailure(type="unknown_tool", message=text)
+    refused = Observation(call_id=step.calls[0].id, content=text, error=error)
+    seen = (refused, *step.observations[1:])
+    steps[put.origin] = step.model_copy(update={"observations": seen})
+    return injected_into(run, put.failure, put.variant, put.origin, steps)
 
 
-def _invented_parameter(run: Run, rng: random.Random) -> Injected | None:
+def _invented_parameter(run: Labelled, rng: random.Random) -> Injected | None:
     def extended(call: ToolCall) -> ToolCall:
         return call.model_copy(update={"arguments": {**(call.arguments or {}), rng.choice(_NEW_PARAMETERS): True}})
 
     return _with_call(run, rng, "invented parameter", extended)
 
 
-def _with_call(run: Run, rng: random.Random, variant: str, change: Callable[[ToolCall], ToolCall]) -> Injected | None:
+def _with_call(
+    run: Labelled, rng: random.Random, variant: str, change: Callable[[ToolCall], ToolCall]
+) -> Injected | None:
     steps = steps_of(run)
     places = [place for place, step in enumerate(steps) if calls_of(step)]
     if not places:
@@ -148,7 +173,7 @@ def _with_call(run: Run, rng: random.Random, variant: str, change: Callable[[Too
     return injected_into(run, "tool_hallucination", variant, place, changed)
 
 
-def _claimed_call(run: Run, _: random.Random) -> Injected | None:
+def _claimed_call(run: Labelled, _: random.Random) -> Injected | None:
     """Every write is taken out; what the agent itself said of the last one stays, its next message being the origin."""
     steps = steps_of(run)
     writes = [place for place, step in enumerate(steps) if any(writes_by(run, call.name) for call in good_calls(step))]
@@ -163,7 +188,7 @@ def _says(step: Step) -> bool:
     return step.source == "agent" and len(step.message or "") > len("###STOP###") and not step.calls
 
 
-def _fabricated_result(run: Run, rng: random.Random) -> Injected | None:
+def _fabricated_result(run: Labelled, rng: random.Random) -> Injected | None:
     steps = steps_of(run)
     places = [place for place, step in enumerate(steps) if step.source == "agent" and step.message and place > 1]
     if not places:
@@ -175,11 +200,11 @@ def _fabricated_result(run: Run, rng: random.Random) -> Injected | None:
     return injected_into(run, "tool_hallucination", "fabricated result", place, changed)
 
 
-def _aimed(run: Run, call: ToolCall) -> bool:
+def _aimed(run: Labelled, call: ToolCall) -> bool:
     return writes_by(run, call.name) and bool(identifiers(call.arguments))
 
 
-def _strangers(run: Run, other: Run) -> bool:
+def _strangers(run: Labelled, other: Labelled) -> bool:
     if run.domain == "telecom":  # all of its tasks are about one customer
         return other.domain != "telecom"
-    return other.domain == run.domain and other.label["user"] != run.label["user"]
+    return other.domain == run.domain and other.user != run.user
