@@ -11,7 +11,8 @@ Holds = Callable[[Sequence[Sequence[Part]]], list[bool]]
 def smallest(parts: Sequence[Part], holds: Holds[Part], budget: int = 1000) -> tuple[Part, ...]:
     """A 1-minimal sub-list that has the property, in the given order: no single part of it can be left out.
 
-    `parts` itself must have the property. After at most `budget` tries the smallest list so far is given, which may be larger.
+    `parts` itself must have the property. After at most `budget` tries the smallest list so far is given, which may be
+    larger.
     """
     current, pieces, tries = list(parts), 2, 0
     if not current:

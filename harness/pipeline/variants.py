@@ -23,7 +23,7 @@ from harness.pipeline.execution.variant_worlds import ServicesByTrial, VariantSt
 from harness.pipeline.plan.plan import RunPlan
 from harness.pipeline.plan.secrets import secret_values
 from harness.pipeline.run import manifest_of
-from harness.results import PlannedTrial, RunFolder, begin_run, default_run_name
+from harness.results import PlannedTrial, RunFolder, begin_run, default_run_name, keep_reference_states
 from harness.runner import Agent, TaskSlots, TrialRunner, run_all
 from harness.sandbox import Snapshot, temporary_folder
 from harness.score import Evidence, Scorer, build_scorer
@@ -155,7 +155,7 @@ class VariantBench:
             case_id = result.request.case.id
             numbers[case_id] = numbers.get(case_id, 0) + 1
             kept.append((PlannedTrial(case_id=case_id, attempt=numbers[case_id]), result))
-        plan = self._job.plan
+        plan, states = self._job.plan, self._job.scorer.reference_states
         planned = tuple(sorted((one for one, _ in kept), key=lambda one: (one.case_id, one.attempt)))
         variants = {(one.case_id, one.attempt): result.request.variant for one, result in kept}
         changed = replace(plan, planned=planned, variants=variants, folder=VARIANTS_FOLDER)
@@ -163,6 +163,7 @@ class VariantBench:
         def begin(run: str) -> RunFolder:
             manifest = manifest_of(replace(self._job, plan=changed, run=run))
             with RunFolder.create(changed.runs, manifest) as folder:
+                keep_reference_states(folder, {name: one for name, one in states.items() if name in numbers})
                 for one, result in kept:
                     _commit(folder, one, result.scored)
             return RunFolder.open(folder.path)
