@@ -14,6 +14,7 @@ from harness.os_errors import os_error_in_words
 _VERBS = {
     "init": "Write a first evaluation project into a folder.",
     "doctor": "Check this machine for missing programs, and clean up after crashed runs.",
+    "self-test": "Try on this machine what the harness promises.",
     "run": "Run every case of a suite in a sandbox and score the trials.",
     "record": "Run a suite against its real services and record their answers.",
     "merge": "Merge the shards of a run.",
@@ -60,7 +61,7 @@ _ROOMS = {
     "project": ("init", "doctor", "snapshot", "schema", "image"),
 }
 _MODULES = (
-    {"import": "results.importing"}  # a keyword names no module
+    {"import": "results.importing", "self-test": "project.self_test"}  # no names of modules
     | {name: f"{name}.group" for name in ("case", "judge", "online", "optimise")}
     | {name: f"{room}.{name}" for room, names in _ROOMS.items() for name in names}
 )

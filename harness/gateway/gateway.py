@@ -46,7 +46,7 @@ from harness.gateway.toolbox import Toolbox
 from harness.gateway.user import User, UserSeat
 from harness.gateway.web.run_hosts import RunHosts
 from harness.sandbox import temporary_folder
-from harness.trace import TraceRecorder, TraceSubject
+from harness.trace import TraceRecorder, TraceSubject, TrialProgress
 from harness.upstream import (
     LoopThread,
     RateLimiter,
@@ -154,6 +154,11 @@ class Gateway:
             self._sessions.append(session)
         parts.trial.closing.callback(self._forget, session)
         return session
+
+    def in_flight(self) -> tuple[TrialProgress, ...]:
+        """How far each trial with an open session is; may be asked for from any thread."""
+        with self._lock:
+            return tuple(session.progress for session in self._sessions)
 
     def clean(self, text: str) -> str:
         """`text` without the suite's secrets, for stored texts of a trial whose session is closed."""

@@ -24,7 +24,7 @@ from harness.gateway.sources.trial_sources import TrialSources
 from harness.gateway.web.pages import PageRoutes
 from harness.gateway.web.run_hosts import TrialProxy
 from harness.sandbox import ProxiedHosts, Sandbox
-from harness.trace import RecordingReport, names
+from harness.trace import RecordingReport, TrialProgress, names
 from harness.values import JsonValue
 
 _GRACE_S = 5.0
@@ -92,6 +92,11 @@ class Session:
         """How many messages the trial's user may say."""
         conversation = self._parts.trial.case.conversation
         return MAX_TURNS if conversation is None else conversation.max_turns
+
+    @property
+    def progress(self) -> TrialProgress:
+        """How far the trial is; may be asked for from any thread."""
+        return self._parts.trial.recorder.progress
 
     def user_waited_s(self) -> float:
         """Seconds that the agent has waited for the user so far."""

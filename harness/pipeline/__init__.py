@@ -100,6 +100,8 @@ if TYPE_CHECKING:
     from harness.pipeline.run import run_plan as run_plan
     from harness.pipeline.schemas import KINDS_OF_DOCUMENT as KINDS_OF_DOCUMENT
     from harness.pipeline.schemas import published_schema as published_schema
+    from harness.pipeline.self_testing import SelfTestResult as SelfTestResult
+    from harness.pipeline.self_testing import self_test as self_test
     from harness.pipeline.variants import VARIANTS_FOLDER as VARIANTS_FOLDER
     from harness.pipeline.variants import VariantBench as VariantBench
     from harness.pipeline.variants import VariantRequest as VariantRequest
@@ -159,6 +161,7 @@ else:
             "reference": ("reference_page",),
             "drift.refreshing": ("RefreshPlan", "refreshed"),
             "run": ("Watch", "run_plan"),
+            "self_testing": ("SelfTestResult", "self_test"),
             "schemas": ("KINDS_OF_DOCUMENT", "published_schema"),
             "plan.prompts": ("with_prompts",),
             "plan.secrets": ("secret_values",),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harness.trace.page import ElementSeen as ElementSeen
     from harness.trace.page import ElementsSeen as ElementsSeen
     from harness.trace.page import PageSeen as PageSeen
+    from harness.trace.progress import TrialProgress as TrialProgress
     from harness.trace.projection import trajectory_from as trajectory_from
     from harness.trace.prompts import prompts_of as prompts_of
     from harness.trace.provenance import observed_only as observed_only
@@ -64,6 +65,7 @@ else:
             "exporting": ("ExportReport", "LiveExport"),
             "otlp": ("NotOtlp", "spans_of"),
             "page": ("ElementSeen", "ElementsSeen", "PageSeen"),
+            "progress": ("TrialProgress",),
             "projection": ("trajectory_from",),
             "prompts": ("prompts_of",),
             "provenance": ("observed_only", "reports_itself", "unattributed", "without_claims_about"),

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from opentelemetry import trace as otel
 
 from harness.trace import names
+from harness.trace.progress import TrialProgress
 from harness.trace.recording_span import Plain, StoredSpan
 from harness.trace.sendable import attributes_of, reported_span
 from harness.trace.span import Span
@@ -52,6 +53,8 @@ class TraceRecorder:
 
     def __init__(self, subject: TraceSubject, tracing: Tracing | None = None) -> None:
         """`tracing`: the run's tracer; without one the spans are stored and not exported."""
+        self._subject = subject
+        self._last = ""
         self._tracing = tracing or unexported()
         self._opened_ns = time.monotonic_ns()
         self._opened_wall_ns = time.time_ns()
@@ -64,6 +67,18 @@ class TraceRecorder:
     def now_ns(self) -> int:
         """Nanoseconds of the monotonic clock since this recorder was created."""
         return time.monotonic_ns() - self._opened_ns
+
+    @property
+    def progress(self) -> TrialProgress:
+        """How far the trial is; may be asked for from any thread."""
+        subject = self._subject
+        return TrialProgress(
+            case_id=subject.case_id,
+            attempt=subject.attempt,
+            started_ns=self._opened_wall_ns,
+            interactions=len(self._recorded),
+            last=self._last,
+        )
 
     def turn(self, message: str) -> None:
         """Starts a turn: the agent received a message of the user."""
@@ -92,6 +107,7 @@ class TraceRecorder:
         if failed:
             span.set_status(otel.StatusCode.ERROR)
         self._recorded.append(self._ended(span, ended_ns))
+        self._last = name
 
     def link(self, spans: Iterable[Span]) -> None:
         """Adds the agent's own spans to this trace: those without a parent among them become children of the root.

@@ -1,16 +1,25 @@
 """The state of a run as a watched page shows it."""
 
-from harness.results import is_being_written
+from datetime import UTC, datetime
+from typing import Final
+
+from harness.results import in_flight, is_being_written
+from harness.trace import TrialProgress
 from harness.values import JsonObject
 from harness.view.asking import Project
 from harness.view.index.figures import RunFigures
-from harness.view.wording import interval_words, money, share_words
+from harness.view.wording import bounded, interval_words, money, share_words
+from harness.visible_text import visible
+
+_TRIALS: Final = 64
+"""Shown of those in flight."""
 
 
 def live_state(project: Project, name: str) -> JsonObject:
     """Everything that changes while a run goes on. Raises UsageError, ResultsError."""
     figures = project.index.figures(name)
     running = is_running(project, name, figures)
+    trials = in_flight(project.index.place(name)) if running else ()
     return {
         "running": running,
         "done": figures.done,
@@ -20,7 +29,17 @@ def live_state(project: Project, name: str) -> JsonObject:
         "succeeded": figures.succeeded,
         "failed": figures.failed,
         "cost": money(figures.cost_usd),
+        "trials": [_trial(one) for one in trials[:_TRIALS]],
     }
+
+
+def _trial(one: TrialProgress) -> JsonObject:
+    """The current step of a trial; the names of tools come from the agent."""
+    done = "1 step" if one.interactions == 1 else f"{one.interactions} steps"
+    last = visible(bounded(one.last.removeprefix("execute_tool "), 120))
+    since = datetime.fromtimestamp(one.started_ns / 1e9, UTC).strftime("%H:%M:%S")
+    words = f"{done}, last {last}" if one.last else "starting"
+    return {"case": visible(bounded(one.case_id, 120)), "attempt": one.attempt, "words": f"{words}; since {since} UTC"}
 
 
 def is_running(project: Project, name: str, figures: RunFigures) -> bool:

@@ -1,10 +1,13 @@
 """Tables, lists of facts, forms and the links between the pages of a long list."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from harness.view.markup import Child, Markup, fragment, link, path_of, tag
 
 PER_PAGE = 100
+_CELL = re.compile(r"<td(?: [^>]*)?>")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def table(heads: Sequence[str], rows: Iterable[Markup], *, caption: str, class_: str = "plain") -> Markup:
@@ -15,20 +18,40 @@ def table(heads: Sequence[str], rows: Iterable[Markup], *, caption: str, class_:
     cells = [
         tag("th", head.removeprefix("#"), scope="col", class_="num" if head.startswith("#") else None) for head in heads
     ]
+    numbers = {place for place, head in enumerate(heads) if head.startswith("#")}
     whole = tag(
         "table",
         tag("caption", caption, class_="sr"),
         tag("thead", tag("tr", *cells)),
-        tag("tbody", *rows),
+        tag("tbody", *(_numbered(one, numbers) for one in rows)),
         class_=class_,
     )
     return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
+def _numbered(row: Markup, columns: Set[int]) -> Markup:
+    """The cells of these columns, from 0 for the row's head, stand as numbers do. No text of a cell holds a tag."""
+    if not columns:
+        return row
+    place = 0
+
+    def cell(found: re.Match[str]) -> str:
+        nonlocal place
+        place += 1
+        return '<td class="num">' if place in columns and found[0] == "<td>" else found[0]
+
+    return Markup(_CELL.sub(cell, row))
+
+
 def row(first: Child, *cells: Child, href: str | None = None) -> Markup:
     """A row whose first cell names it; `href` is what Enter opens."""
     head = tag("th", first, scope="row")
-    return tag("tr", head, *(tag("td", cell) for cell in cells), data_href=href)
+    return tag("tr", head, *(tag("td", cell, class_=_when(cell)) for cell in cells), data_href=href)
+
+
+def _when(cell: Child) -> str | None:
+    """Dates are not broken at their hyphens."""
+    return "when" if isinstance(cell, str) and _DATE.match(cell) else None
 
 
 def facts(pairs: Iterable[tuple[str, Child]]) -> Markup:

@@ -50,7 +50,8 @@ def _labels(project: Path) -> list[dict[str, str]]:
 
 def test_a_run_and_a_rubric_lead_to_the_questions(client: httpx.Client) -> None:
     assert "/annotate?run=night" in client.get("/annotate").text
-    assert 'action="/annotate/night/prices"' in client.get("/annotate?run=night").text
+    assert 'href="/annotate?run=night&amp;rubric=prices"' in client.get("/annotate?run=night").text
+    assert 'action="/annotate/night/prices"' in client.get("/annotate?run=night&rubric=prices").text
     text = client.get(f"{QUEUE}?as=ann").text
     assert "0 of 12 answered" in text
     assert f"{FIRST}?as=ann" in text

@@ -1,6 +1,7 @@
 """The app in Chromium: every page that a link leads to, in three sizes and both colour schemes; keys; hostile texts."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from harness.view import ViewServer
 from tests.report_html.browser import Browser
+from tests.view.whole_project import fill
 
 pytestmark = pytest.mark.slow
 
@@ -19,8 +21,25 @@ SIZES = {"desk": (1280, 900), "tablet": (820, 1180), "phone": (390, 800)}
 
 
 def kind(path: str) -> str:
-    """The path without what names one run, case or trial."""
-    return re.sub(r"(?<=/)(after|before|other|hostile|case-\d+|\d+)(?=/|$)", "*", path.partition("?")[0])
+    """The path without what names one run, case or trial, with the names of what is asked."""
+    path, _, query = path.partition("?")
+    names = "after|before|other|hostile|mock|live|counter|complete|polite|default%3A\\w+|[0-9a-f]{12}|case-\\d+|\\d+"
+    asked = "&".join(sorted(one.partition("=")[0] for one in query.split("&") if one))
+    return re.sub(rf"(?<=/)({names})(?=/|$)", "*", path.partition("#")[0]) + (f"?{asked}" if asked else "")
+
+
+IN_FORMS = (
+    "/compare?before=before&after=after",
+    "/annotate/after/counter?as=ann",
+    "/annotate/after/counter?as=cem&role=adjudicator",
+)
+"""What is chosen in a form, and so no link leads to."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ViewServer]:
+    with ViewServer(fill(tmp_path_factory.mktemp("whole"))) as own:
+        yield own
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +47,7 @@ def walked(browser: Browser, server: ViewServer) -> dict[str, str]:
     """Kind of page -> one path of it: all that links lead to from the first page, a few of each kind."""
     browser.visit(server.another_link())
     found: dict[str, list[str]] = {}
-    waiting = ["/", "/compare?before=before&after=after"]  # two runs are chosen in a form
+    waiting = ["/", *IN_FORMS]
     while waiting:
         path = waiting.pop(0)
         own = found.setdefault(kind(path), [])
@@ -42,8 +61,11 @@ def walked(browser: Browser, server: ViewServer) -> dict[str, str]:
 
 
 def test_links_lead_to_all_pages(walked: dict[str, str]) -> None:
-    expected = {"/", "/trend", "/drift", "/issues", "/cassettes", "/forks", "/optimisations"}
-    assert expected | {"/runs/*", "/runs/*/trials/*/*", "/compare"} <= set(walked), walked
+    expected = {"/", "/trend", "/drift", "/issues", "/cassettes", "/forks", "/optimisations", "/themes", "/production"}
+    expected |= {"/runs/*", "/runs/*/trials/*/*", "/compare?after&before", "/annotate", "/annotate?rubric&run"}
+    expected |= {"/annotate/*/*?as", "/annotate/*/*/*/*/*?as", "/workbench", "/workbench?criterion&rubric&run"}
+    expected |= {"/workbench/*", "/themes/*", "/themes?run", "/production/sessions/*", "/production/days/shop"}
+    assert expected <= set(walked), expected - set(walked)
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -85,3 +107,34 @@ def test_what_an_agent_wrote_stays_text(browser: Browser, server: ViewServer, wa
     assert not browser.run("Boolean(window.hacked || document.querySelector('main script, main iframe, main object'))")
     assert [] == browser.complaints
     assert all(url.startswith(server.address) or url == "about:blank" for url in browser.requests)
+
+
+def test_two_people_label_by_keys_and_a_third_decides(browser: Browser, server: ViewServer) -> None:
+    browser.visit(server.another_link())
+    for name, keys in (("ann", "pf"), ("ben", "ff")):
+        browser.visit(f"{server.address}/annotate/before/counter/case-0001/1/complete?as={name}")
+        for key in keys:
+            before = browser.run("location.pathname")
+            browser.press(key)
+            browser.until(f"location.pathname !== {before!r} && document.documentElement.dataset.ready")
+    browser.visit(server.address + "/annotate/before/counter?as=cem&role=adjudicator")
+    browser.press("o")
+    browser.until("location.pathname.endsWith('/complete') && document.documentElement.dataset.ready")
+    assert browser.run("document.body.innerText.includes('A: pass') && document.body.innerText.includes('B: fail')")
+    assert not browser.run("/\\b(ann|ben)\\b/.test(document.querySelector('main').innerText)")
+    browser.press("c", "p")
+    assert "p" == browser.run("document.querySelector('[name=note]').value"), "typing answers nothing"
+    browser.press("Escape", "f")
+    browser.until("document.body.innerText.includes('1 of 1 answered') && document.documentElement.dataset.ready")
+    assert [] == browser.complaints
+
+
+def test_a_form_is_taken_from_a_browser(browser: Browser, server: ViewServer) -> None:
+    browser.visit(server.another_link())
+    browser.visit(server.address + "/runs/other")
+    browser.run(
+        "document.querySelector('[name=tags]').value = 'kept'; document.querySelector('form.act button').click()"
+    )
+    browser.until("document.body.innerText.includes('kept') && location.pathname === '/runs/other'")
+    assert "kept" == browser.run("document.querySelector('.title .chip')?.textContent")
+    assert [] == browser.complaints

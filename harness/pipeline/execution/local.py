@@ -16,7 +16,7 @@ from harness.pipeline.execution.executor import Job
 from harness.pipeline.execution.tracing import open_tracing
 from harness.pipeline.plan.plan import RunPlan
 from harness.pipeline.plan.secrets import secret_values
-from harness.results import PlannedTrial, RunFolder
+from harness.results import PlannedTrial, RunFolder, shown_in_flight
 from harness.runner import BrowserFactory, TaskSlots, TrialRunner, run_all
 from harness.sandbox import BROWSER_IMAGE, open_provider
 from harness.simulate import users_of
@@ -45,6 +45,7 @@ class LocalExecutor:
                 stopping.set()
                 end_sandboxes(runner)
 
+            stack.enter_context(shown_in_flight(folder.path, runner.gateway.in_flight))
             attempt = Attempt(runner=runner, folder=folder, scorer=job.scorer, stopping=stopping)
             waiting = runner.gateway.waiting
             room = TaskSlots(jobs=job.plan.jobs, most=job.plan.most, waiting=lambda: waiting.trials)

@@ -62,6 +62,7 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
+document.querySelector("nav [aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
 document.getElementById("keys").addEventListener("click", KEYS["?"]);
 document.addEventListener("click", (event) => {
   const row = event.target.closest("tr[data-href]");

@@ -1,18 +1,24 @@
 """Annotation: what was labelled, and a choice of the run, the rubric and who answers."""
 
-from harness.judge import Rubric, rubric_names
+from harness.case import Suite
+from harness.judge import rubric_names
 from harness.results import RunFolder
 from harness.view.asking import Ask, Page, PageSet
 from harness.view.markup import Markup, fragment, link, path_of, tag
 from harness.view.run_rows import run_choice
-from harness.view.tables import facts, row, table
+from harness.view.tables import choice, facts, row, table
 from harness.view.wording import UNKNOWN, bounded, run_link
 
 
 def choosing(ask: Ask) -> Page:
-    """`/annotate?run=`: a run, then a rubric, and who annotates."""
-    name = ask.query.get("run", "")
-    body = _rubrics(ask, ask.project.run(name)) if name else _runs(ask)
+    """`/annotate?run=&rubric=`: a run, then a rubric, then who annotates."""
+    name, rubric = ask.query.get("run", ""), ask.query.get("rubric", "")
+    if not name:
+        body = _runs(ask)
+    elif not rubric:
+        body = _rubrics(ask, ask.project.run(name))
+    else:
+        body = _begin(ask, ask.project.run(name), rubric)
     return Page(title="Annotate", body=fragment(tag("h1", "Annotate"), body), section="Annotate")
 
 
@@ -23,43 +29,54 @@ def _runs(ask: Ask) -> Markup:
 
 def _rubrics(ask: Ask, folder: RunFolder) -> Markup:
     suite = ask.project.annotations.suite(folder)
-    names = rubric_names(suite.folder)
-    rows = [_rubric_row(ask, folder, name) for name in names]
-    heads = ("rubric", "#criteria", "#labelled", "#contested", "people", "annotate")
+    rows = [_rubric_row(ask, folder, suite, name) for name in rubric_names(suite.folder)]
+    heads = ("rubric", "#criteria", "#labelled", "#contested", "people")
     return fragment(
         tag("p", link("/annotate", "Runs", data_up=True), class_="crumbs"),
         facts((("run", run_link(folder.manifest.run)), ("suite", suite.name))),
-        table(heads, rows, caption="Rubrics of the suite"),
+        table(heads, rows, caption="Rubrics of the suite", class_="plain list"),
     )
 
 
-def _rubric_row(ask: Ask, folder: RunFolder, name: str) -> Markup:
+def _rubric_row(ask: Ask, folder: RunFolder, suite: Suite, name: str) -> Markup:
+    rubric = ask.project.annotations.rubric(suite, name)
+    labels = ask.project.annotations.labels(suite, rubric)
+    path = path_of("annotate", run=folder.manifest.run, rubric=name)
+    return row(
+        link(path, name),
+        str(len(rubric.criteria)),
+        str(len(labels.items)),
+        str(sum(one.settled == "contested" for one in labels.items)),
+        bounded(", ".join(labels.annotators), 200) or UNKNOWN,
+        href=path,
+    )
+
+
+def _begin(ask: Ask, folder: RunFolder, name: str) -> Markup:
+    """Who annotates; what was left out of the labels is said here, because it would be asked again."""
     own = ask.project.annotations
     suite = own.suite(folder)
     rubric = own.rubric(suite, name)
     labels = own.labels(suite, rubric)
-    contested = sum(one.settled == "contested" for one in labels.items)
-    return row(
-        name,
-        str(len(rubric.criteria)),
-        str(len(labels.items)),
-        str(contested),
-        bounded(", ".join(labels.annotators), 200) or UNKNOWN,
-        _begin(folder, rubric),
-    )
-
-
-def _begin(folder: RunFolder, rubric: Rubric) -> Markup:
-    name = tag("input", name="as", required=True, maxlength="60", size="10", autocomplete="username")
-    roles = [tag("option", words, value=value) for value, words in (("annotator", "label"), ("adjudicator", "decide"))]
-    return tag(
+    person = tag("input", name="as", required=True, maxlength="60", autocomplete="username", data_filter=True)
+    tasks = (("annotator", "label"), ("adjudicator", "decide where two people differ"))
+    roles = [tag("option", words, value=value) for value, words in tasks]
+    criteria = [one.id for one in rubric.criteria if one.kind != "code"]
+    form = tag(
         "form",
-        tag("label", tag("span", "your name"), name),
+        tag("label", tag("span", "your name"), person),
         tag("label", tag("span", "task"), tag("select", *roles, name="role")),
-        tag("button", "Begin", class_="quiet"),
+        choice("criterion", "criterion", criteria, "", otherwise="all"),
+        tag("button", "Begin"),
         method="get",
-        action=path_of("annotate", folder.manifest.run, rubric.name),
+        action=path_of("annotate", folder.manifest.run, name),
         class_="act",
+    )
+    return fragment(
+        tag("p", link(path_of("annotate", run=folder.manifest.run), "Rubrics", data_up=True), class_="crumbs"),
+        facts((("run", run_link(folder.manifest.run)), ("rubric", f"{rubric.name} {rubric.version}"))),
+        *(tag("p", bounded(problem), class_="alert") for problem in labels.problems()),
+        form,
     )
 
 

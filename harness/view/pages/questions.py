@@ -171,7 +171,7 @@ def _who(query: Mapping[str, str]) -> dict[str, str]:
 
 def _crumbs(ask: Ask) -> Markup:
     up = link(path_of("annotate", run=ask.place["run"]), f"Rubrics of {ask.place['run']}", data_up=True)
-    return tag("p", link("/annotate", "Annotate"), " / ", up, class_="crumbs")
+    return tag("p", tag("span", link("/annotate", "Annotate"), " / ", up), class_="crumbs")
 
 
 def _progress(own: AnnotationQueue) -> Markup:

@@ -197,7 +197,7 @@ def _members(ask: Ask, found: Theme, run: str | None) -> Iterator[Markup]:
     number = ask.number("page", most=pages)
     shown = found.members[(number - 1) * PER_PAGE : number * PER_PAGE]
     yield tag("h2", f"All {len(found.members)}")
-    yield tag("ul", *(tag("li", _member(one, run)) for one in shown), class_="verdicts")
+    yield tag("ul", *(tag("li", _member(one, run)) for one in shown), class_="names")
     yield pager(number, pages, path_of("themes", found.id), ask.query)
 
 

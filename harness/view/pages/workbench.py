@@ -108,7 +108,7 @@ def _lead() -> Markup:
 
 def _crumbs(run: str | None) -> Markup:
     more = None if run is None else fragment(" / ", link(path_of("workbench", run=run), run))
-    return tag("p", link("/workbench", "Workbench", data_up=True), more, class_="crumbs")
+    return tag("p", tag("span", link("/workbench", "Workbench", data_up=True), more), class_="crumbs")
 
 
 def _drafts(ask: Ask) -> Markup | None:
