@@ -1,4 +1,4 @@
-"""`make release`: the wheel, the source distribution and the bill of materials of what is committed, checked, in `dist/`."""
+"""`make release`: the wheel, the source distribution and the bill of materials, checked, in `dist/`."""
 
 import json
 import shutil

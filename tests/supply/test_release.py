@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """(wheel, source distribution)."""
     folder = tmp_path_factory.mktemp("release")
-    sdist, wheel = build(committed(folder / "source"), folder / "dist", "wheel", "sdist")
+    wheel, sdist = build(committed(folder / "source"), folder / "dist", "wheel", "sdist")
     assert (".gz", ".whl") == (sdist.suffix, wheel.suffix)
     return wheel, sdist
 
