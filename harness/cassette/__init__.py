@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from harness.cassette.state import StateChain as StateChain
     from harness.cassette.state import initial_state as initial_state
     from harness.cassette.upkeep.check import CassetteSummary as CassetteSummary
+    from harness.cassette.upkeep.check import ShownRecording as ShownRecording
     from harness.cassette.upkeep.check import advice_on as advice_on
     from harness.cassette.upkeep.check import cassette_paths as cassette_paths
     from harness.cassette.upkeep.check import check_cassette as check_cassette
@@ -78,6 +79,7 @@ else:
         {
             "upkeep.check": (
                 "CassetteSummary",
+                "ShownRecording",
                 "advice_on",
                 "check_cassette",
                 "list_cassettes",

@@ -37,7 +37,7 @@ class AfterWrites:
             cassette=replay.cassette,
             declared=_declared(suite),
             refresh=True,
-            kinds=identity_kinds(tool.parameters for tool in suite.tools),
+            kinds=identity_kinds({tool.name: tool.parameters for tool in suite.tools}),
         )
         self._generated = _generated(suite, replay.cassette, replay.writes)
         self._seen: set[str] = set()

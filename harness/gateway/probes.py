@@ -39,6 +39,8 @@ class LiveProbes:
 
     services: QueryableServices | None
     http: ToolSource
+    values: Normalisation | None = None
+    """What the answers of a variant are translated by, into the values that its agent was fed."""
     _before: dict[str, Mapping[str, Table] | str] = field(default_factory=dict)
 
     def begin(self, probes: Sequence[StateProbe]) -> None:
@@ -60,12 +62,25 @@ class LiveProbes:
             return {"error": before}
         try:
             if sql.query is not None:
-                return {"rows": self._services_of(sql).rows(sql.service or "", sql.query, sql.timeout_s)}
-            return {"tables": changes(before, self._tables(sql), sql.ignore)}
+                rows: list[JsonValue] = self._services_of(sql).rows(sql.service or "", sql.query, sql.timeout_s)
+                return {"rows": self._fed(rows, sql.query)}
+            after = {name: self._fed_rows(name, table, before.get(name)) for name, table in self._tables(sql).items()}
+            return {"tables": changes(before, after, sql.ignore)}
         except QueryFailed as refused:
             return {"error": str(refused)}
         except Unmeasurable as reason:
             return {"unmeasurable": str(reason)}
+
+    def _fed(self, value: JsonValue, of: str) -> JsonValue:
+        return value if self.values is None else self.values.recorded_value(value, of)
+
+    def _fed_rows(self, name: str, table: Table, before: Table | None) -> Table:
+        """The table with what the trial has left in it as the agent knows it; rows that were there before stay."""
+        if self.values is None:
+            return table
+        old = set() if before is None else {canonical_json(row) for row in before.rows}
+        rows = (row if canonical_json(row) in old else self._fed(row, name) for row in table.rows)
+        return replace(table, rows=tuple(row for row in rows if isinstance(row, dict)))
 
     def _tables_before(self, name: str, sql: SqlProbe) -> Mapping[str, Table] | str:
         """Reads before the agent starts, so that a table that cannot be read is not the agent's fault."""
@@ -97,7 +112,7 @@ class LiveProbes:
             return {"unmeasurable": f"the answer of {api.path} is larger than the limit of an answer"}
         if not isinstance(answer, ToolAnswer) or answer.outcome != "answer":
             return None
-        return {"status": answer.status, "body": _decoded(answer.body)}
+        return {"status": answer.status, "body": self._fed(_decoded(answer.body), api.path)}
 
 
 class TrialProbes:
@@ -187,7 +202,7 @@ class _ProbeCodec:
 
 def probe_client(trial: TrialContext, http: ToolSource) -> LiveProbes:
     """The client of the real services, after it has read the tables to compare. Raises ServiceError."""
-    client = LiveProbes(services=trial.started_services, http=http)
+    client = LiveProbes(services=trial.started_services, http=http, values=trial.fed_values)
     client.begin(gateway_probes((*trial.suite.probes, *trial.case.probes)))
     return client
 

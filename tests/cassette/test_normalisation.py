@@ -282,6 +282,7 @@ def test_the_field_in_which_a_value_was_seen_to_change_tells_it_as_an_identity_d
 
 
 TWO = frozenset({"order", "customer"})
+TAKES_CUSTOMERS = identity_kinds({"checkout": {"properties": {"customer_id": {}}}})
 
 
 @pytest.mark.parametrize(
@@ -315,6 +316,19 @@ def test_a_short_number_is_translated_for_the_kind_of_thing_that_it_was_learnt_o
     assert (value if sent is None else sent) == normalisation.sent(value, tool)
 
 
+def test_what_a_tool_generates_is_none_of_the_kinds_that_it_takes() -> None:
+    learnt = [({"id": 7}, {"id": 9}), ({"id": 7, "customer_id": 5}, {"id": 9, "customer_id": 5})]
+    for recorded, today in learnt:
+        normalisation = Normalisation(cassette=Cassette([]), declared={}, refresh=False, kinds=TAKES_CUSTOMERS)
+        normalisation.learn("checkout", today, recorded)
+        assert {"customer_id": 7, "receipt_id": 9} == normalisation.sent({"customer_id": 7, "receipt_id": 7}, "pay")
+
+
+def test_what_was_equal_on_both_sides_stays(given, record) -> None:
+    _, normalisation = given(tea({"id": 7, "customer_id": 7}, record), {"id": 9, "customer_id": 7})
+    assert {"customer_id": 7, "receipt_id": 9} == normalisation.sent({"customer_id": 7, "receipt_id": 7}, "pay")
+
+
 def test_a_number_that_the_agent_used_before_it_was_learnt_keeps_its_meaning(given, record) -> None:
     def learnt(*before: Any) -> Normalisation:
         normalisation = Normalisation(cassette=Cassette([]), declared={}, refresh=False)
@@ -338,5 +352,7 @@ def test_the_kinds_of_identities_are_those_of_the_parameters() -> None:
     nested: Any = {"properties": {"items": {"type": "array", "items": {"properties": {"lineId": {}}}}}}
     plain: Any = {"properties": {"order_id": {}, "size": {}}}
     bare: Any = {"properties": {"id": {}}}
-    assert IdentityKinds(named=frozenset({"line", "order"})) == identity_kinds([nested, plain])
-    assert IdentityKinds(named=frozenset({"order"}), has_bare=True) == identity_kinds([plain, bare])
+    line, order = frozenset({"line"}), frozenset({"order"})
+    assert IdentityKinds(named=line | order, taken={"a": line, "b": order}) == identity_kinds({"a": nested, "b": plain})
+    told = identity_kinds({"b": plain, "c": bare})
+    assert IdentityKinds(named=order, has_bare=True, taken={"b": order, "c": frozenset()}) == told

@@ -30,6 +30,8 @@ class Shop:
     """Every request: method, path with query, headers, body."""
     answer: tuple[int, dict[str, str], bytes] = (200, {}, b"{}")
     """What /answer gives."""
+    number: int | None = None
+    """The id that a new order gets; None: it is answered with the number of its lines."""
     resets: int = 0
     """How many of the next requests for /order get no answer."""
     opened: list[str] = field(default_factory=list)
@@ -77,7 +79,8 @@ class ShopHandler(BaseHTTPRequestHandler):
             except ValueError:
                 self.give(400, {"detail": "not JSON"})
                 return
-            self.give(200, {"lines": len(self.order)})
+            number = self.shop.number
+            self.give(200, {"lines": len(self.order)} if number is None else {"id": number})
         else:
             self.give(200, {"lines": self.order})
 
@@ -257,9 +260,12 @@ def run(suite: Suite, case: Case, shop: Shop, tmp_path: Path, agent: Callable[[P
 
     def run_trial(mode: str, play: Callable[[Agent], Any], **more: Any) -> Any:
         chosen_suite, chosen_case = more.pop("suite", suite), more.pop("case", case)
+        variant = more.pop("variant", None)
         with Gateway(chosen_suite, mode, cassettes=tmp_path / "cassettes", services=shop, **more) as gateway:
             trial = f"trial-{next(numbers)}"
-            request = SessionRequest(trial_id=trial, case=chosen_case, attempt=1, agent="a", version="v1")
+            request = SessionRequest(
+                trial_id=trial, case=chosen_case, attempt=1, agent="a", version="v1", variant=variant
+            )
             with gateway.open(request) as session:
                 play(agent(session.socket))
                 return session.end()

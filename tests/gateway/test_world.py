@@ -1,19 +1,19 @@
 """The harness's own reads of databases and APIs: made, recorded, replayed after the same writes, and kept apart."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
 
-from harness.case import ApiProbe, SqlProbe, StateProbe, Suite, ToolServer
+from harness.case import ApiProbe, FedCall, SqlProbe, StateProbe, Suite, ToolServer, TrialVariant
 from harness.cassette.cassette import load_cassette
 from harness.cassette.upkeep.check import check_cassette
 from harness.errors import ServiceError
 from harness.sandbox.sql.tables import QueryFailed, Table
 from harness.trace import names
 from harness.trace.projection import trajectory_from
-from harness.values import JsonValue
+from harness.values import JsonObject, JsonValue
 
 PROBES = (
     StateProbe(name="lines", sql=SqlProbe(service="shop", query="select * from line")),
@@ -89,6 +89,43 @@ def test_databases_and_apis_are_read_recorded_and_replayed(run, watched, asked: 
     assert () == check_cassette(cassette, {})
     assert 4 == len(load_cassette(cassette).only("probe"))
     assert trajectory_from(recorded.spans).digest == trajectory_from(replayed.spans).digest
+
+
+class Numbered(Watched):
+    """A shop whose orders have running numbers, in a database of its own."""
+
+    orders: tuple[JsonObject, ...] = ({"id": 7, "customer_id": 9}, {"id": 8, "customer_id": 3})
+
+    def _rows(self) -> list[JsonObject]:
+        placed = [order for orders in self.shop.orders.values() for order in orders]
+        new: list[JsonObject] = [{"id": 9, "customer_id": one["customer_id"], "text": "order 9"} for one in placed]
+        return [*self.orders, *new]
+
+    def rows(self, name: str, query: str, timeout_s: float) -> list[JsonValue]:
+        return [row for row in self._rows() if row["id"] not in (7, 8)]
+
+    def tables(self, name: str, wanted: Sequence[str], timeout_s: float) -> dict[str, Table]:
+        return {"orders": Table(key=("id",), rows=tuple(self._rows()))}
+
+
+def test_probes_of_a_fork_tell_of_what_the_agent_was_fed(run, shop, suite: Suite, monkeypatch) -> None:
+    """The parent's order 7 is 9 to the services of the fork; customer 9 is another thing, and old rows stay."""
+    numbered = Numbered(shop)
+    monkeypatch.setattr(shop, "open", lambda trial, snapshot=None: nullcontext(numbered))
+    shop.number = 9
+    properties: JsonObject = {"customer_id": {"type": "integer"}}
+    add = next(tool for tool in suite.tools if tool.name == "add")
+    place = add.model_copy(update={"name": "place", "parameters": {"type": "object", "properties": properties}})
+    asked = suite.model_copy(update={"tools": (*suite.tools, place), "probes": PROBES[:2]})
+    fed = FedCall(tool="place", arguments={"customer_id": 9}, content={"id": 7}, step=0)
+
+    def play(agent: Any) -> None:
+        assert (200, {"id": 7}) == agent.call("place", customer_id=9)
+
+    states = run("sealed", play, suite=asked, variant=TrialVariant(fed=(fed,))).states
+
+    assert [{"id": 7, "customer_id": 9, "text": "order 9"}] == states["lines"]["rows"]
+    assert [{"id": 7, "customer_id": 9, "text": "order 9"}] == states["tables"]["tables"]["orders"]["added"]
 
 
 def test_after_other_writes_no_recording_answers(run, watched, asked: Suite) -> None:

@@ -5,7 +5,7 @@ and that of a customer in another: it is translated where the field tells the ki
 """
 
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 from harness.cassette.volatility import Path, is_identity
@@ -54,6 +54,8 @@ class IdentityKinds:
     """Words for kinds of things that have an identity: `order` of `order_id`."""
     has_bare: bool = False
     """Whether a tool takes an identity whose member does not say the kind: `id`."""
+    taken: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Tool -> words for the kinds that it takes: what it generates is something else."""
 
 
 @dataclass(kw_only=True)
@@ -109,6 +111,8 @@ class Bindings:
         told = origin.kind or words(origin.name) | origin.around
         if _overlap(place.kind or place.around, told):
             return True
+        if _overlap(place.kind, self.kinds.taken.get(origin.tool, frozenset())):
+            return False
         if not place.kind:
             return not _overlap(place.around, self.kinds.named)
         return not origin.kind and not _overlap(told, self.kinds.named) and not self.kinds.has_bare
@@ -117,10 +121,12 @@ class Bindings:
         return place.kind or (place.tool, place.name)
 
 
-def identity_kinds(schemas: Iterable[JsonObject]) -> IdentityKinds:
-    """The kinds of the identities among parameters; a schema is that of one tool's arguments."""
-    names = {name for schema in schemas for name in _members(schema) if is_identity(name)}
-    return IdentityKinds(named=frozenset().union(*map(words, names)), has_bare=any(not words(name) for name in names))
+def identity_kinds(parameters: Mapping[str, JsonObject]) -> IdentityKinds:
+    """The kinds of the identities among the parameters of tools; `parameters`: tool -> schema of its arguments."""
+    found = {tool: [words(name) for name in _members(one) if is_identity(name)] for tool, one in parameters.items()}
+    taken = {tool: frozenset[str]().union(*kinds) for tool, kinds in found.items()}
+    has_bare = any(not kind for kinds in found.values() for kind in kinds)
+    return IdentityKinds(named=frozenset[str]().union(*taken.values()), has_bare=has_bare, taken=taken)
 
 
 def _members(schema: JsonValue) -> Iterator[str]:

@@ -92,7 +92,7 @@ class Normalisation:
 
     def sent(self, value: JsonValue, tool: str = "") -> JsonValue:
         """Arguments of the agent for `tool`, with current values."""
-        _keep(value, self._today, Place(tool=tool))
+        self._keep(value, tool)
         return _mapped(value, self._today, Place(tool=tool))
 
     def sent_text(self, text: str) -> str:
@@ -127,6 +127,7 @@ class Normalisation:
         """Stores which values correspond; returns whether nothing else differs. `tool` gave `today` where it had given
         `recorded`.
         """
+        self._keep(_in_both(today, recorded), tool)
         differences = list(changes(today, recorded))
         unlike = [one for one in differences if not self._is_volatile(tool, one)]
         for one in differences:
@@ -135,6 +136,10 @@ class Normalisation:
         for one in filter(self._is_bound, unlike):  # the same pair under a name that does not tell
             self._bind(one, place_of(tool, one.path))
         return bool(differences) and all(self._is_bound(one) for one in unlike)
+
+    def recorded_value(self, value: JsonValue, tool: str) -> JsonValue:
+        """A current value with the values of the cassette; `tool` names what it is of, such as a table."""
+        return _mapped(value, self._recorded, Place(tool=tool))
 
     def knows(self, text: str) -> bool:
         """Whether the current value that corresponds to this value of the cassette is known."""
@@ -151,6 +156,10 @@ class Normalisation:
         if isinstance(mapped, str):
             return mapped.encode("utf-8", "replace")
         return json.dumps(mapped, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+    def _keep(self, value: JsonValue, tool: str) -> None:
+        for values in (self._today, self._recorded):
+            _keep(value, values, Place(tool=tool))
 
     def _is_volatile(self, tool: str, change: ValueChange) -> bool:
         if not change.same_shape:
@@ -191,6 +200,17 @@ def _text(value: JsonValue) -> str:
 def _name(change: ValueChange) -> str:
     """The nearest member's name."""
     return next((step for step in reversed(change.path) if not step.isdigit()), "")
+
+
+def _in_both(today: JsonValue, recorded: JsonValue) -> JsonValue:
+    """What is equal in both, without the rest."""
+    match today, recorded:
+        case dict(), dict():
+            return {name: _in_both(value, recorded[name]) for name, value in today.items() if name in recorded}
+        case list(), list():
+            return [_in_both(one, other) for one, other in zip(today, recorded, strict=False)]
+        case _:
+            return today if _text(today) == _text(recorded) else None
 
 
 def _keep(value: JsonValue, values: Bindings, place: Place) -> None:

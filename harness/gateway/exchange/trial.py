@@ -122,6 +122,14 @@ class TrialContext:
         """What the answers of a recorded trial are normalised against; None: the case's cassette is not recorded."""
         return self.new_normalisation() if self.mode == "record" else None
 
+    @cached_property
+    def fed_values(self) -> Normalisation | None:
+        """What corresponds between the parent of a variant, which the agent is fed, and the services; None: it is fed
+        nothing.
+        """
+        variant = self.request.variant
+        return self.new_normalisation() if variant is not None and variant.fed else None
+
     def new_normalisation(self) -> Normalisation:
         """A mapping of generated values that has learnt nothing yet."""
         known = {
@@ -129,7 +137,7 @@ class TrialContext:
         }
         for tool in self.suite.tools:
             known[tool.name] = (*known[tool.name], *tool.generated_ids)
-        kinds = identity_kinds(tool.parameters for tool in self.suite.tools)
+        kinds = identity_kinds({tool.name: tool.parameters for tool in self.suite.tools})
         return Normalisation(cassette=self.cassette(), declared=known, refresh=self.refresh, kinds=kinds)
 
     def recording(self, codec: Codec[R], *, levels: bool = True) -> Recorder[R] | None:

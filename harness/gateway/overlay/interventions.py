@@ -50,8 +50,8 @@ class InterveningCalls(ToolCallHandler):
     def __init__(self, toolbox: Toolbox, trial: TrialContext, source: ToolSource) -> None:
         variant = trial.request.variant or TrialVariant()
         self._fed_values = None
-        if variant.fed:
-            self._fed_values = FedValueSource(inner=source, trial=trial, values=trial.new_normalisation())
+        if trial.fed_values is not None:
+            self._fed_values = FedValueSource(inner=source, trial=trial, values=trial.fed_values)
         super().__init__(toolbox, trial, self._fed_values or source)
         self._fed = list(variant.fed)
         self._made = 0

@@ -6,7 +6,7 @@ async function load(button) {
     // A part is made by the server as every page is: escaped. It is parsed without running anything.
     const part = new DOMParser().parseFromString(await answer.text(), "text/html");
     const nodes = [...(answer.ok ? part.body : part.querySelector("main") || part.body).childNodes];
-    const place = button.closest("[data-part]");
+    const place = button.closest(button.dataset.under || "[data-part]");
     if (answer.ok && button.dataset.into !== "after") place.replaceWith(...nodes);
     else show(button, place, nodes);
   } catch {

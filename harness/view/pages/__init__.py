@@ -13,6 +13,7 @@ _MODULES = (
     "drift",
     "issues",
     "cassettes",
+    "misses",
     "annotate",
     "questions",
     "workbench",

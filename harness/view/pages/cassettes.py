@@ -30,8 +30,11 @@ def suites(ask: Ask) -> Page:
     ]
     shown = table(("suite", "#cases"), rows, caption="Suites with recordings", class_="plain list")
     nothing = tag("p", "The project has no recordings.", class_="empty")
+    misses = tag("p", link("/misses", "Calls without a recording, over all runs"))
     return Page(
-        title="Cassettes", body=fragment(tag("h1", "Cassettes"), shown if rows else nothing), section="Cassettes"
+        title="Cassettes",
+        body=fragment(tag("h1", "Cassettes"), shown if rows else nothing, misses),
+        section="Cassettes",
     )
 
 
@@ -64,13 +67,21 @@ def cassette(ask: Ask) -> Page:
     shown = [
         tag(
             "li",
-            tag("header", tag("span", bounded(one.tool, 200), class_="tool"), chip(one.effect), chip(one.provenance)),
+            tag(
+                "header",
+                link(f"#recording-{place}", str(place + 1), class_="index"),
+                tag("span", bounded(one.tool, 200), class_="tool"),
+                chip(one.effect),
+                chip(one.provenance),
+            ),
             tag("p", f"{bounded(one.server, 100)}, after {bounded(one.after, 300) or 'no write'}", class_="dim"),
             folded_value("asked", one.arguments, _BODY),
             fold(f"{words(one.outcome)} {one.status}", shown_text(one.body, _BODY, class_="pre")),
             class_="step",
+            id=f"recording-{place}",
+            tabindex="-1",
         )
-        for one in found.recordings[(number - 1) * PER_PAGE : number * PER_PAGE]
+        for place, one in list(enumerate(found.recordings))[(number - 1) * PER_PAGE : number * PER_PAGE]
     ]
     body = fragment(
         tag("p", link(path_of("cassettes", name), name, data_up=True), class_="crumbs"),

@@ -1,5 +1,6 @@
 """One trial: what happened, what scoring says of it, and what can be done with it."""
 
+import re
 import shlex
 from collections.abc import Iterator
 
@@ -9,13 +10,14 @@ from harness.judge import build_transcript
 from harness.judge.transcript import view as judge_view
 from harness.pipeline import suite_of
 from harness.report import judged_trials, model_requests
-from harness.results import RunFolder, StoredTrial, cause_of, kept_rubric, read_checked
+from harness.results import SUITE_NAME, RunFolder, StoredTrial, cause_of, kept_rubric, read_checked
 from harness.score import Scorecard
 from harness.trace import Trial
 from harness.view.asking import Ask, Page, PageSet, Raw
 from harness.view.markup import NOTHING, Markup, fragment, link, path_of, tag
 from harness.view.tables import fold, pager, pages_of
 from harness.view.trial import end_state, findings
+from harness.view.trial.recordings import recordings_of
 from harness.view.trial.requests import request_part
 from harness.view.trial.steps import PER_PAGE, Timeline, one_step, origins, timeline
 from harness.view.trial.texts import folded_value, shown_text, value_text
@@ -31,7 +33,13 @@ def trial(ask: Ask) -> Page:
     folder, stored, card = _found(ask)
     own, base = stored.trial, _base(ask)
     pages = pages_of(len(own.trajectory.steps), PER_PAGE)
-    shown = Timeline(base=base, trial=own, diagnoses=card.diagnoses, number=ask.number("page", most=pages))
+    shown = Timeline(
+        base=base,
+        trial=own,
+        diagnoses=card.diagnoses,
+        recorded=_is_recorded(ask, folder, own),
+        number=ask.number("page", most=pages),
+    )
     title = f"{own.case_id} / {own.attempt}"
     body = fragment(
         _crumbs(ask, folder),
@@ -88,6 +96,21 @@ def evidence(ask: Ask) -> Page:
     ]
     head = tag("p", f"{criterion.statement} The judge saw {len(pieces)} pieces.", class_="prose")
     return Page(title="", body=tag("div", head, *parts, class_="loaded"), part=True)
+
+
+def recording(ask: Ask) -> Page:
+    """`.../recordings/{step}/{call}`: what answered a replayed call."""
+    folder, stored, _ = _found(ask)
+    steps = stored.trial.trajectory.steps
+    calls = steps[_number(ask.place["step"], len(steps))].calls
+    place = ask.place["call"]
+    if not (place.isascii() and place.isdecimal() and len(place) < 9 and int(place) < len(calls)):
+        raise UsageError("this step has no such call")
+    suite = folder.manifest.suite
+    if not re.fullmatch(SUITE_NAME, suite):
+        raise UsageError(f"{bounded(suite, 100)!r} is not a suite")
+    found = recordings_of(ask.project.path / "cassettes", suite, stored.trial.case_id, calls[int(place)])
+    return Page(title="", body=found, part=True)
 
 
 def picture(ask: Ask) -> Raw:
@@ -160,9 +183,7 @@ def _section(title: str, content: Markup) -> Markup:
 
 def _about(ask: Ask, stored: StoredTrial, folder: RunFolder, card: Scorecard) -> Markup:
     own, base = stored.trial, _base(ask)
-    recorded = any(
-        one.stem == own.case_id for one in cassette_paths(ask.project.path / "cassettes", folder.manifest.suite)
-    )
+    recorded = _is_recorded(ask, folder, own)
     return tag(
         "div",
         end_state.states(folder, own),
@@ -175,6 +196,13 @@ def _about(ask: Ask, stored: StoredTrial, folder: RunFolder, card: Scorecard) ->
         fold("Commands and recordings", *_commands(folder, own, recorded=recorded)),
         class_="about",
     )
+
+
+def _is_recorded(ask: Ask, folder: RunFolder, own: Trial) -> bool:
+    suite = folder.manifest.suite
+    if not re.fullmatch(SUITE_NAME, suite):
+        return False
+    return any(one.stem == own.case_id for one in cassette_paths(ask.project.path / "cassettes", suite))
 
 
 def _misses(own: Trial) -> Markup | None:
@@ -210,6 +238,7 @@ PAGES = PageSet(
         _TRIAL + "/steps/{step}": step,
         _TRIAL + "/requests/{step}": request,
         _TRIAL + "/evidence/{rubric}/{criterion}": evidence,
+        _TRIAL + "/recordings/{step}/{call}": recording,
         _TRIAL + "/pictures/{file}": picture,
         _TRIAL + "/end_state.tar": archive,
     }

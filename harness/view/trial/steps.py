@@ -14,6 +14,7 @@ _FEW = 60
 _LONG, _SHORT = 4000, 1200
 _NS_IN_MS = 1_000_000
 _SETTLED = ("exact", "exact_reused", "live", "sealed")
+_REPLAYED = ("exact", "exact_reused", "earlier_state", "volatile_reused")
 _MOST_CALLS = 100
 
 
@@ -25,6 +26,8 @@ class Timeline:
     """Address of the trial."""
     trial: Trial
     diagnoses: Sequence[Diagnosis] = ()
+    recorded: bool = False
+    """Whether there are recordings of the case: replayed calls lead to theirs."""
     number: int = 1
     """Of the page, where the trial has very many steps."""
 
@@ -74,7 +77,7 @@ def one_step(step: Step, own: Timeline, found: Mapping[int, Sequence[Diagnosis]]
         )
     if step.message is not None:
         parts.append(shown_text(step.message, most, whole))
-    parts += _calls(step, most, whole)
+    parts += _calls(step, own, most, whole)
     parts += [_finding(one) for one in found.get(step.index, ())]
     kind = _kind(step)
     return tag(
@@ -110,18 +113,23 @@ def _head(step: Step, own: Timeline, reported: bool) -> Markup:
     )
 
 
-def _calls(step: Step, most: int, whole: str) -> Iterator[Markup]:
+def _calls(step: Step, own: Timeline, most: int, whole: str) -> Iterator[Markup]:
     """A step's own answers first: identifiers of calls come from the agent, and may be used twice."""
     seen = {one.call_id: one for one in step.observations}
-    for call in step.calls[:_MOST_CALLS]:
-        yield _call(call, seen.pop(call.id, None), most, whole)
+    for place, call in enumerate(step.calls[:_MOST_CALLS]):
+        answer = seen.pop(call.id, None)
+        replayed = own.recorded and answer is not None and answer.replayed in _REPLAYED
+        recording = f"{own.base}/recordings/{step.index}/{place}" if replayed else None
+        yield _call(call, answer, most, whole, recording)
     if len(step.calls) > _MOST_CALLS:
         yield tag("p", f"{len(step.calls) - _MOST_CALLS} more calls", class_="cut")
     for rest in list(seen.values())[:_MOST_CALLS]:
         yield _call(None, rest, most, whole)
 
 
-def _call(call: ToolCall | None, seen: Observation | None, most: int, whole: str) -> Markup:
+def _call(
+    call: ToolCall | None, seen: Observation | None, most: int, whole: str, recording: str | None = None
+) -> Markup:
     parts: list[Markup] = []
     marks: list[Markup] = []
     if call is not None and call.arguments is not None:
@@ -139,6 +147,18 @@ def _call(call: ToolCall | None, seen: Observation | None, most: int, whole: str
         parts.append(tag("p", "no answer was observed", class_="dim"))
     if "self_reported" in (None if call is None else call.evidence, None if seen is None else seen.evidence):
         marks.append(chip("self-reported", "open"))
+    if recording is not None:
+        marks.append(
+            tag(
+                "button",
+                "Recording",
+                type="button",
+                class_="quiet small",
+                data_load=recording,
+                data_into="after",
+                data_under=".call",
+            )
+        )
     name = "an answer to no call" if call is None else bounded(call.name, 200)
     return tag("div", tag("div", tag("span", name, class_="tool"), *marks, class_="call-head"), *parts, class_="call")
 
