@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from harness.upstream.budget import Budget as Budget
     from harness.upstream.budget import OutOfBudget as OutOfBudget
     from harness.upstream.budget import budget_of as budget_of
+    from harness.upstream.client import clean_header as clean_header
     from harness.upstream.client import open_client as open_client
     from harness.upstream.coding import is_readable as is_readable
     from harness.upstream.langfuse import AnswerLimits as AnswerLimits
@@ -107,7 +108,7 @@ else:
         __name__,
         {
             "budget": ("Budget", "OutOfBudget", "budget_of"),
-            "client": ("open_client",),
+            "client": ("clean_header", "open_client"),
             "coding": ("is_readable",),
             "langfuse_scores": (
                 "langfuse_instant",

@@ -2,6 +2,8 @@
 
 import aiohttp
 
+from harness.cassette import Redactor
+
 
 def header_text(value: str) -> str:
     """A server's header as text that can be stored: aiohttp represents bytes that are not UTF-8 as lone surrogates.
@@ -13,6 +15,13 @@ def header_text(value: str) -> str:
     except UnicodeEncodeError:
         return value.encode("utf-8", "surrogateescape").decode("latin-1")
     return value
+
+
+def clean_header(value: str, redactor: Redactor) -> str:
+    """A server's header without known secrets, also where one is folded over lines: a space stays of each fold."""
+    clean = redactor.text(header_text(value))
+    unfolded = "".join(clean.split())
+    return clean if redactor.text(unfolded) == unfolded else redactor.text(unfolded)
 
 
 async def open_client() -> aiohttp.ClientSession:

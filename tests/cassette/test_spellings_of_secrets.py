@@ -84,6 +84,15 @@ SPELLINGS: dict[str, Spell] = {
     "hexadecimal, in groups": lambda text: _lines(text.encode().hex(), 4, " "),
     "hexadecimal, lines": lambda text: _lines(text.encode().hex(), 32, "\n"),
     "quoted-printable": _bytes("={:02X}".format),
+    "quoted-printable, soft line breaks": lambda text: _lines(text, 5, "=\r\n"),
+    "quoted-printable, every byte, soft line breaks": lambda text: _lines(_bytes("={:02X}".format)(text), 6, "=\n"),
+    "percent, of units": _chars(lambda char: f"%u{ord(char):04X}"),
+    "HTML, decimal, many zeros before": _chars(lambda char: f"&#{ord(char):015d};"),
+    "escapes of style sheets": _chars(lambda char: f"\\{ord(char):x} "),
+    "escapes of style sheets, six digits": _chars(lambda char: f"\\{ord(char):06x}"),
+    "escapes of LDAP": _chars(lambda char: f"\\{ord(char):02x}"),
+    "decimal, a list": _bytes(str, ", "),
+    "decimal, spaces": _bytes(str, " "),
     "UTF-16 in a JSON text": lambda text: "".join(f"{char}\\u0000" for char in text if char.isascii()),
     "a mixture": lambda text: "".join(
         random.Random(5).choice([f"%{ord(c):02x}", f"&#{ord(c)};", f"\\u{ord(c):04x}", c]) if c.isascii() else c
@@ -156,6 +165,26 @@ def test_a_long_secret_is_found_and_a_text_that_only_begins_like_it_is_kept() ->
     assert "<secret:PEM>" == known.text(_json(key))
     assert "a <secret:PEM>" == known.text(f"a {key}")
     assert key[:2000] == known.text(key[:2000])
+
+
+_HEX = "9f8e7d6c-5b4a-3928-1706-f5e4d3c2b1a0"
+
+
+@pytest.mark.parametrize("secret", [_HEX, _HEX.upper(), _HEX.replace("-", ""), _HEX.replace("-", "").upper()])
+@pytest.mark.parametrize("written", [_HEX, _HEX.upper(), _HEX.replace("-", ""), _HEX.replace("-", "").upper()])
+def test_a_key_of_hexadecimal_digits_is_found_in_either_case_with_or_without_hyphens(secret: str, written: str) -> None:
+    known = Redactor({"KEY": secret})
+    assert "a <secret:KEY> b" == known.text(f"a {written} b")
+    other = written.replace("7", "8")
+    assert f"a {other} b" == known.text(f"a {other} b")
+    assert "FACE-BEEF" == Redactor({"KEY": "face-feeb"}).text("FACE-BEEF")
+    assert "SK-LIVE-1" == Redactor({"KEY": "sk-live-1"}).text("SK-LIVE-1")
+
+
+@pytest.mark.parametrize("encoding", ["utf-32-le", "utf-32-be", "utf-32"])
+def test_it_is_found_in_a_file_in_utf_32(encoding: str) -> None:
+    content = f"a {SECRET} b".encode(encoding)
+    assert b"<secret:KEY>" in Redactor({"KEY": SECRET}).known(content)
 
 
 def _search_s(piece: str, length: int) -> float:

@@ -22,12 +22,20 @@ characters after it are found.
 """
 
 BACKSLASHES: Final = rb"\\{1,16}"
-_ZEROS: Final = b"0{0,8}"
+_ZEROS: Final = b"0{0,16}"
 _SPACES: Final = rb"[ \t\r\n]{1,80}"
 _SEPARATORS: Final = rb"""[ \t\r\n:;,.|'"_-]{%d,8}"""
 _AMBIGUOUS: Final = frozenset("%&\\=")
 """Characters with which their own encodings begin."""
 _REPEATED: Final = re.compile(rb"\{\d,(\d+)\}\Z")
+_HEXADECIMAL: Final = re.compile(rf"[0-9a-fA-F-]{{{_LONG_ENOUGH},}}")
+"""A key of hexadecimal digits, or a UUID, which programs take and write in either case, with or without hyphens."""
+_SOFT_BREAKS: Final = (
+    (b"=", b"\r?", b"\n"),
+    (b"=", BACKSLASHES, b"n"),
+    (b"=", BACKSLASHES, b"r", BACKSLASHES, b"n"),
+)
+"""Quoted-printable ends every line of 76 characters with it, wherever that is."""
 _LETTERS: Final = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\v": "v", "\0": "0"}
 
 Spelling = tuple[bytes, ...]
@@ -59,23 +67,35 @@ Form = tuple[Token, ...]
 
 def forms_of(value: str) -> Iterable[Form]:
     """All forms of a value, with literal forms first."""
-    yield tuple(_character(char, raw_first=True) for char in value)
+    yield _characters(value, raw_first=True)
+    if _HEXADECIMAL.fullmatch(value):
+        yield tuple(_digit(char, first=at == 0) for at, char in enumerate(value.replace("-", "").lower()))
     if not _AMBIGUOUS.isdisjoint(value):
-        yield tuple(_character(char, raw_first=False) for char in value)
+        yield _characters(value, raw_first=False)
     if not _AMBIGUOUS.isdisjoint(value) or not value.isprintable():
         yield from map(_literal, dict.fromkeys(_written(value)))
     for utf16 in (value.encode("utf-16-be", "surrogatepass"), value.encode("utf-16-le", "surrogatepass")):
         yield tuple(map(_utf16, utf16.strip(b"\0")))
+    for utf32 in (value.encode("utf-32-be", "surrogatepass"), value.encode("utf-32-le", "surrogatepass")):
+        yield _literal(utf32.strip(b"\0"))
     raw = value.encode("utf-8", "surrogatepass")
     yield _literal(base64.b64encode(raw))
     if len(raw) >= _LONG_ENOUGH:
         yield tuple(_hexadecimal(byte, first=at == 0) for at, byte in enumerate(raw))
+        yield tuple(_decimal(byte, first=at == 0) for at, byte in enumerate(raw))
         for offset in range(3):
             # Inside a longer text the encoding starts at one of three offsets; characters that the neighbours
             # share are cut off.
             encoded = base64.b64encode(b"\0" * offset + raw).rstrip(b"=").decode()
             core = encoded[(0, 2, 3)[offset] : len(encoded) - (1 if (offset + len(raw)) % 3 else 0)]
             yield from (_base64(core), _base64(core[_UNBROKEN:]))
+
+
+def _characters(value: str, *, raw_first: bool) -> Form:
+    last = len(value) - 1
+    return tuple(
+        _character(char, raw_first=raw_first, follows=at > 0, goes_on=at < last) for at, char in enumerate(value)
+    )
 
 
 def _base64(core: str) -> Form:
@@ -109,9 +129,12 @@ def _utf16(byte: int) -> Token:
 
 
 @cache
-def _character(char: str, *, raw_first: bool) -> Token:
-    encoded = [*_escapes(char), *_percent(char), *_entities(char)]
+def _character(char: str, *, raw_first: bool, follows: bool = False, goes_on: bool = False) -> Token:
+    """`follows`: a line may end before it; `goes_on`: an escape of it may end with a space."""
+    encoded = [_style_sheet(char, goes_on=goes_on), *_escapes(char), *_percent(char), *_entities(char)]
     raw = tuple(map(_byte, char.encode("utf-8", "surrogatepass")))
+    if follows:
+        encoded += [(*end, *shown) for end in _SOFT_BREAKS for shown in (_quoted_printable(char), raw)]
     spellings = [raw, *encoded] if raw_first else [*encoded, raw]
     if "\x80" <= char <= "\xff":
         spellings.append((_byte(ord(char)),))
@@ -120,6 +143,13 @@ def _character(char: str, *, raw_first: bool) -> Token:
     if char == " ":
         spellings.append((rb"\+",))
     return Token(*spellings)
+
+
+@cache
+def _digit(char: str, *, first: bool) -> Token:
+    """A digit of a key that is written in either case, and with or without the hyphens of a UUID."""
+    raw = f"[{char}{char.upper()}]".encode() if char.isalpha() else char.encode()
+    return Token((raw,)) if first else Token((raw,), (b"-", raw))
 
 
 def _escapes(char: str) -> Iterable[Spelling]:
@@ -146,8 +176,24 @@ def _escapes(char: str) -> Iterable[Spelling]:
 def _percent(char: str) -> Iterable[Spelling]:
     """Percent-encoded once or twice, and quoted-printable."""
     raw = char.encode("utf-8", "surrogatepass")
-    for mark in ((b"%", b"2", b"5"), (b"%",), (b"=",)):
+    for mark in ((b"%", b"2", b"5"), (b"%",)):
         yield tuple(piece for byte in raw for piece in (*mark, *_digits(byte, 2)))
+    yield _quoted_printable(char)
+    units = char.encode("utf-16-be", "surrogatepass")
+    yield tuple(
+        piece
+        for at in range(0, len(units), 2)
+        for piece in (b"%", b"[uU]", *_digits(int.from_bytes(units[at : at + 2], "big"), 4))
+    )
+
+
+def _style_sheet(char: str, *, goes_on: bool) -> Spelling:
+    """An escape of style sheets, which a space may end, and of LDAP."""
+    return (BACKSLASHES, b"0{0,4}", *_digits(ord(char), 0), *((rb"\s?",) if goes_on else ()))
+
+
+def _quoted_printable(char: str) -> Spelling:
+    return tuple(piece for byte in char.encode("utf-8", "surrogatepass") for piece in (b"=", *_digits(byte, 2)))
 
 
 def _entities(char: str) -> Iterable[Spelling]:
@@ -187,6 +233,13 @@ def _hexadecimal(byte: int, *, first: bool) -> Token:
         (BACKSLASHES, b"[nrt]", *digits),
         (any_separators, b"%", *digits),
     )
+
+
+@cache
+def _decimal(byte: int, *, first: bool) -> Token:
+    """`115`, and after the first byte ` 107`, `,107`, `, 107`: buffers, as programs print them."""
+    digits = tuple(b"%d" % int(digit) for digit in str(byte))
+    return Token(digits if first else (_SEPARATORS % 1, *digits))
 
 
 @cache

@@ -23,6 +23,7 @@ from harness.upstream import (
     RedactedFrames,
     Tries,
     Waits,
+    clean_header,
     headers_back,
     hold_where_busy,
     is_readable,
@@ -104,7 +105,7 @@ class LiveModel:
         if not is_readable(response.headers):
             raise aiohttp.ClientPayloadError("the answer is in an encoding that was not asked for")
         headers = {
-            name: self.redactor.text(value)
+            name: clean_header(value, self.redactor)
             for name, value in headers_back(response.headers).items()
             if self.redactor.text(name) == name
         }

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from multidict import CIMultiDict
 
 from harness.cassette import Redactor
-from harness.upstream.client import header_text
+from harness.upstream.client import clean_header
 
 _OF_A_CONNECTION = frozenset(
     {
@@ -93,7 +93,7 @@ def passed_back(
             continue
         if redactor.text(name) != name or redactor.text(low) != low:
             continue
-        clean = redactor.text(header_text(value))
+        clean = clean_header(value, redactor)
         if low == "set-cookie":
             back.add(low, clean)
         else:

@@ -68,6 +68,13 @@ class Outside:
     async def do_headers(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nX-Long: " + b"a" * 1_000_000 + b"\r\n\r\n")
 
+    async def do_folded(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Headers in which the caller's key is folded over two lines."""
+        key = next(line[12:] for line in self.requests[-1].split(b"\r\n") if line.lower().startswith(b"x-host-key: "))
+        folded = key[:9] + b"\r\n " + key[9:]
+        writer.write(b"HTTP/1.1 200 OK\r\nX-Told: %s\r\nSet-Cookie: k=%s; Path=/\r\n" % (folded, folded))
+        writer.write(b"X-Other: a\r\n b\r\nContent-Length: 2\r\n\r\nok")
+
     async def do_bomb(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         packed = gzip.compress(b"\0" * 40_000_000, 1)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed) + packed)

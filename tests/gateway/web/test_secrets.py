@@ -161,3 +161,21 @@ def test_the_length_is_that_of_what_the_agent_is_given(received) -> None:
         assert headers.get("content-length", str(len(body))) == str(len(body))
         assert "digest" not in headers
         assert '"1"' == headers["etag"]
+
+
+def test_no_key_comes_in_a_header_that_is_folded_over_lines(browse, outside) -> None:
+    host = HostSpec(host=HOST, upstream=outside[1], disposable=True, headers={"x-host-key": "${HOST_KEY}"})
+    got: list[tuple[int, dict[str, str], bytes]] = []
+    for mode in ("live", "record", "replay"):
+        browse(
+            mode,
+            lambda browser: got.append(browser.ask_raw("GET", "/folded")),
+            door="proxy",
+            host=host,
+            suite={"secrets": ("HOST_KEY",)},
+            options={"secrets": {"HOST_KEY": KEY.replace(" ", "-")}},
+        )
+    for _, headers, _ in got:
+        assert "<secret:HOST_KEY>" in headers["x-told"]
+        assert KEY[-4:] not in json.dumps(headers)
+        assert "a b" == headers["x-other"]
