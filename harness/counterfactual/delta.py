@@ -11,7 +11,8 @@ Holds = Callable[[Sequence[Sequence[Part]]], list[bool]]
 def smallest(parts: Sequence[Part], holds: Holds[Part], budget: int = 1000) -> tuple[Part, ...]:
     """A 1-minimal sub-list that has the property, in the given order: no single part of it can be left out.
 
-    `parts` itself must have the property. After `budget` tries the smallest list so far is given, which may be larger.
+    `parts` itself must have the property. After at most `budget` tries the smallest list so far is given, which may be
+    larger.
     """
     current, pieces, tries = list(parts), 2, 0
     if not current:
@@ -23,6 +24,7 @@ def smallest(parts: Sequence[Part], holds: Holds[Part], budget: int = 1000) -> t
         candidates = kept + (rests if len(chunks) > 2 else [])
         if len(current) == 1:
             candidates = [[]]
+        candidates = candidates[: budget - tries]
         answers = holds(candidates)
         tries += len(candidates)
         found = next((one for one, answer in zip(candidates, answers, strict=True) if answer), None)
@@ -31,7 +33,7 @@ def smallest(parts: Sequence[Part], holds: Holds[Part], budget: int = 1000) -> t
             current = found
             if not current:
                 return ()
-        elif pieces >= len(current):
+        elif pieces >= len(current) or tries >= budget:
             break
         else:
             pieces = min(len(current), pieces * 2)

@@ -4,7 +4,7 @@ The images, the snapshot, the gateway and the services that trials can share are
 costs no more than itself.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -19,14 +19,15 @@ from harness.pipeline.execution.environment import EnvironmentServices, Say
 from harness.pipeline.execution.executor import Job
 from harness.pipeline.execution.local import end_sandboxes, open_runner
 from harness.pipeline.execution.prepared import prepare
+from harness.pipeline.execution.variant_worlds import ServicesByTrial, VariantStates
 from harness.pipeline.plan.plan import RunPlan
 from harness.pipeline.plan.secrets import secret_values
 from harness.pipeline.run import manifest_of
-from harness.results import PlannedTrial, RunFolder, begin_run, default_run_name
+from harness.results import PlannedTrial, RunFolder, begin_run, default_run_name, keep_reference_states
 from harness.runner import Agent, TaskSlots, TrialRunner, run_all
 from harness.sandbox import Snapshot, temporary_folder
 from harness.score import Evidence, Scorer, build_scorer
-from harness.trace import with_final_answer
+from harness.trace import MEASURED, with_final_answer
 from harness.upstream import OutOfBudget, RateLimiter, share_services
 
 Kept = TypeVar("Kept")
@@ -70,6 +71,7 @@ class VariantBench:
         self._files = files
         self._services = parts.services
         self._narrow = parts.narrow
+        self._states = VariantStates(job)
         self._numbers = count(1)
         self.trials_run = 0
         """The number of trials that were run so far."""
@@ -153,7 +155,7 @@ class VariantBench:
             case_id = result.request.case.id
             numbers[case_id] = numbers.get(case_id, 0) + 1
             kept.append((PlannedTrial(case_id=case_id, attempt=numbers[case_id]), result))
-        plan = self._job.plan
+        plan, states = self._job.plan, self._job.scorer.reference_states
         planned = tuple(sorted((one for one, _ in kept), key=lambda one: (one.case_id, one.attempt)))
         variants = {(one.case_id, one.attempt): result.request.variant for one, result in kept}
         changed = replace(plan, planned=planned, variants=variants, folder=VARIANTS_FOLDER)
@@ -161,6 +163,7 @@ class VariantBench:
         def begin(run: str) -> RunFolder:
             manifest = manifest_of(replace(self._job, plan=changed, run=run))
             with RunFolder.create(changed.runs, manifest) as folder:
+                keep_reference_states(folder, {name: one for name, one in states.items() if name in numbers})
                 for one, result in kept:
                     _commit(folder, one, result.scored)
             return RunFolder.open(folder.path)
@@ -178,14 +181,15 @@ class VariantBench:
         if self._services is not None and request.snapshot is not None:
             self._services.snapshots[trial_id] = request.snapshot
         try:
-            scorer = self._scorer(request.case)
             case = request.case
+            if request.snapshot is not None:
+                case = case.model_copy(update={"snapshot": None})
+            scorer = self._scorer(case)
             if request.snapshot is not None:  # the reference was played from another one
                 scorer = replace(scorer, reference_states={})
-                case = case.model_copy(update={"snapshot": None})
             with scored(self._runner_for(request), scorer, case, number, self._files / str(number)) as done:
                 self.trials_run += 1
-                return VariantResult(request=request, scored=done)
+                return VariantResult(request=request, scored=self._compared(done, scorer, case, request.snapshot))
         finally:
             del self._variants[key]
             if self._services is not None:
@@ -196,6 +200,19 @@ class VariantBench:
             return self._runner
         agent, snapshot = request.agent or self._runner.agent, request.snapshot or self._runner.snapshot
         return replace(self._runner, agent=agent, snapshot=snapshot)
+
+    def _compared(self, done: Scored, scorer: Scorer, case: Case, snapshot: Snapshot | None) -> Scored:
+        """The trial, whose end is also compared with what the reference leaves, where a check asks for that and the run
+        does not know it: of a changed case, and in a world that began from another snapshot.
+        """
+        trial = done.trial
+        if case.id in scorer.reference_states or trial.outcome not in MEASURED or trial.unreadable:
+            return done
+        own = self._states.scorer(scorer, case, snapshot or self._runner.snapshot_of(case))
+        if not own.reference_states:
+            return done
+        evidence = Evidence(case=case, trial=trial, tools=self.suite.tools, end_state_archive=done.archive)
+        return replace(done, card=own.score(evidence))
 
     def _scorer(self, case: Case) -> Scorer:
         """The run's scorer, or one of its own for a case that the suite does not have."""
@@ -214,25 +231,9 @@ class VariantBench:
 class _WorldParts:
     """What a bench needs of its world besides the runner."""
 
-    services: "_ServicesByTrial | None"
+    services: ServicesByTrial | None
     narrow: Callable[[Scorer], Scorer]
     """Leaves out what is not evaluated of a trial."""
-
-
-@dataclass(frozen=True)
-class _ServicesByTrial:
-    """Opens the services of each trial from the snapshot of its request; implements `ServiceOpener`."""
-
-    services: EnvironmentServices
-    snapshots: dict[str, Snapshot] = field(default_factory=dict)
-    """Trial id -> its snapshot, where it is not its case's. Threads share it; each touches its own trial only."""
-
-    @contextmanager
-    def open(self, trial_id: str, snapshot: str | None = None) -> Iterator[Mapping[str, str]]:
-        asked = self.snapshots.get(trial_id)
-        services = self.services if asked is None else replace(self.services, snapshot=asked)
-        with services.open(trial_id, snapshot) as running:
-            yield running
 
 
 @contextmanager
@@ -256,7 +257,7 @@ def open_variants(
     job = replace(job, scorer=narrow(job.scorer))
     services = None
     if isinstance(job.world.services, EnvironmentServices):
-        services = _ServicesByTrial(job.world.services)
+        services = ServicesByTrial(job.world.services)
         job = replace(job, world=replace(job.world, services=services))
     with ExitStack() as stack:
         files = stack.enter_context(temporary_folder())

@@ -7,7 +7,7 @@ plays the remaining references alone. The states of suites that start programs o
 shows whether such a program changed.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,7 +63,7 @@ def with_reference_states(
     missing = [one for one in compared if one.case.id not in states]
     if missing:
         say(f"reference states: {len(missing)} to play, {len(states)} stored")
-        for state in _played(job, missing, digests):
+        for state in played_states(job, missing, digests):
             states[state.case_id] = state
             if cache is not None:
                 cache.write(state)
@@ -72,8 +72,11 @@ def with_reference_states(
     return replace(job, scorer=replace(job.scorer, reference_states=states))
 
 
-def _played(job: Job, missing: list[ComparedCase], digests: Mapping[str, str]) -> Iterator[ReferenceState]:
-    """Yields each state as it is there; raises ReferenceFailed at the end, for all references that failed."""
+def played_states(job: Job, missing: Sequence[ComparedCase], digests: Mapping[str, str]) -> Iterator[ReferenceState]:
+    """Plays the references of these cases of the job's suite; `digests`: of their states, by case.
+
+    Yields each state as it is there; raises ReferenceFailed at the end, for all references that failed.
+    """
     from harness.pipeline.execution.reference_playing import play_references, reference_fault
 
     suite, faults = job.plan.suite, dict[str, str]()

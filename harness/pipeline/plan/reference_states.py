@@ -32,8 +32,14 @@ class ComparedCase:
 def compared_cases(plan: RunPlan, scorer: Scorer) -> tuple[ComparedCase, ...]:
     """Those of the cases that this run makes trials of, in the suite's order."""
     planned = {one.case_id for one in plan.own}
-    found = (ComparedCase(case=case, checks=_checks(scorer, case)) for case in plan.suite.cases if case.id in planned)
-    return tuple(one for one in found if one.checks)
+    found = (compared_case(scorer, case) for case in plan.suite.cases if case.id in planned)
+    return tuple(one for one in found if one is not None)
+
+
+def compared_case(scorer: Scorer, case: Case) -> ComparedCase | None:
+    """The case with its checks; None where it has none that compares with its reference's state."""
+    checks = _checks(scorer, case)
+    return ComparedCase(case=case, checks=checks) if checks else None
 
 
 def _checks(scorer: Scorer, case: Case) -> dict[str, EqualsReferenceState]:
