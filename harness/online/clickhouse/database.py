@@ -131,7 +131,7 @@ def _without_redirects(address: SplitResult) -> "PoolManager":
     """The driver's own connections, which follow no redirect: it would send rows to any server that one names."""
     from clickhouse_connect.driver.httputil import check_env_proxy, get_pool_manager
 
-    proxy = check_env_proxy(address.scheme, address.hostname or "", address.port)
+    proxy = check_env_proxy(address.scheme, address.hostname or "", address.port or 0)
     is_secure = address.scheme == "https"
     manager: PoolManager = get_pool_manager(
         http_proxy=None if is_secure else proxy, https_proxy=proxy if is_secure else None
