@@ -25,7 +25,7 @@ from layout import share, table
 from ranked import mode_order, weight_of
 from sources import MODES, SETS, Labelled, labelled
 from summary import in_short, kinds, others_without_their_reward, speed
-from writes import wrong_writes
+from writes import without_reference, wrong_writes
 
 from harness.score.failures.ranking.fitted import Fitted
 
@@ -61,6 +61,7 @@ def protocol(data: Path) -> None:
     others_without_their_reward(runs, numbers.all)
     critical_steps(runs, numbers.all, numbers.without_set)
     wrong_writes(runs, numbers.without_set)
+    without_reference(runs)
     named(runs)
     reliability(runs, numbers.all, numbers.without_set)
     mode_order(runs, numbers.all, numbers.without_set)

@@ -9,11 +9,12 @@ ignores).
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from corpus import failed
 from counting import wilson
 from layout import share, table
 from sources import Labelled
 
-from harness.score.failures import suspects
+from harness.score.failures import Suspect, findings, suspects
 from harness.score.failures.ranking.fitted import Fitted
 from harness.values import canonical_json
 
@@ -47,6 +48,36 @@ def wrong_writes(runs: Runs, without: Mapping[str, Fitted]) -> None:
         rows.append([name, len(own), *told, share(among, len(own)), silent, share(right, len(own)), constant])
     head = ["set", "runs", "exact", "95 %", "within 1", "among the first 3", "cannot tell", "best constant", "step"]
     table("The first wrong write of failed runs with a reference (without the set)", head, rows)
+
+
+def without_reference(runs: Runs) -> None:
+    """The same runs with their reference hidden, and every failed one: what is named where no reference helps.
+
+    A run in which no write is wrong (one is missing, a word is) counts as wrongly named wherever a step is named.
+    """
+    rows = []
+    for name, some in runs.items():
+        bad = [one for one in some if one.success is False and one.evidence.case.reference is not None]
+        if not bad:
+            continue
+        ranked = [(first_wrong_write(run), _hidden(run)) for run in bad]
+        named = [(step, found) for step, found in ranked if found]
+        right = sum(step == found[0].step for step, found in named)
+        first = [(step, found) for step, found in named if found[0].kind == "first_change"]
+        own = share(sum(step == found[0].step for step, found in first), len(first))
+        low, high = wilson(right, len(named))
+        rows.append(
+            [name, len(bad), len(named), share(right, len(named)), f"{100 * low:.0f} to {100 * high:.0f} %", own]
+        )
+    head = ["set", "failed runs", "a step named", "it is the first wrong write", "95 %", "named as first change"]
+    table("Failed runs with their reference hidden", head, rows)
+
+
+def _hidden(run: Labelled) -> tuple[Suspect, ...]:
+    case = run.evidence.case.model_copy(update={"reference": None})
+    evidence = failed(run.blind.model_copy(update={"case": case}))
+    facts, hints = findings(evidence)
+    return suspects((*facts, *hints), evidence.trial.trajectory, success=False)
 
 
 def first_wrong_write(run: Labelled) -> int | None:

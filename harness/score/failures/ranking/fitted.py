@@ -31,6 +31,7 @@ INFERRED: Final[dict[Kind, Failure]] = {
     "first_result_carried": "cascading_error",
     "failed_code_carried": "cascading_error",
     "first_answer_carried": "cascading_error",
+    "first_change": "wrong_outcome",
 }
 """Kinds that are inferred from words and shapes: nothing that the trajectory itself shows makes them true."""
 FEWEST: Final = 5

@@ -49,6 +49,7 @@ _ASSUMED: Mapping[str, float] = MappingProxyType(
         "needless_write": 0.4,
         "missing_reads": 0.4,
         "unsupported_answer": 0.4,
+        "first_change": 0.42,
         "refused": 0.4,
         "stuck_on_error": 0.3,
         "echoed_call": 0.3,
