@@ -1,4 +1,4 @@
-"""Which of a model's calls a span of the gateway belongs to: as told by the rule, and in time however many there are."""
+"""Which of a model's calls a span of the gateway belongs to: as the rule tells, and in time for any number."""
 
 import json
 import time
@@ -26,9 +26,7 @@ def told(spans: list[Any], replies: list[Any]) -> list[Call | None]:
 
     def completed(asked: dict[str, Any], made: dict[str, Any]) -> bool:
         wanted = {name: value for name, value in asked.items() if value is not None}
-        return all(
-            name in made and canonical_json(value) == canonical_json(made[name]) for name, value in wanted.items()
-        )
+        return all(name in made and canonical_json(made[name]) == canonical_json(wanted[name]) for name in wanted)
 
     for alike in (lambda a, b: canonical_json(a) == canonical_json(b), completed, lambda a, b: True):
         for place, (start, name, made) in enumerate(spans):
@@ -107,7 +105,6 @@ def test_many_calls_and_many_replies_take_little_time() -> None:
 def test_many_names_of_own_spans_and_of_calls_take_little_time() -> None:
     """They had taken 73 s."""
     replies = [_reply(10 + at, 100 * at, [(f"asked{at}_{n}", {}) for n in range(10)]) for at in range(500)]
-    own = [
-        _span(10_000 + at, 5, ORIGIN="agent", OPERATION="execute_tool", TOOL_NAME=f"own{at}") for at in range(20_000)
-    ]
+    facts = {"ORIGIN": "agent", "OPERATION": "execute_tool"}
+    own = [_span(10_000 + at, 5, TOOL_NAME=f"own{at}", **facts) for at in range(20_000)]
     assert _seconds(replies + own) < 20
