@@ -6,7 +6,7 @@ LOCKED := otlp github calibrate mcp mlflow online clickhouse embeddings grpc ray
 # Tests start the command thousands of times: each would compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo drift-real demo-drift demo-causes demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes clickhouse local-model lint bench soak audit licences install lock reference docs clean demo-online demo-simulate demo-optimise demo-view eval-optimise eval-themes eval-shifts bench-online kill-receiver mutate
+.PHONY: demo drift-real demo-drift demo-causes demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes clickhouse local-model lint bench soak audit licences install lock reference docs clean demo-online demo-simulate demo-optimise demo-view eval-optimise eval-themes eval-shifts bench-online kill-receiver mutate release release-tools
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -109,6 +109,16 @@ audit: install ## the pinned versions against the published advisories (exit 3 w
 licences: install ## what an installation brings with it, and under which licence
 	@$(BIN)/python -m tests.supply.licences
 
+release: install release-tools ## the wheel, the source distribution and the bill of materials, checked, in dist/
+	@$(BIN)/python -m tests.supply.release
+
+release-tools: .venv-release/installed ## what `make release` and its tests need: twine, cyclonedx-py, uv, pipx
+
+.venv-release/installed: tests/supply/release.lock
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -m pip install --quiet --no-deps --require-hashes -r $<
+	@touch $@
+
 install: .venv/installed ## the virtual environment
 
 .venv/installed: requirements.lock pyproject.toml
@@ -120,6 +130,7 @@ install: .venv/installed ## the virtual environment
 lock: ## pin again: names, versions and hashes, no addresses (needs uv)
 	uv pip compile --quiet pyproject.toml $(LOCKED:%=--extra %) --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --output-file requirements.lock
 	echo hatchling | uv pip compile --quiet pyproject.toml - --extra github --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file harness/cli/project/template_github/requirements.txt
+	printf 'twine\ncyclonedx-bom\nuv\npipx\n' | uv pip compile --quiet - --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file tests/supply/release.lock
 	echo 'chdb>=4.1.7,<5' | uv pip compile --quiet - --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file tests/online/chdb.lock
 
 reference: install ## the generated pages of docs/reference/: files, schemas, command line, routes, checks, metrics, detectors
@@ -129,4 +140,4 @@ docs: install ## build the documentation into site/, strictly and without a netw
 	@$(BIN)/python -m tests.docs.build
 
 clean: ## remove the virtual environment and what runs left in this folder
-	rm -rf .venv .harness runs
+	rm -rf .venv .venv-release .harness dist runs

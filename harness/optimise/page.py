@@ -7,15 +7,14 @@ from harness.optimise.candidates.candidate import Candidate
 from harness.optimise.outcome import CurvePoint, OptimisationOutcome
 from harness.optimise.searching.lineage import CandidateRecord
 from harness.optimise.tree import diff_lines, placed, result_lines
+from harness.palette import palette
 
 _WIDTH, _HEIGHT, _EDGE = 640, 260, 40
 _ROW, _INDENT = 26, 28
-_STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem;color:#222}
-pre{background:#f6f6f6;padding:1rem;overflow-x:auto}.add{color:#17602a}.del{color:#a11}
-svg{max-width:100%}table{border-collapse:collapse}
-td,th{padding:.2rem .8rem;text-align:left;border-bottom:1px solid #ddd}
-@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}pre{background:#222}.add{color:#7c7}
-.del{color:#f88}}"""
+_STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem;color:var(--text)}
+body{background:var(--page)}pre{background:var(--sunk);padding:1rem;overflow-x:auto}
+.add{color:var(--good)}.del{color:var(--bad)}svg{max-width:100%}table{border-collapse:collapse}
+td,th{padding:.2rem .8rem;text-align:left;border-bottom:1px solid var(--line)}"""
 
 
 def optimisation_page(
@@ -42,7 +41,7 @@ def optimisation_page(
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{escape(title)}</title><style>{_STYLE}</style>{''.join(parts)}</html>\n"
+        f"<title>{escape(title)}</title><style>{palette()}{_STYLE}</style>{''.join(parts)}</html>\n"
     )
 
 
@@ -50,7 +49,7 @@ def _curve(optimiser: str, points: Sequence[CurvePoint]) -> str:
     """Validation and held-out score of the best candidate so far, as steps over the rollouts."""
     most = max(one.rollouts for one in points) or 1
     lines = []
-    for name, colour in (("validation", "#2563a8"), ("held_out", "#b4541a")):
+    for name, colour in (("validation", "var(--a)"), ("held_out", "var(--b)")):
         measured = [(one.rollouts, getattr(one, name)) for one in points if getattr(one, name) is not None]
         if measured:
             path = _steps([(_EDGE + (_WIDTH - 2 * _EDGE) * at / most, _level(score)) for at, score in measured])
@@ -66,10 +65,10 @@ def _curve(optimiser: str, points: Sequence[CurvePoint]) -> str:
                 f'font-size="12">{label} {measured[-1][1]:.3f}</text>'
             )
     axes = (
-        f'<path d="M{_EDGE} {_EDGE}V{_HEIGHT - _EDGE}H{_WIDTH - _EDGE}" fill="none" stroke="#888"/>'
-        f'<text x="4" y="{_EDGE + 4}" font-size="12" fill="#888">1.0</text>'
-        f'<text x="4" y="{_HEIGHT - _EDGE + 4}" font-size="12" fill="#888">0.0</text>'
-        f'<text x="{_WIDTH - _EDGE}" y="{_HEIGHT - 12}" text-anchor="end" font-size="12" fill="#888">'
+        f'<path d="M{_EDGE} {_EDGE}V{_HEIGHT - _EDGE}H{_WIDTH - _EDGE}" fill="none" stroke="var(--edge)"/>'
+        f'<text x="4" y="{_EDGE + 4}" font-size="12" fill="var(--dim)">1.0</text>'
+        f'<text x="4" y="{_HEIGHT - _EDGE + 4}" font-size="12" fill="var(--dim)">0.0</text>'
+        f'<text x="{_WIDTH - _EDGE}" y="{_HEIGHT - 12}" text-anchor="end" font-size="12" fill="var(--dim)">'
         f"{most} rollouts</text>"
     )
     name = f'aria-label="Best score of {escape(optimiser)} by rollouts"'
@@ -113,8 +112,8 @@ def _tree(records: Mapping[str, CandidateRecord], accepted: str | None) -> str:
         if one.parent in places:
             parent_depth, parent_row = places[one.parent]
             from_x, from_y = 12 + parent_depth * _INDENT, 14 + parent_row * _ROW
-            lines.append(f'<path d="M{from_x} {from_y}V{y}H{x}" fill="none" stroke="#999"/>')
-        colour = "#17602a" if name == accepted else "#a11" if one.vetoed else "#2563a8"
+            lines.append(f'<path d="M{from_x} {from_y}V{y}H{x}" fill="none" stroke="var(--edge)"/>')
+        colour = "var(--good)" if name == accepted else "var(--bad)" if one.vetoed else "var(--a)"
         score = one.parts["validation"].score if "validation" in one.parts else None
         words = [name, one.optimiser or "in use", _figure(score), *(f"vetoed at {where}" for where in one.vetoed)]
         lines.append(f'<circle cx="{x}" cy="{y}" r="5" fill="{colour}"/>')

@@ -60,6 +60,7 @@ Kind = Literal[
     "wrong_answer",
     "left_to_the_user",
     "refused",
+    "first_change",
     "judged",
     "failed_without_a_known_mode",
 ]

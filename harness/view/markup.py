@@ -38,17 +38,18 @@ def plain(text: str) -> Markup:
 
 def fragment(*children: Child) -> Markup:
     """The children one after another; None is left out."""
-    return Markup("".join(_child(child) for child in children))
+    return Markup("".join([child if child.__class__ is Markup else _child(child) for child in children]))
 
 
 def tag(element: str, /, *children: Child, **attributes: Attribute) -> Markup:
     """An element. `class_` and `for_` stand for `class` and `for`, `data_run` for `data-run`; an attribute that is
     False or None is left out.
     """
-    opened = f"<{element}{''.join(_attribute(key, value) for key, value in attributes.items())}>"
+    named = "".join([_attribute(key, value) for key, value in attributes.items()]) if attributes else ""
     if element in _VOID:
-        return Markup(opened)
-    return Markup(f"{opened}{fragment(*children)}</{element}>")
+        return Markup(f"<{element}{named}>")
+    inner = "".join([child if child.__class__ is Markup else _child(child) for child in children])
+    return Markup(f"<{element}{named}>{inner}</{element}>")
 
 
 def link(path: str, *children: Child, **attributes: Attribute) -> Markup:

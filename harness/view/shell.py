@@ -30,7 +30,7 @@ def whole(page: Page, entries: Sequence[tuple[str, str]], project: str) -> str:
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{page.title} · {project}"),
         tag("meta", http_equiv="refresh", content=page.again_after_s) if page.again_after_s is not None else None,
-        tag("link", rel="stylesheet", href="/assets/style.css"),
+        *(tag("link", rel="stylesheet", href=f"/assets/{name}.css") for name in ("palette", "style")),
         tag("link", rel="icon", href="/assets/icon.svg"),
         *(tag("script", src=f"/assets/{name}", type="module") for name in (*_PROGRAMS, *page.modules)),
     )

@@ -206,6 +206,10 @@ def test_changes_are_told_over_pairs_and_not_where_runs_cannot_be_compared(brows
       .textContent.replace('step efficiency', '')"""
     browser.look(write_html(now, tmp_path / "like.html", before))
     assert browser.run(cells).endswith("60.8330.000no change")
+    first = """[...document.querySelectorAll('#details details')]
+      .find(one => one.querySelector('summary').textContent.startsWith('What changed'))
+      .querySelector('p').textContent"""
+    assert browser.run(first).startswith("Success: ")
     browser.look(write_html(now, tmp_path / "unlike.html", foreign))
     assert browser.run(cells).endswith("60.833\u2013")
     assert "Only side by side, not compared" in browser.run("document.getElementById('alerts').textContent")

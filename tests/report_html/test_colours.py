@@ -5,12 +5,31 @@ from importlib.resources import files
 
 import pytest
 
-_STYLE = (files("harness.report.html") / "assets" / "style.css").read_text(encoding="utf-8")
+from harness.palette import palette
+
+_STYLES = {
+    room: (files(room) / "assets" / "style.css").read_text(encoding="utf-8")
+    for room in ("harness.report.html", "harness.view", "harness.judge.lab.annotation")
+}
 _COLOURS = {
-    name: (light, dark) for name, light, dark in re.findall(r"--([\w-]+): light-dark\(#(\w{6}), #(\w{6})\);", _STYLE)
+    name: (light, dark) for name, light, dark in re.findall(r"--([\w-]+): light-dark\(#(\w{6}), #(\w{6})\);", palette())
 }
 _GROUNDS = ("page", "sheet", "sunk")
-_TEXTS = ("text", "dim", "link", "good", "bad", "open", "a", "b", "thought", "json-key", "json-text", "json-value")
+_TEXTS = (
+    "text",
+    "dim",
+    "link",
+    "good",
+    "bad",
+    "open",
+    "a",
+    "b",
+    "call",
+    "thought",
+    "json-key",
+    "json-text",
+    "json-value",
+)
 _PAIRS = [(text, ground) for text in _TEXTS for ground in _GROUNDS] + [
     ("good", "good-ground"),
     ("bad", "bad-ground"),
@@ -44,10 +63,12 @@ def test_every_text_can_be_read_on_every_ground(light: int) -> None:
 
 @pytest.mark.parametrize("light", [0, 1], ids=["light", "dark"])
 def test_marks_of_plots_stand_out_from_their_ground(light: int) -> None:
-    found = {name: _contrast(_COLOURS[name][light], _COLOURS["sheet"][light]) for name in ("a", "b", "past")}
+    found = {name: _contrast(_COLOURS[name][light], _COLOURS["sheet"][light]) for name in ("a", "b", "past", "edge")}
     assert {} == {name: ratio for name, ratio in found.items() if ratio < (2 if name == "past" else 3)}
 
 
-def test_no_colour_is_written_outside_the_list() -> None:
-    rules = _STYLE.split("}", 1)[1]
-    assert [] == re.findall(r"#[0-9a-fA-F]{3,8}\b(?=[^{]*\})", rules)
+@pytest.mark.parametrize("room", _STYLES)
+def test_no_colour_is_written_outside_the_list(room: str) -> None:
+    assert [] == re.findall(r"#[0-9a-fA-F]{3,8}\b(?=[^{]*\})", _STYLES[room])
+    named = set(re.findall(r"var\(--([\w-]+)\)", _STYLES[room]))
+    assert set() == named - {"mono", *_COLOURS}

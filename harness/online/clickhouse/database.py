@@ -3,10 +3,10 @@
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from harness.distribution import extra_remedy
 from harness.errors import HarnessError, ResultsError, UsageError
@@ -15,6 +15,7 @@ from harness.online.settings import ClickHouseSettings
 
 if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client
+    from urllib3 import PoolManager
 
 _CONNECT_S: Final = 10
 _ANSWER_S: Final = 300
@@ -62,6 +63,7 @@ class Database:
             connect_timeout=_CONNECT_S,
             send_receive_timeout=_ANSWER_S,
             autogenerate_session_id=False,
+            pool_mgr=_without_redirects(address),
         )
 
     def ask(self, query: str, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
@@ -123,6 +125,19 @@ class Database:
         return f"{address.scheme}://{address.hostname or ''}{address.path}" + (
             f":{address.port}" if address.port else ""
         )
+
+
+def _without_redirects(address: SplitResult) -> "PoolManager":
+    """The driver's own connections, which follow no redirect: it would send rows to any server that one names."""
+    from clickhouse_connect.driver.httputil import check_env_proxy, get_pool_manager
+
+    proxy = check_env_proxy(address.scheme, address.hostname or "", address.port or 0)
+    is_secure = address.scheme == "https"
+    manager: PoolManager = get_pool_manager(
+        http_proxy=None if is_secure else proxy, https_proxy=proxy if is_secure else None
+    )
+    manager.urlopen = partial(manager.urlopen, redirect=False)  # type: ignore[method-assign]
+    return manager
 
 
 def _password(settings: ClickHouseSettings) -> str:

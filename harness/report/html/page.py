@@ -13,6 +13,7 @@ from pathlib import Path
 
 from harness.documents import write_output
 from harness.errors import ResultsError
+from harness.palette import palette
 from harness.report.figures.judged import judged_trials
 from harness.report.html.cause import cause_view
 from harness.report.html.embedding import data_element
@@ -94,7 +95,7 @@ def _embedding(run: RunFolder, cards: Sequence[Scorecard], number: int, data: li
 
 
 def _document(run: str, data: Sequence[str]) -> str:
-    style = _asset("style.css")
+    style = palette() + _asset("style.css")
     program = '"use strict";\n(() => {\n' + "".join(_asset(name) for name in PROGRAM) + "})();\n"
     policy = f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(program)}'; base-uri 'none'"
     if any(PICTURE in element for element in data):

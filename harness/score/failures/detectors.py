@@ -28,6 +28,7 @@ DETECTORS: Final = Registry(
         "objective": "harness.score.failures.modes.objective:Objective",
         "premature_commitment": "harness.score.failures.modes.premature_commitment:PrematureCommitment",
         "wrong_outcome": "harness.score.failures.modes.wrong_outcome:WrongOutcome",
+        "first_change": "harness.score.failures.modes.first_change:FirstChange",
         "cascading_error": "harness.score.failures.modes.cascading_error:CascadingError",
         "conversation": "harness.score.failures.modes.conversation:BrokenConversation",
         "figures": "harness.score.failures.modes.figures:Figures",

@@ -76,6 +76,7 @@ KINDS: Final[Mapping[Failure, Mapping[Kind, frozenset[Content]]]] = MappingProxy
             "wrong_words": _WORDS,
             "left_to_the_user": _CALLS | _WORDS,
             "refused": _CALLS | _WORDS,
+            "first_change": _CALLS,
         },
         "other": {
             "wrong_tool": _CALLS,

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from harness.errors import HarnessError, UsageError
 from harness.os_errors import os_error_in_words
+from harness.palette import palette
 from harness.view.asking import Ask, Page, Project, Raw, Shows
 from harness.view.pages import page_sets
 from harness.view.serving.guard import HEADERS, Guard
@@ -130,6 +131,8 @@ def _unquoted(text: str) -> str:
 
 
 def _asset(name: str) -> web.Response:
+    if name == "palette.css":
+        return web.Response(text=palette(), content_type="text/css", charset="utf-8")
     suffix = name[name.rfind(".") :] if "." in name else ""
     if not re.fullmatch(r"[a-z_]+\.[a-z]+", name) or suffix not in _KINDS:
         return _plain(404, "no such file")

@@ -2,6 +2,8 @@
 
 import json
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from harness.values import JsonValue
 from harness.view.markup import Markup, fragment, tag
 from harness.view.tables import fold
@@ -11,7 +13,12 @@ _BRIEF = 140
 
 def value_text(value: JsonValue) -> str:
     """A text as it is, everything else as indented JSON."""
-    return value if isinstance(value, str) else json.dumps(value, indent=1, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    try:
+        return to_json(value, indent=1).decode()
+    except (PydanticSerializationError, ValueError):  # half a surrogate pair, which has no UTF-8
+        return json.dumps(value, indent=1, ensure_ascii=False)
 
 
 def shown_text(text: str, limit: int, whole: str | None = None, *, class_: str = "prose") -> Markup:

@@ -38,6 +38,7 @@ PARTS: dict[str, list[str]] = {
     "trials that wait for a live model": ["-m", "tests.qa.bench.waiting"],
     "live conversations with simulated users": ["-m", "tests.qa.bench.live"],
     "long runs": ["-m", "tests.qa.bench.growth"],
+    "the web app": ["-m", "tests.qa.bench.viewing"],
     "the command line": ["-m", "tests.qa.bench.help"],
     "the gateway": [str(FOLDER / "gateway.py")],
     "cassettes": [str(FOLDER / "cassettes.py")],

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
+from typing import TypeVar
 
 from harness.case import Suite
 from harness.case.reading.loading import load_suite
@@ -40,6 +41,8 @@ from tests.qa.bench.figures import Target
 from tests.qa.bench.figures import show as show_figures
 from tests.qa.bench.inprocess import InProcessProvider
 from tests.qa.bench.overhead import AGENT, SUITE, Echo
+
+T = TypeVar("T")
 
 ATTEMPTS = 10
 WITHIN = 1.2
@@ -149,10 +152,16 @@ def interleaved(folder: Path, smallest: int, larger: Sequence[int], beside: int)
     small = [Sized(folder / f"small-{number}", smallest) for number in range(beside)]
     large = [Sized(folder / str(size), size) for size in larger]
     for verb in VERBS:
-        for sized in (*small[: beside // 2], *large, *small[beside // 2 :]):
+        for sized in in_turn(small, large):
             sized.do(verb)
     shutil.rmtree(folder)
     return [sized.costs for sized in small], [sized.costs for sized in large]
+
+
+def in_turn(small: Sequence[T], large: Sequence[T]) -> tuple[T, ...]:
+    """One half of the small ones, the large ones, the other half."""
+    half = len(small) // 2
+    return (*small[:half], *large, *small[half:])
 
 
 def prepared(project: Path, cases: int) -> Suite:
@@ -160,6 +169,7 @@ def prepared(project: Path, cases: int) -> Suite:
     with ExitStack() as stack:
         server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
         threading.Thread(target=server.serve_forever, daemon=True).start()
+        stack.callback(server.server_close)
         stack.callback(server.shutdown)
         folder = project / "suites" / "bench"
         folder.mkdir(parents=True)

@@ -7,11 +7,13 @@ import hashlib
 from functools import cache
 from importlib.resources import files
 
+from harness.palette import palette
+
 
 @cache
 def page() -> tuple[str, str]:
     """The document and its content security policy."""
-    style, program = _asset("style.css"), _asset("program.js")
+    style, program = palette() + _asset("style.css"), _asset("program.js")
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(program)}'; connect-src 'self';"
         " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

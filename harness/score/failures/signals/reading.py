@@ -65,9 +65,14 @@ class Act:
         argument_texts = [self.call.unparsed or ""] if arguments is None else texts(arguments)
         return frozenset(atom for text in argument_texts for atom in atoms(text))
 
+    @property
+    def is_code(self) -> bool:
+        """Whether the call runs what the agent wrote."""
+        return not _CODE.isdisjoint(self.call.arguments or ())
+
     @cached_property
     def identifiers(self) -> tuple[str, ...]:
-        return () if not _CODE.isdisjoint(self.call.arguments or ()) else identifiers(self.call.arguments)
+        return () if self.is_code else identifiers(self.call.arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +93,7 @@ class Reading:
     @cached_property
     def runs_code(self) -> bool:
         """Whether a tool of the agent runs what it writes: then a value can come from anywhere in the machine."""
-        return any(not _CODE.isdisjoint(act.call.arguments or ()) for act in self.acts)
+        return any(act.is_code for act in self.acts)
 
     @cached_property
     def words(self) -> dict[int, str]:
