@@ -76,3 +76,26 @@ def test_generated_values_are_translated_after_fed_calls(
     assert told == answer(made, result["run"]), "the agent keeps the parent's id"
     own = "ord-000502" if texts else "502"
     assert [f"GET /orders/{own}", f"POST /orders/{own}/pay"] == shop.asked[-2:]
+
+
+def test_a_customer_of_the_same_number_stays_who_they_are(tmp_path: Path, shop: Shop) -> None:
+    Orders(shop, texts=False)
+    shop.answers["GET /customers/501"] = {"id": 501, "name": "Ann"}
+    shop.answers["GET /customers/502"] = {"id": 502, "name": "Bob"}
+    made = Project(tmp_path, shop)
+    tools = [
+        tool("order", "write", {"method": "POST", "path": "/orders", "body": "arguments"}, item=NUMBER),
+        tool("get_order", "read", {"path": "/orders/{order_id}"}, order_id=NUMBER),
+        tool("get_customer", "read", {"path": "/customers/{customer_id}"}, customer_id=NUMBER),
+    ]
+    calls = [["order", {"item": 1}], ["get_order", {"order_id": "$id"}], ["get_customer", {"customer_id": 501}]]
+    made.write({"bought": calls}, tools)
+    (made.suite / "agent" / "agent.py").write_text(AGENT_OF_IDS)
+    made.type("run", "s", "--tools", "record", "--sandbox", "local", "--run-name", "parent")
+    shop.asked.clear()
+
+    fork = ("fork", "parent", "bought", "--at", "2", "--tools", "live", "--sandbox", "local", "--json")
+    result = json.loads(made.type(*fork))
+
+    assert ["GET /orders/502", "GET /customers/501"] == shop.asked[-2:]
+    assert {"id": 501, "name": "Ann"} == answer(made, result["run"])

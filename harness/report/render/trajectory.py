@@ -88,6 +88,10 @@ def _ranked(trial: Trial, card: Scorecard, longest: int) -> Iterator[str]:
 
 
 def _counted(one: Suspect) -> str:
+    if one.probability is not None:
+        return f" (the first wrong write with probability {one.probability:.2f})"
+    if one.writes is not None:
+        return f" (the first wrong write in {one.writes.right} of {one.writes.cases} runs of benchmarks)"
     counted = one.counted
     return "" if counted is None else f" (right in {counted.right} of {counted.cases} labelled runs)"
 

@@ -9,6 +9,7 @@ from math import sqrt
 from pathlib import Path
 
 from sources import MODES, SETS, Labelled, labelled
+from wrong_writes import ABOUT_WRITES, first_wrong_write, hidden
 
 import harness.score.failures
 from harness.score.diagnosis import Diagnosis, Failure, Kind
@@ -31,7 +32,8 @@ def fit(data: Path) -> None:
 
 def counted(runs: Iterable[Labelled], without: str | None = None) -> Fitted:
     """What these runs say. `without`: the source that is left out of them."""
-    labelled_runs = [one for one in runs if one.modes or one.step is not None]
+    every = list(runs)
+    labelled_runs = [one for one in every if one.modes or one.step is not None]
     at_large: dict[tuple[Failure, str], list[bool]] = {}
     standing: dict[Kind, dict[str, list[bool]]] = {}
     for run in sorted(labelled_runs, key=lambda one: (-length(one), one.id)):
@@ -55,7 +57,45 @@ def counted(runs: Iterable[Labelled], without: str | None = None) -> Fitted:
         }
         for kind, some in sorted(standing.items())
     }
-    return Fitted(findings=found, steps=_steps([(one, one.everything) for one in labelled_runs]), without=without)
+    steps = _steps([(one, one.everything) for one in labelled_runs])
+    return Fitted(findings=found, steps=steps, writes=_writes(every), without=without)
+
+
+def _writes(runs: Iterable[Labelled]) -> dict[Kind, dict[str, Counted]]:
+    """Of failed runs with a reference: how often what is named first is the first wrong write, by kind and source.
+
+    Kinds of what is missing or was said have no such step. A run in which no write is wrong counts against its kind.
+    """
+    marks: dict[Kind, dict[str, list[bool]]] = {}
+    for run in runs:
+        for kind, right in named_writes(run):
+            marks.setdefault(kind, {}).setdefault(run.source, []).append(right)
+    return {
+        kind: {name: Counted(right=sum(one), cases=len(one)) for name, one in sorted(some.items())}
+        for kind, some in sorted(marks.items())
+    }
+
+
+_NAMED: dict[int, tuple[tuple[Kind, bool], ...]] = {}
+"""By the run's identity: `labelled` keeps the runs."""
+
+
+def named_writes(run: Labelled) -> tuple[tuple[Kind, bool], ...]:
+    """(kind, whether its step is the first wrong write) of what is named first, with the reference and without."""
+    if id(run) not in _NAMED:
+        _NAMED[id(run)] = _named_first(run)
+    return _NAMED[id(run)]
+
+
+def _named_first(run: Labelled) -> tuple[tuple[Kind, bool], ...]:
+    if run.success is not False or run.evidence.case.reference is None:
+        return ()
+    wrong = first_wrong_write(run)
+    with_reference = suspects(run.everything, run.evidence.trial.trajectory, success=False, numbers=Fitted())
+    found: list[tuple[Kind, bool]] = []
+    for kinds, ranked in ((ABOUT_WRITES, with_reference), (("first_change",), hidden(run))):
+        found += [(kind, ranked[0].step == wrong) for kind in kinds if ranked and ranked[0].kind == kind]
+    return tuple(found)
 
 
 def length(run: Labelled) -> int:

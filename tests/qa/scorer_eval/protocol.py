@@ -25,7 +25,7 @@ from layout import share, table
 from ranked import mode_order, weight_of
 from sources import MODES, SETS, Labelled, labelled
 from summary import in_short, kinds, others_without_their_reward, speed
-from writes import without_reference, wrong_writes
+from writes import stated, without_reference, wrong_writes
 
 from harness.score.failures.ranking.fitted import Fitted
 
@@ -62,6 +62,7 @@ def protocol(data: Path) -> None:
     critical_steps(runs, numbers.all, numbers.without_set)
     wrong_writes(runs, numbers.without_set)
     without_reference(runs)
+    stated(runs, numbers.without_set)
     named(runs)
     reliability(runs, numbers.all, numbers.without_set)
     mode_order(runs, numbers.all, numbers.without_set)
@@ -74,7 +75,7 @@ class Numbers:
     """What is counted on all labelled runs, without each set, and without each fifth of the runs."""
 
     def __init__(self, runs: Runs) -> None:
-        every = [one for some in runs.values() for one in some if one.modes or one.step is not None]
+        every = [one for some in runs.values() for one in some]
         self.all = counted(every)
         self.without_set = {name: counted((one for one in every if one.source != name), name) for name in runs}
         self.without_runs = {part: counted(one for one in every if fifth(one) != part) for part in range(_PARTS)}

@@ -9,18 +9,15 @@ ignores).
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from corpus import failed
-from counting import wilson
+from counting import named_writes, wilson
 from layout import share, table
 from sources import Labelled
+from wrong_writes import first_wrong_write, hidden
 
-from harness.score.failures import Suspect, findings, suspects
+from harness.score.failures import suspects
 from harness.score.failures.ranking.fitted import Fitted
-from harness.values import canonical_json
 
 Runs = Mapping[str, Sequence[Labelled]]
-NO_EFFECT = ("transfer_to_human_agents", "calculate", "think")
-"""Tools of the benchmarks that change nothing; the importer takes what nobody declares to read for a write."""
 
 
 def wrong_writes(runs: Runs, without: Mapping[str, Fitted]) -> None:
@@ -60,7 +57,7 @@ def without_reference(runs: Runs) -> None:
         bad = [one for one in some if one.success is False and one.evidence.case.reference is not None]
         if not bad:
             continue
-        ranked = [(first_wrong_write(run), _hidden(run)) for run in bad]
+        ranked = [(first_wrong_write(run), hidden(run)) for run in bad]
         named = [(step, found) for step, found in ranked if found]
         right = sum(step == found[0].step for step, found in named)
         first = [(step, found) for step, found in named if found[0].kind == "first_change"]
@@ -73,29 +70,21 @@ def without_reference(runs: Runs) -> None:
     table("Failed runs with their reference hidden", head, rows)
 
 
-def _hidden(run: Labelled) -> tuple[Suspect, ...]:
-    case = run.evidence.case.model_copy(update={"reference": None})
-    evidence = failed(run.blind.model_copy(update={"case": case}))
-    facts, hints = findings(evidence)
-    return suspects((*facts, *hints), evidence.trial.trajectory, success=False)
-
-
-def first_wrong_write(run: Labelled) -> int | None:
-    """Index of its step; None: there is no reference, or each write made is one of its writes."""
-    case = run.evidence.case
-    if case.reference is None:
-        return None
-    writes = {tool.name for tool in run.evidence.tools if tool.effect == "write"} - set(NO_EFFECT)
-    left = Counter((call.tool, canonical_json(call.arguments)) for call in case.reference)
-    for step in run.evidence.trial.trajectory.steps:
-        if step.source != "agent":
-            continue
-        failed = {seen.call_id for seen in step.observations if seen.error is not None}
-        for call in step.calls:
-            if call.name not in writes or call.id in failed:
-                continue
-            key = (call.name, canonical_json(call.arguments or {}))
-            if left[key] <= 0:
-                return step.index
-            left[key] -= 1
-    return None
+def stated(runs: Runs, without: Mapping[str, Fitted]) -> None:
+    """Reliability: what the other sets alone state of a step, beside how often it is right, by the stated figure."""
+    bins: dict[str, list[tuple[float, bool]]] = {}
+    for name, some in runs.items():
+        for run in some:
+            for kind, right in named_writes(run):
+                told = without[name].probability(kind)
+                low = None if told is None else min(int(told * 10), 9)
+                label = "none is stated" if low is None else f"{low / 10:.1f} to {(low + 1) / 10:.1f}"
+                bins.setdefault(label, []).append((told or 0.0, right))
+    rows = []
+    for label, marks in sorted(bins.items()):
+        hits = sum(right for _, right in marks)
+        low_end, high_end = wilson(hits, len(marks))
+        mean = "" if label.startswith("none") else f"{sum(told for told, _ in marks) / len(marks):.2f}"
+        interval = f"{100 * low_end:.0f} to {100 * high_end:.0f} %"
+        rows.append([label, len(marks), mean, share(hits, len(marks)), interval])
+    table("Stated probabilities, without the set", ["stated", "steps", "mean", "right", "95 %"], rows)

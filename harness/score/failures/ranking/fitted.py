@@ -14,7 +14,7 @@ both follow from the others.
 """
 
 import importlib.resources
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
@@ -86,10 +86,37 @@ class Fitted(Frozen):
     """Kind -> source -> what people gave the runs in which it stands."""
     steps: dict[Kind, Counted] = {}
     """Kinds whose origin was the step that people named as the decisive mistake, of the failed runs that have it."""
+    writes: dict[Kind, dict[str, Counted]] = {}
+    """Kind -> source -> failed runs of benchmarks in which it was named first: whether its step is the first write that
+    the reference does not have. `first_change` is counted with the references hidden.
+    """
     without: str | None = None
     """The source that is left out of the numbers; None: none is."""
     certain: float = 0.2
     """A step's weight (see `ranking`) below which the answer is "cannot tell"."""
+
+    def probability(self, kind: str) -> float | None:
+        """That a step named first for a change is the first wrong write.
+
+        The common share of the sources, drawn towards one half by two cases. None where fewer than two sources tell,
+        or where what the others state of one of them lies outside of its own interval (Wilson, 95 %).
+        """
+        counts = self.writes_of(kind)
+        large = {source: one for source, one in counts.items() if one.cases >= FEWEST}
+        if len(large) < (SOURCES if self.without is None else SOURCES - 1):
+            return None
+        for source, one in large.items():
+            others = [other for name, other in counts.items() if name != source]
+            own = wilson(one.right / one.cases, one.cases)
+            if sum(other.cases for other in others) >= FEWEST and (
+                own is None or not own.low <= _stated(others) <= own.high
+            ):
+                return None
+        return _stated(counts.values())
+
+    def writes_of(self, kind: str) -> Mapping[str, Counted]:
+        """Source -> how often the kind's step, named first, was the first wrong write."""
+        return {str(name): some for name, some in self.writes.items()}.get(kind, {})
 
     def is_finding(self, kind: str) -> bool:
         """Whether a diagnosis of this kind is reported as a finding; otherwise it is a hint."""
@@ -116,6 +143,11 @@ class Fitted(Frozen):
 
     def _by_source(self, kind: str) -> Mapping[str, Seen]:
         return {str(name): some for name, some in self.findings.items()}.get(kind, {})
+
+
+def _stated(counts: Iterable[Counted]) -> float:
+    known = list(counts)
+    return (sum(one.right for one in known) + 1) / (sum(one.cases for one in known) + 2)
 
 
 def _words(kind: str) -> str:

@@ -1,12 +1,13 @@
 """One ranked answer: the step at which a trial most probably went wrong, the runners-up below.
 
-No probability is stated. A kind's weight is how often its origin was the step that people named as the decisive
-mistake, where it stood first: hits and cases of labelled failed runs (`Fitted.steps`), drawn towards their common mean
-as if `_WEIGHT` further cases had it. These counts stand with the step; each kind has them from one source, so that
-nothing says how far they hold on another. Kinds that no labelled set has are placed by the order in which causes come
-before their consequences. A judge's finding (`judged`) and one of a suite's own detector have no place in that order:
-theirs is the finding's own confidence times `_CITED` or `_OTHERWISE`. Where the first does not reach the weight
-`Fitted.certain`, the answer is "cannot tell".
+A probability is stated of the first step alone, where it names a wrong write: it held on benchmarks that were left out
+(`Fitted.probability`). The order is by weight. A kind's weight is how often its origin was the step that people named
+as the decisive mistake, where it stood first: hits and cases of labelled failed runs (`Fitted.steps`), drawn towards
+their common mean as if `_WEIGHT` further cases had it. These counts stand with the step; each kind has them from one
+source, so that nothing says how far they hold on another. Kinds that no labelled set has are placed by the order in
+which causes come before their consequences. A judge's finding (`judged`) and one of a suite's own detector have no
+place in that order: theirs is the finding's own confidence times `_CITED` or `_OTHERWISE`. Where the first does not
+reach the weight `Fitted.certain`, the answer is "cannot tell".
 """
 
 from collections.abc import Mapping, Sequence
@@ -85,6 +86,14 @@ class Suspect(Frozen):
     reason: str
     prevention: str | None
     """What would have stopped it; None: not told."""
+    probability: float | None = None
+    """That the step is the first wrong write, for a kind that is about one and that several benchmarks were counted
+    for (`Fitted.probability`); None: nothing holds that could be stated.
+    """
+    writes: Counted | None = None
+    """Of the benchmarks' failed runs in which its kind was named first: how often its step was the first wrong write;
+    None: the kind is not about a change, or not the first one named.
+    """
     counted: Counted | None
     """Of the labelled runs in which its kind stood first: how often people named its step; None: not counted."""
 
@@ -117,6 +126,7 @@ def suspects(
         if not ranked and weights.of(one) < weights.certain:
             return ()
         at = steps.get(step)
+        chance = None if ranked else weights.probability(one.kind)
         source = "tool" if one.kind in _TOOLS else "agent" if at is None else at.source
         ranked.append(
             Suspect(
@@ -127,7 +137,9 @@ def suspects(
                 kind=one.kind,
                 reason=one.evidence,
                 prevention=one.prevention,
+                probability=None if chance is None else round(chance, 2),
                 counted=weights.counted.get(one.kind),
+                writes=None if ranked else weights.writes.get(one.kind),
             )
         )
     return tuple(ranked)
@@ -136,7 +148,14 @@ def suspects(
 class _Weights:
     def __init__(self, numbers: Fitted) -> None:
         self.certain = numbers.certain
+        self.probability = numbers.probability
         self.counted: Mapping[str, Counted] = {str(kind): counted for kind, counted in numbers.steps.items()}
+        self.writes = {
+            str(kind): Counted(
+                right=sum(one.right for one in some.values()), cases=sum(one.cases for one in some.values())
+            )
+            for kind, some in numbers.writes.items()
+        }
         cases = sum(one.cases for one in numbers.steps.values())
         self._mean = sum(one.right for one in numbers.steps.values()) / cases if cases else 0.0
 

@@ -11,7 +11,7 @@ messages=$(curl -sS "$HARNESS_GATEWAY_URL/turn" | jq -c '[{role: "user", content
 while :; do
     # One reply: the events of the stream, put together into content blocks.
     blocks=$(jq -n --rawfile prompt "$(dirname "$0")/prompt.md" --argjson tools "$tools" --argjson messages "$messages" \
-        '{model: "claude-sonnet-4-5", max_tokens: 1000, stream: true, system: $prompt, $tools, $messages}' |
+        '{model: "order-double", max_tokens: 1000, stream: true, system: $prompt, $tools, $messages}' |
         post -H "x-api-key: ${ANTHROPIC_API_KEY:-none}" -H "anthropic-version: 2023-06-01" \
             "$ANTHROPIC_BASE_URL/v1/messages" |
         sed -n 's/^data: //p' |

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from sources import Labelled
-from writes import NO_EFFECT
+from wrong_writes import NO_EFFECT
 
 from harness.score.evidence import Evidence
 from harness.score.failures import Failure
