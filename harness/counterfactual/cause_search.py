@@ -76,7 +76,7 @@ class CauseSearch:
         if len(joined) > 1 and self._left:
             self._sets |= {(id(found[number]),): one for number, one in self._tried.items()}
             if self._hold([joined])[0]:
-                least = list(smallest(joined, self._hold))
+                least = list(smallest(joined, self._hold, at_once=self._bench.jobs))
                 cause = self._confirmed(least, self._sets[_key(least)])
                 return self._unless_chance(cause.model_copy(update={"untried_sets": self._untried_sets}))
         return None, self._why_none(found)

@@ -8,10 +8,11 @@ Holds = Callable[[Sequence[Sequence[Part]]], list[bool]]
 """Whether each of several candidate lists has the property; they may be tried side by side."""
 
 
-def smallest(parts: Sequence[Part], holds: Holds[Part], budget: int = 1000) -> tuple[Part, ...]:
+def smallest(parts: Sequence[Part], holds: Holds[Part], budget: int = 1000, at_once: int = 1) -> tuple[Part, ...]:
     """A 1-minimal sub-list that has the property, in the given order: no single part of it can be left out.
 
-    `parts` itself must have the property. After at most `budget` tries the smallest list so far is given, which may be
+    `at_once`: how many candidates are asked for together; none is asked for after one that has the property. `parts`
+    itself must have the property. After at most `budget` tries the smallest list so far is given, which may be
     larger.
     """
     current, pieces, tries = list(parts), 2, 0
@@ -24,10 +25,8 @@ def smallest(parts: Sequence[Part], holds: Holds[Part], budget: int = 1000) -> t
         candidates = kept + (rests if len(chunks) > 2 else [])
         if len(current) == 1:
             candidates = [[]]
-        candidates = candidates[: budget - tries]
-        answers = holds(candidates)
-        tries += len(candidates)
-        found = next((one for one, answer in zip(candidates, answers, strict=True) if answer), None)
+        found, tried = _first(candidates[: budget - tries], holds, at_once)
+        tries += tried
         if found is not None:
             pieces = 2 if found in kept else max(pieces - 1, 2)
             current = found
@@ -38,6 +37,16 @@ def smallest(parts: Sequence[Part], holds: Holds[Part], budget: int = 1000) -> t
         else:
             pieces = min(len(current), pieces * 2)
     return tuple(current)
+
+
+def _first(candidates: Sequence[list[Part]], holds: Holds[Part], at_once: int) -> tuple[list[Part] | None, int]:
+    """The first that has the property, and how many were tried."""
+    for start in range(0, len(candidates), at_once):
+        chunk = candidates[start : start + at_once]
+        found = next((one for one, answer in zip(chunk, holds(chunk), strict=True) if answer), None)
+        if found is not None:
+            return found, start + len(chunk)
+    return None, len(candidates)
 
 
 def _split(parts: list[Part], pieces: int) -> list[list[Part]]:

@@ -13,6 +13,7 @@ from harness.counterfactual.delta import smallest
 from harness.counterfactual.minimal_parts import (
     MinimalCase,
     Part,
+    PartKind,
     counted,
     manner_of,
     rows_of_recording,
@@ -26,6 +27,10 @@ from harness.simulate import UserLog
 from harness.trace import Trial
 
 _MOST_ROWS = 400
+_KINDS: tuple[PartKind, ...] = ("file", "fixture", "fault", "turn", "tool", "row", "recording")
+"""The order in which kinds are left out, before all but rows together: those first of which mostly none is needed. A
+recording that is left out is mostly missed, so that a try without it and without another part would tell little.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +112,14 @@ class MinimalSearch:
                 remedy="an agent that is not deterministic cannot be minimised; harness fork shows the difference",
             )
         last = frozenset((*every, *rows, *seeds))
-        kept = self._least(every, (*rows, *seeds))
-        kept_rows = self._least(tuple(row for row in rows if self._is_kept(row, kept)), (*kept, *seeds))
+        kept = (*every, *rows)
+        for kind in _KINDS:
+            others = tuple(part for part in kept if part.kind != kind)
+            own = self._least(tuple(part for part in kept if part.kind == kind), (*others, *seeds))
+            kept = (*others, *own)
+        kept_rows = tuple(part for part in kept if part.kind == "row")
+        kept = self._least(tuple(part for part in kept if part.kind != "row"), (*kept_rows, *seeds))
+        kept_rows = tuple(row for row in kept_rows if self._is_kept(row, kept))
         kept_seeds = self._least(seeds, (*kept, *kept_rows))
         final = (*kept, *kept_rows, *kept_seeds)
         case = self._case(final, minimal_id(self._failing.case))
@@ -135,7 +146,11 @@ class MinimalSearch:
             return self._fails([(*one, *kept) for one in candidates])
 
         left = self._budget - self._bench.trials_run
-        return smallest(parts, holds, left) if parts and left > 0 else parts
+        if len(parts) > 1 and left > 0:  # none of them may be needed, as is common of files
+            if holds([()])[0]:
+                return ()
+            left -= 1
+        return smallest(parts, holds, left, self._bench.jobs) if parts and left > 0 else parts
 
     def _fails(self, candidates: Sequence[Sequence[Part]]) -> list[bool]:
         """Whether the trial fails in the same way with no more than these parts."""

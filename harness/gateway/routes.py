@@ -6,7 +6,7 @@ from typing import TypeVar
 from urllib.parse import unquote
 
 from aiohttp import web
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from harness.documents import first_words
 from harness.gateway.dialogue import Dialogue
@@ -24,6 +24,8 @@ from harness.values import Frozen
 
 _TOOLS = "/tools/"
 _MAX_NAME = 200
+_MOST_PLANNED = 1000
+"""Items of a plan: each is compared with each call when the trial is scored."""
 _NOTHING = ToolReply(status=204, body=b"")
 T = TypeVar("T")
 
@@ -34,7 +36,7 @@ class _Saying(Frozen, extra="ignore"):
 
 class _Thought(Frozen, extra="ignore"):
     text: str
-    plan: tuple[str, ...] | None = None
+    plan: tuple[str, ...] | None = Field(default=None, max_length=_MOST_PLANNED)
 
 
 _SAYING = TypeAdapter(_Saying)

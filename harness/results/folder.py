@@ -26,7 +26,7 @@ from harness.results.gc_pause import gc_paused
 from harness.results.lock import WriterLock
 from harness.results.manifest import RunManifest, Scoring
 from harness.results.naming import check_run_name
-from harness.results.opening import MANIFEST, check_below, read_manifest, take_name
+from harness.results.opening import MANIFEST, check_below, check_trial, read_manifest, take_name
 from harness.results.scorings import RUN_SCORES, Scorings
 from harness.results.storage import (
     CHECKSUMS_FILE,
@@ -37,12 +37,23 @@ from harness.results.storage import (
     remove_unfinished,
     verify_checksums,
 )
-from harness.results.stored import END_STATE, StoredTrial, TrialKey, first_scorecard, key_of, stored_trial
+from harness.results.stored import (
+    END_STATE,
+    StoredTrial,
+    TrialKey,
+    commit_times,
+    first_scorecard,
+    key_of,
+    set_failed_aside,
+    stored_trial,
+)
 from harness.score import Score, Scorecard
 from harness.trace import Span, Trial
 
 SUITE = "suite.json"
 TRIALS = "trials"
+_FEW = 100
+"""Trials up to which each is checked by itself, and not the whole folder."""
 
 
 class RunFolder:
@@ -146,7 +157,7 @@ class RunFolder:
         files |= {picture.name: picture for picture in pictures}
         target = self._place(key)
         with self._threads:
-            self._set_failed_aside(target)
+            set_failed_aside(target)
             commit_folder(target, files)
         return target
 
@@ -170,9 +181,17 @@ class RunFolder:
         """The trials on disk, in the planned order, with the time of their commit: nanoseconds since the epoch."""
         return {key_of(folder): folder.stat().st_mtime_ns for folder in self._committed()}
 
+    def committed_among(self, keys: Iterable[TrialKey]) -> dict[TrialKey, int]:
+        """As `committed`, of these planned trials alone: fast where few are asked for."""
+        return commit_times(self.path / TRIALS, (key for key in keys if key in self._planned))
+
     def first_scorecards(self, keys: Iterable[TrialKey]) -> tuple[Scorecard, ...]:
         """The scorecards that these trials were committed with; raises ResultsError naming a damaged file."""
-        self._check_trials()
+        keys = tuple(keys)
+        if len(keys) > _FEW:
+            self._check_trials()
+        for key in keys:
+            self._check_trial(key)
         return tuple(first_scorecard(self._place(key)) for key in keys)
 
     def scorecard(self, case_id: str, attempt: int) -> Scorecard:
@@ -205,9 +224,9 @@ class RunFolder:
     def stored(self, case_id: str, attempt: int) -> StoredTrial | None:
         """As `trial`, with the folder that holds its other files."""
         folder = self._place((case_id, attempt))
-        self._check_trials()
         if (case_id, attempt) not in self._planned or not folder.is_dir():
             return None
+        self._check_trial((case_id, attempt))
         return stored_trial(folder)
 
     @gc_paused()
@@ -264,6 +283,10 @@ class RunFolder:
     def _place(self, key: TrialKey) -> Path:
         return self.path.joinpath(TRIALS, key[0], str(key[1]))
 
+    def _check_trial(self, key: TrialKey) -> None:
+        if not self._is_plain:
+            check_trial(self.path / TRIALS, self._place(key))
+
     def _check_trials(self) -> None:
         """Once, and only where trials are read: a folder can hold many. Raises ResultsError."""
         if not self._is_plain:
@@ -274,13 +297,3 @@ class RunFolder:
         self._check_trials()
         places = [self._place((one.case_id, one.attempt)) for one in self._manifest.planned]
         return [place for place in places if place.is_dir()]
-
-    def _set_failed_aside(self, target: Path) -> None:
-        if not target.exists():
-            return
-        if first_scorecard(target).outcome != "harness_failed":
-            raise ResultsError(f"{target} is already committed", remedy="a finished trial is never overwritten")
-        number = 1
-        while (aside := target.with_name(f"{target.name}.failed-{number}")).exists():
-            number += 1
-        target.rename(aside)

@@ -36,6 +36,14 @@ def check_below(path: Path, *, besides: frozenset[str] = frozenset()) -> None:
         raise refused_entry(error) from None
 
 
+def check_trial(trials: Path, place: Path) -> None:
+    """As `check_below`, for one trial of a folder that may hold many. Raises ResultsError."""
+    for folder in (trials, place.parent, place):
+        if folder.is_symlink():
+            raise refused_entry(UnusableEntry(folder, "is a link, which is not followed"))
+    check_below(place)
+
+
 def read_manifest(path: Path) -> RunManifest:
     if not (path / MANIFEST).is_file():
         matrix = matrix_at(path)

@@ -1,5 +1,8 @@
 """One committed trial of a run folder."""
 
+import os
+import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -36,6 +39,31 @@ class StoredTrial:
         """The archive of the files that the agent changed; None where none was stored."""
         path = self.folder / END_STATE
         return path if path.exists() else None
+
+
+def commit_times(trials: Path, keys: Iterable[TrialKey]) -> dict[TrialKey, int]:
+    """The time of the commit of those that are there: nanoseconds since the epoch."""
+    found: dict[TrialKey, int] = {}
+    for case_id, attempt in keys:
+        try:
+            seen = os.lstat(f"{trials}/{case_id}/{attempt}")
+        except OSError:
+            continue
+        if stat.S_ISDIR(seen.st_mode):
+            found[case_id, attempt] = seen.st_mtime_ns
+    return found
+
+
+def set_failed_aside(target: Path) -> None:
+    """Renames a trial that the harness could not finish, so that the second try takes its place."""
+    if not target.exists():
+        return
+    if first_scorecard(target).outcome != "harness_failed":
+        raise ResultsError(f"{target} is already committed", remedy="a finished trial is never overwritten")
+    number = 1
+    while (aside := target.with_name(f"{target.name}.failed-{number}")).exists():
+        number += 1
+    target.rename(aside)
 
 
 def stored_trial(folder: Path) -> StoredTrial:

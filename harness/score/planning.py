@@ -58,16 +58,39 @@ def lay_beside(plan: Sequence[str], reference: Sequence[ReferenceCall]) -> Laid:
     return Laid(places=places, missing=missing)
 
 
+@dataclass(frozen=True)
+class SpokenCall:
+    """The words of a call, made once for all items of a plan."""
+
+    name: frozenset[str]
+    values: frozenset[str]
+
+    def fits(self, said: frozenset[str]) -> bool:
+        """Whether an item with these words speaks of it."""
+        return _fit(self, said) >= _ENOUGH
+
+
+def spoken_call(tool: str, arguments: JsonObject | None) -> SpokenCall:
+    return SpokenCall(name=_words(tool), values=_values(arguments))
+
+
+def said_by(item: str) -> frozenset[str]:
+    """The words of a plan's item."""
+    return _said(item)
+
+
 def speaks_of(item: str, tool: str, arguments: JsonObject | None) -> bool:
     return fit(item, tool, arguments) >= _ENOUGH
 
 
 def fit(item: str, tool: str, arguments: JsonObject | None) -> float:
     """The share of a call's words in the item, 0 to 1; the tool's name and the arguments have the same weight."""
-    said = _said(item)
-    name = _share(_words(tool), said)
-    values = _values(arguments)
-    return name if not values else (name + _share(values, said)) / 2
+    return _fit(spoken_call(tool, arguments), _said(item))
+
+
+def _fit(call: SpokenCall, said: frozenset[str]) -> float:
+    name = _share(call.name, said)
+    return name if not call.values else (name + _share(call.values, said)) / 2
 
 
 @lru_cache(maxsize=4096)

@@ -2,6 +2,7 @@
 model's reply.
 """
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -38,12 +39,26 @@ def fill_results(replies: Sequence[ObservedReply], spans: Sequence[Span]) -> Non
 
 def unseen(spans: Sequence[Span], seen: Iterable[str]) -> list[Span]:
     """Tool calls that neither a model's reply nor the gateway has recorded; others would be counted twice."""
-    known = set(seen)
-    is_known = {
-        reported: any(name.endswith(reported) or reported.endswith(name) for name in known)
-        for reported in {*map(_name, spans)}
-    }
+    known = _KnownEnds(seen)
+    is_known = {reported: known.fits(reported) for reported in {*map(_name, spans)}}
     return [span for span in spans if not is_known[_name(span)]]
+
+
+class _KnownEnds:
+    """Names of which one ends with another, found without comparing each with each: an agent chooses their number."""
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self._known = set(known)
+        self._lengths = {len(name) for name in self._known}
+        self._turned = sorted(name[::-1] for name in self._known)
+
+    def fits(self, name: str) -> bool:
+        """Whether it ends with a known name, or a known name ends with it."""
+        turned = name[::-1]
+        at = bisect_left(self._turned, turned)
+        if at < len(self._turned) and self._turned[at].startswith(turned):
+            return True
+        return any(name[len(name) - length :] in self._known for length in self._lengths if length <= len(name))
 
 
 def own_step(span: Span, agent: str) -> Step:

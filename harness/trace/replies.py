@@ -6,15 +6,14 @@ a tool inside the agent's own program) is read from the history.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harness.strict_json import parse_json
 from harness.trace import names
+from harness.trace.joined_calls import JoinedCalls
 from harness.trace.span import Span
-from harness.values import JsonObject, JsonValue, canonical_json
-
-_SEPARATORS = "_-./:"
+from harness.values import JsonObject, JsonValue
 
 
 @dataclass(kw_only=True)
@@ -95,43 +94,13 @@ def _reply(span: Span) -> ObservedReply:
 
 
 def _join_spans(replies: Sequence[ObservedReply], tools: Sequence[Span]) -> None:
-    """Matches equal arguments first, over all spans; then arguments that a framework has completed; then rewritten
-    ones.
-    """
     if not any(reply.calls for reply in replies):
         return  # a program without a model: its spans' arguments need not be read
-    left = list(tools)
-    for alike in (_equal, _completed, _any):
-        left = [span for span in left if not _claimed(span, replies, alike)]
-
-
-def _claimed(span: Span, replies: Sequence[ObservedReply], alike: Callable[[JsonObject, JsonObject], bool]) -> bool:
-    name, arguments = str(span.attributes.get(names.TOOL_NAME)), _arguments(span)
-    for reply in reversed([one for one in replies if one.span.start_ns <= span.start_ns]):
-        for call in reply.calls:
-            if call.span is None and _same_name(call.name, name) and alike(call.arguments or {}, arguments):
-                call.span = span
-                return True
-    return False
-
-
-def _same_name(given: str, name: str) -> bool:
-    """Whether the names are equal up to a server prefix of frameworks: `mcp__harness__look` is `look`."""
-    return given == name or (given.endswith(name) and given[-len(name) - 1] in _SEPARATORS)
-
-
-def _equal(given: JsonObject, made: JsonObject) -> bool:
-    return canonical_json(given) == canonical_json(made)
-
-
-def _completed(item: JsonObject, made: JsonObject) -> bool:
-    given = {name: value for name, value in item.items() if value is not None}
-    return all(name in made and _equal({"": value}, {"": made[name]}) for name, value in given.items())
-
-
-def _any(given: JsonObject, made: JsonObject) -> bool:
-    del given, made
-    return True
+    joined = JoinedCalls([(reply.span.start_ns, reply.calls) for reply in replies])
+    spans = [(span.start_ns, str(span.attributes.get(names.TOOL_NAME)), _arguments(span)) for span in tools]
+    for place, call in joined.join(spans).items():
+        if isinstance(call, ReplyCall):
+            call.span = tools[place]
 
 
 def _arguments(span: Span) -> JsonObject:

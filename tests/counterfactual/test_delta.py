@@ -28,3 +28,19 @@ def test_after_the_budget_the_smallest_so_far_is_given() -> None:
     left = smallest(list(range(64)), holds, budget=5)
     assert {0, 63} <= set(left)
     assert len(tried) <= 5
+
+
+@given(st.sets(st.integers(0, 30), max_size=6), st.integers(1, 8))
+def test_what_is_left_does_not_depend_on_how_many_are_tried_at_once(needed: set[int], at_once: int) -> None:
+    asked: list[int] = []
+
+    def holds(candidates: Sequence[Sequence[int]]) -> list[bool]:
+        asked.append(len(candidates))
+        return [needed <= set(one) for one in candidates]
+
+    parts = [*range(max(needed, default=0) + 1)]
+    one_by_one = smallest(parts, holds)
+    fewest, asked[:] = sum(asked), []
+    assert one_by_one == smallest(parts, holds, at_once=at_once)
+    assert max(asked, default=0) <= at_once
+    assert fewest <= sum(asked)

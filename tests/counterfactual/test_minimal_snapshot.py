@@ -20,7 +20,7 @@ def test_a_stored_minimal_case_names_its_snapshot_and_fails_from_it_in_the_same_
         shutil.copytree(project / name / "drive_thru", tmp_path / name / "drive_thru")
     walk = Walk(tmp_path)
     walk("run", "drive_thru", "--agent", "v1", "--case", CASE, *LOCAL, "--run-name", "v1")
-    found = json.loads(walk("minimise", "v1", CASE, *LOCAL, "--budget", "12", "--store", "--json").stdout)
+    found = json.loads(walk("minimise", "v1", CASE, *LOCAL, "--budget", "20", "--store", "--json").stdout)
     suite = tmp_path / "suites" / "drive_thru" / "suite.yaml"
     suite.write_text(suite.read_text().replace("cases: cases.yaml", found["line"]))
     if found["line"] not in suite.read_text():
@@ -65,7 +65,7 @@ def test_a_damaged_snapshot_of_a_case_names_the_case_and_stops_no_other(project:
         shutil.copytree(project / name / "drive_thru", tmp_path / name / "drive_thru")
     walk = Walk(tmp_path)
     walk("run", "drive_thru", "--agent", "v1", "--case", CASE, *LOCAL, "--run-name", "v1")
-    found = json.loads(walk("minimise", "v1", CASE, *LOCAL, "--budget", "12", "--store", "--json").stdout)
+    found = json.loads(walk("minimise", "v1", CASE, *LOCAL, "--budget", "20", "--store", "--json").stdout)
     suite = tmp_path / "suites" / "drive_thru" / "suite.yaml"
     suite.write_text(suite.read_text().replace("cases: cases.yaml", found["line"]))
     dump = next((tmp_path / "snapshots" / "drive_thru" / found["snapshot"] / "dumps").iterdir())
@@ -82,7 +82,7 @@ def test_a_trial_is_not_run_again_from_another_snapshot_than_its_own(project: Pa
         shutil.copytree(project / name / "drive_thru", tmp_path / name / "drive_thru")
     walk = Walk(tmp_path)
     walk("run", "drive_thru", "--agent", "v1", "--case", CASE, *LOCAL, "--run-name", "v1")
-    found = json.loads(walk("minimise", "v1", CASE, *LOCAL, "--budget", "12", "--store", "--json").stdout)
+    found = json.loads(walk("minimise", "v1", CASE, *LOCAL, "--budget", "20", "--store", "--json").stdout)
     suite = tmp_path / "suites" / "drive_thru" / "suite.yaml"
     suite.write_text(suite.read_text().replace("cases: cases.yaml", found["line"]))
     forked = ("fork", "v1", CASE, "--at", "2", "--tools", "replay", *LOCAL)

@@ -289,6 +289,18 @@ def test_past_the_limit_every_call_is_refused_and_only_the_first_is_kept(run, ca
     assert record.states == {"order": {"lines": []}}
 
 
+def test_a_plan_of_more_items_than_are_measured_is_refused(run) -> None:
+    answers = []
+    steps = traced(
+        run,
+        lambda agent: answers.extend(
+            agent.ask("POST", "/thought", {"text": "x", "plan": ["look"] * items})[0] for items in (1000, 1001)
+        ),
+    ).steps
+    assert [204, 422] == answers
+    assert [1000] == [len(step.plan) for step in steps if step.plan is not None]
+
+
 def test_thoughts_and_plans_belong_to_the_next_step(run) -> None:
     def play(agent) -> None:
         agent.ask("GET", "/turn")

@@ -231,6 +231,15 @@ def test_a_command_that_does_not_exist_is_an_error_and_leaves_nothing(shop: Shop
     assert [] == left_of(images, run)
 
 
+def test_a_command_of_a_package_is_told_to_be_a_module(shop: Shop, images: ImageStore, run: str) -> None:
+    environment, snapshots = shop(command=["sh", "-c", "exec ledger"])
+
+    with pytest.raises(ServiceError, match="ledger: not found") as failed:
+        start_services(environment, snapshots.build("shop", "closed"), images=images, run=run)
+
+    assert "python3 -m" in str(failed.value.remedy)
+
+
 def test_one_service_that_fails_takes_the_others_with_it(shop: Shop, images: ImageStore, run: str) -> None:
     environment, snapshots = shop()
     bad = environment.services["lines"].model_copy(update={"command": ("false",)})

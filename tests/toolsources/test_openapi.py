@@ -37,6 +37,16 @@ def tools(document: Any, **group: Any) -> list[ToolSpec]:
     return specs
 
 
+def test_patterns_fit_by_the_name_in_the_document_and_in_the_suite() -> None:
+    get = {"responses": {}, "parameters": [{"name": "id", "in": "path", "required": True, "schema": {}}]}
+    document = {"openapi": "3.0.0", "paths": {"/notes/{id}": {"get": get, "delete": get}, "/other": {"get": {}}}}
+    for pattern in ("get_notes__id_", "get_notes/{id}", "get_notes*"):
+        found = tools(document, only=["*notes*"], writes=[pattern], override={pattern: {"timeout_s": 2.5}})
+        assert {"get_notes__id_": ("write", 2.5), "delete_notes__id_": ("write", 30.0)} == {
+            tool.name: (tool.effect, tool.timeout_s) for tool in found
+        }
+
+
 def test_the_menu_services_own_document_gives_the_tools_that_the_suite_describes(project) -> None:
     menu = read_plain(project / "images/drive_thru/menu/menu_service/openapi.json")[0]
     described = read_plain(project / "suites/drive_thru/tools.yaml")[0]

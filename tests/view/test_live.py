@@ -4,9 +4,12 @@ import json
 from pathlib import Path
 
 import httpx
+import pytest
 
-from harness.results import RunFolder, stop_requested
+from harness.errors import ResultsError
+from harness.results import RunFolder, Scoring, stop_requested
 from harness.view import ViewServer
+from harness.view.index.run_index import RunIndex
 from tests.report_html.runs import card, manifest, store, trial
 from tests.view.client import entered
 
@@ -70,3 +73,34 @@ def test_a_reader_that_leaves_harms_nothing(tmp_path: Path) -> None:
             with client.stream("GET", "/live/now") as events:
                 next(events.iter_lines())
         assert 200 == client.get("/").status_code
+
+
+def test_of_a_run_in_flight_a_trial_that_is_run_again_and_later_scores_are_seen(tmp_path: Path) -> None:
+    keys = [("case-0000", 1), ("case-0001", 1)]
+    failed = card("case-0000", 1, success=True, said="x").model_copy(
+        update={"outcome": "harness_failed", "success": None}
+    )
+    index = RunIndex(tmp_path / "runs")
+    with RunFolder.create(tmp_path / "runs", manifest(keys, "now")) as folder:
+        broken = trial("case-0000", 1, "x", {}).model_copy(update={"outcome": "harness_failed"})
+        folder.commit(broken, (), failed)
+        assert (0, 1) == (index.figures("now").succeeded, index.figures("now").done)
+        _commit(folder, "case-0000", success=True)
+        assert (1, 1) == (index.figures("now").succeeded, index.figures("now").done)
+        _commit(folder, "case-0001", success=True)
+        assert ["case-0000", "case-0001"] == [one.case_id for one in index.lines("now")]
+        scoring = Scoring(harness_version="0.1.0", suite_digest="d2", scorer_versions={})
+        worse = [card(case, 1, success=False, said="x") for case, _ in keys]
+        folder.write_scorecards(worse, (), scoring)
+    assert (0, 2) == (index.figures("now").succeeded, index.figures("now").failed)
+
+
+def test_a_link_in_the_place_of_a_new_trial_is_not_followed(tmp_path: Path) -> None:
+    elsewhere = store(tmp_path / "other", "away", trials=2).path / "trials" / "case-0001"
+    index = RunIndex(tmp_path / "runs")
+    with RunFolder.create(tmp_path / "runs", manifest([("case-0000", 1), ("case-0001", 1)], "now")) as folder:
+        _commit(folder, "case-0000", success=True)
+        assert 1 == index.figures("now").done
+        (folder.path / "trials" / "case-0001").symlink_to(elsewhere)
+        with pytest.raises(ResultsError, match="is a link"):
+            index.figures("now")

@@ -8,7 +8,10 @@ from harness.values import Frozen, JsonObject
 
 
 class ToolGroup(Frozen):
-    """The fields that every kind of group has; patterns are those of a shell (`get_*`)."""
+    """The fields that every kind of group has.
+
+    Patterns are those of a shell (`get_*`), and fit a tool by its name in the source or in the suite.
+    """
 
     server: str
     """Its tools share the write state of this server."""
@@ -23,8 +26,8 @@ class ToolGroup(Frozen):
     is a write.
     """
     override: dict[str, JsonObject] = {}
-    """Tool -> fields to set: `timeout_s`, `ignore_arguments`, `generated_ids`, `volatile`, `rate_limit`, `description`,
-    `effect`."""
+    """Tool, or pattern of tools -> fields to set: `timeout_s`, `ignore_arguments`, `generated_ids`, `volatile`,
+    `rate_limit`, `description`, `effect`."""
     disposable: bool = False
     """Allows live writes: the server's state may be discarded."""
     double: bool = False

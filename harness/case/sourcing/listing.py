@@ -64,16 +64,35 @@ def _file_digest(path: Path) -> str:
 def chosen(group: ToolGroup, names: list[str]) -> list[str]:
     """Those of the source's names that the group takes. Raises ValueError for a pattern that fits none."""
     for pattern in (*group.only, *group.reads, *group.writes, *group.override):
-        if pattern != "*" and not any(fnmatchcase(name, pattern) for name in names):
+        if pattern != "*" and not any(fits(group, name, pattern) for name in names):
             raise ValueError(f"{pattern!r} is none of its tools: {', '.join(names) or 'it has none'}")
-    return [name for name in names if any(fnmatchcase(name, pattern) for pattern in group.only)]
+    return [name for name in names if is_chosen(group, name)]
+
+
+def is_chosen(group: ToolGroup, name: str) -> bool:
+    """Whether `only` takes the tool with this name in the source."""
+    return any(fits(group, name, pattern) for pattern in group.only)
+
+
+def fits(group: ToolGroup, name: str, pattern: str) -> bool:
+    """Whether the pattern fits a tool by its name in the source, or by the one that the suite gives it."""
+    return fnmatchcase(name, pattern) or fnmatchcase(own_name(group.prefix, name), pattern)
+
+
+def overridden(group: ToolGroup, name: str) -> JsonObject:
+    """The fields that the group sets for the tool; a later entry of `override` goes over an earlier one."""
+    fields: JsonObject = {}
+    for pattern, own in group.override.items():
+        if fits(group, name, pattern):
+            fields |= own
+    return fields
 
 
 def effect_of(group: ToolGroup, name: str, said: Effect) -> Effect:
     """The group's effect for the tool, or else that of its source, `said`."""
-    if any(fnmatchcase(name, pattern) for pattern in group.writes):
+    if any(fits(group, name, pattern) for pattern in group.writes):
         return "write"
-    if any(fnmatchcase(name, pattern) for pattern in group.reads):
+    if any(fits(group, name, pattern) for pattern in group.reads):
         return "read"
     return said
 
@@ -104,7 +123,7 @@ def _declared(group: ToolGroup, name: str, tool: JsonObject, kind: ToolKind) -> 
         "source": kind,
         "source_name": None if shown == name else name,
         "listed": {key: value for key, value in tool.items() if key not in _OWN},
-        **group.override.get(name, {}),
+        **overridden(group, name),
     }
 
 

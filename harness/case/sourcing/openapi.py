@@ -6,11 +6,10 @@ The document's own `servers` are not used: the suite declares the address of the
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 
 from harness.case.endpoints.tool import Effect
 from harness.case.sourcing.declared import OpenApiTools
-from harness.case.sourcing.listing import chosen, effect_of, own_name
+from harness.case.sourcing.listing import chosen, effect_of, is_chosen, overridden, own_name
 from harness.case.sourcing.schemas import bundled, resolved
 from harness.case.sourcing.swagger import is_swagger, openapi_of
 from harness.values import JsonObject, JsonValue
@@ -52,7 +51,7 @@ def openapi_surface(group: OpenApiTools, document: JsonValue) -> dict[str, JsonO
     whole = _checked(document)
     found: dict[str, JsonObject | ValueError] = {}
     for operation in _operations(whole):
-        if any(fnmatchcase(operation.name, pattern) for pattern in group.only):
+        if is_chosen(group, operation.name):
             name = own_name(group.prefix, operation.name)
             try:
                 found[name] = _tool(group, operation, whole)
@@ -115,7 +114,7 @@ def _tool(group: OpenApiTools, operation: _Operation, document: JsonObject) -> J
             "body": operation.body,
         },
         **_output(operation, document),
-        **group.override.get(operation.name, {}),
+        **overridden(group, operation.name),
     }
 
 

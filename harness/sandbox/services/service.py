@@ -4,6 +4,7 @@ Testcontainers' own reaper is an image that may not be available, so it is disab
 found by the owner's label.
 """
 
+import re
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +26,7 @@ from harness.sandbox.environment import Service
 from harness.sandbox.services.service_network import ServiceNetwork
 
 _LAST_LINES = 20
+_NO_PROGRAM = re.compile(r"not found\s*$|No such file or directory")
 _LOOPBACK = "127.0.0.1"
 _POLL_S = 0.02
 _LOOK_FOR_DEATH_EVERY_S = 1
@@ -258,9 +260,12 @@ class ServiceContainer:
     def _failed(self, why: str) -> ServiceError:
         tail = self.tail()
         shown = "\n".join(f"    {line}" for line in tail.splitlines()) or "    (it printed nothing)"
+        remedy = "correct the service, or `wait`, `timeout_s` and `memory_mb` in its environment.yaml"
+        if _NO_PROGRAM.search(tail):
+            remedy += "; of a package of Python, `python3 -m MODULE` is there, and its command is not"
         return ServiceError(
             f"service {self.name!r} ({self._image}) {why}\n  the end of its log:\n{shown}",
-            remedy="correct the service, or `wait`, `timeout_s` and `memory_mb` in its environment.yaml",
+            remedy=remedy,
             logs={self.name: tail},
         )
 

@@ -3,12 +3,14 @@
 The plan is the first that the agent states. Its items are matched to calls by their words (see `planning`).
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import chain
 from typing import ClassVar
 
 from harness.case import ReferenceCall
 from harness.score.evidence import Evidence
-from harness.score.planning import Laid, lay_beside, speaks_of, stated_plan
+from harness.score.planning import Laid, SpokenCall, lay_beside, said_by, speaks_of, spoken_call, stated_plan
 
 _NO_PLAN = "no plan was stated"
 _NO_REFERENCE = "the case has no reference with a call"
@@ -71,8 +73,7 @@ class PlanAdherence:
         plan = stated_plan(evidence)
         if plan is None:
             return None, _NO_PLAN
-        calls = list(enumerate(evidence.credited.made_calls))
-        done = [[place for place, call in calls if speaks_of(item, call.name, call.arguments)] for item in plan]
+        done = _done(plan, evidence)
         wanted = evidence.case.reference or ()
         concrete = sum(
             bool(places)
@@ -119,15 +120,29 @@ def _pairs(reference: Sequence[ReferenceCall]) -> list[tuple[str, str]]:
     return [(before, call.id) for call in reference for before in sorted(above[call.id])]
 
 
+def _done(plan: Sequence[str], evidence: Evidence) -> list[list[int]]:
+    """For each item the places of the calls of which it speaks. Equal calls and equal items are compared once."""
+    places: dict[SpokenCall, list[int]] = {}
+    for place, call in enumerate(evidence.credited.made_calls):
+        places.setdefault(spoken_call(call.name, call.arguments), []).append(place)
+    known: dict[frozenset[str], list[int]] = {}
+    for said in map(said_by, plan):
+        if said not in known:
+            fitting = (own for call, own in places.items() if call.fits(said))
+            known[said] = sorted(chain.from_iterable(fitting))
+    return [known[said_by(item)] for item in plan]
+
+
 def _longest(done: Sequence[Sequence[int]]) -> int:
     """The most items that can be given a call each, the calls in ascending order: a patience sort with choices."""
     ends: list[int] = []  # ends[n]: the earliest last call of a chain of n + 1 items
     for places in done:
         for length in range(len(ends), -1, -1):
             after = ends[length - 1] if length else -1
-            first = next((place for place in places if place > after), None)
-            if first is None:
+            at = bisect_right(places, after)
+            if at == len(places):
                 continue
+            first = places[at]
             if length == len(ends):
                 ends.append(first)
             elif first < ends[length]:

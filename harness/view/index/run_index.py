@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Final
@@ -22,6 +22,8 @@ from harness.view.index.figures import RunFigures, TrialLine, figures_of, line_o
 VARIANT: Final = "~"
 """Begins the name of a run that is a fork or another variant: those lie in a folder of their own."""
 _VARIANTS: Final = ".variants"
+_MANY: Final = 50
+"""New trials of a run in flight that are read one by one."""
 _NAME: Final = re.compile(RUN_NAME)
 
 
@@ -42,6 +44,10 @@ class _Kept:
     lines: dict[TrialKey, TrialLine] = field(default_factory=dict)
     committed: dict[TrialKey, int] = field(default_factory=dict)
     figures: RunFigures | None = None
+    folder: RunFolder | None = None
+    """Of a run that is not settled and was not scored again: only trials that are still to come are looked for. It has
+    checked none of them yet, so that each is checked when it is there.
+    """
 
     @property
     def is_settled(self) -> bool:
@@ -155,8 +161,36 @@ class RunIndex:
             return kept
         with self._lock:
             known = self._kept.get(name)
-            self._kept[name] = kept = _counted(RunFolder.open(path), stamp, known)
+            goes_on = known is not None and known.folder is not None and known.stamp[1:] == stamp[1:]
+            self._kept[name] = kept = (
+                _continued(known, stamp) if goes_on and known else _counted(RunFolder.open(path), stamp, known)
+            )
         return kept
+
+
+@gc_paused()
+def _continued(known: _Kept, stamp: tuple[int, ...]) -> _Kept:
+    """Costs as much as there are trials to come, and not as there are: a run in flight is read every second."""
+    folder = known.folder
+    assert folder is not None
+    planned = [(one.case_id, one.attempt) for one in folder.manifest.planned]
+    open_ones = [key for key in planned if key not in known.lines or known.lines[key].outcome == "harness_failed"]
+    times = folder.committed_among(open_ones)
+    fresh = {key: time_ns for key, time_ns in times.items() if known.committed.get(key) != time_ns}
+    if not fresh:
+        return replace(known, stamp=stamp)
+    if len(fresh) > _MANY:
+        return _counted(RunFolder.open(folder.path), stamp, known)
+    read = {(card.case_id, card.attempt): line_of(card) for card in folder.first_scorecards(fresh)}
+    merged = known.lines | read
+    lines = {key: merged[key] for key in planned if key in merged}
+    return replace(
+        known,
+        stamp=stamp,
+        lines=lines,
+        committed=known.committed | fresh,
+        figures=figures_of(len(planned), lines.values()),
+    )
 
 
 @gc_paused()
@@ -171,12 +205,13 @@ def _counted(folder: RunFolder, stamp: tuple[int, ...], known: _Kept | None) -> 
         fresh = [key for key, time_ns in committed.items() if key not in earlier or at.get(key) != time_ns]
         read = {(card.case_id, card.attempt): line_of(card) for card in folder.first_scorecards(fresh)}
         lines = {key: read.get(key) or earlier[key] for key in committed}
-    return _Kept(
+    kept = _Kept(
         stamp=stamp,
         lines=lines,
         committed=committed,
         figures=figures_of(len(folder.manifest.planned), lines.values()),
     )
+    return kept if kept.is_settled or folder.scorings else replace(kept, folder=RunFolder.open(folder.path))
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
