@@ -27,9 +27,9 @@ from harness.simulate import UserLog
 from harness.trace import Trial
 
 _MOST_ROWS = 400
-_KINDS: tuple[PartKind, ...] = ("file", "fixture", "fault", "turn", "tool", "recording")
-"""The order in which kinds are left out, before all kinds together: those first of which mostly none is needed. A
-recording that is left out is mostly missed, so that a try without any of another kind as well would tell little.
+_KINDS: tuple[PartKind, ...] = ("file", "fixture", "fault", "turn", "tool", "row", "recording")
+"""The order in which kinds are left out, before all but rows together: those first of which mostly none is needed. A
+recording that is left out is mostly missed, so that a try without it and without another part would tell little.
 """
 
 
@@ -112,13 +112,14 @@ class MinimalSearch:
                 remedy="an agent that is not deterministic cannot be minimised; harness fork shows the difference",
             )
         last = frozenset((*every, *rows, *seeds))
-        kept = every
+        kept = (*every, *rows)
         for kind in _KINDS:
             others = tuple(part for part in kept if part.kind != kind)
-            own = self._least(tuple(part for part in kept if part.kind == kind), (*others, *rows, *seeds))
+            own = self._least(tuple(part for part in kept if part.kind == kind), (*others, *seeds))
             kept = (*others, *own)
-        kept = self._least(kept, (*rows, *seeds))
-        kept_rows = self._least(tuple(row for row in rows if self._is_kept(row, kept)), (*kept, *seeds))
+        kept_rows = tuple(part for part in kept if part.kind == "row")
+        kept = self._least(tuple(part for part in kept if part.kind != "row"), (*kept_rows, *seeds))
+        kept_rows = tuple(row for row in kept_rows if self._is_kept(row, kept))
         kept_seeds = self._least(seeds, (*kept, *kept_rows))
         final = (*kept, *kept_rows, *kept_seeds)
         case = self._case(final, minimal_id(self._failing.case))

@@ -17,7 +17,12 @@ _KEYS = (
     ("g r", "runs"),
     ("g t", "trend"),
     ("g d", "drift"),
+    ("g i", "issues"),
     ("g c", "cassettes"),
+    ("g a", "annotate"),
+    ("g w", "workbench"),
+    ("g h", "themes"),
+    ("g p", "production"),
     ("u", "up: from a trial to its run, from a run to all runs"),
 )
 

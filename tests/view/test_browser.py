@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from harness.results import RunFolder, shown_in_flight
+from harness.trace import TraceRecorder, TraceSubject
 from harness.view import ViewServer
 from tests.report_html.browser import Browser
+from tests.report_html.runs import manifest
 from tests.view.whole_project import fill
 
 pytestmark = pytest.mark.slow
@@ -17,13 +20,15 @@ _AUDIT = (Path(__file__).parents[1] / "report_html" / "audit.js").read_text(enco
 _LINKS = "[...document.querySelectorAll('a[href]')].map(one => one.getAttribute('href')).filter(one => one[0] === '/')"
 _OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _MOST_OF_A_KIND = 2
+RUNS = ("after", "before", "other", "hostile", "mock", "live", "replay")
 SIZES = {"desk": (1280, 900), "tablet": (820, 1180), "phone": (390, 800)}
 
 
 def kind(path: str) -> str:
     """The path without what names one run, case or trial, with the names of what is asked."""
     path, _, query = path.partition("?")
-    names = "after|before|other|hostile|mock|live|counter|complete|polite|default%3A\\w+|[0-9a-f]{12}|case-\\d+|\\d+"
+    own = (*RUNS, "drive_thru", "counter", "complete", "polite", r"order-[a-z]+-\d+", r"case-\d+", r"\d+")
+    names = "|".join((*own, r"default%3A\w+", "[0-9a-f]{12}"))
     asked = "&".join(sorted(one.partition("=")[0] for one in query.split("&") if one))
     return re.sub(rf"(?<=/)({names})(?=/|$)", "*", path.partition("#")[0]) + (f"?{asked}" if asked else "")
 
@@ -65,6 +70,7 @@ def test_links_lead_to_all_pages(walked: dict[str, str]) -> None:
     expected |= {"/runs/*", "/runs/*/trials/*/*", "/compare?after&before", "/annotate", "/annotate?rubric&run"}
     expected |= {"/annotate/*/*?as", "/annotate/*/*/*/*/*?as", "/workbench", "/workbench?criterion&rubric&run"}
     expected |= {"/workbench/*", "/themes/*", "/themes?run", "/production/sessions/*", "/production/days/shop"}
+    expected |= {"/misses", "/cassettes/*", "/cassettes/*/*"}
     assert expected <= set(walked), expected - set(walked)
 
 
@@ -138,3 +144,31 @@ def test_a_form_is_taken_from_a_browser(browser: Browser, server: ViewServer) ->
     browser.until("document.body.innerText.includes('kept') && location.pathname === '/runs/other'")
     assert "kept" == browser.run("document.querySelector('.title .chip')?.textContent")
     assert [] == browser.complaints
+
+
+def test_a_call_shows_the_recording_that_answered_it(browser: Browser, server: ViewServer) -> None:
+    browser.visit(server.another_link())
+    browser.visit(server.address + "/misses")
+    browser.run("document.querySelector('td:last-child a').click()")
+    browser.until("location.pathname.includes('/trials/') && document.documentElement.dataset.ready")
+    browser.run("document.querySelector('.call [data-load]').click()")
+    browser.until("document.querySelector('.call .loaded a')")
+    browser.run("document.querySelector('.call .loaded a').click()")
+    browser.until("location.pathname.startsWith('/cassettes/') && document.querySelector('.step:target')")
+    assert [] == browser.complaints
+
+
+def test_a_run_in_flight_is_followed_step_by_step(browser: Browser, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    recorder = TraceRecorder(TraceSubject(trial_id="r.c.1", case_id="case-0000", attempt=1, agent="a"))
+    with ViewServer(tmp_path) as own, RunFolder.create(runs, manifest([("case-0000", 1)], "now")) as folder:
+        browser.visit(own.another_link())
+        browser.visit(own.address + "/runs/now")
+        with shown_in_flight(folder.path, lambda: [recorder.progress]):
+            recorder.record("execute_tool <img src=x onerror=alert(1)>", {}, recorder.now_ns())
+            browser.until("document.querySelector('[data-live=trials] li')?.textContent.includes('1 step, last <img')")
+        assert 0 == browser.run("document.querySelectorAll('main img').length")
+        for width, height in SIZES.values():
+            browser.visit(own.address + "/runs/now", width=width, height=height)
+            assert {"unnamed": [], "faint": [], "twice": []} == browser.run(_AUDIT)
+        assert [] == browser.complaints

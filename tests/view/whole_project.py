@@ -1,20 +1,24 @@
 """A project with something on every page: runs, suites, labels, a try, production, themes."""
 
+import shutil
 from pathlib import Path
 
 import yaml
 
+from harness.cassette import cassette_paths, shown_cassette
 from harness.judge import Judgement, PromptRegistry
 from harness.online import StoreLayout
 from harness.pipeline import Tried, TryEstimate
 from harness.results import RunFolder, read_judgements
+from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
 from harness.view.workbench.draft import Draft, Drafts
 from tests.judge.labelling import RUBRIC
 from tests.online.receiving import request, serving, span
 from tests.online.shapes import genai
-from tests.report_html.runs import HOSTILE, judge, mocked_and_live, store
+from tests.report_html.runs import HOSTILE, card, judge, manifest, mocked_and_live, store
 from tests.themes.conftest import Shop
 
+ROOT = Path(__file__).parents[2]
 SUITES = ("s", "another", "hostile")
 DRAFT = "0123456789ab"
 
@@ -29,6 +33,7 @@ def fill(folder: Path) -> Path:
     mocked_and_live(runs)
     for name in SUITES:
         _suite(folder, name)
+    _recorded(folder)
     _try(folder, after)
     _production(folder)
     return folder
@@ -48,6 +53,30 @@ def _suite(folder: Path, name: str) -> None:
     (place / "cases.yaml").write_text(yaml.safe_dump(cases))
     plain = RUBRIC.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     (place / "rubrics" / f"{RUBRIC.name}.yaml").write_text(yaml.safe_dump(plain))
+
+
+def _recorded(folder: Path) -> None:
+    """A run that replays recordings of a real suite, and lacks one."""
+    shutil.copytree(ROOT / "cassettes" / "drive_thru", folder / "cassettes" / "drive_thru")
+    path = cassette_paths(folder / "cassettes", "drive_thru")[0]
+    one = next(one for one in shown_cassette(path).recordings if one.kind == "tool")
+    assert isinstance(one.arguments, dict)
+    call = ToolCall(id="c", name=one.tool, arguments=one.arguments)
+    seen = Observation(call_id="c", content="x", replayed="exact")
+    steps = (Step(index=0, source="agent", calls=(call,), observations=(seen,)),)
+    nearest = [{"tool": one.tool, "arguments": one.arguments, "difference": HOSTILE}]
+    own = Trial(
+        case_id=path.stem,
+        attempt=1,
+        outcome="inconclusive",
+        trajectory=Trajectory(trace_id="t", agent="s", steps=steps),
+        misses=({"tool": one.tool, "arguments": {HOSTILE: 1}, "nearest": nearest},),
+    )
+    missed = card(path.stem, 1, success=True, said="x").model_copy(update={"outcome": "inconclusive", "success": None})
+    _suite(folder, "drive_thru")
+    told = manifest([(path.stem, 1)], "replay", suite="drive_thru", created="2026-01-01T12:00:00Z")
+    with RunFolder.create(folder / "runs", told) as run:
+        run.commit(own, (), missed)
 
 
 def _try(folder: Path, run: RunFolder) -> None:

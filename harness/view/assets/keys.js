@@ -1,7 +1,10 @@
 // Keys of every page. Nothing here is needed to read or to change anything: each key stands for a link or a button.
 const help = document.getElementById("help");
 const ROWS = "tr[data-href], .step, .question";
-const GO = { r: "/", t: "/trend", d: "/drift", c: "/cassettes" };
+const GO = {
+  r: "/", t: "/trend", d: "/drift", i: "/issues", c: "/cassettes", a: "/annotate", w: "/workbench", h: "/themes",
+  p: "/production",
+};
 let waiting = "";
 
 const rows = () => [...document.querySelectorAll(ROWS)].filter((one) => one.checkVisibility());
