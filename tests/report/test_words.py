@@ -189,6 +189,13 @@ def test_the_command_that_records_what_is_missing_repeats_the_run(
     )
 
 
+def test_a_replayed_model_beside_live_tools_is_asked_itself(summary: Callable[..., Summary]) -> None:
+    """Recording gives the agent what the cassette has: live answers that differ miss again."""
+    miss = MissedTool(tool="chat gpt", calls=1, trials=1, example="x", nearest=None)
+    found = summary({"tool_mode": "live", "model_mode": "replay", "variables": {"m": "a"}}, misses=(miss,))
+    assert wording.remedy_words(found)[1] == "harness run drive_thru --agent v1 --with m=a --tools live --model live"
+
+
 def test_each_kind_of_miss_says_what_met_no_recording(summary: Callable[..., Summary]) -> None:
     tool = MissedTool(tool="find", calls=2, trials=1, example="{}", nearest=None)
     assert ("no recording answers 2 call(s) of find, first {}", "the cassette has no recording of this tool") == (

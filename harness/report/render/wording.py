@@ -195,13 +195,19 @@ def miss_words(miss: MissedTool) -> tuple[str, str | None]:
             return said, miss.nearest or "the cassette has no recording of this tool"
 
 
+def _again(manifest: RunManifest, verb: str) -> list[str]:
+    """The words of a command for the suite of a run, with its agent, variables and prompts."""
+    words = ["harness", verb, manifest.suite, "--agent", manifest.agent]
+    words += [word for name, value in manifest.variables.items() for word in ("--with", f"{name}={value}")]
+    words += [word for version in sorted(set(manifest.prompts.values())) for word in ("--prompt", version)]
+    return words
+
+
 def record_words(summary: Summary) -> str:
     """The command that records the missing calls."""
     manifest, kinds = summary.manifest, {miss.user for miss in summary.misses}
     verb = "run" if "unrecorded" in kinds and None not in kinds else "record"
-    words = ["harness", verb, manifest.suite, "--agent", manifest.agent]
-    words += [word for name, value in manifest.variables.items() for word in ("--with", f"{name}={value}")]
-    words += [word for version in sorted(set(manifest.prompts.values())) for word in ("--prompt", version)]
+    words = _again(manifest, verb)
     users = manifest.users
     if users is not None and users.kind is not None:
         words += ["--user", users.kind]
@@ -216,6 +222,10 @@ def remedy_words(summary: Summary) -> tuple[str, str]:
     """What can be done about calls and messages without a recording: in words, and as a command or a setting."""
     if summary.misses and all(miss.user == "diverged" for miss in summary.misses):
         return "let a model continue after a log", "`user: {model: NAME}` in suite.yaml"
+    run, users = summary.manifest, {miss.user for miss in summary.misses}
+    if (run.tool_mode, run.model_mode, users) == ("live", "replay", {None}):
+        again = shlex.join([*_again(run, "run"), "--tools", "live", "--model", "live"])
+        return "let the model answer, because live tools answer otherwise than when it was recorded", printable(again)
     return "record the missing answers", record_words(summary)
 
 

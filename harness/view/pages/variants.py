@@ -8,7 +8,7 @@ from harness.view.index.run_index import RunEntry
 from harness.view.markup import Markup, fragment, tag
 from harness.view.tables import pager, pages_of, row, table
 from harness.view.trial.texts import folded_value
-from harness.view.wording import bounded, run_link, share_words, when
+from harness.view.wording import bounded, rate_words, run_link, when
 
 _PER_PAGE = 50
 _VARIANTS = 5
@@ -36,7 +36,7 @@ def _row(ask: Ask, entry: RunEntry) -> Markup:
     figures = ask.project.index.figures_within([entry.name], 0.5).get(entry.name)
     counted = ("…", "…")
     if figures is not None and not isinstance(figures, str):
-        counted = (f"{figures.done} of {figures.planned}", share_words(figures.rate))
+        counted = (f"{figures.done} of {figures.planned}", rate_words(figures.rate, figures.unknown, figures.done))
     changed = fragment(*_changed(manifest))
     return row(run_link(entry.name), manifest.suite, when(manifest.created), *counted, changed)
 

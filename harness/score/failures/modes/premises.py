@@ -6,6 +6,8 @@ that at least two of the later calls, or one of them and the answer, contain aga
 would have stopped it. Does not count: words in lower case, abbreviations of up to four letters, code, texts of a
 paragraph's length, identifiers (see `cascading_error`), a name that was used once.
 
+What an agent recalled in place of a look-up, a full name or a year, counts too: see `recalled`.
+
 Origin: the first call that contains it. Dependent steps: the later ones, and the step that gives the answer.
 """
 
@@ -16,11 +18,12 @@ from typing import ClassVar, Final
 from harness.score.diagnosis import Diagnosis
 from harness.score.evidence import Evidence
 from harness.score.failures.modes.lookups import is_answer
+from harness.score.failures.modes.recalled import recalled_name, recalled_year
 from harness.score.failures.signals.grounding import atoms, texts
 from harness.score.failures.signals.prevention import check_of
 from harness.score.failures.signals.reading import Act, Reading, has_failed, read
 
-VERSION: Final = "3"
+VERSION: Final = "4"
 _NAME: Final = re.compile(r"\b(?:[A-Z][\w'-]{2,30}|\d{3,6})\b")
 _LONGEST: Final = 300
 _FEWEST: Final = 2
@@ -29,8 +32,6 @@ _ABBREVIATION: Final = 4
 
 def carried_premises(reading: Reading) -> tuple[Diagnosis, ...]:
     """At most one finding: the premise that most rests on, the earliest of equals."""
-    if reading.evidence.success is not False or reading.runs_code:
-        return ()
     brought, users = _brought(reading)
     _rest_on(reading, brought, users)
     word = max(brought, key=lambda one: len(users[one]), default=None)
@@ -98,4 +99,9 @@ class Premises:
     version: ClassVar[str] = VERSION
 
     def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
-        return carried_premises(read(evidence)) if has_failed(evidence) else ()
+        reading = read(evidence)
+        if not has_failed(evidence) or evidence.success is not False or reading.runs_code:
+            return ()
+        found = carried_premises(reading)
+        recalled = recalled_name(reading, VERSION) or recalled_year(reading, VERSION)
+        return found or (() if recalled is None else (recalled,))

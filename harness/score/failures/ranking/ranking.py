@@ -34,7 +34,7 @@ _ASSUMED: Mapping[str, float] = MappingProxyType(
         "first_answer_carried": 0.25,
         "unsourced_figures_carried": 0.45,
         "recalled_figures": 0.4,
-        "carried_premise": 0.3,
+        "carried_premise": 0.42,
         "contradicted_user_carried": 0.55,
         "injected_answer_carried": 0.5,
         "hidden_error_carried": 0.45,

@@ -1,0 +1,56 @@
+"""Figures of judgements over a run: below the floor of coverage the score is unknown, never a mean of what is left."""
+
+import pytest
+
+from harness.judge.judgement import JudgeIdentity, Judgement
+from harness.judge.rubric import Criterion, Rubric
+from harness.report.figures.judged import judged
+
+RUBRIC = Rubric(
+    name="x",
+    criteria=(Criterion(id="a", statement="a"), Criterion(id="b", statement="b")),
+    min_coverage=0.75,
+)
+
+
+def _judgement(case: str, criterion: str, passed: bool | None) -> Judgement:
+    return Judgement(
+        run="r",
+        case_id=case,
+        attempt=1,
+        trajectory="t",
+        rubric="x",
+        rubric_version="1",
+        rubric_digest="d",
+        criterion=criterion,
+        criterion_version="1",
+        eligible=None if passed is None else True,
+        passed=passed,
+        failure="no answer" if passed is None else None,
+        judge=JudgeIdentity(model="m"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers", "coverage", "mean", "below"),
+    [
+        ([(True, True), (True, False)], 1.0, 0.75, 0),
+        ([(True, True), (True, True), (True, None)], 5 / 6, 1.0, 1),
+        ([(True, True), (True, None)], 0.75, 1.0, 1),
+        ([(True, None), (True, None), (True, True)], 2 / 3, None, 2),
+        ([], None, None, 0),
+    ],
+)
+def test_too_few_answers_leave_the_score_unknown(
+    answers: list[tuple[bool | None, bool | None]], coverage: float | None, mean: float | None, below: int
+) -> None:
+    found = judged(
+        RUBRIC,
+        [
+            _judgement(f"c{number}", criterion, passed)
+            for number, both in enumerate(answers)
+            for criterion, passed in zip("ab", both, strict=True)
+        ],
+    )
+    assert pytest.approx(coverage) == found.coverage
+    assert (mean, below) == (found.mean, found.below_floor)
