@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from harness.results.finding import run_path as run_path
     from harness.results.folder import RunFolder as RunFolder
     from harness.results.gc_pause import gc_paused as gc_paused
-    from harness.results.in_flight import in_flight as in_flight
-    from harness.results.in_flight import shown_in_flight as shown_in_flight
     from harness.results.judgements import JudgementWriter as JudgementWriter
     from harness.results.judgements import judged_rubrics as judged_rubrics
     from harness.results.judgements import keep_rubric as keep_rubric
@@ -77,6 +75,8 @@ if TYPE_CHECKING:
     from harness.results.rounds import Round as Round
     from harness.results.rounds import rounds_of as rounds_of
     from harness.results.rounds import write_rounds as write_rounds
+    from harness.results.running_trials import in_flight as in_flight
+    from harness.results.running_trials import shown_in_flight as shown_in_flight
     from harness.results.stop import Stop as Stop
     from harness.results.stop import request_stop as request_stop
     from harness.results.stop import stop_of as stop_of
@@ -121,7 +121,7 @@ else:
             ),
             "folder": ("RunFolder",),
             "gc_pause": ("gc_paused",),
-            "in_flight": ("in_flight", "shown_in_flight"),
+            "running_trials": ("in_flight", "shown_in_flight"),
             "judgements": (
                 "JudgementWriter",
                 "judged_rubrics",
