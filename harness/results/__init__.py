@@ -75,8 +75,6 @@ if TYPE_CHECKING:
     from harness.results.rounds import Round as Round
     from harness.results.rounds import rounds_of as rounds_of
     from harness.results.rounds import write_rounds as write_rounds
-    from harness.results.running_trials import in_flight as in_flight
-    from harness.results.running_trials import shown_in_flight as shown_in_flight
     from harness.results.stop import Stop as Stop
     from harness.results.stop import request_stop as request_stop
     from harness.results.stop import stop_of as stop_of
@@ -89,6 +87,8 @@ if TYPE_CHECKING:
     from harness.results.stored import TrialKey as TrialKey
     from harness.results.tags import set_tags as set_tags
     from harness.results.tags import tags_of as tags_of
+    from harness.results.trials_in_flight import in_flight as in_flight
+    from harness.results.trials_in_flight import shown_in_flight as shown_in_flight
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -121,7 +121,7 @@ else:
             ),
             "folder": ("RunFolder",),
             "gc_pause": ("gc_paused",),
-            "running_trials": ("in_flight", "shown_in_flight"),
+            "trials_in_flight": ("in_flight", "shown_in_flight"),
             "judgements": (
                 "JudgementWriter",
                 "judged_rubrics",
