@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from harness.results.finding import run_path as run_path
     from harness.results.folder import RunFolder as RunFolder
     from harness.results.gc_pause import gc_paused as gc_paused
-    from harness.results.in_flight import in_flight as in_flight
-    from harness.results.in_flight import shown_in_flight as shown_in_flight
     from harness.results.judgements import JudgementWriter as JudgementWriter
     from harness.results.judgements import judged_rubrics as judged_rubrics
     from harness.results.judgements import keep_rubric as keep_rubric
@@ -89,6 +87,8 @@ if TYPE_CHECKING:
     from harness.results.stored import TrialKey as TrialKey
     from harness.results.tags import set_tags as set_tags
     from harness.results.tags import tags_of as tags_of
+    from harness.results.trials_in_flight import in_flight as in_flight
+    from harness.results.trials_in_flight import shown_in_flight as shown_in_flight
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -121,7 +121,7 @@ else:
             ),
             "folder": ("RunFolder",),
             "gc_pause": ("gc_paused",),
-            "in_flight": ("in_flight", "shown_in_flight"),
+            "trials_in_flight": ("in_flight", "shown_in_flight"),
             "judgements": (
                 "JudgementWriter",
                 "judged_rubrics",

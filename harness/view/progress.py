@@ -8,7 +8,7 @@ from harness.trace import TrialProgress
 from harness.values import JsonObject
 from harness.view.asking import Project
 from harness.view.index.figures import RunFigures
-from harness.view.wording import bounded, interval_words, money, share_words
+from harness.view.wording import bounded, interval_words, money, rate_words
 from harness.visible_text import visible
 
 _TRIALS: Final = 64
@@ -24,10 +24,11 @@ def live_state(project: Project, name: str) -> JsonObject:
         "running": running,
         "done": figures.done,
         "planned": figures.planned,
-        "rate": share_words(figures.rate),
+        "rate": rate_words(figures.rate, figures.unknown, figures.done),
         "interval": interval_words(figures.interval),
         "succeeded": figures.succeeded,
         "failed": figures.failed,
+        "unknown": figures.unknown,
         "cost": money(figures.cost_usd),
         "trials": [_trial(one) for one in trials[:_TRIALS]],
     }

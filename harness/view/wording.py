@@ -11,6 +11,11 @@ def share_words(share: float | None) -> str:
     return percent(share)
 
 
+def rate_words(rate: float | None, unknown: int, trials: int) -> str:
+    """A rate of success with the share of trials that it leaves out."""
+    return share_words(rate) + (f" (unknown for {unknown} of {trials})" if unknown else "")
+
+
 def interval_words(interval: Interval | None) -> str:
     return percent_between(interval)
 

@@ -102,16 +102,23 @@ def card(case: str, attempt: int, *, success: bool, said: str, category: str = "
 
 
 def store(root: Path, run: str = "tour", trials: int = 6, said: str = "an egg", **fields: Any) -> RunFolder:
-    """A run in which every third trial fails, or those that are `failing`, in two categories."""
+    """A run in which every third trial fails, or those that are `failing`, in two categories; of those that are
+    `undecided` nobody knows whether they succeeded.
+    """
     keys = [(f"case-{number:04d}", 1) for number in range(trials)]
     failing = fields.pop("failing", range(2, trials, 3))
+    undecided = fields.pop("undecided", ())
     result = fields.pop("result", {"items": [{"id": "egg", "price": 1.0}], "note": said})
     with RunFolder.create(root, manifest(keys, run, **fields)) as folder:
         for number, (case, attempt) in enumerate(keys):
             category = "simple_order" if number % 2 else "multi_item"
             fails = number in failing
             own = trial(case, attempt, said, result, error=fails)
-            folder.commit(own, (), card(case, attempt, success=not fails, said=said, category=category))
+            scored = card(case, attempt, success=not fails, said=said, category=category)
+            if number in undecided:
+                verdicts = tuple(one.model_copy(update={"passed": None}) for one in scored.verdicts)
+                scored = scored.model_copy(update={"success": None, "verdicts": verdicts})
+            folder.commit(own, (), scored)
     return RunFolder.open(root / run)
 
 

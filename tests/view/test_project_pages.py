@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from harness.view import ViewServer
-from tests.report_html.runs import HOSTILE, mocked_and_live
+from tests.report_html.runs import HOSTILE, mocked_and_live, store
 from tests.view.client import entered
 
 ROOT = Path(__file__).parents[2]
@@ -63,3 +63,18 @@ def test_an_issue_is_shown_as_text(tmp_path: Path) -> None:
         text = client.get("/issues").text + client.get("/issues/1").text
     assert "drift of look_up" in text
     assert "<img src=x" not in text
+
+
+def test_a_fork_leads_to_its_parent_and_stands_beside_it(tmp_path: Path) -> None:
+    store(tmp_path / "runs", "tour", trials=1)
+    variants = [
+        {"case_id": "case-0000", "attempt": 1, "variant": {"parent": parent}}
+        for parent in ("tour/case-0000/1", f"../{HOSTILE[:20]}/x")
+    ]
+    store(tmp_path / "runs" / ".variants", "fork", trials=1, variants=variants)
+    with ViewServer(tmp_path) as server, entered(server) as client:
+        text = client.get("/forks").text
+        assert 'href="/runs/tour/trials/case-0000/1"' in text
+        side = text.partition('href="/compare/tour/')[2].partition('"')[0]
+        assert 200 == client.get(f"/compare/tour/{side}").status_code
+    assert "<script>" not in text.partition("<main")[2]

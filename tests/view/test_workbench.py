@@ -207,3 +207,15 @@ def test_a_damaged_draft_is_reported(client: httpx.Client, shop: Path) -> None:
     assert (409, True) == (answer.status_code, "field" in answer.text)
     assert 200 == client.get("/workbench").status_code
     assert "night" in RunFolder.open(shop / "runs" / "night").manifest.run
+
+
+def test_no_draft_is_written_through_a_link(client: httpx.Client, shop: Path, tmp_path: Path) -> None:
+    """An archive of runs that was unpacked may hold one."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (shop / "runs" / ".workbench").symlink_to(outside)
+    refused = _drafted(client)
+
+    assert 409 == refused.status_code
+    assert "is a link" in refused.text
+    assert [] == list(outside.iterdir())

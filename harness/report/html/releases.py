@@ -45,4 +45,5 @@ def _counted(run: RunFolder) -> JsonObject:
         "measured": len(cards),
         "modes": dict(sorted(modes.items())),
         "rate": sum(known) / len(known) if known else None,
+        "unknown": len(cards) - len(known),
     }

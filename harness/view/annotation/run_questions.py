@@ -65,10 +65,12 @@ class RunQuestions:
     @property
     def progress(self) -> tuple[int, int]:
         """Trials that were read, of how many."""
-        return len(self._read), len(self.folder.committed())
+        return len(self._read), len(self._read) + len(self._waiting())
 
     def _waiting(self) -> list[TrialKey]:
-        return [key for key in self.folder.committed() if key not in self._read]
+        """Trials that have ended and were not read; each is checked for links when it is read."""
+        planned = [(one.case_id, one.attempt) for one in self.folder.manifest.planned]
+        return list(self.folder.committed_among(key for key in planned if key not in self._read))
 
     def _begun(self) -> Thread:
         with self._lock:

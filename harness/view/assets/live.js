@@ -10,7 +10,7 @@ function follow(state) {
   write("rate", state.rate);
   write("rate-under", state.interval || "no interval");
   write("done", `${state.done} of ${state.planned}`);
-  write("done-under", `${state.succeeded} passed, ${state.failed} failed`);
+  write("done-under", `${state.succeeded} passed, ${state.failed} failed${state.unknown ? `, ${state.unknown} unknown` : ""}`);
   write("cost", state.cost);
   const bar = part("bar");
   if (bar) bar.value = state.done;

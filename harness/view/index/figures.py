@@ -39,6 +39,11 @@ class RunFigures(Frozen):
     """Failure modes by the number of trials, the most frequent first."""
 
     @property
+    def unknown(self) -> int:
+        """Trials that have ended, of which it is not known whether they succeeded."""
+        return self.done - self.succeeded - self.failed
+
+    @property
     def rate(self) -> float | None:
         known = self.succeeded + self.failed
         return self.succeeded / known if known else None

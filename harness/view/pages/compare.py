@@ -165,6 +165,11 @@ def _conditions(found: Sequence[object]) -> Markup:
     )
 
 
+def _hidden(found: Comparison) -> str:
+    lost = len(found.hidden)
+    return f"; {lost} succeeded before and cannot be determined now, and gates count them as lost" if lost else ""
+
+
 def _body(found: Comparison, before: str, after: str) -> Iterator[Markup]:
     success = found.success
     yield tag(
@@ -174,7 +179,7 @@ def _body(found: Comparison, before: str, after: str) -> Iterator[Markup]:
         tag(
             "div",
             tag("h2", f"{success.pairs} pairs: {success.better} better, {success.worse} worse"),
-            tag("p", success.verdict, class_="prose"),
+            tag("p", success.verdict + _hidden(found), class_="prose"),
             class_="tile",
         ),
         class_="tiles",

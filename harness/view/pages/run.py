@@ -15,7 +15,7 @@ from harness.view.wording import (
     chip,
     interval_words,
     money,
-    share_words,
+    rate_words,
     success_mark,
     trial_path,
     when,
@@ -64,9 +64,11 @@ def stop(ask: Ask) -> str:
 
 def tiles(figures: RunFigures, running: bool, name: str) -> Markup:
     """The figures of a run; of one in flight they follow it."""
-    rest = f"{figures.succeeded} passed, {figures.failed} failed"
+    unknown = f", {figures.unknown} unknown" if figures.unknown else ""
+    rest = f"{figures.succeeded} passed, {figures.failed} failed{unknown}"
+    rate = rate_words(figures.rate, figures.unknown, figures.done)
     shown = (
-        ("Success", share_words(figures.rate), interval_words(figures.interval) or "no interval", "rate"),
+        ("Success", rate, interval_words(figures.interval) or "no interval", "rate"),
         ("Trials", f"{figures.done} of {figures.planned}", rest, "done"),
         ("Cost", money(figures.cost_usd), "as far as it is known", "cost"),
     )

@@ -8,7 +8,7 @@ from harness.view.index.figures import RunFigures
 from harness.view.index.run_index import RunEntry
 from harness.view.markup import Markup, fragment, link, path_of, tag
 from harness.view.tables import choice, filters, pager, pages_of, search, table
-from harness.view.wording import UNKNOWN, bounded, chip, interval_words, money, run_link, share_words, when, words
+from harness.view.wording import UNKNOWN, bounded, chip, interval_words, money, rate_words, run_link, when, words
 
 _PER_PAGE = 50
 _WITHIN_S = 0.12
@@ -107,7 +107,7 @@ def _cells(figures: RunFigures | str | None) -> list[tuple[str | None, tuple[Mar
     worst = [chip(f"{words(mode)} {count}", "mode") for mode, count in figures.modes[:2]]
     return [
         ("num", (done,)),
-        ("num", (share_words(figures.rate),)),
+        ("num", (rate_words(figures.rate, figures.unknown, figures.done),)),
         ("num", (interval_words(figures.interval),)),
         ("num", (money(figures.cost_usd),)),
         (None, tuple(worst)),

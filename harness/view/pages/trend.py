@@ -6,7 +6,7 @@ from harness.results import Matrix, RunFolder, damaged_in, matrix_at, runs_in
 from harness.view.asking import Ask, Page, PageSet
 from harness.view.markup import Markup, fragment, link, path_of, tag
 from harness.view.tables import filters, row, table
-from harness.view.wording import UNKNOWN, bounded, chip, interval_words, run_link, share_words, words
+from harness.view.wording import UNKNOWN, bounded, chip, interval_words, rate_words, run_link, words
 
 _MATRICES = 100
 
@@ -44,7 +44,7 @@ def matrix(ask: Ask) -> Page:
             run_link(one.run),
             ", ".join(f"{key}={value}" for key, value in one.variables.items()),
             f"{one.measured} of {one.planned}",
-            share_words(one.success.rate),
+            rate_words(one.success.rate, one.success.unknown, one.success.n + one.success.unknown),
             interval_words(one.success.interval),
             UNKNOWN if one.cost_usd is None or one.cost_usd.mean is None else f"{one.cost_usd.mean:.4f}",
             "" if one.difference is None else one.difference.verdict,

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from harness.results import RunManifest
+from harness.results import RunManifest, VariedTrial
 from harness.view.asking import Ask, Page, PageSet
 from harness.view.index.run_index import RunEntry
-from harness.view.markup import Markup, fragment, tag
+from harness.view.markup import Markup, fragment, link, path_of, tag
 from harness.view.tables import pager, pages_of, row, table
 from harness.view.trial.texts import folded_value
-from harness.view.wording import bounded, run_link, share_words, when
+from harness.view.wording import bounded, rate_words, run_link, trial_path, when
 
 _PER_PAGE = 50
 _VARIANTS = 5
@@ -36,18 +36,31 @@ def _row(ask: Ask, entry: RunEntry) -> Markup:
     figures = ask.project.index.figures_within([entry.name], 0.5).get(entry.name)
     counted = ("…", "…")
     if figures is not None and not isinstance(figures, str):
-        counted = (f"{figures.done} of {figures.planned}", share_words(figures.rate))
-    changed = fragment(*_changed(manifest))
+        counted = (f"{figures.done} of {figures.planned}", rate_words(figures.rate, figures.unknown, figures.done))
+    changed = fragment(*_changed(entry.name, manifest))
     return row(run_link(entry.name), manifest.suite, when(manifest.created), *counted, changed)
 
 
-def _changed(manifest: RunManifest) -> Iterator[Markup]:
+def _changed(name: str, manifest: RunManifest) -> Iterator[Markup]:
     for one in manifest.variants[:_VARIANTS]:
+        yield from _parent(name, one)
         yield folded_value(
             f"{one.case_id} / {one.attempt}", one.variant.model_dump(mode="json", exclude_none=True), 4000
         )
     if len(manifest.variants) > _VARIANTS:
         yield tag("p", f"{len(manifest.variants) - _VARIANTS} more", class_="dim")
+
+
+def _parent(name: str, one: VariedTrial) -> Iterator[Markup]:
+    """The trial that it is a variant of, and both side by side where they are attempts of one number."""
+    parts = (one.variant.parent or "").split("/")
+    if len(parts) != 3 or not (parts[2].isascii() and parts[2].isdecimal() and len(parts[2]) < 9):
+        return
+    run, case_id, attempt = parts[0], parts[1], int(parts[2])
+    links = [link(trial_path(run, case_id, attempt), f"of {bounded(one.variant.parent or '', 200)}")]
+    if (case_id, attempt) == (one.case_id, one.attempt):
+        links.append(link(path_of("compare", run, name, case_id, attempt), "side by side"))
+    yield tag("p", *(fragment(one, " ") for one in links))
 
 
 PAGES = PageSet(shows={"/forks": variants}, entry=("Forks", "/forks"))

@@ -91,7 +91,9 @@ class Drafts:
             raise ResultsError(f"{path}: field {field!r}: {problem}", remedy="delete the file") from None
 
     def write(self, draft: Draft) -> None:
-        """Whole, or not at all."""
+        """Whole, or not at all. Raises ResultsError where the folder is a link."""
+        if self._folder.is_symlink():  # an unpacked archive of runs may hold a link to any folder
+            raise ResultsError(f"{self._folder} is a link, and no link is written through", remedy="delete it")
         self._folder.mkdir(parents=True, exist_ok=True)
         content = json.dumps(draft.model_dump(mode="json"))  # half a surrogate pair of a model's answer stays an escape
         write_atomically(self._path(draft.id), content.encode())

@@ -42,14 +42,15 @@ function quantile(values, share) {
 
 function drawTiles() {
   const { success, counts } = RUN.summary;
-  const measured = counts.finished + counts.limit_reached + counts.agent_failed;
+  const undecided = counts.undecided || 0;
+  const measured = counts.finished + counts.limit_reached + counts.agent_failed - undecided;
   const mean = (metric) => figureOf(RUN, metric)?.mean;
   const seconds = valuesOf(RUN, (row) => row.seconds).map((one) => 1000 * one);
   const verdict = REPORT.comparison?.verdict;
-  const versus = OTHER ? [`${percent(OTHER.summary.success.rate)} in ${OTHER.run}`, verdict ? ` · ${verdict}` : ""] : [];
+  const versus = OTHER ? [`${percent(OTHER.summary.success.rate)} in ${OTHER.run}${unknownOf(OTHER.summary.success)}`, verdict ? ` · ${verdict}` : ""] : [];
   replaceChildren(byId("tiles"),
-    tile("Success", percent(success.rate), [`${success.successes} of ${success.n}, ${interval(success.interval)}`, OTHER ? el("br") : null, versus], successBar(success)),
-    tile("Measured", `${measured}/${counts.planned}`, [counts.limit_reached ? `${counts.limit_reached} at a limit ` : "", counts.agent_failed ? `${counts.agent_failed} ended in the agent's failure` : "", counts.limit_reached || counts.agent_failed ? "" : "all finished"]),
+    tile("Success", percent(success.rate), [`${success.successes} of ${success.n}, ${interval(success.interval)}${unknownOf(success)}`, OTHER ? el("br") : null, versus], successBar(success)),
+    tile("Measured", `${measured}/${counts.planned}`, [counts.limit_reached ? `${counts.limit_reached} at a limit ` : "", counts.agent_failed ? `${counts.agent_failed} ended in the agent's failure` : "", undecided ? `${undecided} undecided by their checks` : counts.limit_reached || counts.agent_failed ? "" : "all finished"]),
     tile("Step efficiency", number(mean("step_efficiency")), ["needed / made. ", beside("step_efficiency", number)]),
     tile("Steps", number(mean("steps"), 1), ["mean per trial. ", beside("steps", (value) => number(value, 1))]),
     known(mean("cost_usd")) ? tile("Cost", usd(mean("cost_usd")), ["mean per trial. ", beside("cost_usd", usd)])

@@ -4,7 +4,7 @@ const RIGHT = 12;
 function successPlot() {
   const groups = RUN.summary.categories;
   const others = new Map((OTHER ? OTHER.summary.categories : []).map((one) => [one.name, one]));
-  const said = groups.map((one) => `${words(one.name)} ${percent(one.success.rate)} of ${one.success.n}`).join("; ");
+  const said = groups.map((one) => `${words(one.name)} ${percent(one.success.rate)} of ${one.success.n}${unknownOf(one.success)}`).join("; ");
   const rowHeight = OTHER ? 34 : 26;
   return plot("Success by category", [ "Share of trials, with 95 % Wilson intervals. ", legend()], said, (width) => {
     const left = Math.min(170, width * 0.4);
@@ -17,7 +17,7 @@ function successPlot() {
     const rows = groups.map((one, place) => {
       const y = place * rowHeight + rowHeight / 2;
       const other = others.get(one.name);
-      const text = (run, group) => `${run.run}: ${group.success.successes} of ${group.success.n}, ${interval(group.success.interval)}`;
+      const text = (run, group) => `${run.run}: ${group.success.successes} of ${group.success.n}, ${interval(group.success.interval)}${unknownOf(group.success)}`;
       return [
         label(0, y + 4, fitting(words(one.name), left - 34), { class: "name" }),
         label(left - 8, y + 4, one.success.n, { class: "axis", "text-anchor": "end" }),
@@ -79,7 +79,7 @@ function modeBars(width, run, modes) {
 }
 
 function runKey(runs, here) {
-  const items = runs.map((run, at) => el("li", { class: at === here ? "here" : null }, run.run, " ", el("span", { class: "dim" }, `${run.label} · success ${percent(run.rate)}`)));
+  const items = runs.map((run, at) => el("li", { class: at === here ? "here" : null }, run.run, " ", el("span", { class: "dim" }, `${run.label} · success ${percent(run.rate)}${run.unknown ? ` (unknown for ${run.unknown} of ${run.measured})` : ""}`)));
   const left = REPORT.releases.unreadable;
   return el("details", { class: "run-key", open: true }, el("summary", {}, `The ${runs.length} runs`), el("ol", {}, items),
     left.length ? el("p", {}, `Left out, for they cannot be read: ${left.join(", ")}`) : null);

@@ -23,6 +23,7 @@ function duration(ms) {
 
 const usd = (value) => (known(value) ? "$" + (value >= 1 ? value.toFixed(2) : value ? value.toPrecision(2) : "0") : UNKNOWN);
 const thousands = (value) => (known(value) ? Number(value).toLocaleString("en") : UNKNOWN);
+const unknownOf = (rate) => (rate.unknown ? `, unknown for ${rate.unknown} of ${rate.n + rate.unknown}` : "");
 const interval = (one) => (one ? percent(one.low) + " to " + percent(one.high) : "");
 
 const RESULTS = { true: ["✓", "passed", "good"], false: ["✗", "failed", "bad"], null: ["?", "not known", "open"] };
