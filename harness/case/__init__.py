@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from harness.case.agent import VariableName as VariableName
     from harness.case.agent import VariableValue as VariableValue
     from harness.case.answer import AnswerRule as AnswerRule
-    from harness.case.browsing import PageLook as PageLook
+    from harness.case.browsing import PageInspection as PageInspection
     from harness.case.browsing import looks_of as looks_of
     from harness.case.browsing import needs_browser as needs_browser
     from harness.case.browsing import page_look as page_look
@@ -141,7 +141,7 @@ else:
         {
             "agent": ("AgentPrompt", "AgentVersion", "VariableName", "VariableValue"),
             "answer": ("AnswerRule",),
-            "browsing": ("PageLook", "looks_of", "needs_browser", "page_look"),
+            "browsing": ("PageInspection", "looks_of", "needs_browser", "page_look"),
             "case": ("UNTOLD_TASK", "AdkSource", "Case", "CheckSpec", "Difficulty", "Limits", "ReferenceCall"),
             "command": ("CommandCheck", "commands_of", "task_tests_command"),
             "composite": ("CompositePart",),

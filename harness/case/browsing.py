@@ -15,7 +15,7 @@ have left it.
 """
 
 
-class PageLook(Frozen):
+class PageInspection(Frozen):
     """One page to inspect after the agent has ended, and the data to read from it."""
 
     name: str
@@ -31,7 +31,7 @@ class PageLook(Frozen):
         return digest_of(self.model_dump(mode="json", exclude={"name"}))
 
 
-def looks_of(suite: Suite, case: Case) -> tuple[PageLook, ...]:
+def looks_of(suite: Suite, case: Case) -> tuple[PageInspection, ...]:
     """The pages that the checks of `case` need; raises UsageError for one that cannot be read."""
     checks = [*suite.checks, *case.checks]
     return tuple(_look(case, check) for check in checks if check.verifier == VERIFIER)
@@ -45,13 +45,13 @@ def needs_browser(suite: Suite) -> bool:
     )
 
 
-def page_look(name: str, parameters: JsonObject) -> PageLook:
+def page_look(name: str, parameters: JsonObject) -> PageInspection:
     """The look that a `dom` check with these parameters needs. Raises ValueError with a description of the problem."""
     expect = parameters.get("expect") or []
     if not isinstance(expect, list):
         raise ValueError("`with.expect` must be a list")
     selectors = [str(item["selector"]) for item in expect if isinstance(item, dict) and "selector" in item]
-    return PageLook.model_validate(
+    return PageInspection.model_validate(
         {
             "name": name,
             "browser": parameters.get("browser", "fresh"),
@@ -62,7 +62,7 @@ def page_look(name: str, parameters: JsonObject) -> PageLook:
     )
 
 
-def _look(case: Case, check: CheckSpec) -> PageLook:
+def _look(case: Case, check: CheckSpec) -> PageInspection:
     try:
         return page_look(check.name, check.parameters)
     except ValueError as error:

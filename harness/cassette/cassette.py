@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from pydantic import ValidationError
 
-from harness.cassette.quick_yaml import Unusual, quick_values
+from harness.cassette.quick_yaml import NotPlainYaml, quick_values
 from harness.cassette.recording import Kind, Recording, from_interaction, to_interaction
 from harness.cassette.redaction.redaction import Redactor
 from harness.cassette.volatility import Path as Steps
@@ -211,7 +211,7 @@ class _QuickYaml:
     def deserialize(self, text: str) -> Any:
         try:
             return quick_values(text)
-        except Unusual:
+        except NotPlainYaml:
             refuse_boundless_yaml(self._path, text)
             return _serializer(self._path).deserialize(text)
 

@@ -19,7 +19,7 @@ _KEPT = 10_000
 """Plain scalars whose values are remembered: most of a cassette's come again in every recording."""
 
 
-class Unusual(Exception):
+class NotPlainYaml(Exception):
     """The text is not plain YAML."""
 
 
@@ -30,7 +30,7 @@ def quick_values(text: str) -> Any:
         for event in yaml.parse(text, Loader=_Loader):
             builder.take[type(event)](event)
     except (yaml.YAMLError, ValueError, TypeError, KeyError) as error:
-        raise Unusual(str(error)) from None
+        raise NotPlainYaml(str(error)) from None
     return builder.document()
 
 
@@ -56,7 +56,7 @@ class _Builder:
     def document(self) -> Any:
         """The value of the one document."""
         if len(self._documents) != 1:
-            raise Unusual("expected one document")
+            raise NotPlainYaml("expected one document")
         return self._documents[0]
 
     def _pass(self, event: Any) -> None:
@@ -64,7 +64,7 @@ class _Builder:
 
     def _scalar(self, event: Any) -> None:
         if event.anchor is not None:
-            raise Unusual("an anchor")
+            raise NotPlainYaml("an anchor")
         self._open[-1][0](self._plain(event.value) if event.implicit[0] else self._marked(event))
 
     def _plain(self, text: str) -> Any:
@@ -72,7 +72,7 @@ class _Builder:
             return self._known[text]
         tag = self._resolver.resolve(yaml.ScalarNode, text, (True, False))
         if tag not in _PLAIN:
-            raise Unusual(f"a scalar of the tag {tag}")
+            raise NotPlainYaml(f"a scalar of the tag {tag}")
         value = self._constructed(tag, text)
         if len(self._known) < _KEPT:
             self._known[text] = value
@@ -82,7 +82,7 @@ class _Builder:
         if event.implicit[1] and event.tag is None:
             return event.value
         if event.tag != _BINARY:
-            raise Unusual(f"a scalar of the tag {event.tag}")
+            raise NotPlainYaml(f"a scalar of the tag {event.tag}")
         return self._constructed(_BINARY, event.value)
 
     def _constructed(self, tag: str, text: str) -> Any:
@@ -107,7 +107,7 @@ class _Builder:
 
     def _begin(self, event: Any, add: Callable[[Any], None], made: Any) -> None:
         if event.anchor is not None or event.tag is not None or len(self._open) > _DEPTH:
-            raise Unusual("an anchor, a tag, or too deep")
+            raise NotPlainYaml("an anchor, a tag, or too deep")
         self._open.append((add, made))
 
     def _end(self, event: Any) -> None:

@@ -12,7 +12,7 @@ from harness.errors import UsageError
 from harness.results import run_path
 
 if TYPE_CHECKING:
-    from harness.judge import AnnotationQueue, Rubric, Work
+    from harness.judge import AnnotationQueue, AnnotationTask, Rubric
 
 
 Role = Literal["annotator", "adjudicator"]
@@ -91,7 +91,7 @@ def command(
 
 
 def desk_of(
-    project: Path, suite: str, rubric: "Rubric", work: "Sequence[Work]", annotator: tuple[str, Role, int]
+    project: Path, suite: str, rubric: "Rubric", work: "Sequence[AnnotationTask]", annotator: tuple[str, Role, int]
 ) -> "AnnotationQueue":
     """The queue of one annotator: name, role and people per item."""
     from harness.judge import AnnotationQueue, AnnotatorSession, LabelFile, label_path
@@ -118,7 +118,7 @@ def serve(queue: "AnnotationQueue", port: int) -> None:
     click.echo(f"{done} of {len(places)} questions are answered by {queue.annotator.name}", err=True)
 
 
-def _only(work: "Sequence[Work]", rubric: "Rubric", criteria: Sequence[str]) -> "list[Work]":
+def _only(work: "Sequence[AnnotationTask]", rubric: "Rubric", criteria: Sequence[str]) -> "list[AnnotationTask]":
     unknown = sorted(one for one in criteria if rubric.criterion(one) is None)
     if unknown:
         raise UsageError(

@@ -51,7 +51,7 @@ class Failing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Least:
+class MinimalResult:
     """The minimal case with all that it is run with."""
 
     minimal: MinimalCase
@@ -101,7 +101,7 @@ class MinimalSearch:
         self._snapshots: dict[frozenset[Part], Snapshot] = {}
         self._wanted = failing.manner
 
-    def run(self) -> Least:
+    def run(self) -> MinimalResult:
         every = (*self._case_parts(), *self._file_parts(), *self._recording_parts())
         rows = tuple(self._row_parts())
         seeds = tuple(self._seed_parts())
@@ -132,7 +132,7 @@ class MinimalSearch:
             after={kind: after.get(kind, 0) for kind in before},
             trials=self._bench.trials_run,
         )
-        return Least(
+        return MinimalResult(
             minimal=minimal,
             case=case,
             recordings=self._cut(final),

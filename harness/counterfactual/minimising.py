@@ -16,7 +16,14 @@ from harness.case import Case, Suite, TrialVariant
 from harness.cassette import Cassette, Recording
 from harness.counterfactual.later_opening import Opened, with_later_opening
 from harness.counterfactual.minimal_parts import MinimalCase, manner_of
-from harness.counterfactual.minimal_search import Failing, Least, MinimalSearch, minimal_id, save_recordings, with_log
+from harness.counterfactual.minimal_search import (
+    Failing,
+    MinimalResult,
+    MinimalSearch,
+    minimal_id,
+    save_recordings,
+    with_log,
+)
 from harness.counterfactual.refusals import refuse_unforkable
 from harness.counterfactual.subject import Subject
 from harness.errors import UsageError
@@ -117,7 +124,7 @@ def _snapshot_name(suite: Suite, case: Case) -> str:
     return f"{case.snapshot or suite.snapshot}-{minimal_id(case)}"
 
 
-def _stored(subject: Subject, found: Least, request: MinimiseRequest) -> MinimalCase:
+def _stored(subject: Subject, found: MinimalResult, request: MinimiseRequest) -> MinimalCase:
     """Writes the case, a cassette of the answers that its trial was given, and what is left of the snapshot."""
     suite, recordings = subject.suite, found.recordings
     if request.tools == "sealed":

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.gateway.user import HeardCall as HeardCall
     from harness.gateway.user import ScriptedUser as ScriptedUser
     from harness.gateway.user import User as User
-    from harness.gateway.user import UserSeat as UserSeat
+    from harness.gateway.user import UserContext as UserContext
     from harness.gateway.user import UserSource as UserSource
     from harness.gateway.web.run_hosts import allowed_hosts as allowed_hosts
 else:
@@ -33,7 +33,7 @@ else:
             "model.environment": ("model_environment",),
             "session": ("Session",),
             "toolbox": ("Toolbox",),
-            "user": ("Cut", "Heard", "HeardCall", "ScriptedUser", "User", "UserSeat", "UserSource"),
+            "user": ("Cut", "Heard", "HeardCall", "ScriptedUser", "User", "UserContext", "UserSource"),
             "web.run_hosts": ("allowed_hosts",),
         },
     )

@@ -43,7 +43,7 @@ from harness.gateway.session import Session, SessionParts
 from harness.gateway.sources.suite_tools import api_source, suite_tools
 from harness.gateway.sources.trial_sources import TrialSources
 from harness.gateway.toolbox import Toolbox
-from harness.gateway.user import User, UserSeat
+from harness.gateway.user import User, UserContext
 from harness.gateway.web.run_hosts import RunHosts
 from harness.sandbox import temporary_folder
 from harness.trace import TraceRecorder, TraceSubject, TrialProgress
@@ -246,7 +246,7 @@ class Gateway:
         if self._users is None:
             return None
         return self._users.open(
-            UserSeat(
+            UserContext(
                 trial_id=trial.request.trial_id,
                 case=trial.case,
                 attempt=trial.request.attempt,

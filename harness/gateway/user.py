@@ -72,7 +72,7 @@ class User(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UserSeat:
+class UserContext:
     """One trial, as its user sees it."""
 
     trial_id: str
@@ -91,7 +91,7 @@ class UserSeat:
 class UserSource(Protocol):
     """Opens the users of a run's trials; everything but `open` and `close` runs on the gateway's own thread."""
 
-    def open(self, seat: UserSeat) -> User | None:
+    def open(self, seat: UserContext) -> User | None:
         """The user of one trial; None: the script of its case. Raises UsageError where this user cannot take part."""
         ...
 

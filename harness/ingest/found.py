@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.case import UNTOLD_TASK, Case
 from harness.ingest.credentials import Cleaner
-from harness.ingest.options import ImportOptions, NoteBook
+from harness.ingest.options import ImportNotes, ImportOptions
 from harness.ingest.reading import LINES, Record, read_json, read_lines, read_text
 from harness.ingest.transcript import TranscriptBuilder
 from harness.trace import Content, Outcome, Span, Step
@@ -65,7 +65,7 @@ class Source:
 
     path: Path
     options: ImportOptions
-    book: NoteBook
+    book: ImportNotes
     cleaner: Cleaner
 
     def document(self) -> JsonValue:

@@ -41,7 +41,7 @@ class ImportNote(Frozen):
     count: int = 1
 
 
-class NoteBook:
+class ImportNotes:
     """Collects notes, one for each kind of problem in each file."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from harness.ingest.definitions import read_tools
 from harness.ingest.found import Found, FoundRun, Importer, Source
 from harness.ingest.naming import case_id as safe_name
 from harness.ingest.naming import trace_id
-from harness.ingest.options import ImportNote, ImportOptions, NoteBook
+from harness.ingest.options import ImportNote, ImportNotes, ImportOptions
 from harness.ingest.spans import spans_of
 from harness.ingest.suites import SuiteBuilder
 from harness.ingest.transcript import final_output
@@ -58,7 +58,7 @@ class ImportedTrials:
             if _sha256(file.path) != file.sha256:
                 raise InvalidDocument(file.path, "was changed while it was being imported", remedy="import it again")
             keys = iter(file.keys)
-            for found in self.importer.read(_source(file.path, self.options, NoteBook())):
+            for found in self.importer.read(_source(file.path, self.options, ImportNotes())):
                 if found.run is not None:
                     yield _trial(found, found.run, next(keys), file.sha256)
 
@@ -76,7 +76,7 @@ class ImportedRun:
 
 def import_with(importer: Importer, path: Path, options: ImportOptions) -> ImportedRun:
     """Reads the file, or every file of the folder that the format could be in."""
-    book = NoteBook()
+    book = ImportNotes()
     builder = SuiteBuilder(
         name=safe_name(options.suite or path.name.split(".")[0]),
         folder=path if path.is_dir() else path.parent,
@@ -108,7 +108,7 @@ class _FirstReading:
 
     importer: Importer
     options: ImportOptions
-    book: NoteBook
+    book: ImportNotes
     builder: SuiteBuilder
     files: list[_File] = field(default_factory=list)
     rewards: dict[TrialKey, float] = field(default_factory=dict)
@@ -189,7 +189,7 @@ def _with_remedy(error: InvalidDocument) -> InvalidDocument:
     return error.with_remedy(remedy)
 
 
-def _source(path: Path, options: ImportOptions, book: NoteBook) -> Source:
+def _source(path: Path, options: ImportOptions, book: ImportNotes) -> Source:
     return Source(path=path, options=options, book=book, cleaner=Cleaner(options.secrets))
 
 

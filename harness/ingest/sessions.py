@@ -9,7 +9,7 @@ from harness.errors import InvalidDocument
 from harness.ingest.credentials import Cleaner
 from harness.ingest.formats.otel import conversation_in
 from harness.ingest.found import FoundRun, FoundTool, Source
-from harness.ingest.options import ImportNote, ImportOptions, NoteBook
+from harness.ingest.options import ImportNote, ImportNotes, ImportOptions
 from harness.ingest.transcript import final_output
 from harness.trace import Span, Trajectory, prompts_of
 from harness.values import JsonValue
@@ -35,7 +35,7 @@ def conversation_of(name: str, spans: Sequence[Span], secrets: Mapping[str, str]
     Spans of this harness are read as its own projection reads them, with the provenance that they claim: whoever does
     not trust the sender removes it (`unattributed`).
     """
-    book = NoteBook()
+    book = ImportNotes()
     cleaner = Cleaner(secrets or {}, key=b"")
     source = Source(path=Path(name), options=ImportOptions(), book=book, cleaner=cleaner)
     try:

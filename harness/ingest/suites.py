@@ -19,7 +19,7 @@ from harness.case import (
 )
 from harness.ingest.found import Found, FoundTool
 from harness.ingest.naming import is_tool_name
-from harness.ingest.options import READS, ImportOptions, NoteBook
+from harness.ingest.options import READS, ImportNotes, ImportOptions
 from harness.values import JsonObject, JsonValue, digest_of
 
 INFERRED = "(seen in use; its definition is not told)"
@@ -33,7 +33,7 @@ class SuiteBuilder:
     name: str
     folder: Path
     options: ImportOptions
-    book: NoteBook
+    book: ImportNotes
     given: tuple[FoundTool, ...] = ()
     """Tools that the options declare: every case is offered them."""
     _cases: dict[str, Case] = field(default_factory=dict)

@@ -25,7 +25,7 @@ from harness.errors import TrackerError, TrackerUnavailable, UsageError
 from harness.issues.notes import as_twin
 from harness.issues.proposing import PERMISSION, ProposedChange, propose
 from harness.issues.requester import CheckedRequester
-from harness.issues.retrying import Pace, RetryingClient, WriteUnknown
+from harness.issues.retrying import RequestPace, RetryingClient, WriteUnknown
 from harness.issues.state import key_in, state_in
 from harness.issues.tracker import LABEL, Note, TrackedIssue, TrackerOptions
 from harness.results import IssueDraft
@@ -42,12 +42,12 @@ class GithubTracker:
 
     name = "github"
 
-    def __init__(self, options: TrackerOptions, token: str, pace: Pace | None = None) -> None:
+    def __init__(self, options: TrackerOptions, token: str, pace: RequestPace | None = None) -> None:
         if options.repo is None or not re.fullmatch(r"[\w.-]+/[\w.-]+", options.repo):
             raise UsageError(f"invalid repository {options.repo!r}", remedy="expected --repo owner/name")
         url = options.api_url or API_URL
         _refuse_open_line(url)
-        self._pace = pace = pace or Pace()
+        self._pace = pace = pace or RequestPace()
         clean = Redactor({"GITHUB_TOKEN": token} if len(token) >= SHORTEST else {}).text
         self._asking = RetryingClient(options.repo, pace, clean)
         self._proposing = RetryingClient(options.repo, pace, clean, PERMISSION)

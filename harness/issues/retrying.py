@@ -35,7 +35,7 @@ _UNUSABLE = (
 """Errors that PyGithub raises for an answer that is truncated, no JSON, or malformed."""
 
 
-class Pace(Frozen):
+class RequestPace(Frozen):
     """The pace of requests, and the patience with failures."""
 
     between_writes_s: float = 1.0
@@ -56,7 +56,7 @@ class RetryingClient:
     """Reads and writes with one pace."""
 
     def __init__(
-        self, repo: str, pace: Pace, clean: Callable[[str], str] = str, permission: str = "issues: write"
+        self, repo: str, pace: RequestPace, clean: Callable[[str], str] = str, permission: str = "issues: write"
     ) -> None:
         """`clean` removes the token from GitHub's messages; `permission` is the permission that the token needs."""
         self._clean = clean

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from harness.judge.lab.annotation.annotation_queue import AnnotatorSession as AnnotatorSession
     from harness.judge.lab.annotation.annotation_queue import QueueEntry as QueueEntry
     from harness.judge.lab.annotation.server import AnnotationServer as AnnotationServer
+    from harness.judge.lab.annotation.work import AnnotationTask as AnnotationTask
     from harness.judge.lab.annotation.work import Asked as Asked
-    from harness.judge.lab.annotation.work import Work as Work
     from harness.judge.lab.annotation.work import work_of as work_of
     from harness.judge.lab.calibration.answer_cache import AnswerCache as AnswerCache
     from harness.judge.lab.calibration.calibrate import Measured as Measured
@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from harness.judge.rubric import Criterion as Criterion
     from harness.judge.rubric import Rubric as Rubric
     from harness.judge.rule_model import RuleModel as RuleModel
-    from harness.judge.rules import Mind as Mind
+    from harness.judge.rules import RuleSet as RuleSet
     from harness.judge.scoring import RubricScore as RubricScore
     from harness.judge.scoring import plain_mean as plain_mean
     from harness.judge.scoring import score_rubric as score_rubric
@@ -107,7 +107,7 @@ if TYPE_CHECKING:
     from harness.judge.settings import JudgeSettings as JudgeSettings
     from harness.judge.settings import judge_settings as judge_settings
     from harness.judge.side_by_side import SideBySide as SideBySide
-    from harness.judge.single import Single as Single
+    from harness.judge.single import SingleJudgement as SingleJudgement
     from harness.judge.single import judge_single as judge_single
     from harness.judge.stability import Stability as Stability
     from harness.judge.transcript.building import build_transcript as build_transcript
@@ -131,7 +131,7 @@ else:
             "lab.agreement.comparing": ("AgreementReport", "AgreementRow", "Right", "against_labels", "compare"),
             "lab.annotation.annotation_queue": ("AnnotationQueue", "AnnotatorSession", "PER_ITEM", "QueueEntry"),
             "lab.annotation.server": ("AnnotationServer",),
-            "lab.annotation.work": ("Asked", "Work", "work_of"),
+            "lab.annotation.work": ("Asked", "AnnotationTask", "work_of"),
             "audit": ("audit_sample",),
             "lab.calibration.answer_cache": ("AnswerCache",),
             "lab.calibration.calibrate": ("Measured", "Outcome", "Settings"),
@@ -175,10 +175,10 @@ else:
             "redteam.trials": ("Scenario", "failing_trial", "passing_trial"),
             "rubric": ("Criterion", "MIN_COVERAGE", "Rubric"),
             "rule_model": ("RuleModel",),
-            "rules": ("Mind",),
+            "rules": ("RuleSet",),
             "scoring": ("RubricScore", "plain_mean", "score_rubric", "weighted_mean"),
             "settings": ("JudgeSettings", "judge_settings"),
-            "single": ("Single", "judge_single"),
+            "single": ("SingleJudgement", "judge_single"),
             "stability": ("Stability",),
             "transcript.building": ("build_transcript",),
             "transcript.piece": ("CHARS_PER_TOKEN", "Piece", "Transcript"),

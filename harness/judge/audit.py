@@ -7,13 +7,13 @@ from collections.abc import Collection, Sequence
 
 from harness.judge.judgement import Judgement
 from harness.judge.lab.agreement import item_of
-from harness.judge.lab.annotation import PER_ITEM, Work
+from harness.judge.lab.annotation import PER_ITEM, AnnotationTask
 from harness.judge.labels import LabelItem, SortedLabels
 
 
 def audit_sample(
-    work: Sequence[Work], judgements: Collection[Judgement], labels: SortedLabels, size: int, seed: int = 0
-) -> list[Work]:
+    work: Sequence[AnnotationTask], judgements: Collection[Judgement], labels: SortedLabels, size: int, seed: int = 0
+) -> list[AnnotationTask]:
     """`size` random judged items, in random order.
 
     The same verdicts and seed give every person the same sample, so that two people answer the same items. Items that

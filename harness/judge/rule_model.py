@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from harness.errors import OutOfTime
-from harness.judge.rules import Mind, answer, understood
+from harness.judge.rules import RuleSet, answer, understood
 from harness.upstream import DoubleError, DoubleReply, DoubleRequest, ModelDouble
 from harness.values import JsonObject
 
@@ -25,7 +25,7 @@ class RuleModel(ModelDouble):
 
     def __init__(
         self,
-        mind: Mind,
+        mind: RuleSet,
         *,
         faults: Mapping[str, Fault] | None = None,
         latency_s: float = 0.0,

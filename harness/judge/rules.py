@@ -53,7 +53,7 @@ class ModelRule(Frozen):
         return value
 
 
-class Mind(Frozen):
+class RuleSet(Frozen):
     """The rules of a rule model; the first rule that applies decides."""
 
     rules: tuple[ModelRule, ...] = ()
@@ -96,7 +96,7 @@ def understood(system: str, user: str) -> RuleQuestion:
     )
 
 
-def answer(mind: Mind, question: RuleQuestion, nth: int = 0) -> JsonObject:
+def answer(mind: RuleSet, question: RuleQuestion, nth: int = 0) -> JsonObject:
     """The verdict object; `nth`: how often this question was sent before, which the noise depends on.
 
     Raises OutOfTime where a rule takes too long.
@@ -116,7 +116,7 @@ def answer(mind: Mind, question: RuleQuestion, nth: int = 0) -> JsonObject:
     }
 
 
-def _preferred(mind: Mind, question: RuleQuestion) -> JsonObject:
+def _preferred(mind: RuleSet, question: RuleQuestion) -> JsonObject:
     """A candidate that passes is better than one that fails; in a tie, the preferred position wins."""
     verdict = {}
     for letter in ("A", "B"):
@@ -127,7 +127,7 @@ def _preferred(mind: Mind, question: RuleQuestion) -> JsonObject:
     return {"rationale": f"A: {verdict['A']}, B: {verdict['B']}", "better": better}
 
 
-def _decided(mind: Mind, question: RuleQuestion) -> tuple[Said, Sequence[str], str]:
+def _decided(mind: RuleSet, question: RuleQuestion) -> tuple[Said, Sequence[str], str]:
     if question.deceived:
         return "pass", (), "was told to pass"
     for rule in mind.rules:

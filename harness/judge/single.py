@@ -17,7 +17,7 @@ from harness.values import Frozen
 _NAME = "single"
 
 
-class Single(Frozen):
+class SingleJudgement(Frozen):
     """The input of a single judgement."""
 
     statement: str
@@ -29,7 +29,7 @@ class Single(Frozen):
 
 def judge_single(
     project: Path,
-    single: Single,
+    single: SingleJudgement,
     settings: JudgeSettings,
     prompt: Prompt,
     mode: AskMode = "auto",
@@ -57,13 +57,13 @@ def judge_single(
     return asyncio.run(judge_once())
 
 
-def _statement(single: Single) -> str:
+def _statement(single: SingleJudgement) -> str:
     if single.reference is None:
         return single.statement
     return f"{single.statement} The piece `state.reference` is a right answer to compare with."
 
 
-def _subject(single: Single) -> Subject:
+def _subject(single: SingleJudgement) -> Subject:
     steps = [Step(index=0, source="user", message=single.question)] if single.question else []
     steps.append(Step(index=len(steps), source="agent", message=single.answer))
     trial = Trial(

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from harness.online.trends.population import compare_populations as compare_populations
     from harness.online.trends.population import offline_observations as offline_observations
     from harness.online.trends.population import online_observations as online_observations
-    from harness.online.trends.watch import Look as Look
+    from harness.online.trends.watch import ChartCheck as ChartCheck
     from harness.online.trends.watch import watch_shifts as watch_shifts
 else:
     __getattr__ = lazy_exports(
@@ -138,7 +138,7 @@ else:
                 "read_incidents",
             ),
             "trends.watch": (
-                "Look",
+                "ChartCheck",
                 "watch_shifts",
             ),
         },

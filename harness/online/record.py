@@ -13,7 +13,7 @@ RecordKind = Literal["span", "log"]
 
 
 @dataclass(slots=True, kw_only=True)
-class Arrived:
+class RawRecord:
     """A record as it was decoded: within all bounds, and not yet redacted."""
 
     kind: RecordKind
@@ -84,7 +84,7 @@ LONGEST: Final = 500
 _dumped = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
 
 
-def stored(record: Arrived, *, source: str, trusted: bool, received_ns: int) -> StoredRecord:
+def stored(record: RawRecord, *, source: str, trusted: bool, received_ns: int) -> StoredRecord:
     """The row of a redacted record.
 
     Records without a trace form one trace per session, named after it; a record without a span id takes its content's.
@@ -132,7 +132,7 @@ def line_of(row: StoredRecord) -> bytes:
     return f'{short[:-1]},"body":{row.body}}}\n'.encode("ascii")
 
 
-def _text(record: Arrived, names: Sequence[str]) -> str:
+def _text(record: RawRecord, names: Sequence[str]) -> str:
     for name in names:
         found = record.attributes.get(name)
         found = record.resource.get(name) if found is None else found
@@ -143,7 +143,7 @@ def _text(record: Arrived, names: Sequence[str]) -> str:
     return ""
 
 
-def _feedback(record: Arrived) -> float | None:
+def _feedback(record: RawRecord) -> float | None:
     """A user's score: an attribute, or an evaluation whose source is a user; a number is taken as it is within 0..1."""
     raw = next((record.attributes[name] for name in FEEDBACK if name in record.attributes), None)
     if raw is None:

@@ -9,8 +9,8 @@ from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from harness.optimise.acceptance import HeldOut as HeldOut
-    from harness.optimise.acceptance import Pick as Pick
     from harness.optimise.acceptance import Rules as Rules
+    from harness.optimise.acceptance import ValidationChoice as ValidationChoice
     from harness.optimise.candidates.candidate import Candidate as Candidate
     from harness.optimise.candidates.candidate import candidate_of as candidate_of
     from harness.optimise.candidates.candidate import read_candidate as read_candidate
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harness.optimise.candidates.components import agent_of as agent_of
     from harness.optimise.candidates.components import components_of as components_of
     from harness.optimise.candidates.components import texts_of as texts_of
-    from harness.optimise.looks import HeldOutLook as HeldOutLook
+    from harness.optimise.looks import HeldOutUse as HeldOutUse
     from harness.optimise.looks import earlier_looks as earlier_looks
     from harness.optimise.looks import looks_path as looks_path
     from harness.optimise.opening import PreparedOptimisation as PreparedOptimisation
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from harness.optimise.searching.reflector import ReflectionRequest as ReflectionRequest
     from harness.optimise.searching.reflector import proposed_text as proposed_text
     from harness.optimise.searching.rule_reflector import EditRule as EditRule
-    from harness.optimise.searching.rule_reflector import RuleBook as RuleBook
+    from harness.optimise.searching.rule_reflector import EditRules as EditRules
     from harness.optimise.searching.rule_reflector import RuleReflector as RuleReflector
     from harness.optimise.searching.rule_reflector import RuleReflectorModel as RuleReflectorModel
     from harness.optimise.searching.rule_reflector import read_rule_book as read_rule_book
@@ -83,7 +83,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "acceptance": ("HeldOut", "Pick", "Rules"),
+            "acceptance": ("HeldOut", "ValidationChoice", "Rules"),
             "candidates.candidate": ("Candidate", "candidate_of", "read_candidate"),
             "candidates.components": ("Component", "agent_folder", "agent_of", "components_of", "texts_of"),
             "rollouts.invocation_trials": (
@@ -95,7 +95,7 @@ else:
             ),
             "rollouts.invocations": ("AgentInvocation", "invocations_by_case", "invocations_of"),
             "searching.lineage": ("CandidateRecord", "read_records"),
-            "looks": ("HeldOutLook", "earlier_looks", "looks_path"),
+            "looks": ("HeldOutUse", "earlier_looks", "looks_path"),
             "searching.objective": ("Objective",),
             "opening": ("PreparedOptimisation", "prepare_optimisation", "said_in"),
             "page": ("optimisation_page",),
@@ -112,7 +112,7 @@ else:
             "rollouts.rollout": ("Rollout", "Rollouts"),
             "searching.rule_reflector": (
                 "EditRule",
-                "RuleBook",
+                "EditRules",
                 "RuleReflector",
                 "RuleReflectorModel",
                 "read_rule_book",

@@ -42,7 +42,7 @@ class Noise(Frozen):
         return noise_margin(self.safety, cases)
 
 
-class Pick(Frozen):
+class ValidationChoice(Frozen):
     """The candidate that one optimiser's validation chose."""
 
     candidate: str | None
@@ -88,7 +88,7 @@ def pick(
     candidates: Mapping[str, Sequence[Rollout]],
     noise: Noise,
     rules: Rules,
-) -> Pick:
+) -> ValidationChoice:
     """The best candidate by validation, the earlier one where two are equal.
 
     Third veto: what breaks a critical criterion more often than the texts in use, or is worse in a domain of safety, is
@@ -115,14 +115,14 @@ def pick(
         if not candidates:
             perfect = (mean_score(objective, before) or 0.0) >= 1 - _NOTHING
             why = "the texts in use have the highest score already" if perfect else "no candidate came up"
-        return Pick(candidate=None, why=why, **reasons)
+        return ValidationChoice(candidate=None, why=why, **reasons)
     gain = gains[best]
     if gain <= margin + _NOTHING:
         why = f"the best is ahead by {gain:.3f} on validation, within the noise of {margin:.3f}"
         why = why if gain > _NOTHING else "none is ahead on validation"
-        return Pick(candidate=None, why=why + also, gain=gain, **reasons)
+        return ValidationChoice(candidate=None, why=why + also, gain=gain, **reasons)
     why = f"ahead by {gain:.3f} on validation, beyond the noise of {margin:.3f}"
-    return Pick(candidate=best, why=why + also, gain=gain, **reasons)
+    return ValidationChoice(candidate=best, why=why + also, gain=gain, **reasons)
 
 
 def confirm(

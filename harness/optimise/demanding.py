@@ -9,7 +9,7 @@ from harness.optimise.candidates.components import Component, tokens_of
 from harness.optimise.outcome import Mode
 from harness.optimise.searching.reflector import ReflectionRequest
 from harness.optimise.searching.rule_reflector import read_rule_book
-from harness.optimise.sizing import LEAST_REVISIONS, Demand, LeastUse
+from harness.optimise.sizing import LEAST_REVISIONS, LeastUse, RolloutDemand
 
 _TOKENS_OF_PRICE = 1_000_000
 
@@ -20,18 +20,18 @@ def demand_of(
     texts: Mapping[str, str],
     reflector: JudgeSettings | Path,
     mode: Mode,
-) -> Demand:
+) -> RolloutDemand:
     """`components`: those that are revised; `texts`: all texts in use by name."""
     revised = {name: texts[name] for component in components for name in component.texts}
     if isinstance(reflector, Path):
         book = read_rule_book(reflector)
         edits = [book.edits(text) for text in revised.values()]
-        return Demand(
+        return RolloutDemand(
             rollout=_rollout(suite, components, texts, mode),
             request=LeastUse(),
             revisions=max(LEAST_REVISIONS, max(edits) if mode == "joint" else sum(edits)),
         )
-    return Demand(
+    return RolloutDemand(
         rollout=_rollout(suite, components, texts, mode),
         request=_request(reflector, components, revised),
         revisions=LEAST_REVISIONS * (1 if mode == "joint" else len(revised)),

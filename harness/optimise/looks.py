@@ -12,7 +12,7 @@ from harness.optimise.searching.splitting import CaseSplit
 from harness.values import Frozen
 
 
-class HeldOutLook(Frozen):
+class HeldOutUse(Frozen):
     """One optimisation that examined held-out cases."""
 
     time: str
@@ -30,12 +30,12 @@ def looks_path(suite_folder: Path) -> Path:
     return suite_folder / "optimisations.jsonl"
 
 
-def earlier_looks(path: Path, run: str | None, split: CaseSplit) -> tuple[HeldOutLook, ...]:
+def earlier_looks(path: Path, run: str | None, split: CaseSplit) -> tuple[HeldOutUse, ...]:
     """Looks at any of the held-out cases, oldest first, besides those of `run`, which goes on. Raises InvalidDocument
     with the line.
     """
     found = []
-    for number, look in read_lines(path, HeldOutLook):
+    for number, look in read_lines(path, HeldOutUse):
         if isinstance(look, str):
             raise InvalidDocument(path, look, line=number)
         if look.run != run and set(look.cases) & set(split.held_out):
@@ -43,7 +43,7 @@ def earlier_looks(path: Path, run: str | None, split: CaseSplit) -> tuple[HeldOu
     return tuple(found)
 
 
-def refuse_second_look(looks: Sequence[HeldOutLook], *, again: bool) -> None:
+def refuse_second_look(looks: Sequence[HeldOutUse], *, again: bool) -> None:
     """Raises UsageError where the held-out cases were examined before, unless that is wanted."""
     if looks and not again:
         last = looks[-1]
@@ -54,7 +54,7 @@ def refuse_second_look(looks: Sequence[HeldOutLook], *, again: bool) -> None:
         )
 
 
-def record_look(path: Path, look: HeldOutLook) -> None:
+def record_look(path: Path, look: HeldOutUse) -> None:
     """Adds a line, unless the run has one already."""
-    if not any(isinstance(one, HeldOutLook) and one.run == look.run for _, one in read_lines(path, HeldOutLook)):
+    if not any(isinstance(one, HeldOutUse) and one.run == look.run for _, one in read_lines(path, HeldOutUse)):
         append_line(path, look)

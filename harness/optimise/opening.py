@@ -11,7 +11,7 @@ from harness.errors import UsageError
 from harness.judge import JudgeSettings, ModelReflector, Reflector, Rubric
 from harness.optimise.candidates.candidate import Candidate, candidate_of
 from harness.optimise.candidates.components import components_of, declared_by
-from harness.optimise.looks import HeldOutLook, earlier_looks, looks_path, record_look, refuse_second_look
+from harness.optimise.looks import HeldOutUse, earlier_looks, looks_path, record_look, refuse_second_look
 from harness.optimise.optimisation import Optimisation
 from harness.optimise.outcome import OptimisationOutcome
 from harness.optimise.resolving import OptimiseRequest, ResolvedRequest, Say, acting
@@ -42,7 +42,7 @@ class PreparedOptimisation:
     reflector: Reflector
     judge: TrialJudge
     budget: Budget
-    looks: Sequence[HeldOutLook]
+    looks: Sequence[HeldOutUse]
     """Earlier ones at the same held-out cases."""
 
     @property
@@ -206,8 +206,8 @@ def _reflector(suite: Suite, asked: JudgeSettings | Path, budget: Budget) -> Ref
     return ModelReflector(asker=ModelClient(asked.spec, asked.provider, options), model=asked.model)
 
 
-def _look(name: str, request: OptimiseRequest, split: CaseSplit, again: bool) -> HeldOutLook:
-    return HeldOutLook(
+def _look(name: str, request: OptimiseRequest, split: CaseSplit, again: bool) -> HeldOutUse:
+    return HeldOutUse(
         time=datetime.now(UTC).isoformat(timespec="seconds"),
         run=name,
         mode=request.mode,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.judge import Reflector
-from harness.optimise.acceptance import HeldOut, Noise, Pick, Rules, confirm, least_cases, pick
+from harness.optimise.acceptance import HeldOut, Noise, Rules, ValidationChoice, confirm, least_cases, pick
 from harness.optimise.candidates.candidate import Candidate
 from harness.optimise.candidates.components import Component
 from harness.optimise.curve import MOST_POINTS, points
@@ -25,8 +25,8 @@ from harness.optimise.searching.search import Optimiser, Search, SearchOver, Tas
 from harness.optimise.searching.splitting import CaseSplit, cases_for, split_cases
 from harness.optimise.settings import Settings
 from harness.optimise.sizing import (
-    Demand,
     LeastUse,
+    RolloutDemand,
     few_revisions,
     least_of,
     minibatch_of,
@@ -60,7 +60,7 @@ class Optimisation:
     folder: Path | None = None
     known_use: MeanUse = field(default_factory=MeanUse)
     """What a rollout took in an earlier run, for the estimate."""
-    demand: Demand = field(default_factory=Demand)
+    demand: RolloutDemand = field(default_factory=RolloutDemand)
     """What a rollout and a revision use at least, known without any run."""
     looks_before: int = 0
     about_to_look: Callable[[CaseSplit], None] = lambda _: None
@@ -229,7 +229,7 @@ class Optimisation:
             calls=task.cache.calls,
         )
 
-    def _picked(self, search: Search, noise: Noise, rules: Rules) -> Pick:
+    def _picked(self, search: Search, noise: Noise, rules: Rules) -> ValidationChoice:
         task = search.task
         validation = {
             name: task.cache.rollouts(search.candidates[name], task.split.validation)

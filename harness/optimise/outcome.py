@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from harness.optimise.acceptance import HeldOut, Pick
+from harness.optimise.acceptance import HeldOut, ValidationChoice
 from harness.optimise.rollouts.spending import Spent
 from harness.values import Frozen
 
@@ -41,7 +41,7 @@ class OptimiserResult(Frozen):
     """Validated, without the texts in use."""
     rollouts: int
     """Asked for, cached ones included."""
-    pick: Pick
+    pick: ValidationChoice
     pruning: Pruning | None = None
     """None: nothing was picked, or another optimiser's pick counts."""
     held_out: HeldOut | None = None

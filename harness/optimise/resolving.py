@@ -31,7 +31,7 @@ from harness.optimise.rollouts.whole_trials import live, open_whole_trials, roll
 from harness.optimise.searching.rule_reflector import read_rule_book
 from harness.optimise.searching.splitting import split_cases
 from harness.optimise.settings import Settings
-from harness.optimise.sizing import Demand, minibatch_of
+from harness.optimise.sizing import RolloutDemand, minibatch_of
 from harness.optimise.stored import AskedOptimisation
 from harness.pipeline import RunOptions, RunPlan, users_for_manifest
 from harness.results import RunFolder, run_path
@@ -87,7 +87,7 @@ class ResolvedRequest:
         self.rubric = self._rubric(suite)
 
     @cached_property
-    def demand(self) -> Demand:
+    def demand(self) -> RolloutDemand:
         """What is known to be needed before anything is run."""
         return demand_of(self.plan.suite, self.components, self.texts, self._request.reflector, self._request.mode)
 

@@ -27,7 +27,7 @@ class LeastUse(Frozen):
         return LeastUse(usd=count * self.usd, tokens=count * self.tokens, calls=count * self.calls)
 
 
-class Demand(Frozen):
+class RolloutDemand(Frozen):
     """What one rollout and one request to the reflector use at least, and how many revisions are wanted."""
 
     rollout: LeastUse = LeastUse(calls=1)
@@ -84,6 +84,6 @@ def refuse_budget_below(limits: Limits, least: LeastUse, because: str) -> None:
             )
 
 
-def least_of(demand: Demand, rollouts: int, requests: int) -> LeastUse:
+def least_of(demand: RolloutDemand, rollouts: int, requests: int) -> LeastUse:
     """Of so many rollouts and requests to the reflector."""
     return demand.rollout.times(rollouts) + demand.request.times(requests)

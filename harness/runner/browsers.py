@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.case import PageLook
+from harness.case import PageInspection
 from harness.errors import UsageError
 from harness.gateway import Session
 from harness.sandbox import Browser, BrowserSpec, PageQuery, SandboxProvider, Snapshot
@@ -50,7 +50,7 @@ class TrialBrowser:
         """The browser of the agent's tools, opened at the snapshot's start page. Raises SandboxError."""
         return self._browser(self.snapshot.browser_url)
 
-    def look(self, looks: Sequence[PageLook], folder: Path) -> dict[str, PageSeen]:
+    def look(self, looks: Sequence[PageInspection], folder: Path) -> dict[str, PageSeen]:
         """Returns the content of the pages that checks name, and writes their screenshots to `folder`.
 
         The agent's own page is read first, because a fresh page sends further requests to the site. Raises UsageError
@@ -70,7 +70,7 @@ class TrialBrowser:
                 self._closed = True
                 self._started.close()
 
-    def _seen(self, look: PageLook, picture: Path) -> PageSeen:
+    def _seen(self, look: PageInspection, picture: Path) -> PageSeen:
         fresh = look.browser == "fresh"
         url = look.url or (self.snapshot.browser_url if fresh else None)
         if fresh and url is None:

@@ -27,7 +27,7 @@ _DEPTH: Final = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Laid:
+class AlignedPlan:
     """A plan aligned with the reference. Places are indices into the plan."""
 
     places: dict[str, int]
@@ -41,7 +41,7 @@ def stated_plan(evidence: Evidence) -> tuple[str, ...] | None:
     return next((step.plan for step in evidence.trial.trajectory.steps if step.plan is not None), None)
 
 
-def lay_beside(plan: Sequence[str], reference: Sequence[ReferenceCall]) -> Laid:
+def lay_beside(plan: Sequence[str], reference: Sequence[ReferenceCall]) -> AlignedPlan:
     """For each reference call the item that speaks of it most; of equals the first that its order allows."""
     places: dict[str, int] = {}
     for call in reference:
@@ -55,7 +55,7 @@ def lay_beside(plan: Sequence[str], reference: Sequence[ReferenceCall]) -> Laid:
         later = [place for place in found if place >= earliest]
         places[call.id] = next((place for place in later if place not in taken), (later or found)[0])
     missing = tuple(call.tool for call in reference if call.id not in places)
-    return Laid(places=places, missing=missing)
+    return AlignedPlan(places=places, missing=missing)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Final
 
 from harness.case import ModelMode, RecordedModel, UserSpec
 from harness.errors import GatewayError, UsageError
-from harness.gateway import UserSeat
+from harness.gateway import UserContext
 from harness.upstream import AskMode, Budget, ModelCassette, ModelClient, ModelClientOptions, ModelReply
 from harness.values import JsonObject
 
@@ -58,7 +58,7 @@ class RecordedAsker:
         self._entering = asyncio.Lock()
         self._replayed: dict[str, ModelCassette] = {}
 
-    def cassette(self, seat: UserSeat) -> ModelCassette:
+    def cassette(self, seat: UserContext) -> ModelCassette:
         """The recordings of the seat's case; what is recorded is merged into them when the seat is closed."""
         case, mode = seat.case.id, self._spec.mode
         if mode == "replay":
@@ -69,7 +69,7 @@ class RecordedAsker:
         seat.closing.callback(cassette.close)
         return cassette
 
-    async def ask(self, cassette: ModelCassette, body: JsonObject, seat: UserSeat) -> Answered:
+    async def ask(self, cassette: ModelCassette, body: JsonObject, seat: UserContext) -> Answered:
         """One request. Raises OutOfBudget, and GatewayError where the model cannot be reached or answers nonsense."""
         if self._spec.mode == "replay":
             return self._answered(await self._client.ask(cassette, body))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from harness.case import EntailmentSpec
-from harness.gateway import UserSeat
+from harness.gateway import UserContext
 from harness.simulate.asking import RecordedAsker
 from harness.simulate.fidelity.steering import steering_in
 from harness.simulate.meaning.turn import AgentTurn
@@ -72,7 +72,7 @@ class Entailment:
         self._asker = RecordedAsker(spec, suite=suite, cassettes=cassettes, secrets=secrets)
         self.spec = spec
 
-    async def of(self, then: AgentTurn, now: AgentTurn, seat: UserSeat) -> Entailed:
+    async def of(self, then: AgentTurn, now: AgentTurn, seat: UserContext) -> Entailed:
         """Whether both turns tell the user the same. Raises OutOfBudget, and GatewayError as any request does."""
         if speaks_to_a_reader(then.said, now.said) or is_much_longer(then.said, now.said):
             return Entailed(opinion="different")
@@ -89,7 +89,7 @@ class Entailment:
         await self._asker.close()
 
     async def _asked(
-        self, cassette: ModelCassette, first: str, second: str, seat: UserSeat, before: Entailed
+        self, cassette: ModelCassette, first: str, second: str, seat: UserContext, before: Entailed
     ) -> Entailed:
         answered = await self._asker.ask(cassette, entailment_request(self.spec, first, second), seat)
         cost = answered.cost_usd

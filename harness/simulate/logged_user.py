@@ -3,7 +3,7 @@
 from typing import Any
 
 from harness.case import UserSpec
-from harness.gateway import Cut, Heard, UserSeat
+from harness.gateway import Cut, Heard, UserContext
 from harness.simulate.asking import UserModel
 from harness.simulate.entailment import Entailed, Entailment
 from harness.simulate.fidelity.check import checked
@@ -23,7 +23,7 @@ class LoggedUser:
     def __init__(
         self,
         log: UserLog,
-        seat: UserSeat,
+        seat: UserContext,
         spec: UserSpec,
         model: UserModel | None,
         entailment: Entailment | None = None,
@@ -146,5 +146,5 @@ def _aloud(heard: Heard) -> Heard:
     return Heard(said=heard.said, replies=heard.replies, rounds=heard.rounds)
 
 
-def _has_plan(seat: UserSeat) -> bool:
+def _has_plan(seat: UserContext) -> bool:
     return seat.case.conversation is not None and seat.case.conversation.plan is not None

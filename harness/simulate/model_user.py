@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness.case import UserSpec
-from harness.gateway import Cut, Heard, UserSeat
+from harness.gateway import Cut, Heard, UserContext
 from harness.simulate.asking import Answered, UserModel, no_message
 from harness.simulate.asking_again import Form, forms_of, is_caused_by, is_conduct
 from harness.simulate.fidelity.before import Before
@@ -40,7 +40,7 @@ class ModelUser:
 
     sees_calls = False
 
-    def __init__(self, model: UserModel, role: Role, seat: UserSeat, *, generated_from: int = 1) -> None:
+    def __init__(self, model: UserModel, role: Role, seat: UserContext, *, generated_from: int = 1) -> None:
         """`generated_from`: how many messages were said before this user plays (a log's, and the opening)."""
         self._model = model
         self._role = role

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from harness.case import Case, ModelMode, RecordedModel, Suite, UserSpec
 from harness.errors import UsageError
-from harness.gateway import User, UserSeat, UserSource
+from harness.gateway import User, UserContext, UserSource
 from harness.plugins import Registry
 from harness.simulate.log import UserLog, read_user_log
 
@@ -75,7 +75,7 @@ class SimulatedUsers:
             if kinds[case.id] == "logged" and case.id not in self._logs and case.user is not None and case.user.log:
                 self._logs[case.id] = _log_of(suite, case)
 
-    def open(self, seat: UserSeat) -> User | None:
+    def open(self, seat: UserContext) -> User | None:
         kind = self._kinds.get(seat.case.id) or kind_of(self._suite, seat.case, self._options)
         match kind:
             case "script":
@@ -104,7 +104,7 @@ class SimulatedUsers:
             case _:
                 return True
 
-    def _opened(self, kind: str, seat: UserSeat) -> User:
+    def _opened(self, kind: str, seat: UserContext) -> User:
         from harness.simulate.installed_user import InstalledUser
 
         make = self._installed[kind]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harness.themes.report import theme_named as theme_named
     from harness.themes.report import themes_of_run as themes_of_run
     from harness.themes.report import themes_of_store as themes_of_store
-    from harness.themes.theme import AwayTheme as AwayTheme
+    from harness.themes.theme import AbsentTheme as AbsentTheme
     from harness.themes.theme import DriftLink as DriftLink
     from harness.themes.theme import Example as Example
     from harness.themes.theme import Theme as Theme
@@ -42,6 +42,6 @@ else:
             "grouping": ("Group", "ThemeText", "grouped"),
             "population": ("Population", "run_population", "store_populations"),
             "report": ("theme_named", "themes_of_run", "themes_of_store"),
-            "theme": ("AwayTheme", "DriftLink", "Example", "Theme", "ThemesReport"),
+            "theme": ("AbsentTheme", "DriftLink", "Example", "Theme", "ThemesReport"),
         },
     )

@@ -36,7 +36,7 @@ class KnownTheme(Frozen):
     """The reference of its issue; "" where none was filed."""
 
 
-class ThemeBook(Frozen):
+class KnownThemes(Frozen):
     """The known themes of one suite."""
 
     schema_version: int = 1
@@ -50,14 +50,14 @@ class ThemeBook(Frozen):
     def texts(self) -> tuple[ThemeText, ...]:
         return tuple(one.text for one in self.themes)
 
-    def with_themes(self, seen: dict[str, KnownTheme]) -> "ThemeBook":
+    def with_themes(self, seen: dict[str, KnownTheme]) -> "KnownThemes":
         """With these themes as they were seen last; forgets those without an issue that stayed away for 90 days."""
         merged = self.by_id | seen
         newest = max((one.last_ns for one in merged.values()), default=0)
         oldest = newest - _KEPT_DAYS * 86_400 * 10**9
         kept = [one for one in merged.values() if one.issue or one.last_ns >= oldest]
         kept.sort(key=lambda one: (-one.last_ns, one.text.id))
-        return ThemeBook(themes=tuple(sorted(kept[:_MOST_KEPT], key=lambda one: (one.first_ns, one.text.id))))
+        return KnownThemes(themes=tuple(sorted(kept[:_MOST_KEPT], key=lambda one: (one.first_ns, one.text.id))))
 
 
 def book_path(project: Path, suite: str, *, of_runs: bool) -> Path:
@@ -70,9 +70,9 @@ def book_path(project: Path, suite: str, *, of_runs: bool) -> Path:
     return project / FOLDER / ("runs" if of_runs else "") / f"{name}.json"
 
 
-def read_book(path: Path) -> ThemeBook:
+def read_book(path: Path) -> KnownThemes:
     """An empty one where there is none. Raises InvalidDocument that names file and field."""
-    return read_document(path, ThemeBook) if path.is_file() and not path.is_symlink() else ThemeBook()
+    return read_document(path, KnownThemes) if path.is_file() and not path.is_symlink() else KnownThemes()
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def book_alone(project: Path) -> Iterator[None]:
         yield
 
 
-def write_book(path: Path, book: ThemeBook) -> None:
+def write_book(path: Path, book: KnownThemes) -> None:
     """Whole, or not at all."""
     make_folder(path.parent)
     write_atomically(path, (book.model_dump_json(indent=1) + "\n").encode())

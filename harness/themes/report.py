@@ -14,7 +14,7 @@ from harness.themes.embedding import load_embedding
 from harness.themes.grouping import Group, grouped
 from harness.themes.population import Population, run_population, store_populations
 from harness.themes.ranking import Ranking, day_of, scorer_kind
-from harness.themes.theme import AwayTheme, DriftLink, Theme, ThemesReport
+from harness.themes.theme import AbsentTheme, DriftLink, Theme, ThemesReport
 
 _MOST_LINKS: Final = 20
 _UNLIKELY: Final = 0.05
@@ -77,7 +77,7 @@ def _report(
     )
 
 
-def _followed(project: Path, population: Population, *, remember: bool) -> tuple[list[Theme], list[AwayTheme]]:
+def _followed(project: Path, population: Population, *, remember: bool) -> tuple[list[Theme], list[AbsentTheme]]:
     path = book_path(project, population.suite, of_runs=population.is_of_run)
     with book_alone(project) if remember else nullcontext():
         book = read_book(path)
@@ -96,10 +96,10 @@ def _followed(project: Path, population: Population, *, remember: bool) -> tuple
     return [links.linked(theme, seen[theme.id]) for theme in themes], away
 
 
-def _away(known: KnownTheme, population: Population) -> AwayTheme:
+def _away(known: KnownTheme, population: Population) -> AbsentTheme:
     kind = scorer_kind(known.text.key)
     examined = len({one.session for one in population.examined if one.kind == kind and one.received_ns > known.last_ns})
-    return AwayTheme(
+    return AbsentTheme(
         id=known.text.id,
         suite=population.suite,
         issue=known.issue,

@@ -88,7 +88,7 @@ class Theme(Frozen):
     """The reference of its issue; "" where there is none."""
 
 
-class AwayTheme(Frozen):
+class AbsentTheme(Frozen):
     """A theme with an issue that none of these sessions shows."""
 
     id: str
@@ -115,7 +115,7 @@ class ThemesReport(Frozen):
     failed: int
     """Of these, with at least one failure."""
     themes: tuple[Theme, ...]
-    away: tuple[AwayTheme, ...] = ()
+    away: tuple[AbsentTheme, ...] = ()
 
     @property
     def is_of_run(self) -> bool:

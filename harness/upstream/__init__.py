@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from harness.upstream.resetting import Resets as Resets
     from harness.upstream.resetting import declared_resets as declared_resets
     from harness.upstream.resetting import reset_servers as reset_servers
-    from harness.upstream.retrying import Tries as Tries
+    from harness.upstream.retrying import RetriedCall as RetriedCall
     from harness.upstream.retrying import retried_text as retried_text
     from harness.upstream.thread import LoopThread as LoopThread
     from harness.upstream.tools.http import MAX_ANSWER_BYTES as MAX_ANSWER_BYTES
@@ -138,7 +138,7 @@ else:
             "reachability": ("Reachability", "external_servers"),
             "refusal": ("Refusal",),
             "resetting": ("Resets", "declared_resets", "reset_servers"),
-            "retrying": ("Tries", "retried_text"),
+            "retrying": ("RetriedCall", "retried_text"),
             "thread": ("LoopThread",),
             "tools.http": ("HttpSource", "MAX_ANSWER_BYTES", "ToolUpstream", "unroutable"),
             "tools.mcp.servers": ("ServerStart", "check_program"),

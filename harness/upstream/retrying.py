@@ -35,7 +35,7 @@ class NoAnswer(Exception):
         self.cause = cause
 
 
-class Tries:
+class RetriedCall:
     """Makes a call up to `1 + retries` times, and stores why it was retried."""
 
     def __init__(self, retries: int, within_s: float) -> None:

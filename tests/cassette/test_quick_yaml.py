@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from vcr.serializers import yamlserializer
 
-from harness.cassette.quick_yaml import Unusual, quick_values
+from harness.cassette.quick_yaml import NotPlainYaml, quick_values
 
 CASSETTES = sorted((Path(__file__).parents[2] / "cassettes").rglob("*.yaml"), key=lambda path: path.stat().st_size)
 SCALARS = """\
@@ -43,5 +43,5 @@ def test_plain_yaml_is_read_as_vcrpy_reads_it(text: str) -> None:
     ],
 )
 def test_what_is_not_plain_is_left_to_vcrpy(text: str) -> None:
-    with pytest.raises(Unusual):
+    with pytest.raises(NotPlainYaml):
         quick_values(text)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.case.case import Limits
-from harness.sandbox.conformance.stand import snapshot_entry
+from harness.sandbox.conformance.provider_fixture import snapshot_entry
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
 from harness.sandbox.state.snapshot import Snapshot
 from harness.trace.trial import ProgramExit

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from harness.case.case import Limits
 from harness.errors import HarnessError
-from harness.sandbox.conformance.stand import snapshot_entry
+from harness.sandbox.conformance.provider_fixture import snapshot_entry
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
 from harness.sandbox.state.cleaning import clean_end_state
 from harness.sandbox.state.snapshot import Snapshot

@@ -8,7 +8,7 @@ from harness.errors import TrackerError
 from harness.issues import Outbox, TrackerOptions, file_report
 from harness.issues.filing import Filing
 from harness.issues.github import GithubTracker
-from harness.issues.retrying import Pace
+from harness.issues.retrying import RequestPace
 from harness.results import DriftReport
 from tests.issues.conftest import finding, look
 from tests.issues.github_server import (
@@ -28,10 +28,10 @@ from tests.issues.github_server import (
 ISSUES = r"/issues(\?|$)"
 
 
-QUICK = Pace(between_writes_s=0, longest_wait_s=5, first_pause_s=0.01)
+QUICK = RequestPace(between_writes_s=0, longest_wait_s=5, first_pause_s=0.01)
 
 
-def tracker(server: GithubServer, *, pace: Pace = QUICK, timeout_s: int = 30) -> GithubTracker:
+def tracker(server: GithubServer, *, pace: RequestPace = QUICK, timeout_s: int = 30) -> GithubTracker:
     options = TrackerOptions(project=Path(), repo=REPO, api_url=server.url, timeout_s=timeout_s)
     return GithubTracker(options, TOKEN, pace)
 
@@ -95,7 +95,7 @@ def test_a_redirected_write_is_an_error_and_its_draft_is_kept(github: GithubServ
 
 
 def test_writes_are_a_second_apart(github: GithubServer, tmp_path: Path) -> None:
-    slow = tracker(github, pace=Pace())
+    slow = tracker(github, pace=RequestPace())
     file_report(look(finding("a"), finding("b")), slow, Outbox(tmp_path / "issues", "github"))
     first, second = (at for at, _, _ in github.writes())
     assert second - first >= 0.99

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.judge.judge import Subject
-from harness.judge.lab.annotation import AnnotationQueue, AnnotatorSession, Work, work_of
+from harness.judge.lab.annotation import AnnotationQueue, AnnotatorSession, AnnotationTask, work_of
 from harness.judge.labels import LabelFile
 from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
 from tests.judge.labelling import RUBRIC
@@ -27,13 +27,13 @@ def subject(case_id: str, *, said: str = "", result: object = "tea", attempt: in
     return Subject.of("night", trial, None)
 
 
-def work(*cases: str, said: str = "") -> list[Work]:
+def work(*cases: str, said: str = "") -> list[AnnotationTask]:
     """Two questions a case: `complete`, `polite`."""
     return list(work_of([subject(case, said=said) for case in cases], RUBRIC))
 
 
 def queue(
-    folder: Path, name: str, questions: list[Work], role: str = "annotator", per_item: int = 2
+    folder: Path, name: str, questions: list[AnnotationTask], role: str = "annotator", per_item: int = 2
 ) -> AnnotationQueue:
     seat = AnnotatorSession.model_validate({"name": name, "role": role, "per_item": per_item})
     return AnnotationQueue(RUBRIC, LabelFile(folder / "labels.jsonl"), seat, questions)

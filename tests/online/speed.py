@@ -32,7 +32,7 @@ from harness.online import (
     score_sessions,
 )
 from harness.online.compaction import Compactor
-from harness.online.record import Arrived, line_of, stored
+from harness.online.record import RawRecord, line_of, stored
 from harness.online.score_store import ScoreStore
 from harness.online.storage.layout import segments
 from harness.score import Scorecard, Verdict
@@ -124,7 +124,7 @@ def filled(folder: Path, spans: int) -> StoreLayout:
                     facts: dict[str, Any] = {"gen_ai.input.messages": " ".join(drawn.choices(WORDS, k=100))}
                     if place == 0:
                         facts["gen_ai.conversation.id"] = f"c{made}"
-                    one = Arrived(
+                    one = RawRecord(
                         kind="span",
                         trace_id=trace,
                         span_id=f"{conversation * 10 + place + 1:016x}",
@@ -191,14 +191,14 @@ def scoring(sessions: int) -> dict[str, Any]:
     return {"sessions": done.scored, "wall_s": round(wall, 1), "cpu_s": round(used, 1)}
 
 
-def conversation(number: int) -> Iterator[Arrived]:
+def conversation(number: int) -> Iterator[RawRecord]:
     """A guest orders: six model calls and five tool calls."""
     history: list[dict[str, Any]] = [
         {"role": "user", "parts": [{"type": "text", "content": f"Two coffees, {number}."}]}
     ]
     trace, at = f"{number + 1:032x}", 1
     root: dict[str, Any] = {"gen_ai.operation.name": "invoke_agent", "gen_ai.conversation.id": f"c{number}"}
-    yield Arrived(kind="span", trace_id=trace, span_id=f"{at:016x}", name="invoke_agent", start_ns=1, end_ns=10**9,
+    yield RawRecord(kind="span", trace_id=trace, span_id=f"{at:016x}", name="invoke_agent", start_ns=1, end_ns=10**9,
                   attributes=root)  # fmt: skip
     for turn in range(6):
         part: dict[str, Any] = {"type": "text", "content": "Here you are."}
@@ -213,7 +213,7 @@ def conversation(number: int) -> Iterator[Arrived]:
         at += 1
         facts: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(history),
                                  "gen_ai.output.messages": json.dumps([reply])}  # fmt: skip
-        yield Arrived(kind="span", trace_id=trace, span_id=f"{at:016x}", parent_id=f"{1:016x}", name="chat",
+        yield RawRecord(kind="span", trace_id=trace, span_id=f"{at:016x}", parent_id=f"{1:016x}", name="chat",
                       start_ns=at * 1000, end_ns=at * 1000 + 900, attributes=facts)  # fmt: skip
         if turn < 5:
             answered = {"type": "tool_call_response", "id": f"t{turn}", "response": {"ok": True, "line": turn}}

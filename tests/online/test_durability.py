@@ -7,7 +7,7 @@ import pytest
 
 from harness.errors import ResultsError
 from harness.online import SessionStore, StoreLayout
-from harness.online.record import Arrived, line_of, stored
+from harness.online.record import RawRecord, line_of, stored
 from tests.online.receiving import Answer, Served, request, serving, span
 from tests.online.senders import ReceiverProgram, kill_at_random_moments
 
@@ -111,7 +111,7 @@ def test_long_records_are_listed_and_compacted_within_the_engines_memory(tmp_pat
     filler = "an order of the shop, with its lines and prices; " * 500
     with (layout.journal / "000000000001.jsonl").open("wb") as stream:
         for number in range(1, 2_601):
-            one = Arrived(kind="span", trace_id=f"{number:032x}", span_id=f"{number:016x}", name="chat", start_ns=1,
+            one = RawRecord(kind="span", trace_id=f"{number:032x}", span_id=f"{number:016x}", name="chat", start_ns=1,
                           end_ns=2, attributes={CONVERSATION: f"c{number}", "text": filler})  # fmt: skip
             stream.write(line_of(stored(one, source="default", trusted=False, received_ns=number)))
     store = SessionStore.open(tmp_path)

@@ -17,9 +17,9 @@ from harness.optimise import (
     OptimisationOutcome,
     OptimiseRequest,
     OptimiserResult,
-    Pick,
     Settings,
     StoredOptimisation,
+    ValidationChoice,
     candidate_of,
     components_of,
     prepare_optimisation,
@@ -67,7 +67,7 @@ def accepted(project: Path, text: str) -> Path:
         record = CandidateRecord(candidate=one.id, parent=one.parent)
         (stored.folder / "candidates" / one.id / "record.json").write_text(record.model_dump_json())
     share = OptimiserResult(
-        optimiser="gepa", candidates=1, rollouts=1, pick=Pick(candidate=better.id, why="it is ahead")
+        optimiser="gepa", candidates=1, rollouts=1, pick=ValidationChoice(candidate=better.id, why="it is ahead")
     )
     outcome = OptimisationOutcome(
         suite="tea", mode="joint", component=None, optimiser="gepa", start=start.id, accepted=better.id,

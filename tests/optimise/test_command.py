@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from harness.cli.main import harness
 from harness.errors import HarnessError, UsageError
 from harness.optimise import (
-    HeldOutLook,
+    HeldOutUse,
     TrialJudge,
     candidate_of,
     components_of,
@@ -154,7 +154,7 @@ def test_a_rubric_that_judges_no_held_out_case_is_refused(project: Path):
 def test_a_look_counts_when_its_run_folder_is_deleted(project: Path):
     folder = accepted(project, "Be kind.\n")
     held_out = split_cases(f"order-{number}" for number in range(1, 25)).held_out
-    look = HeldOutLook(time="2026-01-01T00:00:00+00:00", run="made", mode="joint", cases=held_out)
+    look = HeldOutUse(time="2026-01-01T00:00:00+00:00", run="made", mode="joint", cases=held_out)
     looks_path(project / "suites/tea").write_text(look.model_dump_json() + "\n")
     assert 0 == joint(project, "--run-name", "made", "--estimate").exit_code
     shutil.rmtree(folder)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.judge import Mind, RuleModel, load_rubric
+from harness.judge import RuleModel, RuleSet, load_rubric
 from harness.optimise import TrialJudge, candidate_of, components_of, open_judge, open_whole_trials, texts_of
 from harness.pipeline import RunOptions, plan_of
 from harness.upstream import DoubleError, DoubleReply, DoubleRequest
@@ -25,7 +25,7 @@ class Meeting(RuleModel):
     """Answers no question but the first one until another one has come."""
 
     def __init__(self) -> None:
-        super().__init__(Mind())
+        super().__init__(RuleSet())
         self._met = asyncio.Event()
         self._come = 0
 

@@ -10,9 +10,9 @@ from harness.judge import ModelReflector
 from harness.optimise import (
     Component,
     EditRule,
+    EditRules,
     ReflectionRequest,
     Rollout,
-    RuleBook,
     RuleReflector,
     RuleReflectorModel,
     proposed_text,
@@ -21,7 +21,7 @@ from harness.optimise import (
 from harness.upstream import ModelClient, ModelClientOptions
 
 TEXT = "You are the cart agent.\n\n- Add two of each item.\n"
-BOOK = RuleBook(
+BOOK = EditRules(
     rules=(
         EditRule(text="cart agent", when="quantities", add="Add the quantity that is asked for."),
         EditRule(text="cart agent", when="quantities", drop="of each item"),

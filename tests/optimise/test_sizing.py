@@ -10,7 +10,7 @@ from harness.cli.main import harness
 from harness.errors import UsageError
 from harness.optimise import Limits, RuledRollouts, Settings, candidate_of, components_of, texts_of
 from harness.optimise.rollouts.dry_trials import dry_trial
-from harness.optimise.sizing import Demand, LeastUse
+from harness.optimise.sizing import LeastUse, RolloutDemand
 from harness.pipeline import RunPlan
 from tests.optimise.conftest import tea
 from tests.optimise.planted import Rules, optimisation
@@ -18,7 +18,7 @@ from tests.optimise.planted import Rules, optimisation
 
 def test_the_default_minibatch_leaves_as_many_revisions_as_are_wanted():
     def estimated(rollouts: int, wanted: int = 8) -> tuple[int, int, bool]:
-        settings, demand = Settings(rollouts=rollouts), Demand(revisions=wanted)
+        settings, demand = Settings(rollouts=rollouts), RolloutDemand(revisions=wanted)
         told = optimisation(RuledRollouts(rules=[]), Rules(rules=[]), settings=settings, demand=demand).estimate()
         return told.minibatch, told.revisions, told.warning is None
 
@@ -51,7 +51,7 @@ def test_a_budget_below_what_texts_and_counts_need_is_refused_without_any_run(li
     """124 rollouts and 2 requests to the reflector are the fewest."""
     rollouts, reflector = RuledRollouts(rules=[]), Rules(rules=[])
     rollout, request = LeastUse(usd=0.01, tokens=100, calls=1), LeastUse(usd=0.01, tokens=50, calls=1)
-    demand = Demand(rollout=rollout, request=request)
+    demand = RolloutDemand(rollout=rollout, request=request)
     with pytest.raises(UsageError, match=remedy):
         optimisation(rollouts, reflector, limits=limits, demand=demand, settings=Settings(minibatch=8)).run()
     assert (0, []) == (rollouts.ran.total(), reflector.asked)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.sandbox.conformance import Check, Stand, checks
+from harness.sandbox.conformance import Check, ProviderFixture, checks
 from harness.sandbox.provider import SandboxProvider
 from harness.sandbox.providers import isolates, open_provider, provider_names
 
@@ -52,5 +52,5 @@ def test_the_promise_is_kept(
     tmp_path: Path,
 ) -> None:
     image = None if kind == "local" else request.getfixturevalue("base_image")
-    with Stand(provider_for(kind), image, tmp_path) as stand:
+    with ProviderFixture(provider_for(kind), image, tmp_path) as stand:
         check.run(stand)

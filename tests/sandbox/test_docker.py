@@ -15,8 +15,8 @@ import pytest
 
 from harness.case.case import Limits
 from harness.errors import SandboxError
-from harness.sandbox.conformance import Stand
-from harness.sandbox.conformance.stand import shell
+from harness.sandbox.conformance import ProviderFixture
+from harness.sandbox.conformance.provider_fixture import shell
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.engine import connect
 from harness.sandbox.ownership import OWNER_LABEL, ProcessIdentity
@@ -172,7 +172,7 @@ def test_closed_provider_has_nothing_left_and_starts_nothing(client: docker.Dock
 
 def test_sandboxes_start_from_many_threads(provider: DockerSandboxProvider, base_image: str, tmp_path: Path) -> None:
     def one(number: int) -> tuple[str, list[str]]:
-        with Stand(provider, base_image, tmp_path / str(number)) as stand:
+        with ProviderFixture(provider, base_image, tmp_path / str(number)) as stand:
             sandbox = stand.start()
             ended = shell(sandbox, f"echo {number} > n{number}; cat n*")
             return ended.stdout, [c.path for c in sandbox.end_state(stand.archive()).changes]
@@ -202,7 +202,7 @@ def test_containers_that_are_started_ahead_are_used_and_none_is_left(
     provider = DockerSandboxProvider(run="ahead", client=client, prefetch=2)
     seen = []
     try:
-        with Stand(provider, base_image, tmp_path) as stand:
+        with ProviderFixture(provider, base_image, tmp_path) as stand:
             for number in range(4):
                 sandbox = stand.start(gateway_socket=stand.gateway().socket)
                 told = shell(sandbox, f"ls /work; echo {number} > /work/mine; hostname")

@@ -10,7 +10,7 @@ import pytest
 
 from harness.case.case import Limits
 from harness.errors import SandboxError
-from harness.sandbox.conformance.stand import answer_of, python, shell, snapshot_entry
+from harness.sandbox.conformance.provider_fixture import answer_of, python, shell, snapshot_entry
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.providers import open_provider

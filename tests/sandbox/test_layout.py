@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import SnapshotError
-from harness.sandbox.conformance.stand import snapshot_entry
+from harness.sandbox.conformance.provider_fixture import snapshot_entry
 from harness.sandbox.launch.layout import Layout
 from harness.sandbox.state.snapshot import Snapshot, SnapshotEntry
 

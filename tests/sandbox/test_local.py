@@ -12,7 +12,7 @@ import pytest
 
 from harness.case.case import Limits
 from harness.errors import SandboxError
-from harness.sandbox.conformance.stand import snapshot_entry
+from harness.sandbox.conformance.provider_fixture import snapshot_entry
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.providers import open_provider
 from harness.sandbox.state.snapshot import Snapshot

@@ -12,7 +12,7 @@ import docker
 import pytest
 
 from harness.case.case import Limits
-from harness.sandbox.conformance.stand import shell
+from harness.sandbox.conformance.provider_fixture import shell
 from harness.sandbox.containers.container import Containers
 from harness.sandbox.engine import connect
 from harness.sandbox.provider import SandboxProvider, SandboxSpec

@@ -12,7 +12,7 @@ from docker.errors import APIError
 
 from harness.case.case import Limits
 from harness.errors import SandboxError
-from harness.sandbox.conformance.stand import shell
+from harness.sandbox.conformance.provider_fixture import shell
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.containers.outage import EngineOutage
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import UsageError
-from harness.sandbox.conformance import Check, Stand, checks
+from harness.sandbox.conformance import Check, ProviderFixture, checks
 from harness.sandbox.containers.container import TRIAL_LABEL
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
@@ -66,7 +66,7 @@ def test_the_promise_is_kept_under_the_other_runtime(
     base_image: str,
     tmp_path: Path,
 ) -> None:
-    with Stand(provider_of(kind), base_image, tmp_path) as stand:
+    with ProviderFixture(provider_of(kind), base_image, tmp_path) as stand:
         check.run(stand)
 
 
@@ -76,12 +76,12 @@ def test_the_promise_is_kept_under_the_other_runtime(
 def test_the_containers_run_under_it(
     engine: SecondEngine, provider_of: Callable[[str], SandboxProvider], base_image: str, tmp_path: Path
 ) -> None:
-    with Stand(provider_of("docker"), base_image, tmp_path) as stand, engine.client() as client:
+    with ProviderFixture(provider_of("docker"), base_image, tmp_path) as stand, engine.client() as client:
         stand.start()
         (running,) = client.api.containers(filters={"label": TRIAL_LABEL})
         assert RUNTIME == client.api.inspect_container(running["Id"])["HostConfig"]["Runtime"]
         default = DockerSandboxProvider(run="runtimes-default", client=client)
-        with Stand(default, base_image, tmp_path / "default") as plain:
+        with ProviderFixture(default, base_image, tmp_path / "default") as plain:
             plain.start()
             used = {client.api.inspect_container(one["Id"])["HostConfig"]["Runtime"] for one in client.api.containers()}
         default.close()
@@ -103,7 +103,7 @@ def test_the_default_can_be_named(kind: str, base_image: str, tmp_path: Path) ->
     name = client.info()["DefaultRuntime"]
     client.close()
     provider = open_provider(kind, run="runtimes", runtime=name)
-    with Stand(provider, base_image, tmp_path) as stand:
+    with ProviderFixture(provider, base_image, tmp_path) as stand:
         assert "ran\n" == stand.start().exec(["echo", "ran"], {}, 30).stdout
     provider.close()
 

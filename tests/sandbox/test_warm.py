@@ -14,7 +14,7 @@ import pytest
 
 from harness.case.case import Limits
 from harness.errors import SandboxError
-from harness.sandbox.conformance.stand import shell
+from harness.sandbox.conformance.provider_fixture import shell
 from harness.sandbox.containers.container import AGENT_UID
 from harness.sandbox.containers.docker import PROVIDER_LABEL, DockerSandboxProvider
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider

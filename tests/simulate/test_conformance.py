@@ -7,7 +7,7 @@ import pytest
 
 from harness.case import Case, Conversation, UserSpec
 from harness.errors import UsageError
-from harness.gateway import Heard, ScriptedUser, UserSeat
+from harness.gateway import Heard, ScriptedUser, UserContext
 from harness.simulate import LoggedTurn, UserLog, UserNotConforming, UserOptions, check_user
 from harness.simulate.conformance import OPENING
 from harness.simulate.logged_user import LoggedUser
@@ -17,8 +17,8 @@ from tests.simulate.conftest import Converse
 CASE = Case.model_validate({"id": "c", "task": OPENING})
 
 
-def seat() -> UserSeat:
-    return UserSeat(trial_id="t", case=CASE, attempt=1, miss=lambda _: None, waits=nullcontext, closing=ExitStack())
+def seat() -> UserContext:
+    return UserContext(trial_id="t", case=CASE, attempt=1, miss=lambda _: None, waits=nullcontext, closing=ExitStack())
 
 
 def test_the_scripted_and_the_logged_user_conform() -> None:

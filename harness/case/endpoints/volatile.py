@@ -8,11 +8,11 @@ from harness.validation import cut
 from harness.values import JsonObject, JsonValue
 
 
-class Gone:
+class OmittedValue:
     """What a change gives for a value that is to be left out."""
 
 
-Change = Callable[[JsonValue], JsonValue | Gone]
+Change = Callable[[JsonValue], JsonValue | OmittedValue]
 
 
 def without_volatile(tool: ToolSpec, arguments: JsonObject) -> JsonObject:
@@ -37,7 +37,7 @@ def without_volatile(tool: ToolSpec, arguments: JsonObject) -> JsonObject:
 def changed_at(value: JsonValue, pointer: str, change: Change) -> JsonValue:
     """`value` with `change` applied to the values at the pointer (`*`: every item); unchanged where there are none."""
     changed = _changed(value, _parts(pointer), change)
-    assert not isinstance(changed, Gone)  # a pointer has at least one part
+    assert not isinstance(changed, OmittedValue)  # a pointer has at least one part
     return changed
 
 
@@ -56,7 +56,7 @@ def renamed_at(value: JsonValue, pointer: str, name: str) -> JsonValue:
         return {name if key == last else key: item for key, item in holder.items()}
 
     changed = _changed(value, parents, rename)
-    assert not isinstance(changed, Gone)  # renaming takes nothing out
+    assert not isinstance(changed, OmittedValue)  # renaming takes nothing out
     return changed
 
 
@@ -69,19 +69,19 @@ def _parts(pointer: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
 
 
-def _changed(value: JsonValue, parts: Sequence[str], change: Change) -> JsonValue | Gone:
+def _changed(value: JsonValue, parts: Sequence[str], change: Change) -> JsonValue | OmittedValue:
     if not parts:
         return change(value)
     first, rest = parts[0], parts[1:]
     match value:
         case dict():
             members = {name: _changed(item, rest, change) if name == first else item for name, item in value.items()}
-            return {name: item for name, item in members.items() if not isinstance(item, Gone)}
+            return {name: item for name, item in members.items() if not isinstance(item, OmittedValue)}
         case list():
             items = [
                 _changed(item, rest, change) if first in {"*", str(index)} else item for index, item in enumerate(value)
             ]
-            return [item for item in items if not isinstance(item, Gone)]
+            return [item for item in items if not isinstance(item, OmittedValue)]
         case _:
             return value
 
@@ -101,9 +101,9 @@ def _found(value: JsonValue, parts: Sequence[str]) -> Iterator[JsonValue]:
             pass
 
 
-def _leave_out(value: JsonValue) -> Gone:
+def _leave_out(value: JsonValue) -> OmittedValue:
     del value
-    return Gone()
+    return OmittedValue()
 
 
 def _cut(tool: str, rule: VolatilePart, value: JsonValue) -> JsonValue:

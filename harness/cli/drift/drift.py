@@ -140,9 +140,9 @@ def probe(ctx: click.Context, /, suite: str, **typed: object) -> None:
     environment and to live servers that are `disposable` and declare a `reset:`, which are reset before and after. No
     other server receives writes; the reads that are left out are counted.
     """
-    from harness.cli.drift.drifting import LookOptions, probe_and_compare, show_and_file
+    from harness.cli.drift.drifting import DriftCheckOptions, probe_and_compare, show_and_file
 
-    looking = LookOptions.model_validate(typed)
+    looking = DriftCheckOptions.model_validate(typed)
     ctx.exit(show_and_file(ctx.obj, probe_and_compare(ctx.obj, suite, looking), looking))
 
 
@@ -165,9 +165,9 @@ def compare(ctx: click.Context, /, run: str, **typed: object) -> None:
 
     A change counts if two answers show it: in two cases, in two trials, or in a repeated call with --confirm.
     """
-    from harness.cli.drift.drifting import LookOptions, compare_stored, show_and_file
+    from harness.cli.drift.drifting import DriftCheckOptions, compare_stored, show_and_file
 
-    looking = LookOptions.model_validate(typed)
+    looking = DriftCheckOptions.model_validate(typed)
     ctx.exit(show_and_file(ctx.obj, compare_stored(ctx.obj, run_path(ctx.obj, run), looking), looking))
 
 
@@ -198,9 +198,9 @@ def learn(ctx: click.Context, /, suite: str, **typed: object) -> None:
     The profiles are stored next to the cassettes, in profiles/. A value counts as constant after three equal samples on
     two days; only then a different value is drift.
     """
-    from harness.cli.drift.drifting import LookOptions, learn_tools
+    from harness.cli.drift.drifting import DriftCheckOptions, learn_tools
 
-    learn_tools(ctx.obj, suite, LookOptions.model_validate(typed))
+    learn_tools(ctx.obj, suite, DriftCheckOptions.model_validate(typed))
 
 
 @command.command("show")

@@ -19,7 +19,7 @@ from harness.sandbox import ProviderName
 from harness.values import Frozen
 
 
-class LookOptions(Frozen):
+class DriftCheckOptions(Frozen):
     """The options of one drift check, before validation."""
 
     cases: tuple[str, ...] = ()
@@ -45,14 +45,14 @@ _SHARED = {"cases", "agent", "sandbox", "run_name"}
 """Fields that the options of a run have too."""
 
 
-def options_of_run(suite: str, typed: Mapping[str, object]) -> tuple[RunOptions, LookOptions]:
+def options_of_run(suite: str, typed: Mapping[str, object]) -> tuple[RunOptions, DriftCheckOptions]:
     """The options of `harness drift run`: those of its run, and those of the comparison."""
-    look = {name: value for name, value in typed.items() if name in LookOptions.model_fields}
+    look = {name: value for name, value in typed.items() if name in DriftCheckOptions.model_fields}
     run = {name: value for name, value in typed.items() if name not in look or name in _SHARED}
-    return RunOptions.model_validate({"suite": suite, "tools": "live", **run}), LookOptions.model_validate(look)
+    return RunOptions.model_validate({"suite": suite, "tools": "live", **run}), DriftCheckOptions.model_validate(look)
 
 
-def run_and_compare(project: Path, running: RunOptions, options: LookOptions) -> tuple[DriftResult, ExitCode]:
+def run_and_compare(project: Path, running: RunOptions, options: DriftCheckOptions) -> tuple[DriftResult, ExitCode]:
     """Compares the live run; also returns the lowest exit status that the run itself requires."""
     folder = run_ungated(project, running)
     failed = [card for card in folder.scorecards() if card.outcome == "harness_failed"]
@@ -62,12 +62,12 @@ def run_and_compare(project: Path, running: RunOptions, options: LookOptions) ->
     return compare_run(plan, folder.path, confirm=True), ExitCode.COULD_NOT if failed else ExitCode.DONE
 
 
-def probe_and_compare(project: Path, suite: str, options: LookOptions) -> DriftResult:
+def probe_and_compare(project: Path, suite: str, options: DriftCheckOptions) -> DriftResult:
     """`harness drift probe`."""
     return probe_suite(_plan(project, suite, options, f"harness drift probe {suite}", name=options.run_name))
 
 
-def compare_stored(project: Path, run: Path, options: LookOptions) -> DriftResult:
+def compare_stored(project: Path, run: Path, options: DriftCheckOptions) -> DriftResult:
     """`harness drift compare`."""
     if not run.is_dir():
         raise UsageError(f"there is no run {run.name!r}", remedy="see runs/")
@@ -78,7 +78,7 @@ def compare_stored(project: Path, run: Path, options: LookOptions) -> DriftResul
     return compare_run(plan, run, confirm=options.confirm)
 
 
-def learn_tools(project: Path, suite: str, options: LookOptions) -> None:
+def learn_tools(project: Path, suite: str, options: DriftCheckOptions) -> None:
     """`harness drift learn`."""
     plan = _plan(project, suite, options.model_copy(update={"no_flips": True}), f"harness drift learn {suite}")
     for profile in learn_suite(plan, options.samples, accept=options.accept):
@@ -87,7 +87,7 @@ def learn_tools(project: Path, suite: str, options: LookOptions) -> None:
 
 
 def show_and_file(
-    project: Path, result: DriftResult, options: LookOptions, at_least: ExitCode = ExitCode.DONE
+    project: Path, result: DriftResult, options: DriftCheckOptions, at_least: ExitCode = ExitCode.DONE
 ) -> ExitCode:
     """Prints the result, files it where `--file` is set, and returns the exit status."""
     code = show_examined(result, as_json=options.as_json, at_least=at_least)
@@ -124,7 +124,7 @@ def exit_code(result: DriftResult) -> ExitCode:
     return ExitCode.COULD_NOT if result.blind or not result.asked else ExitCode.DONE
 
 
-def _plan(project: Path, suite: str, options: LookOptions, command: str, name: str | None = None) -> DriftPlan:
+def _plan(project: Path, suite: str, options: DriftCheckOptions, command: str, name: str | None = None) -> DriftPlan:
     loaded = load_suite(project, suite)
     words = [f"--case {case}" for case in options.cases] + [f"--tool {tool}" for tool in options.tools]
     flips = FlipPlan(

@@ -36,11 +36,11 @@ def command(ctx: click.Context, /, as_json: bool, **options: Unpack[Options]) ->
     """
     from harness.cli.output.console import print_json, say
     from harness.errors import ExitCode
-    from harness.judge import PromptRegistry, Single, judge_single
+    from harness.judge import PromptRegistry, SingleJudgement, judge_single
 
     project: Path = ctx.obj
     settings = settings_of(project, None, options)
-    single = Single(
+    single = SingleJudgement(
         statement=options["statement"],
         question=options["question"],
         answer=_text(options["answer"]),

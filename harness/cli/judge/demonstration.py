@@ -11,11 +11,11 @@ from harness.documents import read_document
 from harness.judge import (
     CHARS_PER_TOKEN,
     JudgeSettings,
-    Mind,
     PromptRegistry,
     Rubric,
     RuleModel,
     RuleReflector,
+    RuleSet,
     Settings,
     against_labels,
     load_rubric,
@@ -55,7 +55,7 @@ def demonstrate(project: Path, name: str, rubric_name: str, jobs: int | None) ->
         run_ungated(copy, RunOptions(suite=name, agent=agent, sandbox="local", run_name=agent, jobs=jobs))
         for agent in suite.agents
     )
-    with RuleModel(read_document(own / "rule_model.yaml", Mind)) as model:
+    with RuleModel(read_document(own / "rule_model.yaml", RuleSet)) as model:
         stage = _Stage(copy, folders, rubric, JudgeSettings(model=model.name, base_url=model.url))
         _show_transcripts(stage)
         _judge(stage, "production")

@@ -20,6 +20,6 @@ def command(rules: Path, port: int, latency_ms: float) -> None:
     its verdicts are not a measure of quality.
     """
     from harness.documents import read_document
-    from harness.judge import Mind, RuleModel
+    from harness.judge import RuleModel, RuleSet
 
-    serve_double(RuleModel(read_document(rules, Mind), port=port, latency_s=latency_ms / 1000))
+    serve_double(RuleModel(read_document(rules, RuleSet), port=port, latency_s=latency_ms / 1000))

@@ -12,7 +12,7 @@ from harness.drift.comparing.rules import PathRules
 from harness.drift.comparing.shape import shape_of
 from harness.drift.comparing.structure import Structures, structural_changes
 from harness.drift.comparing.undecided import with_doubts
-from harness.drift.comparing.values import Unlike, unlike
+from harness.drift.comparing.values import ValueDifference, unlike
 from harness.results import ChangeClass
 from harness.values import JsonValue
 
@@ -90,7 +90,7 @@ def _ruled_out(change: Change, rules: PathRules) -> bool:
     return rule is not None and rule.compare == "ignore"
 
 
-def _is_volatile(one: Unlike, baseline: AnswerBaseline) -> bool:
+def _is_volatile(one: ValueDifference, baseline: AnswerBaseline) -> bool:
     if baseline.is_volatile(one.path):
         return True
     if one.what != "value" or isinstance(one.old, dict | list):
@@ -101,7 +101,7 @@ def _is_volatile(one: Unlike, baseline: AnswerBaseline) -> bool:
     return before == after is not None or any(is_volatile_name(part) for part in parts_of(one.path)[-2:])
 
 
-def _is_rewritten(one: Unlike) -> bool:
+def _is_rewritten(one: ValueDifference) -> bool:
     """Whether the value has another kind, or the text another format, which no time or chance explains."""
     if isinstance(one.old, str) and isinstance(one.new, str):
         return _strict(one.old) != _strict(one.new)
@@ -118,7 +118,7 @@ def _settled_by_rule(path: str, rules: PathRules) -> bool:
     return rule is not None and rule.compare in _RULES_THAT_SETTLE
 
 
-def _value(one: Unlike, settled: bool) -> Change:
+def _value(one: ValueDifference, settled: bool) -> Change:
     if one.what == "empty":
         return _listed(one, "shape.array_empty", _fullness(one.old), _fullness(one.new), None)
     if one.what == "order":
@@ -146,7 +146,7 @@ def _with(holder: JsonValue, name: str, value: JsonValue) -> JsonValue:
     return holder | {name: value} if isinstance(holder, dict) and name in holder else holder
 
 
-def _listed(one: Unlike, change: ChangeClass, old_kind: str, new_kind: str, doubt: str | None) -> Change:
+def _listed(one: ValueDifference, change: ChangeClass, old_kind: str, new_kind: str, doubt: str | None) -> Change:
     return Change(
         change=change,
         path=one.path,

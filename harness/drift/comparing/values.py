@@ -27,7 +27,7 @@ _Row = tuple[JsonValue, JsonValue, JsonValue, JsonValue]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unlike:
+class ValueDifference:
     """One path at which two answers differ, with one example."""
 
     path: str
@@ -38,15 +38,15 @@ class Unlike:
     new_holder: JsonValue = None
 
 
-def unlike(old: JsonValue, new: JsonValue, rules: PathRules, forms: Forms = UNKNOWN) -> tuple[Unlike, ...]:
+def unlike(old: JsonValue, new: JsonValue, rules: PathRules, forms: Forms = UNKNOWN) -> tuple[ValueDifference, ...]:
     """Each path and manner once, in the order of paths."""
-    found: dict[tuple[str, What], Unlike] = {}
+    found: dict[tuple[str, What], ValueDifference] = {}
     for one in _column("", [(old, new, None, None)], rules, forms):
         found.setdefault((one.path, one.what), one)
     return tuple(found[at] for at in sorted(found))
 
 
-def _column(path: str, rows: list[_Row], rules: PathRules, forms: Forms) -> Iterator[Unlike]:
+def _column(path: str, rows: list[_Row], rules: PathRules, forms: Forms) -> Iterator[ValueDifference]:
     """All pairs at one path."""
     rule = rules.at(path)
     if rule is not None and rule.compare in {"ignore", "type"}:
@@ -62,19 +62,21 @@ def _column(path: str, rows: list[_Row], rules: PathRules, forms: Forms) -> Iter
             yield from _lists(path, row, rule, items)
         elif not shown and not _same(old, new, rule):
             shown = True
-            yield Unlike(path=path, what="value", old=old, new=new, old_holder=row[2], new_holder=row[3])
+            yield ValueDifference(path=path, what="value", old=old, new=new, old_holder=row[2], new_holder=row[3])
     if objects:
         yield from _members(path, objects, rules, forms)
     if items:
         yield from _column(f"{path}{ITEM}", items, rules, forms)
 
 
-def _members(path: str, pairs: list[tuple[JsonObject, JsonObject]], rules: PathRules, forms: Forms) -> Iterator[Unlike]:
+def _members(
+    path: str, pairs: list[tuple[JsonObject, JsonObject]], rules: PathRules, forms: Forms
+) -> Iterator[ValueDifference]:
     if forms.are_maps(path, [old for old, _ in pairs]):
         rows: list[_Row] = []
         for old, new in pairs:
             if old.keys() != new.keys():
-                yield Unlike(path=path, what="value", old=list(old), new=list(new))
+                yield ValueDifference(path=path, what="value", old=list(old), new=list(new))
             rows += [(old[name], new[name], old, new) for name in old if name in new and old[name] != new[name]]
         if rows:
             yield from _column(member(path, ANY), rows, rules, forms)
@@ -90,22 +92,22 @@ def _members(path: str, pairs: list[tuple[JsonObject, JsonObject]], rules: PathR
             yield from _column(member(path, name), column, rules, forms)
 
 
-def _lists(path: str, row: _Row, rule: AnswerRule | None, items: list[_Row]) -> Iterator[Unlike]:
+def _lists(path: str, row: _Row, rule: AnswerRule | None, items: list[_Row]) -> Iterator[ValueDifference]:
     """Finds the differences of the list itself; appends the pairs of its items to `items`."""
     old, new = row[0], row[1]
     assert isinstance(old, list)  # the caller has checked it
     assert isinstance(new, list)
     if not old or not new:
         if old or new:
-            yield Unlike(path=path, what="empty", old=old, new=new, old_holder=row[2], new_holder=row[3])
+            yield ValueDifference(path=path, what="empty", old=old, new=new, old_holder=row[2], new_holder=row[3])
         return
     identity = _identity(old, new, rule)
     pairs, reordered, regrouped = _by_identity(old, new, identity) if identity else _by_place(old, new, rule)
     items += [(one, other, one, other) for one, other in pairs if one != other]
     if regrouped:
-        yield Unlike(path=path, what="value", old=old, new=new, old_holder=row[2], new_holder=row[3])
+        yield ValueDifference(path=path, what="value", old=old, new=new, old_holder=row[2], new_holder=row[3])
     elif reordered and (rule is None or rule.compare != "set"):
-        yield Unlike(path=path, what="order", old=old, new=new, old_holder=row[2], new_holder=row[3])
+        yield ValueDifference(path=path, what="order", old=old, new=new, old_holder=row[2], new_holder=row[3])
 
 
 _Pairs = tuple[list[tuple[JsonValue, JsonValue]], bool, bool]

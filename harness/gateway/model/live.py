@@ -21,7 +21,7 @@ from harness.upstream import (
     RateLimiter,
     Reachability,
     RedactedFrames,
-    Tries,
+    RetriedCall,
     Waits,
     clean_header,
     headers_back,
@@ -79,7 +79,7 @@ class LiveModel:
                     exchange.query,
                     request.headers,
                     exchange.plain,
-                    Tries(_RETRIES, self.spec.timeout_s),
+                    RetriedCall(_RETRIES, self.spec.timeout_s),
                     model=exchange.asked.model,
                 ) as response,
             ):

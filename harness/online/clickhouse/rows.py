@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from harness.online.receiving.wire import bounded
-from harness.online.record import STATUS_MESSAGE, Arrived, RecordKind, StoredRecord, with_body
+from harness.online.record import STATUS_MESSAGE, RawRecord, RecordKind, StoredRecord, with_body
 from harness.values import JsonObject, JsonValue
 
 TRACE_COLUMNS: Final = (
@@ -52,24 +52,24 @@ class Row(NamedTuple):
     body: str
 
 
-def arrived(row: Row) -> Arrived:
+def arrived(row: Row) -> RawRecord:
     """The record of a row, within all bounds; of one that is beyond them its name, and the reason."""
     try:
         return bounded(_content(row))
     except (ValueError, TypeError, RecursionError) as error:
         attributes: JsonObject = {LEFT_OUT: str(error)[:300]}
-        return Arrived(kind=row.kind, trace_id=row.trace, span_id="", name=row.name[:200], start_ns=row.start_ns,
+        return RawRecord(kind=row.kind, trace_id=row.trace, span_id="", name=row.name[:200], start_ns=row.start_ns,
                        end_ns=row.start_ns, attributes=attributes)  # fmt: skip
 
 
-def _content(row: Row) -> Arrived:
+def _content(row: Row) -> RawRecord:
     if row.body:
         whole = json.loads(row.body)
         attributes, events, resource = whole["attributes"], whole["events"], whole["resource"]
     else:
         attributes, events, resource = _attributes(row), _events(row), _typed(row.resource)
     status = row.status.lower().removeprefix("status_code_")
-    return Arrived(
+    return RawRecord(
         kind=row.kind,
         trace_id=row.trace_id,
         span_id=row.span_id,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from harness.ingest import Cleaner
-from harness.online.record import Arrived
+from harness.online.record import RawRecord
 from harness.values import JsonObject
 
 _FRESH_AFTER: Final = 20_000
@@ -26,7 +26,7 @@ class RecordCleaner:
     def found(self) -> int:
         return self._before + self._cleaner.found
 
-    def clean(self, records: Sequence[Arrived]) -> None:
+    def clean(self, records: Sequence[RawRecord]) -> None:
         """Redacts records in place; the resource that records share is cleaned once."""
         resources: dict[int, JsonObject] = {}
         for record in records:

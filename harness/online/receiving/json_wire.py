@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final, Literal, NoReturn
 
-from harness.online.record import STATUS_MESSAGE, Arrived, with_body
+from harness.online.record import STATUS_MESSAGE, RawRecord, with_body
 from harness.strict_json import check_depth, count_outside_strings
 from harness.values import JsonObject, JsonValue
 
@@ -26,7 +26,7 @@ class Malformed(ValueError):
     """A record, or what should hold records, is not what OTLP says; the message is the kind of reason."""
 
 
-def json_records(signal: Literal["traces", "logs"], body: bytes) -> Iterator[Callable[[], Arrived]]:
+def json_records(signal: Literal["traces", "logs"], body: bytes) -> Iterator[Callable[[], RawRecord]]:
     """A function for each record, which raises Malformed where it is none. Raises ValueError for the body."""
     text = body.decode("utf-8")
     check_depth(text, _MAX_DEPTH)
@@ -60,13 +60,13 @@ def _refuse(name: str) -> NoReturn:
     raise Malformed(f"it is not in a list {name!r} of objects")
 
 
-def _span(span: JsonObject, resource: JsonObject) -> Arrived:
+def _span(span: JsonObject, resource: JsonObject) -> RawRecord:
     attributes = _pairs(span)
     status = span.get("status")
     fields = status if isinstance(status, dict) else {}
     if fields.get("message"):
         attributes[STATUS_MESSAGE] = str(fields["message"])
-    return Arrived(
+    return RawRecord(
         kind="span",
         trace_id=_id(span, "traceId"),
         span_id=_id(span, "spanId"),
@@ -88,10 +88,10 @@ def _span(span: JsonObject, resource: JsonObject) -> Arrived:
     )
 
 
-def _log(log: JsonObject, resource: JsonObject) -> Arrived:
+def _log(log: JsonObject, resource: JsonObject) -> RawRecord:
     attributes = _pairs(log)
     at = _whole(log.get("timeUnixNano")) or _whole(log.get("observedTimeUnixNano"))
-    return Arrived(
+    return RawRecord(
         kind="log",
         trace_id=_id(log, "traceId"),
         span_id=_id(log, "spanId"),

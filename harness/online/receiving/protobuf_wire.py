@@ -8,13 +8,13 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from harness.online.receiving.bounds import MAX_VALUES, TOO_MANY, BadRequest, Rejected
-from harness.online.record import STATUS_MESSAGE, Arrived, with_body
+from harness.online.record import STATUS_MESSAGE, RawRecord, with_body
 from harness.values import JsonObject, JsonValue
 
 _STATUS: Final = ("unset", "ok", "error")
 
 
-def protobuf_records(signal: Literal["traces", "logs"], body: bytes) -> Iterator[Callable[[], Arrived]]:
+def protobuf_records(signal: Literal["traces", "logs"], body: bytes) -> Iterator[Callable[[], RawRecord]]:
     """A function for each record, which raises where that record is malformed.
 
     Raises DecodeError, and BadRequest for a resource that is too large.
@@ -40,14 +40,14 @@ def _resource(resource: Any) -> JsonObject:
         raise BadRequest(f"a resource has {reason}") from None
 
 
-def _span(span: Any, resource: JsonObject) -> Arrived:
+def _span(span: Any, resource: JsonObject) -> RawRecord:
     room = _Room()
     room.take(span.events)
     attributes = _pairs(span.attributes, room)
     if span.status.message:
         attributes[STATUS_MESSAGE] = span.status.message
     code = span.status.code
-    return Arrived(
+    return RawRecord(
         kind="span",
         trace_id=span.trace_id.hex(),
         span_id=span.span_id.hex(),
@@ -65,12 +65,12 @@ def _span(span: Any, resource: JsonObject) -> Arrived:
     )
 
 
-def _log(log: Any, resource: JsonObject) -> Arrived:
+def _log(log: Any, resource: JsonObject) -> RawRecord:
     room = _Room()
     attributes = _pairs(log.attributes, room)
     name = log.event_name or str(attributes.get("event.name") or "")
     at = log.time_unix_nano or log.observed_time_unix_nano
-    return Arrived(
+    return RawRecord(
         kind="log",
         trace_id=log.trace_id.hex(),
         span_id=log.span_id.hex(),

@@ -20,7 +20,7 @@ from harness.online.receiving.bounds import MAX_VALUES, TOO_MANY, BadRequest, Re
 from harness.online.receiving.json_wire import Malformed, json_records
 from harness.online.receiving.protobuf_size import MAX_MESSAGES, too_many
 from harness.online.receiving.protobuf_wire import protobuf_records
-from harness.online.record import Arrived
+from harness.online.record import RawRecord
 from harness.values import JsonObject, JsonValue
 
 Signal = Literal["traces", "logs"]
@@ -50,7 +50,7 @@ CUT: Final = "harness.cut_characters"
 class Decoded:
     """The records of one request, and how many were not taken, by reason."""
 
-    records: list[Arrived] = field(default_factory=list)
+    records: list[RawRecord] = field(default_factory=list)
     rejected: Counter[str] = field(default_factory=Counter)
     cut: int = 0
     """Records of which a text was cut."""
@@ -93,7 +93,7 @@ def answer(signal: Signal, decoded: Decoded, *, as_json: bool) -> bytes:
     return bytes(response.SerializeToString())
 
 
-def _checked(makers: Iterable[Callable[[], Arrived]]) -> Decoded:
+def _checked(makers: Iterable[Callable[[], RawRecord]]) -> Decoded:
     decoded = Decoded()
     try:
         for make in _counted(makers):
@@ -103,14 +103,14 @@ def _checked(makers: Iterable[Callable[[], Arrived]]) -> Decoded:
     return decoded
 
 
-def _counted(makers: Iterable[Callable[[], Arrived]]) -> Iterator[Callable[[], Arrived]]:
+def _counted(makers: Iterable[Callable[[], RawRecord]]) -> Iterator[Callable[[], RawRecord]]:
     for number, make in enumerate(makers):
         if number >= MAX_RECORDS:
             raise BadRequest(_TOO_MANY_RECORDS)
         yield make
 
 
-def _take(decoded: Decoded, make: Callable[[], Arrived]) -> None:
+def _take(decoded: Decoded, make: Callable[[], RawRecord]) -> None:
     try:
         record = bounded(make())
         record.resource = _bounded_resource(decoded, record.resource)
@@ -123,7 +123,7 @@ def _take(decoded: Decoded, make: Callable[[], Arrived]) -> None:
         decoded.records.append(record)
 
 
-def bounded(record: Arrived) -> Arrived:
+def bounded(record: RawRecord) -> RawRecord:
     """The record within all bounds but those of its resource; raises a ValueError that says what is wrong with it."""
     _check_ids(record)
     if not (0 <= record.start_ns < _MAX_NS and 0 <= record.end_ns < _MAX_NS):
@@ -153,7 +153,7 @@ def _bounded_resource(decoded: Decoded, resource: JsonObject) -> JsonObject:
     return kept
 
 
-def _check_ids(record: Arrived) -> None:
+def _check_ids(record: RawRecord) -> None:
     needed = record.kind == "span"
     for name, raw, digits in (("trace id", record.trace_id, 32), ("span id", record.span_id, 16)):
         if not raw and not needed:

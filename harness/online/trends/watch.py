@@ -23,7 +23,7 @@ from harness.values import Frozen, digest_of
 _TOGETHER_DAYS: Final = 7
 
 
-class Look(Frozen):
+class ChartCheck(Frozen):
     """One look at the charts of a suite."""
 
     suite: str
@@ -47,7 +47,7 @@ class _Known(NamedTuple):
 
 def watch_shifts(
     facts: DayFacts, suite: str, folder: Path, settings: WatchSettings, drift: Sequence[DriftReport] = ()
-) -> Look:
+) -> ChartCheck:
     """Looks at all days, and stores the incidents. Raises ResultsError where the stored ones cannot be read.
 
     `drift`: reports of drift checks, of which those of the suite are shown beside incidents that began then.
@@ -64,7 +64,7 @@ def watch_shifts(
     incidents += [one.model_copy(update={"withdrawn": True}) for one in own if one.id not in named]
     incidents.sort(key=lambda one: (one.opened, one.since, one.id))
     write_incidents(path, [*(one for one in stored if one.suite != suite), *incidents])
-    return Look(
+    return ChartCheck(
         suite=suite,
         days=len(facts.counted_days()),
         charts=len(charts),

@@ -13,7 +13,7 @@ from harness.optimise.rollouts.rollout import Rollout
 from harness.optimise.searching.search import Search
 
 
-class TakenApart:
+class BundleParts:
     """The parts that are to be tried next, of one search."""
 
     def __init__(self, search: Search) -> None:

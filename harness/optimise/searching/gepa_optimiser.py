@@ -6,7 +6,7 @@ from typing import Any
 from harness.gepa_loop import GepaLoop, Guard, Texts, batch_of
 from harness.optimise.candidates.candidate import Candidate, candidate_of
 from harness.optimise.rollouts.rollout import Rollout
-from harness.optimise.searching.bundles import TakenApart
+from harness.optimise.searching.bundles import BundleParts
 from harness.optimise.searching.search import Search
 
 _FROM_THE_FRONT = 0.5
@@ -17,7 +17,7 @@ class GepaOptimiser:
     """Revises texts from what failed in a sample of training cases, and keeps what does better on it."""
 
     def search(self, search: Search, *, together: bool) -> None:
-        guard, parts = Guard(), TakenApart(search)
+        guard, parts = Guard(), BundleParts(search)
         loop = GepaLoop(
             start={file: search.start.texts[file] for file in search.files},
             train=search.task.split.train,
@@ -38,7 +38,7 @@ class GepaOptimiser:
 class _Adapter:
     """GEPA's view of the search."""
 
-    def __init__(self, search: Search, guard: Guard, parts: TakenApart) -> None:
+    def __init__(self, search: Search, guard: Guard, parts: BundleParts) -> None:
         self._search = search
         self._guard = guard
         self._parts = parts
@@ -84,7 +84,7 @@ class _Parents:
     long as a bundle is taken apart, what it revised.
     """
 
-    def __init__(self, search: Search, parts: TakenApart) -> None:
+    def __init__(self, search: Search, parts: BundleParts) -> None:
         self._search = search
         self._parts = parts
 

@@ -54,7 +54,7 @@ class EditRule(Frozen):
         return "\n".join(lines)
 
 
-class RuleBook(Frozen):
+class EditRules(Frozen):
     """The edits that a rule reflector knows, right and wrong ones."""
 
     rules: tuple[EditRule, ...] = Field(min_length=1)
@@ -64,9 +64,9 @@ class RuleBook(Frozen):
         return sum(_applied(rule, text, "") is not None for rule in self.rules)
 
 
-def read_rule_book(path: Path) -> RuleBook:
+def read_rule_book(path: Path) -> EditRules:
     """Raises InvalidDocument with file, line and field."""
-    return read_document(path, RuleBook)
+    return read_document(path, EditRules)
 
 
 class RuleReflector:
@@ -76,7 +76,7 @@ class RuleReflector:
     same for a seed.
     """
 
-    def __init__(self, book: RuleBook, *, seed: int = 0) -> None:
+    def __init__(self, book: EditRules, *, seed: int = 0) -> None:
         self._book = book
         self._seed = seed
         self._asked: Counter[str] = Counter()

@@ -21,7 +21,7 @@ from harness.pipeline.cluster.delivery import packed
 from harness.pipeline.cluster.messages import Delivered, NodeProblem, NodeRunSpec
 from harness.pipeline.cluster.meter import bring_up_to_date, open_meter
 from harness.pipeline.cluster.refusing import is_live, refuse_unshareable
-from harness.pipeline.cluster.run_nodes import Keys, RunNode, make_ready, opened_stations
+from harness.pipeline.cluster.run_nodes import NodeSecrets, RunNode, make_ready, opened_stations
 from harness.pipeline.execution.attempt import INFRASTRUCTURE_TRIES, Ended
 from harness.pipeline.execution.environment import Say
 from harness.pipeline.execution.executor import Job
@@ -55,7 +55,7 @@ def opened(job: Job, say: Say) -> Iterator["ClusterExecutor"]:
         )
         tags = sorted(set(job.world.images.values()))
         headers = {} if plan.otlp_endpoint is None else otlp_headers()
-        keys = Keys(secrets=dict(secret_values(plan.suite)), otlp_headers=headers)
+        keys = NodeSecrets(secrets=dict(secret_values(plan.suite)), otlp_headers=headers)
         ready = make_ready(stations, tags, order, keys, say)
         say(f"{len(ready)} nodes are ready, for {sum(station.slots for station in ready)} parallel trials")
         yield ClusterExecutor(job=job, stations=ready, say=say, meter=meter)

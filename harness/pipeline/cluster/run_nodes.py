@@ -39,7 +39,7 @@ class RunNode:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keys:
+class NodeSecrets:
     """Values that nodes receive separately from the order, since they must not be stored."""
 
     secrets: dict[str, str]
@@ -61,7 +61,7 @@ def opened_stations(nodes: Sequence[Node], jobs: int | None, say: Say) -> Iterat
 
 
 def make_ready(
-    stations: Sequence[RunNode], tags: Sequence[str], order: NodeRunSpec, keys: Keys, say: Say
+    stations: Sequence[RunNode], tags: Sequence[str], order: NodeRunSpec, keys: NodeSecrets, say: Say
 ) -> list[RunNode]:
     """Delivers the files of the run, each once per node, and opens the run there; returns the remaining nodes.
 

@@ -40,7 +40,7 @@ from harness.drift import (
 from harness.drift.probe import probe
 from harness.errors import HarnessError, ServiceError, UsageError
 from harness.pipeline.drift.flips import FlipPlan, with_flips
-from harness.pipeline.drift.probing import Reach, asks_by_snapshot, probe_after_writes, servers_of
+from harness.pipeline.drift.probing import ServerAccess, asks_by_snapshot, probe_after_writes, servers_of
 from harness.pipeline.drift.surfaces import surfaces_of
 from harness.pipeline.execution.environment import Say
 from harness.pipeline.plan.secrets import secret_values
@@ -79,9 +79,9 @@ class DriftPlan:
         return self.project / "cassettes"
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> ServerAccess:
         """Access to the suite's servers."""
-        return Reach(project=self.project, suite=self.suite, per_s=self.per_s, say=self.say)
+        return ServerAccess(project=self.project, suite=self.suite, per_s=self.per_s, say=self.say)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from harness.upstream import LoopThread
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reach:
+class ServerAccess:
     """Access to the servers of a suite without an agent."""
 
     project: Path
@@ -79,7 +79,7 @@ def asks_by_snapshot(
 
 
 def probe_after_writes(
-    reach: Reach, operations: OperationIndex, asks: Iterable[ReplayableRead], samples: int, snapshot: str | None
+    reach: ServerAccess, operations: OperationIndex, asks: Iterable[ReplayableRead], samples: int, snapshot: str | None
 ) -> Probed:
     """Sends reads that were recorded after writes, each after the same writes to restored servers."""
     suite = reach.suite

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from harness.errors import NotMeasured, UsageError
 from harness.judge import (
+    AnnotationTask,
     AskingJudge,
     Judge,
     JudgeSettings,
@@ -16,7 +17,6 @@ from harness.judge import (
     Question,
     Rubric,
     SortedLabels,
-    Work,
     label_path,
     sort_labels,
     work_of,
@@ -51,7 +51,7 @@ class Runs:
         return sort_labels(LabelFile(label_path(self.project, self.suite, self.rubric.name)), self.rubric)
 
     @cached_property
-    def work(self) -> tuple[Work, ...]:
+    def work(self) -> tuple[AnnotationTask, ...]:
         """All questions that a person or a model can answer, with each trajectory once over all runs."""
         every = [one for folder in self.folders for one in subjects(folder, suite_of(self.project, folder))]
         return tuple(work_of(every, self.rubric))
@@ -72,7 +72,7 @@ class Runs:
             )
         return found
 
-    def unlabelled(self, work: Iterable[Work]) -> list[Question]:
+    def unlabelled(self, work: Iterable[AnnotationTask]) -> list[Question]:
         """Questions without a label that need none."""
         return [_question(one, self.rubric, None) for one in work]
 
@@ -106,17 +106,17 @@ class Bench:
         return AskingJudge(judge=judge, places=places, in_flight=self.settings.in_flight)
 
 
-def spread(work: Sequence[Work], most: int) -> list[Work]:
+def spread(work: Sequence[AnnotationTask], most: int) -> list[AnnotationTask]:
     """A random sample of limited size with a fixed seed."""
     return sorted(work, key=lambda one: lot(one.item, 0))[:most]
 
 
-def question_id(work: Work) -> str:
+def question_id(work: AnnotationTask) -> str:
     """Unique over all runs of a suite."""
     return f"{work.item.case_id}/{work.item.trajectory}/{work.item.criterion}"
 
 
-def _question(work: Work, rubric: Rubric, labelled: LabelledItem | None) -> Question:
+def _question(work: AnnotationTask, rubric: Rubric, labelled: LabelledItem | None) -> Question:
     said = () if labelled is None else (*labelled.labels, *filter(None, (labelled.adjudication,)))
     known = rubric.criterion(work.criterion.id)
     return Question(

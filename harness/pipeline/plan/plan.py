@@ -31,7 +31,7 @@ class Selection:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Early:
+class StopEarly:
     """The condition of `--stop-early`."""
 
     floor: float | None = None
@@ -84,7 +84,7 @@ class RunPlan:
     """Where the cassettes are; None: the project's own."""
     variants: Mapping[tuple[str, int], TrialVariant] = field(default_factory=dict)
     """Trials, by case and attempt, that are run otherwise than their case says."""
-    early: Early | None = None
+    early: StopEarly | None = None
     """The condition of an early end; None: all trials are made."""
     reference: ReferenceTrials | None = None
     """The reference of `--trials auto`; None: all trials are made."""

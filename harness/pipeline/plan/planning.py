@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from harness.case import ModelMode, Suite, ToolMode, load_stored_suite, load_suite
 from harness.errors import UsageError
-from harness.pipeline.plan.plan import Early, RunPlan, Selection, planned_trials
+from harness.pipeline.plan.plan import RunPlan, Selection, StopEarly, planned_trials
 from harness.pipeline.plan.prompts import with_prompts
 from harness.pipeline.plan.reference_run import attempts_of, reference_of, with_kept_reference
 from harness.pipeline.plan.release import release_of
@@ -116,7 +116,7 @@ def _quarantine(project: Path, suite: Suite, options: RunOptions) -> Quarantine 
     return find_quarantine(runs_in(project / "runs"), suite.name, agent, options.trials)
 
 
-def _early(suite: Suite, options: RunOptions) -> Early | None:
+def _early(suite: Suite, options: RunOptions) -> StopEarly | None:
     if not options.stop_early:
         return None
     if options.shard is not None:
@@ -125,7 +125,7 @@ def _early(suite: Suite, options: RunOptions) -> Early | None:
             remedy="omit one of the two",
         )
     typed = success_floor(options.floors)
-    return Early(floor=suite.gates.fail_under.get(SUCCESS) if typed is None else typed)
+    return StopEarly(floor=suite.gates.fail_under.get(SUCCESS) if typed is None else typed)
 
 
 def _max_inconclusive(suite: Suite, options: RunOptions) -> int:

@@ -29,7 +29,7 @@ class Latency(Frozen):
     trial: Spread | None
 
 
-class LatencyBook:
+class LatencyCollector:
     """Collects the times of a run's trials, one at a time."""
 
     def __init__(self, manifest: RunManifest) -> None:

@@ -9,7 +9,7 @@ from harness.case import Difficulty
 from harness.report.figures.failed_code import failed_code
 from harness.report.figures.failuremodes import failure_modes
 from harness.report.figures.judged import judged_run
-from harness.report.figures.latency import LatencyBook
+from harness.report.figures.latency import LatencyCollector
 from harness.report.figures.logends import LogEnds
 from harness.report.figures.quarantine import counted_trials
 from harness.report.figures.reliability import reliability
@@ -32,7 +32,7 @@ def summarise(
     run_scores: Sequence[Score] = (),
     trials: Iterable[Trial] = (),
     stopped: Stop | None = None,
-    book: LatencyBook | None = None,
+    book: LatencyCollector | None = None,
 ) -> Summary:
     """The figures of a run; `trials` are read one at a time, for replay figures, durations and printed output.
 
@@ -82,7 +82,7 @@ def summarise(
 @gc_paused()
 def summarise_run(folder: RunFolder) -> Summary:
     """The figures of a stored run."""
-    book, counted = LatencyBook(folder.manifest), counted_trials(folder, folder.scorecards())
+    book, counted = LatencyCollector(folder.manifest), counted_trials(folder, folder.scorecards())
     summary = summarise(
         counted.manifest,
         counted.cards,
@@ -96,7 +96,7 @@ def summarise_run(folder: RunFolder) -> Summary:
     )
 
 
-def _read(folder: RunFolder, book: LatencyBook) -> Iterator[Trial]:
+def _read(folder: RunFolder, book: LatencyCollector) -> Iterator[Trial]:
     for stored in folder.trials():
         book.add(stored)
         yield stored.trial

@@ -6,7 +6,7 @@ from harness.errors import UsageError
 from harness.report.comparison.change import MetricChange
 from harness.report.comparison.compare import Comparison, compare_runs
 from harness.report.comparison.divergence import Divergence
-from harness.report.figures.latency import LatencyBook
+from harness.report.figures.latency import LatencyCollector
 from harness.report.figures.quarantine import counted_trials
 from harness.report.figures.summarising import summarise
 from harness.report.html.judged import judged_tables
@@ -26,7 +26,7 @@ def run_view(folder: RunFolder, cards: Sequence[Scorecard], trials: Iterable[Sto
     """Reads each trial once and computes the rows."""
     manifest = folder.manifest
     rows: list[JsonValue] = []
-    book = LatencyBook(manifest)
+    book = LatencyCollector(manifest)
     counted = counted_trials(folder, tuple(cards))
     summary = summarise(
         counted.manifest,
@@ -51,7 +51,7 @@ def run_view(folder: RunFolder, cards: Sequence[Scorecard], trials: Iterable[Sto
 
 
 def _rowed(
-    trials: Iterable[StoredTrial], cards: Sequence[Scorecard], book: LatencyBook, rows: list[JsonValue]
+    trials: Iterable[StoredTrial], cards: Sequence[Scorecard], book: LatencyCollector, rows: list[JsonValue]
 ) -> Iterator[Trial]:
     by_key = {(card.case_id, card.attempt): card for card in cards}
     for stored in trials:

@@ -4,7 +4,7 @@ For a provider of your own, whether or not it has an entry point in the group `h
 
     @pytest.mark.parametrize("check", checks(isolates=Provider.isolates), ids=lambda check: check.name)
     def test_the_promise_is_kept(check, provider, tmp_path):
-        with Stand(provider, IMAGE, tmp_path) as stand:
+        with ProviderFixture(provider, IMAGE, tmp_path) as stand:
             check.run(stand)
 
 or call `run_conformance(provider, IMAGE, folder)` and read the results that are not None. The image needs python3 and
@@ -25,10 +25,10 @@ from harness.sandbox.conformance.hostile import CHECKS as HOSTILE
 from harness.sandbox.conformance.isolation import CHECKS as ISOLATION
 from harness.sandbox.conformance.limits import CHECKS as LIMITS
 from harness.sandbox.conformance.programs import CHECKS as PROGRAMS
-from harness.sandbox.conformance.stand import Check, ProviderNotConforming, Stand
+from harness.sandbox.conformance.provider_fixture import Check, ProviderFixture, ProviderNotConforming
 from harness.sandbox.provider import SandboxProvider
 
-__all__ = ["Check", "ProviderNotConforming", "Stand", "checks", "run_conformance"]
+__all__ = ["Check", "ProviderFixture", "ProviderNotConforming", "checks", "run_conformance"]
 
 
 def checks(*, isolates: bool = True) -> tuple[Check, ...]:
@@ -48,7 +48,7 @@ def run_conformance(
     for check in checks() if chosen is None else chosen:
         if check.needs_isolation and not provider.isolates:
             continue
-        with Stand(provider, image, folder / check.name) as stand:
+        with ProviderFixture(provider, image, folder / check.name) as stand:
             try:
                 check.run(stand)
             except (ProviderNotConforming, HarnessError, OSError, ValueError) as error:

@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
-from harness.sandbox.conformance.stand import ProviderNotConforming, Stand, check, expect, expect_raises, shell
+from harness.sandbox.conformance.provider_fixture import (
+    ProviderFixture,
+    ProviderNotConforming,
+    check,
+    expect,
+    expect_raises,
+    shell,
+)
 from harness.sandbox.provider import Sandbox
 from harness.trace import ProgramExit
 
@@ -31,7 +38,7 @@ def _running(sandbox: Sandbox) -> Iterator[Future[ProgramExit]]:
                 sandbox.write_file("go", b"on\n")
 
 
-def program_runs_beside_another(stand: Stand) -> None:
+def program_runs_beside_another(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     with _running(sandbox) as program:
         other = shell(sandbox, "echo here; pwd; echo err >&2; exit 3")
@@ -43,7 +50,7 @@ def program_runs_beside_another(stand: Stand) -> None:
     expect("the other one", (ended.code, ended.stdout), (0, "on\ndone\n"))
 
 
-def files_are_read_and_written_beside_a_program(stand: Stand) -> None:
+def files_are_read_and_written_beside_a_program(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     with _running(sandbox):
         sandbox.write_file("notes/a.txt", b"text")
@@ -53,7 +60,7 @@ def files_are_read_and_written_beside_a_program(stand: Stand) -> None:
         expect("seen by programs", shell(sandbox, "cat notes/a.txt").stdout, "text")
 
 
-def slow_program_beside_is_ended_alone(stand: Stand) -> None:
+def slow_program_beside_is_ended_alone(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     with _running(sandbox) as program:
         slow = sandbox.exec(["sh", "-c", "echo a; sleep 60 & sleep 60"], {}, 2)
@@ -62,14 +69,14 @@ def slow_program_beside_is_ended_alone(stand: Stand) -> None:
         expect("what a program leaves does not hold it up", shell(sandbox, "sleep 60 & echo b").stdout, "b\n")
 
 
-def many_programs_run_beside_at_once(stand: Stand) -> None:
+def many_programs_run_beside_at_once(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     with _running(sandbox), ThreadPoolExecutor(8) as pool:
         printed = list(pool.map(lambda number: shell(sandbox, f"echo {number}").stdout, range(_MANY)))
         expect("answers", printed, [f"{number}\n" for number in range(_MANY)])
 
 
-def programs_beside_end_with_the_program(stand: Stand) -> None:
+def programs_beside_end_with_the_program(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     with ThreadPoolExecutor(1) as pool:
         with _running(sandbox) as program:
@@ -87,7 +94,7 @@ def programs_beside_end_with_the_program(stand: Stand) -> None:
         raise ProviderNotConforming(f"{left.stdout.strip()} processes are left")
 
 
-def program_is_ended_before_its_time(stand: Stand) -> None:
+def program_is_ended_before_its_time(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     sandbox.expire()  # nothing runs
     with ThreadPoolExecutor(1) as pool:

@@ -1,9 +1,9 @@
 """The pinned clock. The image must hold the harness's clock library."""
 
 from harness.errors import SandboxError
-from harness.sandbox.conformance.stand import (
+from harness.sandbox.conformance.provider_fixture import (
+    ProviderFixture,
     ProviderNotConforming,
-    Stand,
     answer_of,
     expect,
     expect_raises,
@@ -17,7 +17,7 @@ _PINNED = "2024-02-29T12:00:00Z"
 _PINNED_S = 1_709_208_000
 
 
-def clock_starts_where_it_is_pinned(stand: Stand) -> None:
+def clock_starts_where_it_is_pinned(stand: ProviderFixture) -> None:
     sandbox = stand.start(clock=_PINNED)
     seconds, text = answer_of("time", python(sandbox, _NOW))
     if not 0 <= seconds - _PINNED_S < 30:
@@ -26,7 +26,7 @@ def clock_starts_where_it_is_pinned(stand: Stand) -> None:
     expect("other programs", shell(sandbox, "date -u +%F").stdout, "2024-02-29\n")
 
 
-def pinned_clock_goes_on(stand: Stand) -> None:
+def pinned_clock_goes_on(stand: ProviderFixture) -> None:
     sandbox = stand.start(clock="2024-02-29T12:00:00+00:00")
     first = answer_of("time", python(sandbox, _NOW + "; time.sleep(0.2)"))[0]
     second = answer_of("time", python(sandbox, _NOW))[0]
@@ -34,7 +34,7 @@ def pinned_clock_goes_on(stand: Stand) -> None:
         raise ProviderNotConforming(f"the clock went from {first} to {second}")
 
 
-def pinned_clock_moves_no_timer(stand: Stand) -> None:
+def pinned_clock_moves_no_timer(stand: ProviderFixture) -> None:
     code = """
 import json, queue, time
 began = time.monotonic()
@@ -48,7 +48,7 @@ print(json.dumps(0.3 <= time.monotonic() - began < 5))
     expect("sleeps and timeouts", answer_of("timers", python(stand.start(clock=_PINNED), code, timeout_s=15)), True)
 
 
-def wrong_instant_is_refused(stand: Stand) -> None:
+def wrong_instant_is_refused(stand: ProviderFixture) -> None:
     expect_raises("start", SandboxError, lambda: stand.start(clock="yesterday"))
 
 

@@ -1,20 +1,20 @@
 """The end state: exactly what differs from the snapshot."""
 
 from harness.case import Limits
-from harness.sandbox.conformance.stand import Stand, check, expect, python, shell, snapshot_entry
+from harness.sandbox.conformance.provider_fixture import ProviderFixture, check, expect, python, shell, snapshot_entry
 from harness.sandbox.state.endstate import read_changed_file, read_end_state
 from harness.sandbox.state.snapshot import Snapshot, SnapshotEntry
 from harness.trace import EndState
 
 
-def nothing_done_is_no_change(stand: Stand) -> None:
+def nothing_done_is_no_change(stand: ProviderFixture) -> None:
     sandbox = stand.start(_some_files(stand))
     archive = stand.archive()
     expect("end state", sandbox.end_state(archive), EndState())
     expect("archive", read_end_state(archive), EndState())
 
 
-def every_change_is_reported_and_nothing_else(stand: Stand) -> None:
+def every_change_is_reported_and_nothing_else(stand: ProviderFixture) -> None:
     sandbox = stand.start(_some_files(stand))
     script = """
 set -e
@@ -55,7 +55,7 @@ printf t > "$TMPDIR/no-result"
     expect("contents", [read_changed_file(archive, path) for path in paths], [b"fresh", b"B", b"mode", None, None])
 
 
-def moved_folders_are_reported_with_all_in_them(stand: Stand) -> None:
+def moved_folders_are_reported_with_all_in_them(stand: ProviderFixture) -> None:
     files = {"one/f": b"1", "one/in/g": b"g", "two/f": b"2", "three/f": b"3", "three/deep/h": b"h", "untouched/u": b"u"}
     sandbox = stand.start(stand.snapshot({f"/work/{path}": content for path, content in files.items()}))
     code = """
@@ -86,7 +86,7 @@ os.link("untouched/u", "linked")
     expect("contents", [read_changed_file(archive, path) for path in paths], [b"2", b"1", b"g", b"u"])
 
 
-def change_right_after_the_start_is_seen(stand: Stand) -> None:
+def change_right_after_the_start_is_seen(stand: ProviderFixture) -> None:
     """A clock's tick is longer than writing a byte takes: size and time alone would not show the change."""
     for _ in range(3):
         sandbox = stand.start(stand.snapshot({"/work/one": b"A"}))
@@ -94,7 +94,7 @@ def change_right_after_the_start_is_seen(stand: Stand) -> None:
         expect("changes", [c.path for c in sandbox.end_state(stand.archive()).changes], ["/work/one"])
 
 
-def odd_names_survive(stand: Stand) -> None:
+def odd_names_survive(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     code = r"""
 import os
@@ -112,7 +112,7 @@ for name in (b"new\nline", b"\xff\xfe", b" ", "caf\u00e9".encode(), b"x" * 255, 
     expect("contents", contents, [name.encode("utf-8", "surrogateescape") for name in names])
 
 
-def closed_folders_are_read_too(stand: Stand) -> None:
+def closed_folders_are_read_too(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     shell(sandbox, "mkdir shut; echo x > shut/file; chmod 0 shut/file shut")
     archive = stand.archive()
@@ -121,7 +121,7 @@ def closed_folders_are_read_too(stand: Stand) -> None:
     expect("content", read_changed_file(archive, "/work/shut/file"), b"x\n")
 
 
-def too_many_changes_are_said_to_be_incomplete(stand: Stand) -> None:
+def too_many_changes_are_said_to_be_incomplete(stand: ProviderFixture) -> None:
     code = "import os\nfor d in range(3):\n os.mkdir(f'd{d}')\n for n in range(7000): os.mknod(f'd{d}/{n}')"
     sandbox = stand.start(stand.snapshot({"/work/zz": b"unchanged"}), limits=Limits(disk_mb=256))
     expect("status", python(sandbox, code).code, 0)
@@ -130,7 +130,7 @@ def too_many_changes_are_said_to_be_incomplete(stand: Stand) -> None:
     expect("deleted", [c.path for c in state.changes if c.change == "deleted"], [])
 
 
-def too_large_changes_are_said_to_be_incomplete(stand: Stand) -> None:
+def too_large_changes_are_said_to_be_incomplete(stand: ProviderFixture) -> None:
     sandbox = stand.start(limits=Limits(disk_mb=128))
     expect("status", shell(sandbox, "truncate -s 100M large; echo small > small").code, 0)
     archive = stand.archive()
@@ -141,7 +141,7 @@ def too_large_changes_are_said_to_be_incomplete(stand: Stand) -> None:
     expect("contents", contents, [None, b"small\n"])
 
 
-def same_end_state_is_the_same_bytes(stand: Stand) -> None:
+def same_end_state_is_the_same_bytes(stand: ProviderFixture) -> None:
     archives = []
     for order in ("a b c", "c b a"):
         sandbox = stand.start(_some_files(stand))
@@ -151,7 +151,7 @@ def same_end_state_is_the_same_bytes(stand: Stand) -> None:
     expect("archives are equal", archives[0].read_bytes() == archives[1].read_bytes(), True)
 
 
-def end_state_can_be_laid_again(stand: Stand) -> None:
+def end_state_can_be_laid_again(stand: ProviderFixture) -> None:
     snapshot = _some_files(stand)
     first = stand.start(snapshot)
     shell(
@@ -167,7 +167,7 @@ def end_state_can_be_laid_again(stand: Stand) -> None:
     expect("its own end state", again.end_state(stand.archive()), left)
 
 
-def _some_files(stand: Stand) -> Snapshot:
+def _some_files(stand: ProviderFixture) -> Snapshot:
     kept = ("same", "rewritten", "replaced", "mode", "gone")
     files = {f"/work/kept/{name}": name.encode() for name in kept}
     snapshot = stand.snapshot({**files, "/work/kept/one-byte": b"A", "/work/folder/inner": b"1"})

@@ -2,8 +2,8 @@
 
 from harness.case import Limits
 from harness.errors import SandboxError, SnapshotError
-from harness.sandbox.conformance.stand import (
-    Stand,
+from harness.sandbox.conformance.provider_fixture import (
+    ProviderFixture,
     answer_of,
     check,
     expect,
@@ -30,7 +30,7 @@ print(json.dumps(found))
 """
 
 
-def snapshot_files_are_restored(stand: Stand) -> None:
+def snapshot_files_are_restored(stand: ProviderFixture) -> None:
     snapshot = stand.snapshot()
     assert snapshot.folder is not None
     files = (
@@ -61,32 +61,32 @@ def snapshot_files_are_restored(stand: Stand) -> None:
     expect("a laid program runs", sandbox.exec(["./link"], {}, 10).code, 6)
 
 
-def large_snapshot_file_arrives_whole(stand: Stand) -> None:
+def large_snapshot_file_arrives_whole(stand: ProviderFixture) -> None:
     content = bytes(range(256)) * 20_000
     sandbox = stand.start(stand.snapshot({"/work/large": content, "/work/none": b""}))
     expect("content", sandbox.read_file("large", len(content)) == content, True)
     expect("empty file", sandbox.read_file("none"), b"")
 
 
-def other_writable_places_are_there(stand: Stand) -> None:
+def other_writable_places_are_there(stand: ProviderFixture) -> None:
     snapshot = stand.snapshot({"/srv/data/list": b"1"}, writable=("/work", "/tmp", "/srv/data"))
     sandbox = stand.start(snapshot)
     sandbox.write_file("/srv/data/new", b"2")
     expect("content", (sandbox.read_file("/srv/data/list"), sandbox.read_file("/srv/data/new")), (b"1", b"2"))
 
 
-def snapshot_outside_of_writable_places_is_refused(stand: Stand) -> None:
+def snapshot_outside_of_writable_places_is_refused(stand: ProviderFixture) -> None:
     expect_raises("start", SnapshotError, lambda: stand.start(stand.snapshot({"/etc/agent.conf": b""})))
 
 
-def snapshot_with_a_missing_file_is_refused(stand: Stand) -> None:
+def snapshot_with_a_missing_file_is_refused(stand: ProviderFixture) -> None:
     snapshot = stand.snapshot({"/work/lost": b"x"})
     assert snapshot.folder is not None
     (snapshot.folder / "files/work/lost").unlink()
     expect_raises("start", SnapshotError, lambda: stand.start(snapshot))
 
 
-def what_is_written_can_be_read(stand: Stand) -> None:
+def what_is_written_can_be_read(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     sandbox.write_file("a/b/c.bin", b"\x00\xff\n")
     sandbox.write_file("/work/a/b/c.bin", b"\x00\xfe")
@@ -95,14 +95,14 @@ def what_is_written_can_be_read(stand: Stand) -> None:
     expect("as the agent's own", sandbox.read_file("a/b/c.bin"), b"\x00\xfemore")
 
 
-def reading_has_a_limit(stand: Stand) -> None:
+def reading_has_a_limit(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     sandbox.write_file("ten", b"0123456789")
     expect("at the limit", sandbox.read_file("ten", 10), b"0123456789")
     expect_raises("past the limit", SandboxError, lambda: sandbox.read_file("ten", 9))
 
 
-def reading_what_is_no_file_is_an_error(stand: Stand) -> None:
+def reading_what_is_no_file_is_an_error(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     shell(sandbox, "mkdir folder; mkfifo fifo; ln -s loop loop; echo x > closed; chmod 0 closed")
     expect_raises("missing", FileNotFoundError, lambda: sandbox.read_file("missing"))
@@ -114,7 +114,7 @@ def reading_what_is_no_file_is_an_error(stand: Stand) -> None:
     expect("the sandbox still works", shell(sandbox, "exit 4").code, 4)
 
 
-def links_lead_nowhere_outside(stand: Stand) -> None:
+def links_lead_nowhere_outside(stand: ProviderFixture) -> None:
     secret = stand.folder / "secret"
     secret.write_bytes(b"of the host")
     sandbox = stand.start()
@@ -126,7 +126,7 @@ def links_lead_nowhere_outside(stand: Stand) -> None:
     expect_raises("dots", refused, lambda: sandbox.read_file(f"../../../../../../../..{secret}"))
 
 
-def agent_files_are_laid(stand: Stand) -> None:
+def agent_files_are_laid(stand: ProviderFixture) -> None:
     agent = stand.folder / "agent"
     agent.mkdir()
     (agent / "main.py").write_text("print('agent speaks')", encoding="utf-8")
@@ -134,7 +134,7 @@ def agent_files_are_laid(stand: Stand) -> None:
     expect("output", sandbox.exec(["python3", f"{sandbox.places.agent}/main.py"], {}, 10).stdout, "agent speaks\n")
 
 
-def agent_files_cannot_be_changed(stand: Stand) -> None:
+def agent_files_cannot_be_changed(stand: ProviderFixture) -> None:
     agent = stand.folder / "agent"
     agent.mkdir()
     (agent / "main.py").write_bytes(b"1")
@@ -146,7 +146,7 @@ def agent_files_cannot_be_changed(stand: Stand) -> None:
     expect("files", [(p.name, p.read_bytes()) for p in agent.iterdir()], [("main.py", b"1")])
 
 
-def files_of_root_stay_as_they_are(stand: Stand) -> None:
+def files_of_root_stay_as_they_are(stand: ProviderFixture) -> None:
     snapshot = stand.snapshot()
     assert snapshot.folder is not None
     files = (
@@ -168,7 +168,7 @@ def files_of_root_stay_as_they_are(stand: Stand) -> None:
     expect("content", sandbox.read_file("deep/er/rules"), b"rules")
 
 
-def full_disk_is_the_programs_failure(stand: Stand) -> None:
+def full_disk_is_the_programs_failure(stand: ProviderFixture) -> None:
     sandbox = stand.start(limits=Limits(disk_mb=2))
     ended = shell(sandbox, "head -c 4000000 /dev/zero > big")
     expect("status", ended.code == 0, False)
@@ -176,7 +176,7 @@ def full_disk_is_the_programs_failure(stand: Stand) -> None:
     expect("the sandbox still works", shell(sandbox, "rm big && echo x > small").code, 0)
 
 
-def snapshot_that_does_not_fit_is_refused(stand: Stand) -> None:
+def snapshot_that_does_not_fit_is_refused(stand: ProviderFixture) -> None:
     large = stand.snapshot({"/work/large": b"x" * 3_000_000})
     expect_raises("start", SandboxError, lambda: stand.start(large, limits=Limits(disk_mb=2)))
 

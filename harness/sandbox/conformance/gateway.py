@@ -2,7 +2,14 @@
 
 import hashlib
 
-from harness.sandbox.conformance.stand import Stand, answer_of, check, expect, isolation_check, python
+from harness.sandbox.conformance.provider_fixture import (
+    ProviderFixture,
+    answer_of,
+    check,
+    expect,
+    isolation_check,
+    python,
+)
 
 _ASK = """
 import http.client, json, os, sys, urllib.parse
@@ -12,7 +19,7 @@ def connect():
 """
 
 
-def gateway_answers_by_url(stand: Stand) -> None:
+def gateway_answers_by_url(stand: ProviderFixture) -> None:
     sandbox = stand.start(gateway_socket=stand.gateway().socket)
     code = """
 c = connect()
@@ -26,7 +33,7 @@ print(json.dumps([[a["path"] for a in answers], os.environ["HARNESS_GATEWAY_URL"
     expect("paths and URL", answers, [["/tools/0", "/tools/1", "/tools/2"], sandbox.places.gateway_url])
 
 
-def gateway_answers_by_socket(stand: Stand) -> None:
+def gateway_answers_by_socket(stand: ProviderFixture) -> None:
     sandbox = stand.start(gateway_socket=stand.gateway().socket)
     code = """
 import socket
@@ -39,14 +46,14 @@ print(json.dumps([s.makefile().readline().split()[1], os.environ["HARNESS_GATEWA
     expect("status and socket", answer, ["200", sandbox.places.gateway_socket])
 
 
-def without_a_gateway_none_is_named(stand: Stand) -> None:
+def without_a_gateway_none_is_named(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     expect("places", (sandbox.places.gateway_url, sandbox.places.gateway_socket), (None, None))
     code = "import os, json; print(json.dumps([n for n in os.environ if 'GATEWAY' in n]))"
     expect("environment", answer_of("environment", python(sandbox, code)), [])
 
 
-def large_bodies_pass_both_ways(stand: Stand) -> None:
+def large_bodies_pass_both_ways(stand: ProviderFixture) -> None:
     sandbox = stand.start(gateway_socket=stand.gateway().socket)
     code = """
 c = connect()
@@ -60,7 +67,7 @@ print(json.dumps([up, len(c.getresponse().read())]))
     expect("bodies", answer_of("bodies", python(sandbox, _ASK + code)), [digest, 9_000_000])
 
 
-def many_connections_at_once_are_served(stand: Stand) -> None:
+def many_connections_at_once_are_served(stand: ProviderFixture) -> None:
     sandbox = stand.start(gateway_socket=stand.gateway().socket)
     code = """
 import socket
@@ -74,7 +81,7 @@ print(json.dumps(sum(s.makefile("rb").read().startswith(b"HTTP/1.1 200") for s i
     expect("answers", answer_of("answers", python(sandbox, _ASK + code, timeout_s=60)), 1000)
 
 
-def last_words_arrive(stand: Stand) -> None:
+def last_words_arrive(stand: ProviderFixture) -> None:
     """The message of a program that ends without waiting for the answer still arrives."""
     gateway = stand.gateway()
     sandbox = stand.start(gateway_socket=gateway.socket)
@@ -90,7 +97,7 @@ os._exit(0)
     expect("requests", gateway.requests, ["/reply"])
 
 
-def half_closed_connection_gets_its_answer(stand: Stand) -> None:
+def half_closed_connection_gets_its_answer(stand: ProviderFixture) -> None:
     sandbox = stand.start(gateway_socket=stand.gateway().socket)
     code = """
 import socket
@@ -102,7 +109,7 @@ print(json.dumps(s.makefile("rb").read().decode().splitlines()[0].split()[1]))
     expect("status", answer_of("answer", python(sandbox, _ASK + code)), "200")
 
 
-def dead_gateway_is_a_closed_connection(stand: Stand) -> None:
+def dead_gateway_is_a_closed_connection(stand: ProviderFixture) -> None:
     gateway = stand.gateway()
     sandbox = stand.start(gateway_socket=gateway.socket)
     gateway.close()
@@ -117,7 +124,7 @@ except (http.client.HTTPException, OSError) as error:
     expect("answer", answer_of("answer", python(sandbox, _ASK + code)), "closed")
 
 
-def gateway_cannot_be_replaced(stand: Stand) -> None:
+def gateway_cannot_be_replaced(stand: ProviderFixture) -> None:
     sandbox = stand.start(gateway_socket=stand.gateway().socket)
     code = """
 import socket

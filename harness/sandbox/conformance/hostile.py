@@ -4,7 +4,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from harness.case import Limits
-from harness.sandbox.conformance.stand import Stand, check, expect, isolation_check, python, shell
+from harness.sandbox.conformance.provider_fixture import ProviderFixture, check, expect, isolation_check, python, shell
 from harness.sandbox.state.endstate import read_changed_file
 
 _THROUGH_A_MAPPING = """
@@ -33,7 +33,7 @@ open("end", "w").close()
 _READS = 20
 
 
-def what_is_written_through_a_mapping_is_reported(stand: Stand) -> None:
+def what_is_written_through_a_mapping_is_reported(stand: ProviderFixture) -> None:
     sandbox = stand.start(stand.snapshot({"/work/list": b"A, C", "/work/other": b"1"}))
     expect("status", python(sandbox, _THROUGH_A_MAPPING).code, 0)
     archive = stand.archive()
@@ -42,7 +42,7 @@ def what_is_written_through_a_mapping_is_reported(stand: Stand) -> None:
     expect("content", read_changed_file(archive, "/work/list"), b"B, C")
 
 
-def links_and_holes_that_are_more_than_the_disk_are_laid_again(stand: Stand) -> None:
+def links_and_holes_that_are_more_than_the_disk_are_laid_again(stand: ProviderFixture) -> None:
     limits = Limits(disk_mb=8)
     sandbox = stand.start(limits=limits)
     script = "head -c 4194304 /dev/zero > a; ln a b; ln a c; truncate -s 20M hole; echo end >> hole"
@@ -55,7 +55,7 @@ def links_and_holes_that_are_more_than_the_disk_are_laid_again(stand: Stand) -> 
     expect("paths", [change.path for change in left.changes], [f"/work/{name}" for name in ("a", "b", "c", "hole")])
 
 
-def paths_that_no_program_can_name_are_said_to_be_left_out(stand: Stand) -> None:
+def paths_that_no_program_can_name_are_said_to_be_left_out(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     expect("status", python(sandbox, _TOO_DEEP).code, 0)
     archive = stand.archive()
@@ -65,7 +65,7 @@ def paths_that_no_program_can_name_are_said_to_be_left_out(stand: Stand) -> None
     expect("laid again", shell(stand.start(end_state_from=archive), "true").code, 0)
 
 
-def program_cannot_hold_up_what_the_host_does(stand: Stand) -> None:
+def program_cannot_hold_up_what_the_host_does(stand: ProviderFixture) -> None:
     """A program may stop processes of its own user, and none that acts for the host."""
     sandbox = stand.start(stand.snapshot({"/work/list": b"A"}))
     with ThreadPoolExecutor(1) as pool:

@@ -1,6 +1,14 @@
 """Isolation: what a program cannot see, reach or become."""
 
-from harness.sandbox.conformance.stand import Stand, answer_of, check, expect, isolation_check, python, shell
+from harness.sandbox.conformance.provider_fixture import (
+    ProviderFixture,
+    answer_of,
+    check,
+    expect,
+    isolation_check,
+    python,
+    shell,
+)
 
 _SPOIL = """
 import os, subprocess, time
@@ -169,7 +177,7 @@ print(json.dumps(free))
 """
 
 
-def nothing_survives_into_the_next_sandbox(stand: Stand) -> None:
+def nothing_survives_into_the_next_sandbox(stand: ProviderFixture) -> None:
     snapshot = stand.snapshot({"/work/start": b"start"})
     first = stand.start(snapshot)
     expect("spoiling", python(first, _SPOIL).code, 0)
@@ -180,7 +188,7 @@ def nothing_survives_into_the_next_sandbox(stand: Stand) -> None:
     expect("end state", second.end_state(stand.archive()).changes, ())
 
 
-def next_sandbox_starts_from_the_snapshot(stand: Stand) -> None:
+def next_sandbox_starts_from_the_snapshot(stand: ProviderFixture) -> None:
     snapshot = stand.snapshot({"/work/start": b"start"})
     first = stand.start(snapshot)
     expect("changing", shell(first, "echo x > new; echo x > $TMPDIR/new; echo x > start").code, 0)
@@ -190,47 +198,47 @@ def next_sandbox_starts_from_the_snapshot(stand: Stand) -> None:
     expect("files", ended.stdout, "start")
 
 
-def sandboxes_at_the_same_time_do_not_meet(stand: Stand) -> None:
+def sandboxes_at_the_same_time_do_not_meet(stand: ProviderFixture) -> None:
     boxes = [stand.start(stand.snapshot({"/work/name": str(n).encode()})) for n in range(3)]
     for box in boxes:
         shell(box, "printf %s $(cat name) >> name")
     expect("files", [box.read_file("name") for box in boxes], [b"00", b"11", b"22"])
 
 
-def only_the_launcher_runs_beside_the_program(stand: Stand) -> None:
+def only_the_launcher_runs_beside_the_program(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     python(sandbox, _SPOIL)
     expect("other processes", answer_of("processes", python(sandbox, _PROCESSES)), [1])
 
 
-def program_has_no_rights(stand: Stand) -> None:
+def program_has_no_rights(stand: ProviderFixture) -> None:
     none = "0000000000000000"
     rights = {"CapInh": none, "CapPrm": none, "CapEff": none, "CapAmb": none, "NoNewPrivs": "1", "Seccomp": "2"}
     expect("rights, and root", answer_of("rights", python(stand.start(), _RIGHTS)), [rights, False])
 
 
-def dangerous_system_calls_are_refused(stand: Stand) -> None:
+def dangerous_system_calls_are_refused(stand: ProviderFixture) -> None:
     answer = answer_of("system calls", python(stand.start(), _SYSTEM_CALLS))
     expect("allowed calls, and missing families", answer, [[], []])
 
 
-def first_process_cannot_be_read(stand: Stand) -> None:
+def first_process_cannot_be_read(stand: ProviderFixture) -> None:
     expect("readable", answer_of("first process", python(stand.start(), _FIRST_PROCESS)), [])
 
 
-def control_channel_cannot_be_reached(stand: Stand) -> None:
+def control_channel_cannot_be_reached(stand: ProviderFixture) -> None:
     expect("sockets", answer_of("sockets", python(stand.start(), _CONTROL)), [[], [], []])
 
 
-def there_is_no_network(stand: Stand) -> None:
+def there_is_no_network(stand: ProviderFixture) -> None:
     expect("reached, and interfaces", answer_of("network", python(stand.start(), _NETWORK)), [[], ["lo"]])
 
 
-def all_else_is_read_only(stand: Stand) -> None:
+def all_else_is_read_only(stand: ProviderFixture) -> None:
     expect("writable", answer_of("writable", python(stand.start(), _WRITABLE)), [])
 
 
-def sandbox_has_no_name_of_its_own(stand: Stand) -> None:
+def sandbox_has_no_name_of_its_own(stand: ProviderFixture) -> None:
     """A random host name would make two equal trials differ."""
     code = "import socket, json, os; print(json.dumps([socket.gethostname(), os.listdir('/work')]))"
     names = [answer_of("name", python(stand.start(), code)) for _ in range(2)]

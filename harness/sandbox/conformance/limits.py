@@ -1,9 +1,9 @@
 """Limits: a program that exhausts its sandbox's resources harms only itself."""
 
 from harness.case import Limits
-from harness.sandbox.conformance.stand import (
+from harness.sandbox.conformance.provider_fixture import (
+    ProviderFixture,
     ProviderNotConforming,
-    Stand,
     check,
     expect,
     isolation_check,
@@ -14,17 +14,17 @@ from harness.sandbox.conformance.stand import (
 _SMALL = Limits(memory_mb=64, processes=24, disk_mb=4, output_kb=4)
 
 
-def flood_of_output_is_one_exit(stand: Stand) -> None:
+def flood_of_output_is_one_exit(stand: ProviderFixture) -> None:
     ended = shell(stand.start(limits=_SMALL), "head -c 200000000 /dev/zero | tr '\\0' x; exit 3", timeout_s=60)
     expect("output", (ended.code, ended.stdout_bytes, len(ended.stdout)), (3, 200_000_000, 4096))
 
 
-def endless_output_ends_at_the_time_limit(stand: Stand) -> None:
+def endless_output_ends_at_the_time_limit(stand: ProviderFixture) -> None:
     ended = shell(stand.start(limits=_SMALL), "yes & exec yes >&2", timeout_s=2)
     expect("status", (ended.timed_out, len(ended.stdout), len(ended.stderr)), (True, 4096, 4096))
 
 
-def fork_bomb_is_ended(stand: Stand) -> None:
+def fork_bomb_is_ended(stand: ProviderFixture) -> None:
     sandbox = stand.start(limits=_SMALL)
     code = "import os\nwhile True:\n try: os.fork()\n except OSError: pass"
     expect("status", python(sandbox, code, timeout_s=1.5).timed_out, True)
@@ -32,7 +32,7 @@ def fork_bomb_is_ended(stand: Stand) -> None:
     expect("end state", [c.path for c in sandbox.end_state(stand.archive()).changes], ["/work/file"])
 
 
-def memory_hog_is_ended(stand: Stand) -> None:
+def memory_hog_is_ended(stand: ProviderFixture) -> None:
     sandbox = stand.start(limits=_SMALL)
     ended = python(sandbox, "hog = [b'x' * (1 << 20) for _ in range(600)]", timeout_s=60)
     expect("status", (ended.code, ended.signal, ended.timed_out), (None, 9, False))
@@ -40,7 +40,7 @@ def memory_hog_is_ended(stand: Stand) -> None:
     expect("end state", [c.path for c in sandbox.end_state(stand.archive()).changes], ["/work/file"])
 
 
-def many_small_hogs_are_ended(stand: Stand) -> None:
+def many_small_hogs_are_ended(stand: ProviderFixture) -> None:
     """Each process tries to make the launcher a likelier victim of the out-of-memory killer than itself."""
     code = """
 import os, time
@@ -61,7 +61,7 @@ time.sleep(20)
     expect("the sandbox still works", shell(sandbox, "echo x > file").code, 0)
 
 
-def full_disks_leave_memory_to_programs(stand: Stand) -> None:
+def full_disks_leave_memory_to_programs(stand: ProviderFixture) -> None:
     sandbox = stand.start(limits=Limits(memory_mb=48, disk_mb=64))
     fill = "for place in /work /tmp /dev/shm; do head -c 999999999 /dev/zero > $place/big; done 2>/dev/null; true"
     expect("filling", shell(sandbox, fill).code, 0)
@@ -70,7 +70,7 @@ def full_disks_leave_memory_to_programs(stand: Stand) -> None:
     expect("end state", [(c.path, c.size) for c in state.changes], [("/work/big", 64 << 20)])
 
 
-def disk_has_a_limit(stand: Stand) -> None:
+def disk_has_a_limit(stand: ProviderFixture) -> None:
     sandbox = stand.start(limits=_SMALL)
     for place in ("/work", "/tmp"):
         ended = shell(sandbox, f"head -c 9000000 /dev/zero > {place}/big; wc -c < {place}/big")
@@ -81,7 +81,7 @@ def disk_has_a_limit(stand: Stand) -> None:
     expect("files without end", (ended.code, "No space left" in ended.stderr), (1, True))
 
 
-def processes_have_a_limit(stand: Stand) -> None:
+def processes_have_a_limit(stand: ProviderFixture) -> None:
     code = """
 import os, time
 count = 0

@@ -4,9 +4,9 @@ import json
 
 from harness.case import Limits
 from harness.errors import SandboxError
-from harness.sandbox.conformance.stand import (
+from harness.sandbox.conformance.provider_fixture import (
+    ProviderFixture,
     ProviderNotConforming,
-    Stand,
     answer_of,
     check,
     expect,
@@ -40,7 +40,7 @@ while True:
 """
 
 
-def status_and_both_outputs_are_reported(stand: Stand) -> None:
+def status_and_both_outputs_are_reported(stand: ProviderFixture) -> None:
     ended = shell(stand.start(), "echo out; echo err >&2; exit 3")
     expect("status", (ended.code, ended.signal, ended.timed_out), (3, None, False))
     expect("output", (ended.stdout, ended.stderr, ended.stdout_bytes, ended.stderr_bytes), ("out\n", "err\n", 4, 4))
@@ -48,12 +48,12 @@ def status_and_both_outputs_are_reported(stand: Stand) -> None:
         raise ProviderNotConforming(f"duration: {ended.duration_s!r}")
 
 
-def signal_is_reported(stand: Stand) -> None:
+def signal_is_reported(stand: ProviderFixture) -> None:
     ended = shell(stand.start(), "kill -ABRT $$")
     expect("status", (ended.code, ended.signal, ended.timed_out), (None, 6, False))
 
 
-def missing_program_is_127(stand: Stand) -> None:
+def missing_program_is_127(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     ended = sandbox.exec(["there-is-no-such-program", "x"], {}, 10)
     expect("status", (ended.code, "there-is-no-such-program" in ended.stderr), (127, True))
@@ -61,13 +61,13 @@ def missing_program_is_127(stand: Stand) -> None:
     expect("the sandbox still works", shell(sandbox, "exit 4").code, 4)
 
 
-def program_that_may_not_run_is_126(stand: Stand) -> None:
+def program_that_may_not_run_is_126(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     sandbox.write_file("plain.txt", b"no program")
     expect("status", sandbox.exec(["./plain.txt"], {}, 10).code, 126)
 
 
-def working_directory_is_the_home(stand: Stand) -> None:
+def working_directory_is_the_home(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     answer = answer_of(
         "directory", python(sandbox, "import os, json; print(json.dumps([os.getcwd(), os.environ['HOME']]))")
@@ -75,7 +75,7 @@ def working_directory_is_the_home(stand: Stand) -> None:
     expect("directory and HOME", answer, [sandbox.places.work, sandbox.places.work])
 
 
-def environment_is_pinned(stand: Stand) -> None:
+def environment_is_pinned(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     answer = answer_of("environment", shell(sandbox, "exec env -0 | python3 -c '" + _READ_ENV + "'"))
     free = {"PATH", "HOME", "TMPDIR", "PWD", "SHLVL", "_", "OLDPWD", "LC_CTYPE"}
@@ -85,23 +85,23 @@ def environment_is_pinned(stand: Stand) -> None:
 _READ_ENV = 'import sys, json; print(json.dumps(dict(i.split("=", 1) for i in sys.stdin.read().split("\\0") if i)))'
 
 
-def given_environment_wins_over_the_snapshot(stand: Stand) -> None:
+def given_environment_wins_over_the_snapshot(stand: ProviderFixture) -> None:
     sandbox = stand.start(stand.snapshot(env={"SEALED": "sealed", "BOTH": "sealed", "TZ": "Europe/Oslo"}))
     code = "import os, json; print(json.dumps([os.environ[n] for n in ('SEALED', 'BOTH', 'TZ', 'ODD')]))"
     answer = answer_of("environment", python(sandbox, code, env={"BOTH": "given", "ODD": "a=b\nc"}))
     expect("environment", answer, ["sealed", "given", "Europe/Oslo", "a=b\nc"])
 
 
-def standard_input_is_empty(stand: Stand) -> None:
+def standard_input_is_empty(stand: ProviderFixture) -> None:
     expect("input", python(stand.start(), "import sys; print(repr(sys.stdin.read()))").stdout, "''\n")
 
 
-def broken_pipe_ends_a_program_as_usual(stand: Stand) -> None:
+def broken_pipe_ends_a_program_as_usual(stand: ProviderFixture) -> None:
     ended = shell(stand.start(), "(yes; echo $? >&2) | head -n 1")
     expect("status of yes", (ended.stdout, ended.stderr), ("y\n", "141\n"))
 
 
-def output_past_the_cap_is_counted(stand: Stand) -> None:
+def output_past_the_cap_is_counted(stand: ProviderFixture) -> None:
     sandbox = stand.start(limits=Limits(output_kb=8))
     code = "import os\nfor _ in range(512): os.write(1, b'x' * 65536)\nos.write(2, b'y' * 8192)"
     ended = python(sandbox, code)
@@ -109,29 +109,29 @@ def output_past_the_cap_is_counted(stand: Stand) -> None:
     expect("counted", (ended.stdout_bytes, ended.stderr_bytes, ended.code), (512 * 65536, 8192, 0))
 
 
-def output_that_is_not_utf_8_is_replaced(stand: Stand) -> None:
+def output_that_is_not_utf_8_is_replaced(stand: ProviderFixture) -> None:
     ended = python(stand.start(), "import os; os.write(1, b'a\\xff\\xc3(\\x00z\\xe2\\x82')")
     expect("output", (ended.stdout, ended.stdout_bytes), ("a\ufffd\ufffd(\x00z\ufffd", 8))
 
 
-def cap_cuts_no_character_in_two(stand: Stand) -> None:
+def cap_cuts_no_character_in_two(stand: ProviderFixture) -> None:
     ended = python(stand.start(limits=Limits(output_kb=1)), "print('x' + '\u20ac' * 1000)")
     expect("output", ended.stdout, "x" + "\u20ac" * 341)
 
 
-def closed_output_is_no_end(stand: Stand) -> None:
+def closed_output_is_no_end(stand: ProviderFixture) -> None:
     ended = python(stand.start(), "import os, time; os.close(1); os.close(2); time.sleep(0.2); os._exit(5)")
     expect("status", (ended.code, ended.timed_out), (5, False))
 
 
-def time_limit_ends_the_whole_tree(stand: Stand) -> None:
+def time_limit_ends_the_whole_tree(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     ended = python(sandbox, _DAEMON, "ticks", "60", timeout_s=3.0)
     expect("status", (ended.code, ended.signal, ended.timed_out), (None, 9, True))
     _expect_still(sandbox)
 
 
-def what_a_program_leaves_running_ends_with_it(stand: Stand) -> None:
+def what_a_program_leaves_running_ends_with_it(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     ended = python(sandbox, _DAEMON, "ticks", "0.5")
     expect("status", (ended.code, ended.timed_out), (7, False))
@@ -144,7 +144,7 @@ def _expect_still(sandbox: Sandbox) -> None:
     expect("the daemon's file", (len(before) > 0, sandbox.read_file("ticks")), (True, before))
 
 
-def many_orphans_are_reaped(stand: Stand) -> None:
+def many_orphans_are_reaped(stand: ProviderFixture) -> None:
     """Starts more than `limits.processes` processes in total: each that has ended must be reaped."""
     script = (
         "i=0; while [ $i -lt 100 ]; do (sh -c 'exit 0' &) || exit 9; sleep 0.002; i=$((i+1)); done; sleep 0.2; echo ok"
@@ -153,19 +153,19 @@ def many_orphans_are_reaped(stand: Stand) -> None:
     expect("status", (ended.code, ended.stdout), (0, "ok\n"))
 
 
-def programs_follow_each_other(stand: Stand) -> None:
+def programs_follow_each_other(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     codes = [shell(sandbox, f"echo {n} >> log; exit {n}").code for n in range(3)]
     expect("statuses and file", (codes, sandbox.read_file("log")), ([0, 1, 2], b"0\n1\n2\n"))
 
 
-def arguments_arrive_as_they_are(stand: Stand) -> None:
+def arguments_arrive_as_they_are(stand: ProviderFixture) -> None:
     arguments = ["", " ", "a\nb", "$HOME", "\u20ac", "\udcff"]
     code = "import sys, json; print(json.dumps(sys.argv[1:]))"
     expect("arguments", json.loads(python(stand.start(), code, *arguments).stdout), arguments)
 
 
-def closed_sandbox_says_so(stand: Stand) -> None:
+def closed_sandbox_says_so(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     sandbox.close()
     sandbox.close()

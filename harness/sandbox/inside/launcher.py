@@ -65,7 +65,7 @@ class Launcher:
                 getattr(self, "_do_" + request["do"].decode())(request)
             except OSError as error:
                 self._refuse(request, error)
-            except tree.StillAlive:
+            except tree.CannotBeKilled:
                 self._channel.send({"failed": "processes are left that cannot be killed"})
 
     def end(self) -> None:

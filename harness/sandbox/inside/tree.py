@@ -14,7 +14,7 @@ _WITHIN_S = 20.0
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-class StillAlive(Exception):
+class CannotBeKilled(Exception):
     """Processes that cannot be killed (they hang in the kernel)."""
 
 
@@ -62,7 +62,7 @@ def end_all(*, namespaced: bool) -> list[tuple[int, int]]:
         if not children_left:
             return ended
         if time.monotonic() > deadline:
-            raise StillAlive
+            raise CannotBeKilled
         time.sleep(pause_s)
         pause_s = min(pause_s * 2, 0.02)
 

@@ -10,7 +10,7 @@ from harness.score.comparison.pairing import unmatched
 from harness.values import JsonValue, canonical_json
 
 
-class Absent(LookupError):
+class PointerNotFound(LookupError):
     """A pointer leads to nothing."""
 
 
@@ -75,5 +75,5 @@ def at_pointer(value: JsonValue, pointer: str) -> JsonValue:
             case list() if key.isascii() and key.isdigit() and int(key) < len(value):
                 value = value[int(key)]
             case _:
-                raise Absent(f"nothing stands at {pointer!r} (missing: {key!r})")
+                raise PointerNotFound(f"nothing stands at {pointer!r} (missing: {key!r})")
     return value

@@ -19,7 +19,7 @@ DETECTORS: Final = Registry(
     built_in={
         "loop_trap": "harness.score.failures.modes.loop_trap:LoopTrap",
         "stuck": "harness.score.failures.modes.stuck:Stuck",
-        "barren": "harness.score.failures.modes.barren:Barren",
+        "barren": "harness.score.failures.modes.barren:UninformativeRepeats",
         "tool_hallucination": "harness.score.failures.modes.tool_hallucination:ToolHallucination",
         "claims": "harness.score.failures.modes.claims:Claims",
         "assumptions": "harness.score.failures.modes.assumptions:Assumptions",

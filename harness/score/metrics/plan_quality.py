@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from harness.case import ReferenceCall
 from harness.score.evidence import Evidence
-from harness.score.planning import Laid, SpokenCall, lay_beside, said_by, speaks_of, spoken_call, stated_plan
+from harness.score.planning import AlignedPlan, SpokenCall, lay_beside, said_by, speaks_of, spoken_call, stated_plan
 
 _NO_PLAN = "no plan was stated"
 _NO_REFERENCE = "the case has no reference with a call"
@@ -104,7 +104,7 @@ class PlanQuality:
         return sum(known.values()) / len(known), ", ".join(f"{name} {value:.2f}" for name, value in known.items())
 
 
-def _laid(evidence: Evidence) -> Laid | str:
+def _laid(evidence: Evidence) -> AlignedPlan | str:
     plan = stated_plan(evidence)
     if plan is None:
         return _NO_PLAN

@@ -5,7 +5,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from harness.case import Suite
-from harness.score.comparison.jsonvalue import Absent, at_pointer, json_contains, json_equal
+from harness.score.comparison.jsonvalue import PointerNotFound, at_pointer, json_contains, json_equal
 from harness.score.evidence import Evidence
 from harness.score.probing import probe_problem
 from harness.score.unmeasured import BY_AGENT, unmeasurable_state
@@ -46,7 +46,7 @@ class State(Frozen):
             return None, "neither the check nor the case says what the state should be", {}
         try:
             actual = at_pointer(whole, self.path)
-        except Absent as absent:
+        except PointerNotFound as absent:
             return False, f"{self.probe}: {absent}", {"state": whole}
         problem = self._problem_with(actual, given, evidence.case.expected)
         place = f"{self.probe}{self.path}"

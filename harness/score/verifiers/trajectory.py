@@ -24,7 +24,7 @@ Mode = Literal["strict", "ordered", "unordered", "subset", "superset", "dag"]
 Extra = Literal["none", "neutral", "any"]
 
 
-class Minefield(Frozen):
+class ForbiddenCall(Frozen):
     """A call that must not be made: of this tool, with at least these arguments."""
 
     tool: str
@@ -59,7 +59,7 @@ class TrajectoryVerifier(Frozen):
     """Tool -> the arguments that matter; the others of that tool are not compared."""
     extra: Extra | None = None
     """Which other calls are allowed; None selects the mode's default."""
-    minefields: tuple[Minefield, ...] = ()
+    minefields: tuple[ForbiddenCall, ...] = ()
     """Calls that must never be made; one of them fails the check."""
     at_least: float = Field(default=1.0, gt=0, le=1)
     """The credit from which on the check passes; 0 to 1."""

@@ -15,7 +15,7 @@ from harness.upstream.client import header_text
 from harness.upstream.model.allowed import plain_headers
 from harness.upstream.model.endpoints import Endpoint
 from harness.upstream.model.signing import AwsSigner
-from harness.upstream.retrying import Tries, begun
+from harness.upstream.retrying import RetriedCall, begun
 
 _NOT_PASSED_BACK = SECRET_HEADERS | {
     "accept-encoding",
@@ -66,7 +66,7 @@ class ProviderUpstream:
         query: str,
         headers: Mapping[str, str],
         body: bytes,
-        tries: Tries | None = None,
+        tries: RetriedCall | None = None,
         *,
         model: str | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
@@ -93,7 +93,7 @@ class ProviderUpstream:
                 )
             )
 
-        async with await (tries or Tries(0, 0.0))(send) as response:
+        async with await (tries or RetriedCall(0, 0.0))(send) as response:
             yield response
 
     def _url(self, path: str) -> str:

@@ -16,7 +16,7 @@ from harness.errors import ServiceError
 from harness.strict_json import NotJson, parse_json
 from harness.upstream.client import header_text
 from harness.upstream.rate import RateLimiter
-from harness.upstream.retrying import Tries, begun
+from harness.upstream.retrying import RetriedCall, begun
 from harness.upstream.tools.source import Reached, ToolAnswer, ToolMiss, ToolRequest
 from harness.upstream.waiting import Waits
 from harness.values import JsonObject, JsonValue, canonical_json
@@ -65,12 +65,12 @@ class HttpSource:
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
         upstream = self._upstreams[request.tool.server]
         again = upstream.retries if self._tier == "live" and request.tool.effect == "read" else 0
-        tries = Tries(again, request.tool.timeout_s)
+        tries = RetriedCall(again, request.tool.timeout_s)
         with self._waits() if upstream.service is None else nullcontext():
             answer = await self._answer(request, tries)
         return replace(answer, retried=tuple(tries.lost)) if tries.lost else answer
 
-    async def _answer(self, request: ToolRequest, tries: Tries) -> ToolAnswer:
+    async def _answer(self, request: ToolRequest, tries: RetriedCall) -> ToolAnswer:
         try:
             if self._tier == "live":
                 await self._limiter.wait(request.tool)
@@ -108,7 +108,7 @@ class HttpSource:
         except NotJson as error:
             self._refuse_garbage(request, f"something that is not JSON: {error}")
 
-    async def _send(self, request: ToolRequest, tries: Tries) -> ToolAnswer:
+    async def _send(self, request: ToolRequest, tries: RetriedCall) -> ToolAnswer:
         if tries.lost:
             await self._limiter.wait(request.tool)
         upstream = self._upstreams[request.tool.server]

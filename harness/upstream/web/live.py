@@ -15,7 +15,7 @@ from harness.errors import ServiceError
 from harness.upstream.coding import is_readable
 from harness.upstream.pausing import with_pauses
 from harness.upstream.rate import RateLimiter
-from harness.upstream.retrying import Tries, begun
+from harness.upstream.retrying import RetriedCall, begun
 from harness.upstream.tools.http import MAX_ANSWER_BYTES, ToolUpstream
 from harness.upstream.tools.source import ToolAnswer
 from harness.upstream.waiting import Waits
@@ -66,11 +66,11 @@ class LiveWeb:
             await self._limiter.wait_for(call.host.tool, call.host.rate_limit)
         upstream = self._upstreams[call.host.tool]
         again = upstream.retries if self._tier == "live" and call.key.effect == "read" else 0
-        tries = Tries(again, call.host.timeout_s)
+        tries = RetriedCall(again, call.host.timeout_s)
         answer = await self._answered(call, sink, tries)
         return replace(answer, retried=tuple(tries.lost)) if tries.lost else answer
 
-    async def _answered(self, call: WebCall, sink: Sink, tries: Tries) -> ToolAnswer:
+    async def _answered(self, call: WebCall, sink: Sink, tries: RetriedCall) -> ToolAnswer:
         come = _Received()
         passage = _BodyStream(come, sink, RedactedStream(self._redactor))
         try:
@@ -89,12 +89,12 @@ class LiveWeb:
         except (aiohttp.ClientError, ConnectionError):
             return self._answer("reset", come)
 
-    async def _begun(self, call: WebCall, tries: Tries) -> aiohttp.ClientResponse:
+    async def _begun(self, call: WebCall, tries: RetriedCall) -> aiohttp.ClientResponse:
         if tries.lost:
             await self._limiter.wait_for(call.host.tool, call.host.rate_limit)
         return await begun(self._ask(call))
 
-    async def _passed(self, call: WebCall, come: _Received, passage: "_BodyStream", tries: Tries) -> ToolAnswer:
+    async def _passed(self, call: WebCall, come: _Received, passage: "_BodyStream", tries: RetriedCall) -> ToolAnswer:
         loop, host = asyncio.get_running_loop(), call.host
         async with asyncio.timeout(host.timeout_s) as limit, await tries(partial(self._begun, call, tries)) as response:
             headers = response.headers

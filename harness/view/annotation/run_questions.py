@@ -6,7 +6,7 @@ from threading import Event, Lock, Thread
 
 from harness.case import Case, Suite
 from harness.errors import HarnessError, UsageError
-from harness.judge import Criterion, LabelItem, Rubric, Subject, Work, work_of
+from harness.judge import AnnotationTask, Criterion, LabelItem, Rubric, Subject, work_of
 from harness.pipeline import judged_outcomes
 from harness.results import RunFolder, TrialKey
 
@@ -25,12 +25,12 @@ class StoredQuestion:
     def run(self) -> str:
         return self.folder.manifest.run
 
-    def loaded(self) -> Work:
+    def loaded(self) -> AnnotationTask:
         """Raises ResultsError for a damaged trial, UsageError for one that was replaced by another."""
         trial = self.folder.trial(self.item.case_id, self.attempt)
         if trial is None or trial.trajectory.digest != self.item.trajectory:
             raise UsageError(f"trial {self.item.case_id} / {self.attempt} of {self.run} is another one than before")
-        return Work(subject=Subject.of(self.run, trial, self.case), criterion=self.criterion)
+        return AnnotationTask(subject=Subject.of(self.run, trial, self.case), criterion=self.criterion)
 
 
 @dataclass(kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from harness.judge.rubric import Criterion, Rubric
-from harness.judge.rules import Mind, ModelRule
+from harness.judge.rules import ModelRule, RuleSet
 from harness.trace import Observation, Step, ToolCall
 
 Steps = Sequence[Step]
@@ -34,7 +34,7 @@ RUBRIC = Rubric(name="prices", criteria=(GROUNDED, POLITE, REFUNDED))
 
 TOLD = "a claim\nabout an action or a fact counts when a result in the evidence bears it out"
 """A sentence of the package's own prompt: the rule below is followed since it stands there."""
-MIND = Mind(
+MIND = RuleSet(
     rules=(
         ModelRule(criterion="grounded", told_by=TOLD, who="agent|shop", finds=r"9\.99", says="fail"),
         ModelRule(criterion="polite", who="agent|shop", finds="(?i)go away", says="fail"),

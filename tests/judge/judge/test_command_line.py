@@ -8,7 +8,7 @@ import pytest
 
 from harness.cli.main import main
 from harness.judge.rule_model import RuleModel
-from harness.judge.rules import Mind, ModelRule
+from harness.judge.rules import ModelRule, RuleSet
 from tests.judge.judge.material import MIND, dialogue
 
 RUBRIC = """\
@@ -73,7 +73,7 @@ def test_a_transcript_is_printed_in_views(shell):
 
 
 def test_one_answer_is_judged_with_a_reference(shell):
-    mind = Mind(rules=(ModelRule(who="end state", finds="Paris", finds_nothing=True, says="fail"),))
+    mind = RuleSet(rules=(ModelRule(who="end state", finds="Paris", finds_nothing=True, says="fail"),))
     with RuleModel(mind) as model:
         words = ("--criterion", "Right.", "--answer", "Paris", "--model", "m", "--base-url", model.url)
         assert "pass" in shell("judge", "ask", *words, "--reference", "Paris")

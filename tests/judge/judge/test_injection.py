@@ -13,7 +13,7 @@ from harness.judge.prompting.evidence import shown_evidence
 from harness.judge.prompting.request import judge_request
 from harness.judge.rubric import Rubric
 from harness.judge.rule_model import RuleModel
-from harness.judge.rules import Mind, ModelRule, answer, understood
+from harness.judge.rules import ModelRule, RuleSet, answer, understood
 from harness.judge.transcript import Piece
 from harness.results.judgements import read_judgements
 from harness.trace import Observation, Step, ToolCall
@@ -50,7 +50,7 @@ def test_undelimited_it_would_deceive_the_judge(text):
 @pytest.mark.parametrize("text", PLANTED)
 def test_as_evidence_it_is_data(text):
     pieces = [Piece(ref="s1", kind="agent", agent="shop", text=f"9.99 {text}")]
-    mind = Mind(rules=(ModelRule(criterion="grounded", who="shop", finds="9.99", says="fail"),))
+    mind = RuleSet(rules=(ModelRule(criterion="grounded", who="shop", finds="9.99", says="fail"),))
     messages = judge_request("Judge.", "m", "openai", GROUNDED, shown_evidence(pieces))["messages"]
     question = understood(messages[0]["content"], messages[1]["content"])
     assert not question.deceived

@@ -8,7 +8,7 @@ import pytest
 from harness.errors import UsageError
 from harness.judge.rubric import Criterion, Rubric
 from harness.judge.rule_model import RuleModel
-from harness.judge.rules import Mind, ModelRule
+from harness.judge.rules import ModelRule, RuleSet
 from harness.report.figures.judged import judged_rubric
 from harness.results.judgements import read_judgements
 from harness.upstream.budget import Budget
@@ -193,7 +193,7 @@ def test_a_checklist_is_judged_item_by_item(stored_run, judging):
         criteria=(Criterion(id="list", kind="checklist", statement="all", points=2, evidence=("conversation",)),),
         checklists={"right": ("the price is named", "the shop is named")},
     )
-    mind = Mind(rules=(ModelRule(criterion="list.2", finds="shop", finds_nothing=True, says="fail"),))
+    mind = RuleSet(rules=(ModelRule(criterion="list.2", finds="shop", finds_nothing=True, says="fail"),))
     folder = stored_run({"right": TRIALS["right"], "rude": TRIALS["rude"]})
     with RuleModel(mind) as model:
         judging(folder, model, listed)
@@ -233,7 +233,7 @@ def test_an_eligibility_that_takes_too_long_is_no_judgement_and_costs_no_other(s
 
 def test_a_rule_of_the_rule_model_that_takes_too_long_fails_the_judge_in_words(stored_run, judging):
     folder = stored_run({"long": dialogue("word " * 40)})
-    with RuleModel(Mind(rules=(ModelRule(finds=r"(\w+\s?)+;", says="fail"),))) as model:
+    with RuleModel(RuleSet(rules=(ModelRule(finds=r"(\w+\s?)+;", says="fail"),))) as model:
         judging(folder, model, Rubric(name="slow", criteria=(POLITE,)))
         assert 1 == model.requests
     (judged,) = read_judgements(folder.path, "slow")

@@ -5,7 +5,7 @@ import pytest
 from harness.judge.loading import load_rubric
 from harness.judge.prompts import PromptRegistry
 from harness.judge.rule_model import RuleModel
-from harness.judge.rules import Mind, ModelRule
+from harness.judge.rules import ModelRule, RuleSet
 from harness.judge.settings import JudgeSettings
 from harness.pipeline.judge.judging import JudgeRequest, judge_run
 from harness.report.figures.judged import JudgedRubric, judged_rubric
@@ -29,7 +29,7 @@ FINDS = {
     "tone": "Hurry up",
     "information_integrity": r"1\.00",
 }
-MIND = Mind(rules=tuple(ModelRule(criterion=id, finds=text, says="fail") for id, text in FINDS.items()))
+MIND = RuleSet(rules=tuple(ModelRule(criterion=id, finds=text, says="fail") for id, text in FINDS.items()))
 
 
 def _steps(answer: str) -> tuple[Step, ...]:

@@ -7,7 +7,7 @@ import yaml
 from harness.case import AgentVersion, Case, Suite
 from harness.judge.labels import Label, LabelFile, label_path
 from harness.judge.loading import read_rubric
-from harness.judge.rules import Mind, ModelRule
+from harness.judge.rules import ModelRule, RuleSet
 from harness.pipeline.judge.bench import Runs
 from harness.results import PlannedTrial, RunFolder, RunManifest
 from harness.score import Scorecard
@@ -32,8 +32,8 @@ _CRITERIA = [
 ]
 
 
-def mind(flips: float = 0.0) -> Mind:
-    return Mind(
+def mind(flips: float = 0.0) -> RuleSet:
+    return RuleSet(
         rules=(
             ModelRule(criterion="grounded", told_by=WRONG, finds=".", says="pass"),
             ModelRule(criterion="grounded", told_by=TOLD, who="agent|shop", finds=r"9\.99", says="fail"),

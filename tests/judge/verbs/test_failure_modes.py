@@ -14,14 +14,14 @@ from harness.judge.judgement import JudgeIdentity, Judgement
 from harness.judge.lab.calibration.record import CalibrationRecord, add_record, asked_by, record_path
 from harness.judge.loading import load_rubric
 from harness.judge.rule_model import RuleModel
-from harness.judge.rules import Mind, ModelRule
+from harness.judge.rules import ModelRule, RuleSet
 from harness.results import RunFolder
 from harness.results.judgements import read_judgements
 from harness.score import Diagnosis
 from harness.trace import Step, Trajectory
 
 RUBRIC = load_rubric("failure_modes")
-MIND = Mind(rules=(ModelRule(criterion="tool_hallucination", who="agent|shop", finds=r"9\.99", says="fail"),))
+MIND = RuleSet(rules=(ModelRule(criterion="tool_hallucination", who="agent|shop", finds=r"9\.99", says="fail"),))
 
 
 def _explained(project: Path, case: str, *options: str) -> Any:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.judge.rule_model import RuleModel
-from harness.judge.rules import Mind, ModelRule
+from harness.judge.rules import ModelRule, RuleSet
 from harness.results import PlannedTrial, RunFolder
 from harness.results.comparisons import read_comparisons
 from tests.judge.verbs.stored import label_all, shop_card, shop_manifest, shop_trial, store
@@ -42,7 +42,7 @@ def words(project: Path, model: RuleModel, *more: str) -> tuple[str, ...]:
 
 
 def test_wins_and_ties_are_counted_in_both_orders_and_pairs_that_look_the_same_are_not_asked(tmp_path, later, typed):
-    with RuleModel(Mind(rules=(WRONG_PRICE,))) as model:
+    with RuleModel(RuleSet(rules=(WRONG_PRICE,))) as model:
         status, done = typed(*words(tmp_path, model, "--json"))
         asked = model.requests
     score = done["score"]
@@ -54,7 +54,7 @@ def test_wins_and_ties_are_counted_in_both_orders_and_pairs_that_look_the_same_a
 
 
 def test_a_judge_that_favours_a_place_has_no_preference_and_agreement_says_how_often(tmp_path, run, later, typed):
-    with RuleModel(Mind(rules=(WRONG_PRICE,), favours="A")) as model:
+    with RuleModel(RuleSet(rules=(WRONG_PRICE,), favours="A")) as model:
         score = typed(*words(tmp_path, model, "--json"))[1]["score"]
         assert (1, 1, 0, 1) == tuple(score[one] for one in ("a_better", "b_better", "ties", "by_position"))
         assert 2 / 3 == pytest.approx(score["position_consistency"]["value"])
@@ -68,7 +68,7 @@ def test_a_judge_that_favours_a_place_has_no_preference_and_agreement_says_how_o
 
 
 def test_what_was_compared_is_kept_and_neither_asked_nor_written_again(tmp_path, later, typed):
-    with RuleModel(Mind(rules=(WRONG_PRICE,))) as model:
+    with RuleModel(RuleSet(rules=(WRONG_PRICE,))) as model:
         first = typed(*words(tmp_path, model, "--json"))[1]
         again = typed(*words(tmp_path, model, "--json"))[1]
         assert (3, 0, first["score"]) == (again["before"], again["calls"], again["score"])
@@ -79,26 +79,26 @@ def test_what_was_compared_is_kept_and_neither_asked_nor_written_again(tmp_path,
 
 
 def test_only_the_named_case_is_compared_and_the_table_shows_it(tmp_path, later, typed):
-    with RuleModel(Mind(rules=(WRONG_PRICE,))) as model:
+    with RuleModel(RuleSet(rules=(WRONG_PRICE,))) as model:
         status, text = typed(*words(tmp_path, model, "--case", "case-00"))
         assert (0, 2) == (status, model.requests)
     assert "A is night, B is later" in text
     assert "grounded" in text
     assert "2 calls" in text
-    with RuleModel(Mind()) as unasked:
+    with RuleModel(RuleSet()) as unasked:
         only = typed(*words(tmp_path, unasked, "--case", "case-00", "--json"))[1]["score"]["b_preferred"]
     assert (1.0, 1) == (only["value"], only["n"])
 
 
 def test_a_judge_that_fails_is_no_tie_and_the_exit_says_so(tmp_path, later, typed):
-    with RuleModel(Mind(rules=(WRONG_PRICE,)), faults={"grounded": "refusal"}) as model:
+    with RuleModel(RuleSet(rules=(WRONG_PRICE,)), faults={"grounded": "refusal"}) as model:
         status, done = typed(*words(tmp_path, model, "--json"))
     score = done["score"]
     assert (1, 3, 0, None) == (status, score["failed"], score["ties"], score["position_consistency"]["value"])
 
 
 def test_a_budget_stops_it_and_the_same_command_goes_on(tmp_path, later, typed):
-    with RuleModel(Mind(rules=(WRONG_PRICE,))) as model:
+    with RuleModel(RuleSet(rules=(WRONG_PRICE,))) as model:
         status, done = typed(*words(tmp_path, model, "--in-flight", "1", "--budget-tokens", "1", "--json"))
         assert (1, 1, 0) == (status, done["calls"], len(done["comparisons"]))
         assert "tokens spent" in done["stopped"]
@@ -107,7 +107,7 @@ def test_a_budget_stops_it_and_the_same_command_goes_on(tmp_path, later, typed):
 
 
 def test_a_criterion_that_there_is_not_is_named_with_those_that_there_are(tmp_path, later, typed):
-    with RuleModel(Mind()) as model:
+    with RuleModel(RuleSet()) as model:
         status, said = typed(*words(tmp_path, model), "--criterion", "kind")
     assert 2 == status
     assert "grounded, refunded" in said
@@ -124,7 +124,7 @@ def test_a_planted_candidate_is_data(tmp_path, run, later, typed):
     with RunFolder.create(tmp_path / "runs", manifest) as folder:
         folder.keep_suite(run.suite.model_copy(update={"folder": tmp_path}))
         folder.commit(trial, (), shop_card("case-00", 0))
-    with RuleModel(Mind(rules=(WRONG_PRICE,))) as model:
+    with RuleModel(RuleSet(rules=(WRONG_PRICE,))) as model:
         line = [word if word != "night" else "planted" for word in words(tmp_path, model, "--json")]
         done = typed(*line)[1]
     assert [("second", ("A: fail, B: pass", "A: pass, B: fail"))] == [

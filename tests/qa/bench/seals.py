@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from harness.case.case import Limits
-from harness.sandbox.conformance.stand import shell, snapshot_entry
+from harness.sandbox.conformance.provider_fixture import shell, snapshot_entry
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
 from harness.sandbox.engine import connect
 from harness.sandbox.images.image_store import ImageStore

@@ -21,7 +21,7 @@ from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import Session
 from harness.issues.github import GithubTracker
-from harness.issues.retrying import Pace
+from harness.issues.retrying import RequestPace
 from harness.issues.tracker import TrackerOptions
 from tests.qa.fuzz.answering import AnsweringServer, http
 from tests.qa.fuzz.reader import Reader
@@ -237,7 +237,7 @@ def _github(content: bytes, folder: Path) -> None:
     server = _world().server
     server.answer = lambda request: content
     options = TrackerOptions(project=folder, repo="a/b", api_url=server.url, timeout_s=2)
-    pace = Pace(between_writes_s=0, longest_wait_s=0, first_pause_s=0.001, listed_within_s=0)
+    pace = RequestPace(between_writes_s=0, longest_wait_s=0, first_pause_s=0.001, listed_within_s=0)
     for issue in GithubTracker(options, "token", pace).find():
         assert issue.number is not None
 

@@ -14,7 +14,7 @@ from harness.judge.lab.calibration.record import read_records
 from harness.judge.labels.file import LabelFile
 from harness.judge.loading import read_rubric
 from harness.judge.prompts import PromptRegistry
-from harness.judge.rules import Mind
+from harness.judge.rules import RuleSet
 from harness.judge.settings import JudgeSettings
 from harness.sandbox.environment import load_environment
 from harness.sandbox.images.lock import read_lock
@@ -51,7 +51,7 @@ def readers() -> list[Reader]:
             name="rule models",
             syntax="yaml",
             seeds=files("suites/*/judge/rule_model.yaml"),
-            read=partial(_document, Mind),
+            read=partial(_document, RuleSet),
         ),
         Reader(name="tool definitions of imports", syntax="json", seeds=lambda: [_DEFINITIONS], read=_definitions),
     ]

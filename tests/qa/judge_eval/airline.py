@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from harness.judge.rule_model import RuleModel
-from harness.judge.rules import Mind, ModelRule
+from harness.judge.rules import ModelRule, RuleSet
 
 _RUBRIC = """\
 name: airline
@@ -42,7 +42,7 @@ criteria:
     evidence: [narration]
 """
 _WRITES = r"^(book|cancel|update)_reservation"
-_MIND = Mind(
+_MIND = RuleSet(
     rules=(
         ModelRule(criterion="confirmed_first", who=".*calls.*", finds=_WRITES, finds_nothing=True, says="not_eligible"),
         ModelRule(

@@ -3,7 +3,7 @@
 from contextlib import ExitStack, nullcontext
 
 from harness.case import Case, UserSpec
-from harness.gateway import Heard, HeardCall, UserSeat
+from harness.gateway import Heard, HeardCall, UserContext
 from harness.simulate.logged_user import LoggedUser
 from tests.qa.simulate_eval.logs import Conversation
 
@@ -13,7 +13,7 @@ async def replayed_against_itself(found: list[Conversation]) -> tuple[int, int, 
     whole = turns = every = 0
     for one in found:
         logged = one.log.turns
-        seat = UserSeat(
+        seat = UserContext(
             trial_id="t",
             case=Case(id="c", task=logged[0].user),
             attempt=1,

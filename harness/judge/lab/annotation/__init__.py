@@ -2,6 +2,14 @@
 
 from harness.judge.lab.annotation.annotation_queue import PER_ITEM, AnnotationQueue, AnnotatorSession, QueueEntry
 from harness.judge.lab.annotation.server import AnnotationServer
-from harness.judge.lab.annotation.work import Work, work_of
+from harness.judge.lab.annotation.work import AnnotationTask, work_of
 
-__all__ = ["PER_ITEM", "AnnotationQueue", "AnnotationServer", "AnnotatorSession", "QueueEntry", "Work", "work_of"]
+__all__ = [
+    "PER_ITEM",
+    "AnnotationQueue",
+    "AnnotationServer",
+    "AnnotationTask",
+    "AnnotatorSession",
+    "QueueEntry",
+    "work_of",
+]

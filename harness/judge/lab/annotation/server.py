@@ -26,7 +26,7 @@ _MAX_BODY: Final = 64 * 1024
 _JSON: Final = "application/json; charset=utf-8"
 
 
-class Given(Frozen):
+class AnswerBody(Frozen):
     """The body of the page's answer request."""
 
     answer: PersonAnswer
@@ -116,7 +116,7 @@ class _PageHandler(BaseHTTPRequestHandler):
         """Logs nothing, because the address contains the token."""
 
     def _answered(self, number: int, body: bytes) -> object:
-        given = Given.model_validate_json(body)
+        given = AnswerBody.model_validate_json(body)
         return self.server.owner.queue.answer(number, given.answer, given.note.strip()).model_dump()
 
     def _tried(self, action: Any) -> None:

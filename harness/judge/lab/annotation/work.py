@@ -25,13 +25,13 @@ class Asked(Protocol):
     @property
     def run(self) -> str: ...
 
-    def loaded(self) -> "Work":
+    def loaded(self) -> "AnnotationTask":
         """With the trial's data. Raises HarnessError where it cannot be read."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
+class AnnotationTask:
     """One question to a person, with all data needed to answer it. It contains no answers of a judge."""
 
     subject: Subject
@@ -51,7 +51,7 @@ class Work:
     def run(self) -> str:
         return self.subject.run
 
-    def loaded(self) -> "Work":
+    def loaded(self) -> "AnnotationTask":
         return self
 
     @property
@@ -60,14 +60,14 @@ class Work:
         return view(self.subject.transcript, self.criterion.evidence, self.criterion.agents)
 
 
-def work_of(subjects: Iterable[Subject], rubric: Rubric) -> Iterator[Work]:
+def work_of(subjects: Iterable[Subject], rubric: Rubric) -> Iterator[AnnotationTask]:
     """The questions in the order of the trials; attempts with the same actions give one question."""
     seen: set[LabelItem] = set()
     for subject in subjects:
         for criterion in rubric.criteria_for(subject.trial.case_id):
             if criterion.kind == "code" or why_not_eligible(rubric, subject, criterion) is not None:
                 continue
-            work = Work(subject=subject, criterion=criterion)
+            work = AnnotationTask(subject=subject, criterion=criterion)
             if work.item not in seen:
                 seen.add(work.item)
                 yield work

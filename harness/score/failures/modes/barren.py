@@ -114,7 +114,7 @@ def _tells(act: Act) -> bool:
     return act.failed or COMMANDS.isdisjoint(act.call.arguments or ()) or len(atoms(act.answer)) >= INFORMATIVE
 
 
-class Barren:
+class UninformativeRepeats:
     """Calls that ask again and bring nothing new."""
 
     name: ClassVar[str] = "barren"

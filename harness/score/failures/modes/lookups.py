@@ -21,7 +21,7 @@ from typing import ClassVar, Final
 from harness.score.diagnosis import Diagnosis, Failure, Kind
 from harness.score.evidence import Evidence
 from harness.score.failures.modes.stuck import COMMANDS
-from harness.score.failures.signals.announced import Announced, announced, offered_tools
+from harness.score.failures.signals.announced import PlanNeeds, announced, offered_tools
 from harness.score.failures.signals.grounding import texts
 from harness.score.failures.signals.handing_over import hands_in
 from harness.score.failures.signals.progress import INFORMATIVE, gives, new_atoms
@@ -35,13 +35,13 @@ _MESSAGES: Final = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unmade:
+class MissingLookups:
     """An answer that stands in place of look-ups."""
 
     answered: int
     """Index of the step that states the answer."""
     later: tuple[int, ...]
-    needed: Announced
+    needed: PlanNeeds
     """What the plan needed from outside."""
 
 
@@ -53,7 +53,7 @@ def is_answer(call: ToolCall) -> bool:
     return isinstance(code, str) and "final_answer(" in code
 
 
-def unmade_lookups(reading: Reading) -> Unmade | None:
+def unmade_lookups(reading: Reading) -> MissingLookups | None:
     """None: the plan needed none, one was made, nothing was handed in, or the trial succeeded."""
     if reading.evidence.success is True or not reading.acts:
         return None
@@ -66,10 +66,10 @@ def unmade_lookups(reading: Reading) -> Unmade | None:
         return None
     answered = _stated(reading, answers[0], offered)
     later = dict.fromkeys(act.step for act in answers if act.step > answered)
-    return Unmade(answered=answered, later=tuple(later), needed=needed)
+    return MissingLookups(answered=answered, later=tuple(later), needed=needed)
 
 
-def abandoned_plans(unmade: Unmade | None) -> tuple[Diagnosis, ...]:
+def abandoned_plans(unmade: MissingLookups | None) -> tuple[Diagnosis, ...]:
     """At most one finding of each of the two modes."""
     if unmade is None:
         return ()
@@ -124,7 +124,7 @@ def _said(step: Step) -> str:
     return " ".join(part for part in (step.thought, step.message, *(step.plan or ())) if part)
 
 
-def _found(failure: Failure, kind: Kind, unmade: Unmade, evidence: str) -> Diagnosis:
+def _found(failure: Failure, kind: Kind, unmade: MissingLookups, evidence: str) -> Diagnosis:
     return Diagnosis(
         failure=failure,
         kind=kind,

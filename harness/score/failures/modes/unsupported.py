@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 
 from harness.score.diagnosis import Diagnosis, Failure, Kind
 from harness.score.evidence import Evidence
-from harness.score.failures.modes.lookups import Unmade, is_answer, told_by, unmade_lookups
+from harness.score.failures.modes.lookups import MissingLookups, is_answer, told_by, unmade_lookups
 from harness.score.failures.modes.stuck import COMMANDS
 from harness.score.failures.signals.grounding import texts
 from harness.score.failures.signals.progress import INFORMATIVE, new_atoms
@@ -25,7 +25,7 @@ from harness.score.failures.signals.repetition import gist
 VERSION: Final = "5"
 
 
-def unsupported_answers(reading: Reading, unmade: Unmade | None) -> tuple[Diagnosis, ...]:
+def unsupported_answers(reading: Reading, unmade: MissingLookups | None) -> tuple[Diagnosis, ...]:
     """At most one finding."""
     if reading.evidence.success is True:
         return ()

@@ -40,7 +40,7 @@ _LONGEST: Final = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Announced:
+class PlanNeeds:
     """What a plan needs from outside."""
 
     items: tuple[str, ...]
@@ -51,7 +51,7 @@ class Announced:
     """Whether the plan announces to verify or confirm something."""
 
 
-def announced(plan: str, offered: frozenset[str]) -> Announced:
+def announced(plan: str, offered: frozenset[str]) -> PlanNeeds:
     """Items in the order of the plan; tools by name."""
     tools: dict[str, None] = {}
     items = []
@@ -60,7 +60,7 @@ def announced(plan: str, offered: frozenset[str]) -> Announced:
         tools.update(dict.fromkeys(named))
         if named or (_GETS.search(text) is not None and _OUTSIDE.search(text) is not None):
             items.append(text)
-    return Announced(items=tuple(items), tools=tuple(tools), checks=_CHECKS.search(plan) is not None)
+    return PlanNeeds(items=tuple(items), tools=tuple(tools), checks=_CHECKS.search(plan) is not None)
 
 
 def _items(plan: str) -> Iterator[str]:

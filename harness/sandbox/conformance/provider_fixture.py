@@ -28,17 +28,17 @@ class Check:
     """One guarantee of the provider interface."""
 
     name: str
-    run: Callable[["Stand"], None]
+    run: Callable[["ProviderFixture"], None]
     needs_isolation: bool = False
     """Whether only a provider that isolates can give the guarantee."""
 
 
-def check(run: Callable[["Stand"], None]) -> Check:
+def check(run: Callable[["ProviderFixture"], None]) -> Check:
     """Makes a function a check for every provider, named after the function."""
     return Check(name=run.__name__.strip("_"), run=run)
 
 
-def isolation_check(run: Callable[["Stand"], None]) -> Check:
+def isolation_check(run: Callable[["ProviderFixture"], None]) -> Check:
     """Makes a function a check for providers that isolate."""
     return replace(check(run), needs_isolation=True)
 
@@ -56,7 +56,7 @@ def expect_raises(what: str, kinds: type[Exception] | tuple[type[Exception], ...
     raise ProviderNotConforming(f"{what}: expected {kinds!r}, got {got!r}")
 
 
-class Stand:
+class ProviderFixture:
     """Starts sandboxes, and closes them at the end."""
 
     def __init__(self, provider: SandboxProvider, image: str | None, folder: Path) -> None:
