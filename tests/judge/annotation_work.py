@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.judge.judge import Subject
-from harness.judge.lab.annotation import AnnotationQueue, AnnotatorSession, AnnotationTask, work_of
+from harness.judge.lab.annotation import AnnotationQueue, AnnotationTask, AnnotatorSession, work_of
 from harness.judge.labels import LabelFile
 from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
 from tests.judge.labelling import RUBRIC
