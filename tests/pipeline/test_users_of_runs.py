@@ -32,6 +32,7 @@ def test_a_run_folder_names_no_code(project: Path, tmp_path: Path) -> None:
 
 
 def test_an_unknown_user_leaves_no_run(project: Path) -> None:
-    with pytest.raises(UsageError, match="script, model, logged"):
+    with pytest.raises(UsageError, match="robot") as refused:
         harness.run(RunOptions(suite="hello", sandbox="local", user="robot", run_name="refused"), project=project)
+    assert all(name in str(refused.value.remedy) for name in ("script", "model", "logged"))
     assert not (project / "runs" / "refused").exists()

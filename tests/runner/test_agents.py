@@ -87,8 +87,9 @@ def test_a_declared_prompt_that_is_missing_is_named(suite: Suite, tmp_path: Path
 
 
 def test_an_unknown_agent_is_answered_with_the_ones_there_are(suite: Suite, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="v1, oracle, nop"):
+    with pytest.raises(UsageError, match="v2") as refused:
         open_agent(suite, "v2", tmp_path / "staging")
+    assert all(name in str(refused.value.remedy) for name in ("v1", "oracle", "nop"))
 
 
 def test_the_oracle_refuses_a_case_without_a_reference(suite: Suite, tmp_path: Path) -> None:

@@ -20,8 +20,11 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = "|".join(PROJECT["optional-dependencies"])
 CI_LOCK = (ROOT / "harness/cli/project/template_github/requirements.txt").read_text(encoding="utf-8")
 INSTALLER = re.compile(
-    r"\b(?:pip3?|pipx|uv|uvx|poetry|pdm|conda|easy_install)\b[^\n|;&`]*?\b(?:install|add|run|download)\b(?P<rest>[^\n`]*)"
+    r"\b(?:(?:pip3?|pipx|uv|poetry|pdm|conda|easy_install)\b[^\n|;&`]*?\b(?:install|add|run|download)|uvx)\b"
+    r"(?P<rest>[^\n`]*)"
 )
+FROM = re.compile(r"--(?:from|spec)[\s=\"',]+(?P<source>[^\s\"',]+)")
+"""What uvx and pipx install from; the words behind it are a command."""
 WORD = re.compile(r"[^\s'\"`,()]+")
 DEPENDENCIES = re.compile(r"^\s*(?:dependencies|requires)\s*=\s*\[(?P<rest>.*)\]")
 WITH_EXTRA = re.compile(rf"(?P<name>[A-Za-z0-9][\w.-]*)\[(?:{EXTRAS})(?:,(?:{EXTRAS}))*\](?P<rest>.?.?.?)")
@@ -32,7 +35,8 @@ def by_bare_name(text: str) -> Iterator[str]:
     own = {canonicalize_name(DISTRIBUTION), "agent-harness", "harness"}
     for line in text.splitlines():
         for installer in INSTALLER.finditer(line):
-            rest = installer["rest"]
+            source = FROM.search(installer["rest"])
+            rest = installer["rest"] if source is None else source["source"]
             if any(_is_bare(word.group(), rest[word.end() :], own) for word in WORD.finditer(rest)):
                 yield line
         for extra in WITH_EXTRA.finditer(line):
@@ -75,6 +79,9 @@ def test_nothing_that_is_documented_said_or_generated_installs_by_a_bare_name() 
         f"uv tool install {DISTRIBUTION.replace('-', '_')}",
         "pip install 'agent-harness[otlp]'",
         "pip install --upgrade harness",
+        "uvx harness run hello",
+        f"uvx --from {DISTRIBUTION} harness run hello",
+        f"pipx run --spec '{DISTRIBUTION}' harness run hello",
         f'dependencies = ["requests", "{DISTRIBUTION}>=0.1"]',
     ],
 )
@@ -88,6 +95,8 @@ def test_a_bare_name_is_found(line: str) -> None:
         f"python -m pip install --no-deps '{DISTRIBUTION}[ray] @ git+https://git.example.com/x@{'0' * 40}'",
         "pip install --editable '/path/to/the/source[github]'",
         "pip install --no-deps --require-hashes -r .github/harness/requirements.txt",
+        "uvx --from dist/trial_harness-0.1.0-py3-none-any.whl harness --version",
+        "pipx run --spec dist/trial_harness-0.1.0-py3-none-any.whl harness --version",
         f'dependencies = ["requests", "{DISTRIBUTION} @ git+https://git.example.com/x@{"0" * 40}"]',
         "init my-evals --ci github --install git+https://git.example.com/tools/harness@COMMIT",
     ],
