@@ -135,6 +135,16 @@ class Rubric(Frozen):
         found = {one.id: one for one in self.criteria}
         return found.get(id) or found.get(id.rpartition(".")[0])
 
+    def is_of(self, id: str, criterion: str) -> bool:
+        """Whether `id` is that of the criterion, or of an item of its checklist."""
+        found = self.criterion(id)
+        return found is not None and found.id == criterion
+
+    def with_criterion(self, changed: Criterion) -> Self:
+        """The rubric with `changed` in place of its criterion of that id."""
+        criteria = tuple(changed if one.id == changed.id else one for one in self.criteria)
+        return self.model_copy(update={"criteria": criteria})
+
     def criteria_for(self, case_id: str) -> tuple[Criterion, ...]:
         """The criteria of one case: each of kind `checklist` becomes one for each item of the case's checklist.
 

@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from harness.pipeline.judge.trying import TryEstimate as TryEstimate
     from harness.pipeline.judge.trying import Trying as Trying
     from harness.pipeline.judge.trying import estimate_try as estimate_try
+    from harness.pipeline.judge.trying import model_decided as model_decided
     from harness.pipeline.judge.trying import try_criterion as try_criterion
     from harness.pipeline.matrix import BegunMatrix as BegunMatrix
     from harness.pipeline.matrix import begin_matrix as begin_matrix
@@ -150,7 +151,7 @@ else:
             ),
             "importing": ("store_imported",),
             "judge.candidates": ("SavedCandidate", "save_candidate"),
-            "judge.trying": ("Tried", "TryEstimate", "Trying", "estimate_try", "try_criterion"),
+            "judge.trying": ("Tried", "TryEstimate", "Trying", "estimate_try", "model_decided", "try_criterion"),
             "judge.judging": ("JudgeRequest", "Judged", "agents_models", "judge_run", "secrets_of"),
             "matrix": ("BegunMatrix", "begin_matrix", "is_matrix", "resume_matrix"),
             "merge": ("merge_shards",),

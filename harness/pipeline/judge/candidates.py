@@ -39,23 +39,18 @@ def save_candidate(
     if prompt_text != registry.get(known.prompt).text:
         prompt = registry.add(known.prompt, prompt_text, CANDIDATE)
         saved_prompt = f"{prompt.name}@{prompt.version}"
-    before = next((one for one in known.criteria if one.id == criterion.id), None)
+    before = known.criterion(criterion.id)
     if before is None:
         raise UsageError(f"rubric {rubric!r} has no criterion {criterion.id!r} any more", remedy="try it again")
     if criterion != before:
         version = before.version if keeps_labels else _next_version(before.version)
         changed = criterion.model_copy(update={"version": version})
-        saved_rubric = _write(suite.folder, rubric, _with(known, changed))
+        saved_rubric = _write(suite.folder, rubric, known.with_criterion(changed))
     if saved_prompt is None and saved_rubric is None:
         raise UsageError(
             "neither the criterion nor the prompt differs from what is in use", remedy="change one of them"
         )
     return SavedCandidate(prompt=saved_prompt, rubric=saved_rubric)
-
-
-def _with(rubric: Rubric, changed: Criterion) -> Rubric:
-    criteria = tuple(changed if one.id == changed.id else one for one in rubric.criteria)
-    return rubric.model_copy(update={"criteria": criteria})
 
 
 def _write(folder: Path, name: str, rubric: Rubric) -> str:

@@ -134,7 +134,7 @@ def try_criterion(project: Path, folder: RunFolder, asked: Trying) -> Tried:
 
 
 def _tasks(folder: RunFolder, suite: Suite, asked: Trying) -> Iterator[Task]:
-    _tried(asked.rubric, asked.criterion)
+    model_decided(asked.rubric, asked.criterion)
     cases = {case.id: case for case in suite.cases}
     for case_id, attempt in asked.trials:
         trial = folder.trial(case_id, attempt)
@@ -142,23 +142,16 @@ def _tasks(folder: RunFolder, suite: Suite, asked: Trying) -> Iterator[Task]:
             raise UsageError(f"run {folder.manifest.run!r} has no trial {case_id[:100]!r} attempt {attempt}")
         if trial.outcome not in judged_outcomes(asked.rubric):
             continue
-        own = [one for one in asked.rubric.criteria_for(case_id) if _is_of(one, asked)]
-        yield Task(
-            subject=Subject.of(folder.manifest.run, trial, cases.get(case_id)),
-            criteria=tuple(own),
-        )
+        own = (one for one in asked.rubric.criteria_for(case_id) if asked.rubric.is_of(one.id, asked.criterion))
+        yield Task(subject=Subject.of(folder.manifest.run, trial, cases.get(case_id)), criteria=tuple(own))
 
 
-def _is_of(one: Criterion, asked: Trying) -> bool:
-    known = asked.rubric.criterion(one.id)
-    return known is not None and known.id == asked.criterion
-
-
-def _tried(rubric: Rubric, name: str) -> Criterion:
+def model_decided(rubric: Rubric, name: str) -> Criterion:
+    """The criterion of that id. Raises UsageError where the rubric has none, or code decides it."""
     found = next((one for one in rubric.criteria if one.id == name), None)
-    if found is None:
-        known = ", ".join(one.id for one in rubric.criteria)
-        raise UsageError(f"rubric {rubric.name!r} has no criterion {name[:100]!r}", remedy=f"criteria: {known}")
-    if found.kind == "code":
-        raise UsageError(f"criterion {name!r} is decided by code", remedy="choose one that a model decides")
+    if found is None or found.kind == "code":
+        known = ", ".join(one.id for one in rubric.criteria if one.kind != "code")
+        raise UsageError(
+            f"no model decides a criterion {name[:100]!r} of rubric {rubric.name!r}", remedy=f"criteria: {known}"
+        )
     return found

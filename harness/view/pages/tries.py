@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from harness.case import Suite
 from harness.errors import UsageError
-from harness.judge import Judgement, JudgeSettings, Rubric, judge_settings
+from harness.judge import Judgement, Rubric, judge_settings
 from harness.pipeline import TryEstimate, agents_models, save_candidate
 from harness.results import RunFolder
 from harness.upstream import Budget
@@ -24,12 +25,8 @@ _PATH: Final = "/workbench/{id}"
 
 def show(ask: Ask) -> Page:
     """`/workbench/{id}`."""
-    own = ask.project.tries
-    draft = own.drafts.read(ask.place["id"])
-    folder = ask.project.run(draft.run)
-    suite = ask.project.annotations.suite(folder)
-    rubric = ask.project.annotations.rubric(suite, draft.rubric)
-    running = own.is_running(draft.id)
+    draft, folder, suite, rubric = _opened(ask)
+    running = ask.project.tries.is_running(draft.id)
     labels = ask.project.annotations.labels(suite, rubric)
     found = [
         one
@@ -50,27 +47,20 @@ def show(ask: Ask) -> Page:
 
 def start(ask: Ask) -> str:
     """Sends the questions, within the budget of the form."""
-    own = ask.project.tries
-    draft = own.drafts.read(ask.place["id"])
-    folder = ask.project.run(draft.run)
-    suite = ask.project.annotations.suite(folder)
-    rubric = ask.project.annotations.rubric(suite, draft.rubric)
-    settings = _settings(ask, folder)
+    draft, folder, suite, rubric = _opened(ask)
+    settings = judge_settings(ask.project.path, suite.folder, {}, agents_models(folder), options=None)
     budget = Budget(
         tokens=_whole(ask.form.get("tokens", "")),
         usd=_amount(ask.form.get("usd", "")),
         requests=None if draft.estimate is None else draft.estimate.questions * settings.tries * 2,
     )
-    own.start(draft, folder, draft.changed_rubric(rubric), settings, budget)
+    ask.project.tries.start(draft, folder, draft.changed_rubric(rubric), settings, budget)
     return path_of("workbench", draft.id)
 
 
 def save(ask: Ask) -> str:
     """Saves the change as a candidate. Raises UsageError where nothing was changed."""
-    draft = ask.project.tries.drafts.read(ask.place["id"])
-    folder = ask.project.run(draft.run)
-    suite = ask.project.annotations.suite(folder)
-    rubric = ask.project.annotations.rubric(suite, draft.rubric)
+    draft, _, suite, rubric = _opened(ask)
     saved = save_candidate(
         ask.project.path,
         suite,
@@ -82,9 +72,12 @@ def save(ask: Ask) -> str:
     return path_of("workbench", draft.id, prompt=saved.prompt, rubric=saved.rubric)
 
 
-def _settings(ask: Ask, folder: RunFolder) -> JudgeSettings:
+def _opened(ask: Ask) -> tuple[Draft, RunFolder, Suite, Rubric]:
+    """The draft of the address, with its run and what it changes."""
+    draft = ask.project.tries.drafts.read(ask.place["id"])
+    folder = ask.project.run(draft.run)
     suite = ask.project.annotations.suite(folder)
-    return judge_settings(ask.project.path, suite.folder, {}, agents_models(folder), options=None)
+    return draft, folder, suite, ask.project.annotations.rubric(suite, draft.rubric)
 
 
 def _whole(text: str) -> int:
@@ -136,7 +129,7 @@ def _changes(draft: Draft, rubric: Rubric, ask: Ask) -> Markup:
     """What differs from the version in use."""
     from harness.judge import PromptRegistry
 
-    before = next((one for one in rubric.criteria if one.id == draft.criterion), None)
+    before = rubric.criterion(draft.criterion)
     in_use = PromptRegistry(ask.project.path).get(draft.prompt)
     pairs = [("prompt", in_use.text, draft.prompt_text)]
     if before is not None:
@@ -197,7 +190,7 @@ def _begin(draft: Draft, estimate: TryEstimate) -> Markup:
 
 
 def _saving(draft: Draft, rubric: Rubric) -> Markup:
-    before = next((one for one in rubric.criteria if one.id == draft.criterion), None)
+    before = rubric.criterion(draft.criterion)
     fields = []
     if before is not None and draft.changed_criterion(rubric) != before:
         box = tag("input", type="checkbox", name="keeps_labels", value="yes")

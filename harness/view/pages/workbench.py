@@ -9,7 +9,7 @@ from harness.case import Suite
 from harness.documents import first_words
 from harness.errors import UsageError
 from harness.judge import Criterion, Prompt, PromptRegistry, Rubric, judge_settings, rubric_names
-from harness.pipeline import Trying, agents_models, estimate_try
+from harness.pipeline import Trying, agents_models, estimate_try, model_decided
 from harness.results import RunFolder
 from harness.view.asking import Ask, Page, PageSet
 from harness.view.markup import Markup, fragment, link, path_of, tag
@@ -38,7 +38,7 @@ def workbench(ask: Ask) -> Page:
         body = fragment(_crumbs(None), tag("h1", "Workbench"), _criteria(ask, folder, suite))
     else:
         own = ask.project.annotations.rubric(suite, rubric)
-        body = _form(ask, folder, suite, own, _model_decided(own, criterion))
+        body = _form(ask, folder, suite, own, model_decided(own, criterion))
     return Page(title="Workbench", body=body, section="Workbench")
 
 
@@ -48,7 +48,7 @@ def draft(ask: Ask) -> str:
     folder = ask.project.run(form.get("run", ""))
     suite = ask.project.annotations.suite(folder)
     rubric = ask.project.annotations.rubric(suite, form.get("rubric", ""))
-    criterion = _model_decided(rubric, form.get("criterion", ""))
+    criterion = model_decided(rubric, form.get("criterion", ""))
     try:
         made = Draft(
             id=new_id(),
@@ -86,14 +86,6 @@ def _chosen(fields: Iterable[tuple[str, str]]) -> list[tuple[str, int]]:
         case, _, attempt = value.rpartition("/")
         if key.startswith(_TRIAL) and case and attempt.isascii() and attempt.isdecimal() and len(attempt) < 9:
             found.append((case, int(attempt)))
-    return found
-
-
-def _model_decided(rubric: Rubric, name: str) -> Criterion:
-    found = next((one for one in rubric.criteria if one.id == name), None)
-    if found is None or found.kind == "code":
-        known = ", ".join(one.id for one in rubric.criteria if one.kind != "code")
-        raise UsageError(f"no model decides a criterion {name[:100]!r} of this rubric", remedy=f"one of: {known}")
     return found
 
 

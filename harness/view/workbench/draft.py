@@ -52,16 +52,14 @@ class Draft(Frozen):
 
     def changed_criterion(self, rubric: Rubric) -> Criterion:
         """The criterion of the rubric with the changes. Raises UsageError where the rubric has it no more."""
-        known = next((one for one in rubric.criteria if one.id == self.criterion), None)
+        known = rubric.criterion(self.criterion)
         if known is None:
             raise UsageError(f"rubric {rubric.name!r} has no criterion {self.criterion[:100]!r}")
         changes = {"statement": self.statement, "fail": self.fail, "eligibility": self.eligibility}
         return known.model_copy(update=changes)
 
     def changed_rubric(self, rubric: Rubric) -> Rubric:
-        changed = self.changed_criterion(rubric)
-        criteria = tuple(changed if one.id == changed.id else one for one in rubric.criteria)
-        return rubric.model_copy(update={"criteria": criteria})
+        return rubric.with_criterion(self.changed_criterion(rubric))
 
     @property
     def tried_prompt(self) -> Prompt:

@@ -29,9 +29,7 @@ def standings(
 
     `tried`: verdicts that tell which trajectory a trial has, where the version in use gave none.
     """
-    judged = latest(
-        one for one in read_judgements(folder.path, rubric.name) if _is_of(rubric, one.criterion, criterion)
-    )
+    judged = latest(one for one in read_judgements(folder.path, rubric.name) if rubric.is_of(one.criterion, criterion))
     own = {key: one.trajectory for key, one in judged.items()}
     own |= {(one.case_id, one.attempt, one.criterion): one.trajectory for one in tried}
     by_item = labels.by_item
@@ -62,12 +60,7 @@ def _labelled(
     return {
         (item.case_id, label.attempt, item.criterion): item.trajectory
         for item, one in by_item.items()
-        if _is_of(rubric, item.criterion, criterion)
+        if rubric.is_of(item.criterion, criterion)
         for label in one.labels
         if label.run == name and (item.case_id, label.attempt, item.criterion) not in known
     }
-
-
-def _is_of(rubric: Rubric, name: str, criterion: str) -> bool:
-    known = rubric.criterion(name)
-    return known is not None and known.id == criterion
