@@ -154,7 +154,7 @@ def refuse_unforkable(
         raise UsageError(f"trial {subject.name} cannot be run again: {why[0]}", remedy=why[1])
     if subject.manifest.suite_digest != subject.suite.digest:
         say(f"suite {subject.suite.name!r} has changed since run {subject.manifest.run!r}: it is checked as it is now")
-    if same_agent and subject.manifest.model_mode in ("none", "replay"):  # a live model is what differs else
+    if same_agent and subject.manifest.model_mode in ("none", "replay"):  # a live model differs by itself
         _tell_not_deterministic(subject, folder, until, say)
 
 

@@ -74,9 +74,9 @@ if TYPE_CHECKING:
     from harness.pipeline.judge.redteam import red_team as red_team
     from harness.pipeline.judge.subjects import judged_outcomes as judged_outcomes
     from harness.pipeline.judge.subjects import suite_of as suite_of
-    from harness.pipeline.judge.trying import Tried as Tried
     from harness.pipeline.judge.trying import TryEstimate as TryEstimate
-    from harness.pipeline.judge.trying import Trying as Trying
+    from harness.pipeline.judge.trying import TryRequest as TryRequest
+    from harness.pipeline.judge.trying import TryResult as TryResult
     from harness.pipeline.judge.trying import estimate_try as estimate_try
     from harness.pipeline.judge.trying import model_decided as model_decided
     from harness.pipeline.judge.trying import try_criterion as try_criterion
@@ -151,7 +151,14 @@ else:
             ),
             "importing": ("store_imported",),
             "judge.candidates": ("SavedCandidate", "save_candidate"),
-            "judge.trying": ("Tried", "TryEstimate", "Trying", "estimate_try", "model_decided", "try_criterion"),
+            "judge.trying": (
+                "TryResult",
+                "TryEstimate",
+                "TryRequest",
+                "estimate_try",
+                "model_decided",
+                "try_criterion",
+            ),
             "judge.judging": ("JudgeRequest", "Judged", "agents_models", "judge_run", "secrets_of"),
             "matrix": ("BegunMatrix", "begin_matrix", "is_matrix", "resume_matrix"),
             "merge": ("merge_shards",),

@@ -19,7 +19,7 @@ from harness.pipeline.execution.environment import EnvironmentServices, Say
 from harness.pipeline.execution.executor import Job
 from harness.pipeline.execution.local import end_sandboxes, open_runner
 from harness.pipeline.execution.prepared import prepare
-from harness.pipeline.execution.variant_worlds import ServicesByTrial, VariantStates
+from harness.pipeline.execution.variant_states import ServicesByTrial, VariantStates
 from harness.pipeline.plan.plan import RunPlan
 from harness.pipeline.plan.secrets import secret_values
 from harness.pipeline.run import manifest_of

@@ -41,11 +41,12 @@ def stated_plan(evidence: Evidence) -> tuple[str, ...] | None:
     return next((step.plan for step in evidence.trial.trajectory.steps if step.plan is not None), None)
 
 
-def lay_beside(plan: Sequence[str], reference: Sequence[ReferenceCall]) -> AlignedPlan:
+def align_plan(plan: Sequence[str], reference: Sequence[ReferenceCall]) -> AlignedPlan:
     """For each reference call the item that speaks of it most; of equals the first that its order allows."""
     places: dict[str, int] = {}
     for call in reference:
-        fits = [fit(item, call.tool, call.arguments) for item in plan]
+        words = call_words(call.tool, call.arguments)
+        fits = [words.share_in(item_words(item)) for item in plan]
         best = max(fits, default=0.0)
         if best < _ENOUGH:
             continue
@@ -59,38 +60,29 @@ def lay_beside(plan: Sequence[str], reference: Sequence[ReferenceCall]) -> Align
 
 
 @dataclass(frozen=True)
-class SpokenCall:
+class CallWords:
     """The words of a call, made once for all items of a plan."""
 
     name: frozenset[str]
     values: frozenset[str]
 
-    def fits(self, said: frozenset[str]) -> bool:
-        """Whether an item with these words speaks of it."""
-        return _fit(self, said) >= _ENOUGH
+    def share_in(self, item: frozenset[str]) -> float:
+        """The share of the words in an item's words, 0 to 1; the tool's name and the arguments have the same weight."""
+        name = _share(self.name, item)
+        return name if not self.values else (name + _share(self.values, item)) / 2
+
+    def fits(self, item: frozenset[str]) -> bool:
+        """Whether an item with these words names the call."""
+        return self.share_in(item) >= _ENOUGH
 
 
-def spoken_call(tool: str, arguments: JsonObject | None) -> SpokenCall:
-    return SpokenCall(name=_words(tool), values=_values(arguments))
-
-
-def said_by(item: str) -> frozenset[str]:
-    """The words of a plan's item."""
-    return _said(item)
+def call_words(tool: str, arguments: JsonObject | None) -> CallWords:
+    return CallWords(name=_words(tool), values=_values(arguments))
 
 
 def speaks_of(item: str, tool: str, arguments: JsonObject | None) -> bool:
-    return fit(item, tool, arguments) >= _ENOUGH
-
-
-def fit(item: str, tool: str, arguments: JsonObject | None) -> float:
-    """The share of a call's words in the item, 0 to 1; the tool's name and the arguments have the same weight."""
-    return _fit(spoken_call(tool, arguments), _said(item))
-
-
-def _fit(call: SpokenCall, said: frozenset[str]) -> float:
-    name = _share(call.name, said)
-    return name if not call.values else (name + _share(call.values, said)) / 2
+    """Whether an item of a plan names a call."""
+    return call_words(tool, arguments).fits(item_words(item))
 
 
 @lru_cache(maxsize=4096)
@@ -99,7 +91,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4096)
-def _said(item: str) -> frozenset[str]:
+def item_words(item: str) -> frozenset[str]:
+    """The words of a plan's item, and each two neighbours as one."""
     words = [word.casefold() for word in _WORD.findall(item)]
     joined = {(one + two)[:_LETTERS] for one, two in pairwise(words)}
     return frozenset(word[:_LETTERS] for word in words) | joined

@@ -9,7 +9,7 @@ from harness.results import RunFolder
 from harness.view.annotation.annotations import Annotations
 from harness.view.index.run_index import RunIndex
 from harness.view.markup import Markup
-from harness.view.workbench.tries import Tries
+from harness.view.workbench.tries import RunningTries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +19,7 @@ class Project:
     path: Path
     index: RunIndex
     annotations: Annotations
-    tries: Tries
+    tries: RunningTries
 
     def run(self, name: str) -> RunFolder:
         """A run by its name. Raises UsageError where there is none, ResultsError where it is damaged."""

@@ -76,6 +76,7 @@ def _drafted(client: httpx.Client, **changes: str) -> httpx.Response:
 def _ended(client: httpx.Client, path: str) -> str:
     for _ in range(200):
         text = client.get(path).text
+        assert "The try was interrupted" not in text
         if 'http-equiv="refresh"' not in text:
             return text
     raise AssertionError("the try did not end")

@@ -8,7 +8,7 @@ import yaml
 from harness.cassette import cassette_paths, shown_cassette
 from harness.judge import Judgement, PromptRegistry
 from harness.online import StoreLayout
-from harness.pipeline import Tried, TryEstimate
+from harness.pipeline import TryEstimate, TryResult
 from harness.results import RunFolder, read_judgements
 from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
 from harness.view.workbench.draft import Draft, Drafts
@@ -104,7 +104,7 @@ def _try(folder: Path, run: RunFolder) -> None:
             estimate=estimate,
             state="ended",
             judgements=tuple(made),
-            tried=Tried(
+            tried=TryResult(
                 judgements=tuple(made), calls=2, input_tokens=900, output_tokens=300, usd=0.01, stopped="budget: spent"
             ),
         )

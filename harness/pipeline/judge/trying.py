@@ -34,7 +34,7 @@ _MTOK: Final = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trying:
+class TryRequest:
     """What is tried: one criterion of a rubric, as changed, on some trials."""
 
     rubric: Rubric
@@ -61,7 +61,7 @@ class TryEstimate(Frozen):
     """None: the model has no price in `judge.yaml`."""
 
 
-class Tried(Frozen):
+class TryResult(Frozen):
     """The verdicts of a try, and what they cost."""
 
     judgements: tuple[Judgement, ...]
@@ -73,7 +73,7 @@ class Tried(Frozen):
     """Why not everything was judged; None: everything was."""
 
 
-def estimate_try(project: Path, folder: RunFolder, asked: Trying) -> TryEstimate:
+def estimate_try(project: Path, folder: RunFolder, asked: TryRequest) -> TryEstimate:
     """Builds every request, and sends none. Raises UsageError for a criterion that cannot be tried."""
     questions, chars = 0, 0
     suite = suite_of(project, folder)
@@ -99,7 +99,7 @@ def estimate_try(project: Path, folder: RunFolder, asked: Trying) -> TryEstimate
     )
 
 
-def try_criterion(project: Path, folder: RunFolder, asked: Trying) -> Tried:
+def try_criterion(project: Path, folder: RunFolder, asked: TryRequest) -> TryResult:
     """Judges the trials. A spent budget ends it with the verdicts so far. Raises UsageError, and errors of the model's
     provider.
     """
@@ -123,7 +123,7 @@ def try_criterion(project: Path, folder: RunFolder, asked: Trying) -> Tried:
 
     panel = Panel(judge=judge, in_flight=settings.in_flight, keep=keep)
     run_panel(panel, _tasks(folder, suite, asked))
-    return Tried(
+    return TryResult(
         judgements=tuple(sorted(found, key=lambda one: (one.case_id, one.attempt, one.criterion))),
         calls=asker.spent.calls,
         input_tokens=asker.spent.input_tokens,
@@ -133,7 +133,7 @@ def try_criterion(project: Path, folder: RunFolder, asked: Trying) -> Tried:
     )
 
 
-def _tasks(folder: RunFolder, suite: Suite, asked: Trying) -> Iterator[Task]:
+def _tasks(folder: RunFolder, suite: Suite, asked: TryRequest) -> Iterator[Task]:
     model_decided(asked.rubric, asked.criterion)
     cases = {case.id: case for case in suite.cases}
     for case_id, attempt in asked.trials:

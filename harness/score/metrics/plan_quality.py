@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from harness.case import ReferenceCall
 from harness.score.evidence import Evidence
-from harness.score.planning import AlignedPlan, SpokenCall, lay_beside, said_by, speaks_of, spoken_call, stated_plan
+from harness.score.planning import AlignedPlan, CallWords, align_plan, call_words, item_words, speaks_of, stated_plan
 
 _NO_PLAN = "no plan was stated"
 _NO_REFERENCE = "the case has no reference with a call"
@@ -27,7 +27,7 @@ class PlanCoverage:
     version: ClassVar[str] = "1"
 
     def measure(self, evidence: Evidence) -> Measured:
-        found = evidence.once(_laid)
+        found = evidence.once(_aligned)
         if isinstance(found, str):
             return None, found
         needed = len(found.places) + len(found.missing)
@@ -46,7 +46,7 @@ class PlanOrder:
     version: ClassVar[str] = "1"
 
     def measure(self, evidence: Evidence) -> Measured:
-        found = evidence.once(_laid)
+        found = evidence.once(_aligned)
         if isinstance(found, str):
             return None, found
         pairs = _pairs(evidence.case.reference or ())
@@ -104,13 +104,13 @@ class PlanQuality:
         return sum(known.values()) / len(known), ", ".join(f"{name} {value:.2f}" for name, value in known.items())
 
 
-def _laid(evidence: Evidence) -> AlignedPlan | str:
+def _aligned(evidence: Evidence) -> AlignedPlan | str:
     plan = stated_plan(evidence)
     if plan is None:
         return _NO_PLAN
     if not evidence.case.reference:
         return _NO_REFERENCE
-    return lay_beside(plan, evidence.case.reference)
+    return align_plan(plan, evidence.case.reference)
 
 
 def _pairs(reference: Sequence[ReferenceCall]) -> list[tuple[str, str]]:
@@ -122,15 +122,15 @@ def _pairs(reference: Sequence[ReferenceCall]) -> list[tuple[str, str]]:
 
 def _done(plan: Sequence[str], evidence: Evidence) -> list[list[int]]:
     """For each item the places of the calls of which it speaks. Equal calls and equal items are compared once."""
-    places: dict[SpokenCall, list[int]] = {}
+    places: dict[CallWords, list[int]] = {}
     for place, call in enumerate(evidence.credited.made_calls):
-        places.setdefault(spoken_call(call.name, call.arguments), []).append(place)
+        places.setdefault(call_words(call.name, call.arguments), []).append(place)
     known: dict[frozenset[str], list[int]] = {}
-    for said in map(said_by, plan):
+    for said in map(item_words, plan):
         if said not in known:
             fitting = (own for call, own in places.items() if call.fits(said))
             known[said] = sorted(chain.from_iterable(fitting))
-    return [known[said_by(item)] for item in plan]
+    return [known[item_words(item)] for item in plan]
 
 
 def _longest(done: Sequence[Sequence[int]]) -> int:

@@ -14,8 +14,8 @@ from harness.view.markup import Markup, fragment, link, path_of, tag
 from harness.view.tables import action, facts, fold, row, table
 from harness.view.trial.end_state import diff
 from harness.view.wording import UNKNOWN, bounded, chip, money, run_link, trial_path, when, words
+from harness.view.workbench.compared_verdicts import ComparedVerdicts, compared_verdicts
 from harness.view.workbench.draft import Draft
-from harness.view.workbench.standing import Standing, standings
 
 _ROOM: Final = 2
 """The suggested budget over the estimate."""
@@ -25,12 +25,12 @@ _PATH: Final = "/workbench/{id}"
 
 def show(ask: Ask) -> Page:
     """`/workbench/{id}`."""
+    running = ask.project.tries.is_running(ask.place["id"])  # first: one that ends now has its last verdicts written
     draft, folder, suite, rubric = _opened(ask)
-    running = ask.project.tries.is_running(draft.id)
     labels = ask.project.annotations.labels(suite, rubric)
     found = [
         one
-        for one in standings(folder, rubric, draft.criterion, labels, draft.judgements)
+        for one in compared_verdicts(folder, rubric, draft.criterion, labels, draft.judgements)
         if one.key in set(draft.trials)
     ]
     body = fragment(
@@ -198,7 +198,7 @@ def _saving(draft: Draft, rubric: Rubric) -> Markup:
     return action(path_of("workbench", draft.id, "save"), "Save as candidate", None, *fields)
 
 
-def _results(draft: Draft, found: Sequence[Standing]) -> Iterator[Markup]:
+def _results(draft: Draft, found: Sequence[ComparedVerdicts]) -> Iterator[Markup]:
     tried = {(one.case_id, one.attempt, one.criterion): one for one in draft.judgements}
     yield tag("h2", "Verdicts")
     yield _agreement(tried, found)
@@ -206,7 +206,7 @@ def _results(draft: Draft, found: Sequence[Standing]) -> Iterator[Markup]:
     yield table(("trial", "people", "in use", "this draft", "why"), rows, caption="Verdicts side by side")
 
 
-def _agreement(tried: dict[tuple[str, int, str], Judgement], found: Sequence[Standing]) -> Markup:
+def _agreement(tried: dict[tuple[str, int, str], Judgement], found: Sequence[ComparedVerdicts]) -> Markup:
     """Over the trials that people settled and that both versions judged."""
     both = [
         (one.right, one.in_use.answer, tried[(*one.key, one.criterion)].answer)
@@ -232,7 +232,7 @@ def _agreement(tried: dict[tuple[str, int, str], Judgement], found: Sequence[Sta
     )
 
 
-def _result(draft: Draft, one: Standing, tried: Judgement | None) -> Markup:
+def _result(draft: Draft, one: ComparedVerdicts, tried: Judgement | None) -> Markup:
     path = trial_path(draft.run, *one.key)
     name = f"{one.key[0]} / {one.key[1]}" + (f" · {one.criterion}" if one.criterion != draft.criterion else "")
     people = (

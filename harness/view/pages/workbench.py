@@ -9,15 +9,15 @@ from harness.case import Suite
 from harness.documents import first_words
 from harness.errors import UsageError
 from harness.judge import Criterion, Prompt, PromptRegistry, Rubric, judge_settings, rubric_names
-from harness.pipeline import Trying, agents_models, estimate_try, model_decided
+from harness.pipeline import TryRequest, agents_models, estimate_try, model_decided
 from harness.results import RunFolder
 from harness.view.asking import Ask, Page, PageSet
 from harness.view.markup import Markup, fragment, link, path_of, tag
 from harness.view.run_rows import run_choice
 from harness.view.tables import facts, row, table
 from harness.view.wording import UNKNOWN, bounded, chip, run_link, trial_path, when, words
+from harness.view.workbench.compared_verdicts import ComparedVerdicts, compared_verdicts
 from harness.view.workbench.draft import MOST_TRIALS, Draft, new_id
-from harness.view.workbench.standing import Standing, standings
 
 _TRIAL = "trial."
 _FEW = 10
@@ -68,7 +68,7 @@ def draft(ask: Ask) -> str:
     except ValidationError as error:
         field, problem = first_words(error)
         raise UsageError(f"field {field!r}: {problem}", remedy=f"choose 1 to {MOST_TRIALS} trials") from None
-    asked = Trying(
+    asked = TryRequest(
         rubric=made.changed_rubric(rubric),
         criterion=made.criterion,
         prompt=made.tried_prompt,
@@ -145,7 +145,7 @@ def _form(ask: Ask, folder: RunFolder, suite: Suite, rubric: Rubric, criterion: 
     registry = PromptRegistry(ask.project.path)
     version = ask.query.get("version", "")
     prompt = registry.version(rubric.prompt, version) if version else registry.get(rubric.prompt)
-    found = standings(folder, rubric, criterion.id, ask.project.annotations.labels(suite, rubric))
+    found = compared_verdicts(folder, rubric, criterion.id, ask.project.annotations.labels(suite, rubric))
     hidden = {
         "run": folder.manifest.run,
         "rubric": ask.query["rubric"],
@@ -205,8 +205,8 @@ def _versions(ask: Ask, registry: PromptRegistry, prompt: Prompt) -> Markup:
     )
 
 
-def _trials(folder: RunFolder, found: Sequence[Standing]) -> Markup:
-    by_key: dict[tuple[str, int], list[Standing]] = {}
+def _trials(folder: RunFolder, found: Sequence[ComparedVerdicts]) -> Markup:
+    by_key: dict[tuple[str, int], list[ComparedVerdicts]] = {}
     for one in found:
         by_key.setdefault(one.key, []).append(one)
     for key in list(folder.committed())[:MOST_TRIALS]:
@@ -222,7 +222,9 @@ def _trials(folder: RunFolder, found: Sequence[Standing]) -> Markup:
     return table(("trial", "people", "in use"), rows, caption="Trials to choose from")
 
 
-def _trial(folder: RunFolder, number: int, key: tuple[str, int], some: Sequence[Standing], *, chosen: bool) -> Markup:
+def _trial(
+    folder: RunFolder, number: int, key: tuple[str, int], some: Sequence[ComparedVerdicts], *, chosen: bool
+) -> Markup:
     box = tag("input", type="checkbox", name=f"{_TRIAL}{number}", value=f"{key[0]}/{key[1]}", checked=chosen)
     name = tag("label", box, f" {key[0]} / {key[1]}", class_="check")
     see = link(trial_path(folder.manifest.run, *key), "see", aria_label=f"See {key[0]} / {key[1]}")

@@ -15,7 +15,7 @@ from harness.view.asking import Project
 from harness.view.index.run_index import RunIndex
 from harness.view.serving.answering import Answering
 from harness.view.serving.guard import Guard
-from harness.view.workbench.tries import Tries
+from harness.view.workbench.tries import RunningTries
 
 _HOST: Final = "127.0.0.1"
 _WORKERS: Final = 4
@@ -31,7 +31,9 @@ class ViewServer:
         self._guard = Guard()
         self._index = RunIndex(project / "runs")
         self._annotations = Annotations(project)
-        self._project = Project(path=project, index=self._index, annotations=self._annotations, tries=Tries(project))
+        self._project = Project(
+            path=project, index=self._index, annotations=self._annotations, tries=RunningTries(project)
+        )
         self._loop = asyncio.new_event_loop()
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="view")
         self._thread = threading.Thread(target=self._serve, name="view", daemon=True)

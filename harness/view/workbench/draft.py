@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from harness.documents import first_words, write_atomically
 from harness.errors import ResultsError, UsageError
 from harness.judge import Criterion, Judgement, Prompt, Rubric
-from harness.pipeline import Tried, TryEstimate
+from harness.pipeline import TryEstimate, TryResult
 from harness.plain_files import read_plain_file
 from harness.results import TrialKey
 from harness.values import Frozen, digest_of_text
@@ -47,7 +47,7 @@ class Draft(Frozen):
     problem: str | None = None
     judgements: tuple[Judgement, ...] = ()
     """Those so far."""
-    tried: Tried | None = None
+    tried: TryResult | None = None
     """Set when it has ended."""
 
     def changed_criterion(self, rubric: Rubric) -> Criterion:

@@ -6,13 +6,13 @@ from threading import Lock, Thread
 
 from harness.errors import HarnessError, UsageError
 from harness.judge import Judgement, JudgeSettings, Rubric
-from harness.pipeline import Trying, try_criterion
+from harness.pipeline import TryRequest, try_criterion
 from harness.results import RunFolder
 from harness.upstream import Budget
 from harness.view.workbench.draft import Draft, Drafts
 
 
-class Tries:
+class RunningTries:
     """Safe to use from several threads."""
 
     def __init__(self, project: Path) -> None:
@@ -33,7 +33,7 @@ class Tries:
                 raise UsageError("this draft is being tried already")
             begun = draft.model_copy(update={"state": "running", "judgements": (), "tried": None, "problem": None})
             self.drafts.write(begun)
-            asked = Trying(
+            asked = TryRequest(
                 rubric=rubric,
                 criterion=draft.criterion,
                 prompt=draft.tried_prompt,
@@ -45,7 +45,7 @@ class Tries:
             self._running[draft.id] = thread
             thread.start()
 
-    def _run(self, draft: Draft, folder: RunFolder, asked: Trying) -> None:
+    def _run(self, draft: Draft, folder: RunFolder, asked: TryRequest) -> None:
         found: list[Judgement] = []
 
         def keep(judgement: Judgement) -> None:

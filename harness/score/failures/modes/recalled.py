@@ -36,7 +36,7 @@ _LONGEST_PROSE: Final = 20_000
 
 
 def recalled_name(reading: Reading, version: str) -> Diagnosis | None:
-    """The first query for a name from nowhere on whose answer the final one rests."""
+    """The first query for a name that nothing had given, if the final answer rests on its result."""
     final, last = _final(reading), reading.steps[-1].index if reading.steps else 0
     words = [atom for atom in atoms(final[:_LONGEST_PROSE]) if len(atom) >= _SHORTEST]
     for act in reading.acts[1:]:
@@ -68,7 +68,7 @@ def _unknown_names(act: Act, reading: Reading) -> Iterator[str]:
 
 
 def recalled_year(reading: Reading, version: str) -> Diagnosis | None:
-    """The first year from nowhere that is stated and stands again."""
+    """The first year that nothing had given, is stated, and is used again."""
     if not reading.acts:
         return None
     steps = [step for step in reading.steps if step.source == "agent"]

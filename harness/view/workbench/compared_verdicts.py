@@ -1,4 +1,4 @@
-"""How a criterion stands on a run's trials: people's labels, and the verdicts of the version in use."""
+"""People's labels and the verdicts of the version in use, by trial, for one criterion of a run."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from harness.results import RunFolder, TrialKey, latest, read_judgements
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class ComparedVerdicts:
     """What is known of one criterion, or one item of a checklist, of one trial."""
 
     key: TrialKey
@@ -22,9 +22,9 @@ class Standing:
         return None if self.people is None else self.people.answer
 
 
-def standings(
+def compared_verdicts(
     folder: RunFolder, rubric: Rubric, criterion: str, labels: SortedLabels, tried: Iterable[Judgement] = ()
-) -> list[Standing]:
+) -> list[ComparedVerdicts]:
     """Of all trials with a verdict or a label, in the planned order: first those with a label.
 
     `tried`: verdicts that tell which trajectory a trial has, where the version in use gave none.
@@ -36,7 +36,7 @@ def standings(
     own |= _labelled(folder, rubric, criterion, by_item, own)
     order = {(one.case_id, one.attempt): place for place, one in enumerate(folder.manifest.planned)}
     found = [
-        Standing(
+        ComparedVerdicts(
             key=(case, attempt),
             criterion=name,
             in_use=judged.get((case, attempt, name)),
