@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 from harness.case import load_suite
 from harness.results import RunFolder
@@ -13,16 +14,27 @@ CASE = "order-correctness-003"
 LOCAL = ("--sandbox", "local")
 
 
+def _copied(project: Path, folder: Path) -> None:
+    for name in ("suites", "images", "snapshots", "cassettes"):
+        shutil.copytree(project / name / "drive_thru", folder / name / "drive_thru")
+
+
+def _minimal_case(project: Path, folder: Path) -> tuple[Walk, dict[str, Any]]:
+    """A copy of the suite in which a failed trial was minimised; its minimal case is stored, and in the suite."""
+    _copied(project, folder)
+    walk = Walk(folder)
+    walk("run", "drive_thru", "--agent", "v1", "--case", CASE, *LOCAL, "--run-name", "v1")
+    found = json.loads(walk("minimise", "v1", CASE, *LOCAL, "--budget", "20", "--store", "--json").stdout)
+    suite = folder / "suites" / "drive_thru" / "suite.yaml"
+    suite.write_text(suite.read_text().replace("cases: cases.yaml", found["line"]))
+    return walk, found
+
+
 def test_a_stored_minimal_case_names_its_snapshot_and_fails_from_it_in_the_same_way(
     project: Path, tmp_path: Path
 ) -> None:
-    for name in ("suites", "images", "snapshots", "cassettes"):
-        shutil.copytree(project / name / "drive_thru", tmp_path / name / "drive_thru")
-    walk = Walk(tmp_path)
-    walk("run", "drive_thru", "--agent", "v1", "--case", CASE, *LOCAL, "--run-name", "v1")
-    found = json.loads(walk("minimise", "v1", CASE, *LOCAL, "--budget", "20", "--store", "--json").stdout)
+    walk, found = _minimal_case(project, tmp_path)
     suite = tmp_path / "suites" / "drive_thru" / "suite.yaml"
-    suite.write_text(suite.read_text().replace("cases: cases.yaml", found["line"]))
     if found["line"] not in suite.read_text():
         suite.write_text(f"{suite.read_text()}\n{found['line']}\n")
     minimal = next(one for one in load_suite(tmp_path, "drive_thru").cases if one.id == found["case_id"])
@@ -52,8 +64,7 @@ def test_a_case_without_an_environment_cannot_name_a_snapshot(project: Path, tmp
 
 
 def test_a_snapshot_that_does_not_exist_is_named_before_anything_starts(project: Path, tmp_path: Path) -> None:
-    for name in ("suites", "images", "snapshots", "cassettes"):
-        shutil.copytree(project / name / "drive_thru", tmp_path / name / "drive_thru")
+    _copied(project, tmp_path)
     cases = tmp_path / "suites" / "drive_thru" / "cases.yaml"
     cases.write_text(cases.read_text().replace(f"- id: {CASE}\n", f"- id: {CASE}\n  snapshot: nosuch\n", 1))
     told = Walk(tmp_path)("run", "drive_thru", *LOCAL, status=3).stderr
@@ -61,13 +72,7 @@ def test_a_snapshot_that_does_not_exist_is_named_before_anything_starts(project:
 
 
 def test_a_damaged_snapshot_of_a_case_names_the_case_and_stops_no_other(project: Path, tmp_path: Path) -> None:
-    for name in ("suites", "images", "snapshots", "cassettes"):
-        shutil.copytree(project / name / "drive_thru", tmp_path / name / "drive_thru")
-    walk = Walk(tmp_path)
-    walk("run", "drive_thru", "--agent", "v1", "--case", CASE, *LOCAL, "--run-name", "v1")
-    found = json.loads(walk("minimise", "v1", CASE, *LOCAL, "--budget", "20", "--store", "--json").stdout)
-    suite = tmp_path / "suites" / "drive_thru" / "suite.yaml"
-    suite.write_text(suite.read_text().replace("cases: cases.yaml", found["line"]))
+    walk, found = _minimal_case(project, tmp_path)
     dump = next((tmp_path / "snapshots" / "drive_thru" / found["snapshot"] / "dumps").iterdir())
     dump.write_text(f"{dump.read_text()}--")
     told = walk("run", "drive_thru", "--agent", "v1", *LOCAL, status=3).stderr
@@ -78,13 +83,8 @@ def test_a_damaged_snapshot_of_a_case_names_the_case_and_stops_no_other(project:
 
 
 def test_a_trial_is_not_run_again_from_another_snapshot_than_its_own(project: Path, tmp_path: Path) -> None:
-    for name in ("suites", "images", "snapshots", "cassettes"):
-        shutil.copytree(project / name / "drive_thru", tmp_path / name / "drive_thru")
-    walk = Walk(tmp_path)
-    walk("run", "drive_thru", "--agent", "v1", "--case", CASE, *LOCAL, "--run-name", "v1")
-    found = json.loads(walk("minimise", "v1", CASE, *LOCAL, "--budget", "20", "--store", "--json").stdout)
+    walk, found = _minimal_case(project, tmp_path)
     suite = tmp_path / "suites" / "drive_thru" / "suite.yaml"
-    suite.write_text(suite.read_text().replace("cases: cases.yaml", found["line"]))
     forked = ("fork", "v1", CASE, "--at", "2", "--tools", "replay", *LOCAL)
     walk(*forked)  # a case with a snapshot of its own was added, and the trial's is as it was
     suite.write_text(suite.read_text().replace("snapshot: breakfast", f"snapshot: {found['snapshot']}"))

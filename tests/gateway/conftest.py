@@ -38,6 +38,8 @@ class Shop:
     snapshots: list[str | None] = field(default_factory=list)
     """Of the openings: the case's own snapshot."""
     closed: list[str] = field(default_factory=list)
+    services: Mapping[str, str] | None = None
+    """What an opening gives; None: the shop's own address."""
 
     @contextlib.contextmanager
     def open(self, trial_id: str, snapshot: str | None = None) -> Iterator[Mapping[str, str]]:
@@ -45,7 +47,7 @@ class Shop:
         self.opened.append(trial_id)
         self.snapshots.append(snapshot)
         self.orders.clear()
-        yield {"shop": self.url}
+        yield {"shop": self.url} if self.services is None else self.services
         self.closed.append(trial_id)
 
 

@@ -1,7 +1,6 @@
 """The harness's own reads of databases and APIs: made, recorded, replayed after the same writes, and kept apart."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -51,16 +50,8 @@ class Watched(dict[str, str]):
 
 @pytest.fixture
 def watched(shop) -> Watched:
-    made = Watched(shop)
-
-    @contextmanager
-    def opened(trial_id: str, snapshot: str | None = None) -> Iterator[Mapping[str, str]]:
-        shop.opened.append(trial_id)
-        shop.orders.clear()
-        yield made
-
-    shop.open = opened
-    return made
+    shop.services = Watched(shop)
+    return shop.services
 
 
 @pytest.fixture
@@ -108,10 +99,9 @@ class Numbered(Watched):
         return {"orders": Table(key=("id",), rows=tuple(self._rows()))}
 
 
-def test_probes_of_a_fork_tell_of_what_the_agent_was_fed(run, shop, suite: Suite, monkeypatch) -> None:
+def test_probes_of_a_fork_tell_of_what_the_agent_was_fed(run, shop, suite: Suite) -> None:
     """The parent's order 7 is 9 to the services of the fork; customer 9 is another thing, and old rows stay."""
-    numbered = Numbered(shop)
-    monkeypatch.setattr(shop, "open", lambda trial, snapshot=None: nullcontext(numbered))
+    shop.services = Numbered(shop)
     shop.number = 9
     properties: JsonObject = {"customer_id": {"type": "integer"}}
     add = next(tool for tool in suite.tools if tool.name == "add")

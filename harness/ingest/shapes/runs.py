@@ -91,7 +91,8 @@ def _memory(record: JsonObject) -> list[JsonValue] | None:
 def _remembered(step: JsonObject) -> list[JsonValue]:
     output, raised = step.get("model_output"), step.get("error")
     said: JsonObject = {"role": "assistant", "reasoning": output if isinstance(output, str) else None}
-    calls = [one for one in step.get("tool_calls") or () if isinstance(one, dict)]  # type: ignore[union-attr]
+    listed = step.get("tool_calls")
+    calls = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     answer: list[JsonValue] = []
     for call in calls:
         failed: JsonObject = {"is_error": True} if raised else {}

@@ -136,7 +136,7 @@ def _without_redirects(address: SplitResult) -> "PoolManager":
     manager: PoolManager = get_pool_manager(
         http_proxy=None if is_secure else proxy, https_proxy=proxy if is_secure else None
     )
-    manager.urlopen = partial(manager.urlopen, redirect=False)  # type: ignore[method-assign]
+    manager.urlopen = partial(manager.urlopen, redirect=False)  # type: ignore[method-assign]  # no setting of the pool says so
     return manager
 
 
