@@ -81,7 +81,7 @@ def test_a_first_column_keeps_24_characters_however_wide_the_others_are(length: 
     cells = ("123456",) * 6
     section = Section(title="t", heads=("a", *cells), rows=((name, *cells), ("short", *cells)))
     stream = io.StringIO()
-    Console(file=stream, width=50).print(*section_table(section), sep="\n")
+    Console(file=stream, width=60).print(*section_table(section), sep="\n")
     assert whole == any(line.split()[:1] == [name] for line in stream.getvalue().splitlines())
 
 
