@@ -130,7 +130,13 @@ def test_without_drift_and_without_chance_it_is_the_agent(compared: Compared) ->
         (("++", "--"), looked(finding(cases=("0",))), "menu drifted, but it is unknown whether the recorded answer"),
         (
             ("++", "--"),
-            looked(unconfirmed=(finding(cases=("0",), doubt="seen once"),)),
+            looked(
+                unconfirmed=(
+                    finding(cases=("9",), doubt="seen elsewhere", tool="order"),
+                    finding(cases=("0",), doubt="seen once"),
+                    finding(cases=("0",), doubt="seen late", tool="pay"),
+                )
+            ),
             "menu may have drifted, but this is not confirmed: seen once",
         ),
         (("+", "-"), looked(), "there is one attempt in each mode, so it may be chance: repeat with --trials"),
