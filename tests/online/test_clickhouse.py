@@ -172,7 +172,10 @@ def server(tmp_path: Path) -> Iterator[Server]:
 def test_while_clickhouse_is_stopped_records_are_kept_and_sent_again(tmp_path: Path, server: Server) -> None:
     settings = ClickHouseSettings(url=f"http://127.0.0.1:{server.port}", database="otel")
     bodies = [request(span(number, 1, attributes={CONVERSATION: f"c{number}"})) for number in range(1, 6)]
-    keys = lambda store: sorted(row.key for row in store.sessions())  # noqa: E731
+
+    def keys(store: SessionStore) -> list[str]:
+        return sorted(row.key for row in store.sessions())
+
     with serving(tmp_path / "online", clickhouse=settings) as served:
         assert 200 == served.post("/v1/traces", bodies[0]).status
         served.compact()

@@ -26,7 +26,10 @@ LOOK = ToolSpec.model_validate(
 PROBE = StateProbe(name="shop", tool="look")
 TABLES = StateProbe(name="shop", sql=SqlProbe(service="db", tables=("*",)))
 QUERY = StateProbe(name="shop", sql=SqlProbe(service="db", query="select 1"))
-ORDERS = {"now": 1, "orders": [{"id": "o-1", "item": "tea", "n": 1}, {"id": "o-2", "item": "oats", "n": 2}]}
+ORDERS: dict[str, Any] = {
+    "now": 1,
+    "orders": [{"id": "o-1", "item": "tea", "n": 1}, {"id": "o-2", "item": "oats", "n": 2}],
+}
 
 
 def told(
@@ -40,8 +43,8 @@ def told(
 
 
 def with_orders(**changed: Any) -> dict[str, Any]:
-    first, second = ORDERS["orders"]  # type: ignore[misc]
-    return ORDERS | {"orders": [first, {**second, **changed}]}  # type: ignore[dict-item]
+    first, second = ORDERS["orders"]
+    return ORDERS | {"orders": [first, {**second, **changed}]}
 
 
 def test_what_a_tool_declares_to_vary_is_left_out(evidence: Build) -> None:
@@ -55,7 +58,7 @@ def test_what_a_tool_declares_to_vary_is_left_out(evidence: Build) -> None:
         (with_orders(n=3), "shop/orders/1/n is 3, and the reference leaves 2"),
         (with_orders(n=True), "shop/orders/1/n is true, and the reference leaves 2"),
         (with_orders(gift=True), "shop/orders/1/gift is there, and the reference does not leave it"),
-        (ORDERS | {"orders": ORDERS["orders"][:1]}, "shop/orders has 1 items, and the reference leaves 2"),  # type: ignore[index]
+        (ORDERS | {"orders": ORDERS["orders"][:1]}, "shop/orders has 1 items, and the reference leaves 2"),
         ({"now": 1}, "shop/orders is not there, and the reference leaves it"),
         ([], "shop is [], and the reference leaves "),
     ],
@@ -67,7 +70,7 @@ def test_the_first_difference_of_a_value_is_named_by_its_pointer(evidence: Build
 
 
 def test_lists_are_compared_in_order_unless_they_are_declared_unordered(evidence: Build) -> None:
-    turned = ORDERS | {"orders": ORDERS["orders"][::-1]}  # type: ignore[index]
+    turned = ORDERS | {"orders": ORDERS["orders"][::-1]}
     assert not told(evidence, turned, ORDERS)[0]
     assert told(evidence, turned, ORDERS, unordered={"shop": ["/orders"]})[0]
     assert told(evidence, with_orders(n=5), ORDERS, ignore={"shop": ["/orders/*/n"]})[0]

@@ -1,6 +1,7 @@
 """A run in flight: followed by events, and stopped on request."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -18,7 +19,7 @@ def _commit(folder: RunFolder, case: str, *, success: bool) -> None:
     folder.commit(trial(case, 1, "an egg", {}), (), card(case, 1, success=success, said="an egg"))
 
 
-def _states(client: httpx.Client, act: "dict[int, object]") -> list[dict[str, object]]:
+def _states(client: httpx.Client, act: dict[int, Callable[[], object]]) -> list[dict[str, object]]:
     found: list[dict[str, object]] = []
     with client.stream("GET", "/live/now", timeout=20) as events:
         assert "text/event-stream" == events.headers["content-type"]
@@ -28,7 +29,7 @@ def _states(client: httpx.Client, act: "dict[int, object]") -> list[dict[str, ob
             if line.startswith("data: "):
                 found.append(json.loads(line.removeprefix("data: ")))
                 if (then := act.get(len(found))) is not None:
-                    then()  # type: ignore[operator]
+                    then()
     return found
 
 

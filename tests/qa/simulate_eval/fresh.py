@@ -6,12 +6,11 @@ tau2 68.7 %, taubench 70.7 %, toolorchestra 28.7 % replayed. What it showed was 
 of request). `recast` was written after that.
 """
 
+import calendar
 import re
 from typing import Final
 
-_MONTHS: Final = (
-    "January February March April May June July August September October November December".split()  # noqa: SIM905
-)
+_MONTHS: Final = tuple(calendar.month_name[1:])
 _CLAUSES: Final = (
     (r"\bPlease (?:provide|share|give|send) (?:me )?(your [a-z ]{2,30})\b", r"May I have \1"),
     (r"\bCould you (?:please )?(?:provide|share|give|tell)(?: me)? (your [a-z ]{2,30})\?", r"I'll need \1 for that."),
