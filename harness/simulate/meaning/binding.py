@@ -49,10 +49,15 @@ def exchanged(then: str, now: str) -> tuple[str, str] | None:
     here, there = _differing(was, is_), _differing(is_, was)
     if not here or not there or sum(len(one.tokens) for one in (*here, *there)) > _LONGEST:
         return None
-    moved = _moved(here, there, _headings(was) & _headings(is_)) or in_each_others_place(here, there)
-    if moved is not None:
-        return moved
-    before, after = _contexts(here), _contexts(there)
+    return (
+        _moved(here, there, _headings(was) & _headings(is_))
+        or in_each_others_place(here, there)
+        or _in_each_others_context(_contexts(here), _contexts(there))
+    )
+
+
+def _in_each_others_context(before: Contexts, after: Contexts) -> tuple[str, str] | None:
+    """Two elements, each of which has lost its context and got that of the other."""
     common = before.keys() & after.keys()
     lost = {one: before[one] - after[one] for one in common}
     gained = {one: after[one] - before[one] for one in common}

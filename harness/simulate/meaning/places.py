@@ -94,5 +94,5 @@ def _is_between_members(token: Element, member: Element) -> bool:
 
 
 def _pairs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Each place with the one beside it that is to be its partner: the first with the second, the third with the fourth."""
+    """Each place with its partner: the first with the second, the third with the fourth."""
     return zip(places[::2], places[1::2], strict=False)

@@ -32,7 +32,8 @@ _NECESSITY: Final = re.compile(
     r"\b(?:requisite|necessary|needed|required|incumbent)\b[^.;]{0,40}\byour\b"
 )
 _COURTESY: Final = re.compile(
-    r"\b(?:so|very) (?:kind|good)\b|\b(?:it would|it'd|would) (?:really |also )?help(?: me| us)? (?:to (?:have|know|get)|if)\b|"
+    r"\b(?:so|very) (?:kind|good)\b|"
+    r"\b(?:it would|it'd|would) (?:really |also )?help(?: me| us)? (?:to (?:have|know|get)|if)\b|"
     r"\b(?:obliged|grateful|be great|be lovely|appreciate it|helpful|good|kind)\b[^.;]{0,12}\b(?:if you|as to)\b|"
     r"^(?:can|could|would|will|might|may) (?:you|i)\b|\bmind \w+ing\b|\bwant me to\b|\btrouble you\b"
 )
