@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from harness.online.receiving.bounds import BadRequest
@@ -16,6 +17,9 @@ _RETRY_FULL_S: Final = 1
 _RETRY_FAILED_S: Final = 5
 _STORED_TIMES: Final = 4
 """So much larger may a request be when it is stored: each record holds its resource."""
+
+_LARGE: Final = 1 << 15
+"""Bytes from which on a request is read in a thread of its own, so that the others are answered meanwhile."""
 
 
 class Refused(Exception):
@@ -37,6 +41,7 @@ class Intake:
         self._cleaner = cleaner
         self.tokens = tokens
         self.max_body = max_body
+        self._one_by_one = ThreadPoolExecutor(1, thread_name_prefix="large requests")
         self.counts: Counter[str] = Counter()
         """`spans`, `logs`, `requests`, `bytes`, `cut`, `rejected: <reason>`, `refused: <status>`."""
 
@@ -54,16 +59,32 @@ class Intake:
 
     async def take(self, signal: Signal, body: bytes, sender: tuple[str, bool], *, as_json: bool = False) -> Decoded:
         """Returns when the records are on the disk. Raises Refused: then nothing of the request was kept."""
-        try:
-            decoded = decode(signal, body, as_json=as_json)
-        except BadRequest as error:
-            raise Refused(400, str(error)) from None
-        self._cleaner.clean(decoded.records)
-        lines = self._lines(decoded, *sender)
+        if len(body) <= _LARGE:
+            decoded = _decoded(signal, body, as_json)
+            self._cleaner.clean(decoded.records)
+            lines = self._lines(decoded, *sender)
+        else:
+            work = asyncio.get_running_loop().run_in_executor(
+                self._one_by_one, self._read_apart, signal, body, sender, as_json
+            )
+            decoded, lines, found = await work
+            self._cleaner.count(found)
         if lines:
             await self._keep(lines)
         self._count(signal, decoded, len(body))
         return decoded
+
+    def close(self) -> None:
+        """Ends the thread of large requests."""
+        self._one_by_one.shutdown()
+
+    def _read_apart(
+        self, signal: Signal, body: bytes, sender: tuple[str, bool], as_json: bool
+    ) -> tuple[Decoded, bytes, int]:
+        """The records, their lines, and in how many places a credential stood."""
+        decoded = _decoded(signal, body, as_json)
+        found = self._cleaner.clean_apart(decoded.records)
+        return decoded, self._lines(decoded, *sender), found
 
     def _lines(self, decoded: Decoded, source: str, trusted: bool) -> bytes:
         now_ns, most = time.time_ns(), self.max_body * _STORED_TIMES
@@ -89,3 +110,10 @@ class Intake:
         self.counts["cut"] += decoded.cut
         for reason, number in decoded.rejected.items():
             self.counts[f"rejected: {reason}"] += number
+
+
+def _decoded(signal: Signal, body: bytes, as_json: bool) -> Decoded:
+    try:
+        return decode(signal, body, as_json=as_json)
+    except BadRequest as error:
+        raise Refused(400, str(error)) from None
