@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from harness.errors import ResultsError, UsageError
-from harness.online import SessionStore, Tokens
+from harness.online import AccessTokens, SessionStore
 from tests.online.receiving import Served, request, serving, span
 
 CONVERSATION = "gen_ai.conversation.id"
@@ -213,7 +213,7 @@ def test_log_records_belong_to_their_span_or_to_their_session(served: Served) ->
 
 
 def test_a_token_says_who_sends_and_only_a_trusted_one_is_believed(tmp_path: Path) -> None:
-    tokens = Tokens({"shop": "shop-token-0123456789"}, {"lab": "lab-token-0123456789"})
+    tokens = AccessTokens({"shop": "shop-token-0123456789"}, {"lab": "lab-token-0123456789"})
     with serving(tmp_path, tokens) as served:
         body = request(span(1, 1, attributes={CONVERSATION: "c1"}))
         assert [401, 401] == [
@@ -345,7 +345,7 @@ def test_a_web_page_whose_name_leads_here_is_refused_without_a_token(served: Ser
 @pytest.mark.parametrize(("tokens", "name"), [({"shop": "a" * 16}, "shop"), ({}, "default")])
 def test_a_trusted_source_has_a_name_of_its_own(tokens: dict[str, str], name: str) -> None:
     with pytest.raises(UsageError, match="a name of its own"):
-        Tokens(tokens, {name: "b" * 16})
+        AccessTokens(tokens, {name: "b" * 16})
 
 
 def test_without_duckdb_nothing_is_received(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from typing import Final
 
 from harness.online.receiving.bounds import BadRequest
 from harness.online.receiving.cleaning import RecordCleaner
-from harness.online.receiving.tokens import Tokens
+from harness.online.receiving.tokens import AccessTokens
 from harness.online.receiving.wire import Decoded, Signal, decode
 from harness.online.record import line_of, stored
-from harness.online.storage.journal import Journal, JournalUnavailable
+from harness.online.storage.journal import JournalUnavailable, StoreJournal
 
 _RETRY_FULL_S: Final = 1
 _RETRY_FAILED_S: Final = 5
@@ -35,7 +35,7 @@ class Refused(Exception):
 class Intake:
     """The way from a request's body to the journal."""
 
-    def __init__(self, journal: Journal, cleaner: RecordCleaner, tokens: Tokens, max_body: int) -> None:
+    def __init__(self, journal: StoreJournal, cleaner: RecordCleaner, tokens: AccessTokens, max_body: int) -> None:
         """`max_body`: bytes of a request, also after decompression."""
         self._journal = journal
         self._cleaner = cleaner
