@@ -85,9 +85,7 @@ ATTACKS = {
         body=_json(_SPANS % (b'{"name":"' + b"\\ud800" * 4_000_000 + b'"}')), kind=_JSON, headers=_GZIP, parsed=False
     ),
     "gzip, a bomb": Attack(body=_json(bytes(1 << 30)), headers=_GZIP, parsed=False),
-    "gzip, bytes behind it": Attack(
-        body=lambda: gzip.compress(b"") + bytes(8_000_000), headers=_GZIP, parsed=False
-    ),
+    "gzip, bytes behind it": Attack(body=lambda: gzip.compress(b"") + bytes(8_000_000), headers=_GZIP, parsed=False),
     "another host's name": Attack(
         body=lambda: json.dumps(request(span(1, 1))).encode(),
         kind=_JSON,
