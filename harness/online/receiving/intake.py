@@ -18,6 +18,8 @@ _RETRY_FAILED_S: Final = 5
 _STORED_TIMES: Final = 4
 """So much larger may a request be when it is stored: each record holds its resource."""
 
+_WAITING_TIMES: Final = 4
+"""So many requests of the maximum size may wait to be read."""
 _LARGE: Final = 1 << 15
 """Bytes from which on a request is read in a thread of its own, so that the others are answered meanwhile."""
 
@@ -42,6 +44,8 @@ class Intake:
         self.tokens = tokens
         self.max_body = max_body
         self._one_by_one = ThreadPoolExecutor(1, thread_name_prefix="large requests")
+        self._waiting = 0
+        """Bytes of the large requests that are being read, or wait for it."""
         self.counts: Counter[str] = Counter()
         """`spans`, `logs`, `requests`, `bytes`, `cut`, `rejected: <reason>`, `refused: <status>`."""
 
@@ -64,11 +68,7 @@ class Intake:
             self._cleaner.clean(decoded.records)
             lines = self._lines(decoded, *sender)
         else:
-            work = asyncio.get_running_loop().run_in_executor(
-                self._one_by_one, self._read_apart, signal, body, sender, as_json
-            )
-            decoded, lines, found = await work
-            self._cleaner.count(found)
+            decoded, lines = await self._take_large(signal, body, sender, as_json)
         if lines:
             await self._keep(lines)
         self._count(signal, decoded, len(body))
@@ -77,6 +77,22 @@ class Intake:
     def close(self) -> None:
         """Ends the thread of large requests."""
         self._one_by_one.shutdown()
+
+    async def _take_large(
+        self, signal: Signal, body: bytes, sender: tuple[str, bool], as_json: bool
+    ) -> tuple[Decoded, bytes]:
+        if self._waiting + len(body) > self.max_body * _WAITING_TIMES:
+            raise Refused(429, "too many large requests wait; send it again", _RETRY_FULL_S)
+        self._waiting += len(body)
+        loop = asyncio.get_running_loop()
+        try:
+            decoded, lines, found = await loop.run_in_executor(
+                self._one_by_one, self._read_apart, signal, body, sender, as_json
+            )
+        finally:
+            self._waiting -= len(body)
+        self._cleaner.count(found)
+        return decoded, lines
 
     def _read_apart(
         self, signal: Signal, body: bytes, sender: tuple[str, bool], as_json: bool

@@ -44,14 +44,10 @@ def python(program: str, *words: str, folder: Path, most_cpu_s: int = 120) -> Me
 def measured(command: Sequence[str], folder: Path, most_cpu_s: int) -> Measured:
     """A program that takes more processor time is ended by the kernel."""
 
-    def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (most_cpu_s, most_cpu_s))
-        resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
-
     with tempfile.TemporaryFile() as printed:
-        process = subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, preexec_fn=limited
-        )
+        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed)
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, (most_cpu_s, most_cpu_s))
+        resource.prlimit(process.pid, resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
         _, state, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(state)
         printed.seek(0)

@@ -187,9 +187,8 @@ class _Told:
         """Written by hand: a header over several lines."""
         assert request.transport is not None
         told = "".join(f"{text[:9]}\r\n {text[9:]}" for text in (UNDECLARED.encode().hex(), key.encode().hex()))
-        request.transport.write(
-            f"HTTP/1.1 200 OK\r\nX-Told: {told}\r\nContent-Length: {len(UNDECLARED)}\r\nConnection: close\r\n\r\n{UNDECLARED}".encode()
-        )
+        head = f"HTTP/1.1 200 OK\r\nX-Told: {told}\r\nContent-Length: {len(UNDECLARED)}\r\nConnection: close\r\n\r\n"
+        request.transport.write((head + UNDECLARED).encode())
         request.transport.close()
         return web.Response()
 

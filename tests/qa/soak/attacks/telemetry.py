@@ -113,7 +113,7 @@ def _waiting(names: list[str]) -> Row:
                     answered = served.post(
                         "/v1/traces", body, headers={"Content-Type": attack.kind, **dict(attack.headers)}
                     )
-                longest = max(longest, max(waits))
+                longest = max(longest, *waits)
                 if max(waits) > most:
                     wrong.append((name, f"another sender waits {max(waits):.1f} s"))
                 if answered.status not in {200, 400, 403, 413}:
