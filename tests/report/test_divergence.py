@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.report import Comparison, compare
-from harness.report.comparison.divergence import CaseDivergence, Divergence
+from harness.report.comparison.divergence import CaseDivergence, RunDivergence
 from harness.report.render.json import comparison_json
 from harness.report.render.markdown import comparison_markdown
 from harness.results import RunManifest
@@ -65,7 +65,7 @@ def compared(card: Card, manifest: Manifest) -> Compared:
     return run
 
 
-def found(comparison: Comparison) -> Divergence:
+def found(comparison: Comparison) -> RunDivergence:
     assert comparison.divergence is not None
     return comparison.divergence
 
