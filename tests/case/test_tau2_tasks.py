@@ -42,7 +42,7 @@ def test_actions_are_the_reference_in_their_order_and_what_must_be_told_is_check
         {"id": "a2", "tool": "refund", "arguments": {"order": 7}, "after": ["a1"]},
     ] == case["reference"]
     assert [{"regex": r"12\.5", "ignore_case": True}] == [check["with"] for check in case["checks"]]
-    assert {} == left_out
+    assert ({}, "12.5") == (left_out, case["expected_output"])
 
 
 def test_a_scenario_is_what_a_simulated_user_pursues(tmp_path: Path) -> None:
@@ -58,8 +58,13 @@ def test_a_ticket_is_the_task_and_needs_no_user(tmp_path: Path) -> None:
 
 
 def test_a_task_in_which_nothing_is_to_be_done_says_so(tmp_path: Path) -> None:
-    (silent, told), _ = made_of(tmp_path, task("0"), task("1", criteria={"communicate_info": ["no"]}))
-    assert (True, False) == (silent["nop_passes"], told["nop_passes"])
+    looks = {"actions": [{"name": "look", "arguments": {}}]}
+    writes = {"actions": [*looks["actions"], {"name": "refund", "arguments": {}}]}
+    file = tmp_path / "tasks.json"
+    tasks = [task("0"), task("1", criteria={"communicate_info": ["no"]}), task("2", criteria=looks)]
+    file.write_text(json.dumps([*tasks, task("3", criteria=writes)]), encoding="utf-8")
+    cases, _ = cases_of_tasks(file, ["look"])
+    assert [True, False, True, False] == ["nop_passes" in case for case in cases]
 
 
 def test_tasks_that_no_case_can_represent_are_left_out_with_the_reason(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def from_data(project: Path, /, suite: str, file: Data, **options: Unpack[DataVa
         raise UsageError(f"{target} is the suite itself, and no case file", remedy="name another file: -o FILE")
     left_out: dict[str, str] = {}
     if options["as_tasks"]:
-        cases, left_out = cases_of_tasks(file.path)
+        cases, left_out = cases_of_tasks(file.path, [tool.name for tool in found.tools if tool.effect == "read"])
     else:
         cases = cases_of_rows(file.path, options["template"], rows=file.rows())
     write_cases(found, file.path, cases, target, replace=options["replace"])

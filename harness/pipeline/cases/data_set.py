@@ -5,7 +5,7 @@ A data set is converted completely or not at all: an error names file and line o
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,8 +59,10 @@ def cases_of_rows(file: Path, template: Path | None, *, rows: Sequence[JsonObjec
     return cases
 
 
-def cases_of_tasks(file: Path) -> tuple[list[JsonObject], dict[str, str]]:
+def cases_of_tasks(file: Path, reads: Collection[str] = ()) -> tuple[list[JsonObject], dict[str, str]]:
     """The cases of a `tasks.json` of tau2, and the tasks that no case can represent: id -> why.
+
+    `reads` are the tools that change nothing.
 
     Raises InvalidDocument where the file is none, an id comes twice, or no task is left.
     """
@@ -68,7 +70,7 @@ def cases_of_tasks(file: Path) -> tuple[list[JsonObject], dict[str, str]]:
     left_out: dict[str, str] = {}
     for number, task in enumerate(_tasks(file), start=1):
         try:
-            case = case_of_task(task)
+            case = case_of_task(task, reads)
         except ValueError as error:
             left_out[str(task.get("id") or f"task {number}")] = str(error)
             continue

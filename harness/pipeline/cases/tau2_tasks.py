@@ -1,6 +1,7 @@
 """The tasks of a domain of tau2-bench, as its `tasks.json` holds them."""
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 from harness.values import JsonObject, JsonValue
@@ -16,11 +17,12 @@ _INSTRUCTIONS: Final = {
 }
 
 
-def case_of_task(task: JsonObject) -> JsonObject:
+def case_of_task(task: JsonObject, reads: Collection[str] = ()) -> JsonObject:
     """The case as plain values. Raises ValueError for a task that a case cannot represent.
 
     The actions are the reference, each after the one before it. What has to be communicated is looked for in the
-    answer. A task with a `ticket` is given as it is, every other one is a scenario for a simulated user.
+    answer. A task with a `ticket` is given as it is, every other one is a scenario for a simulated user. `reads` are
+    the tools that change nothing: with no other call and nothing to say, an agent that does nothing passes.
     """
     criteria = _object(task, "evaluation_criteria") or {}
     if task.get("initial_state"):
@@ -31,9 +33,11 @@ def case_of_task(task: JsonObject) -> JsonObject:
     if purpose := (_object(task, "description") or {}).get("purpose"):
         case["description"] = str(purpose).strip()
     case |= _asked(task)
-    case["reference"] = _reference(criteria.get("actions") or [])
+    reference = _reference(criteria.get("actions") or [])
+    case["reference"] = [*reference]
     told = [str(one) for one in _list(criteria, "communicate_info")]
     if told:
+        case["expected_output"] = ", ".join(told)
         case["checks"] = [
             {
                 "name": f"told-{number}",
@@ -42,8 +46,8 @@ def case_of_task(task: JsonObject) -> JsonObject:
             }
             for number, one in enumerate(told, start=1)
         ]
-    if not case["reference"]:
-        case["nop_passes"] = not told  # an agent that does nothing leaves the database as it has to be
+    if not told and all(call["tool"] in reads for call in reference):
+        case["nop_passes"] = True
     asserted: list[JsonValue] = [str(one) for one in _list(criteria, "nl_assertions")]
     if asserted:
         case["expected"] = {"nl_assertions": asserted}
@@ -84,8 +88,8 @@ def _plan(instructions: JsonValue) -> str:
     return "\n".join(lines)
 
 
-def _reference(actions: JsonValue) -> list[JsonValue]:
-    calls: list[JsonValue] = []
+def _reference(actions: JsonValue) -> list[JsonObject]:
+    calls: list[JsonObject] = []
     if not isinstance(actions, list):
         raise ValueError("the task's `evaluation_criteria.actions` are not a list")
     for number, action in enumerate(actions, start=1):
