@@ -23,7 +23,7 @@ Texts = Mapping[str, str]
 """Name -> text: what GEPA calls a candidate."""
 
 
-class Guard:
+class FirstError:
     """Keeps the first exception of what it runs, and runs nothing more."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class GepaLoop(Generic[Item]):
     validation: Sequence[Item]
     adapter: Any
     """A GEPAAdapter; it runs what may fail through `guard`."""
-    guard: Guard
+    guard: FirstError
     accepts: Callable[[Any], bool]
     """Whether a proposal did better on its sample: `eval_before` and `eval_after` are the adapter's batches."""
     selects: Callable[[Sequence[Texts], Sequence[float]], int]

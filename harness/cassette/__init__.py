@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harness.cassette.player import Played as Played
     from harness.cassette.player import Player as Player
     from harness.cassette.recorder.bindings import identity_kinds as identity_kinds
-    from harness.cassette.recorder.journal import Journal as Journal
+    from harness.cassette.recorder.journal import TrialJournal as TrialJournal
     from harness.cassette.recorder.journal import journals_left as journals_left
     from harness.cassette.recorder.journal import merge as merge
     from harness.cassette.recorder.journal import merge_recordings as merge_recordings
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from harness.cassette.recording import Mark as Mark
     from harness.cassette.recording import Outcome as Outcome
     from harness.cassette.recording import Recording as Recording
-    from harness.cassette.redaction.event_frames import Event as Event
+    from harness.cassette.redaction.event_frames import StreamEvent as StreamEvent
     from harness.cassette.redaction.event_frames import payload_event as payload_event
     from harness.cassette.redaction.event_queue import EventQueue as EventQueue
     from harness.cassette.redaction.redacted_events import LONGEST_WAIT_S as LONGEST_WAIT_S
@@ -91,7 +91,7 @@ else:
             "upkeep.excerpt": ("ObservedAnswer", "ObservedCall"),
             "index": ("open_cassette",),
             "recorder.journal": (
-                "Journal",
+                "TrialJournal",
                 "journals_left",
                 "merge",
                 "merge_recordings",
@@ -106,7 +106,7 @@ else:
             "player": ("Missed", "Played", "Player"),
             "upkeep.provenance": ("provenance_counts", "provenance_words", "state_provenance"),
             "recording": ("Kind", "Mark", "Outcome", "Recording"),
-            "redaction.event_frames": ("Event", "payload_event"),
+            "redaction.event_frames": ("StreamEvent", "payload_event"),
             "redaction.event_queue": ("EventQueue",),
             "redaction.redacted_events": ("LONGEST_WAIT_S", "RedactedEvents", "redacted_stream"),
             "redaction.redacted_stream": ("RedactedStream",),

@@ -103,9 +103,9 @@ def serve(project: Path, /, as_json: bool, **options: Unpack[Options]) -> None:
 def _receiver(project: Path, options: Options) -> "Receiver":
     from harness.cli.output.console import say
     from harness.errors import UsageError
-    from harness.online import DEFAULT_FOLDER, Receiver, ReceiverOptions, StoreLayout, Tokens, online_settings
+    from harness.online import DEFAULT_FOLDER, AccessTokens, Receiver, ReceiverOptions, StoreLayout, online_settings
 
-    tokens = Tokens(_named(options["tokens"]), _named(options["trusted"]))
+    tokens = AccessTokens(_named(options["tokens"]), _named(options["trusted"]))
     if options["host"] not in ("127.0.0.1", "::1", "localhost") and not tokens.protects:
         raise UsageError(
             f"a receiver that listens on {options['host']} needs a bearer token", remedy="--token shop=SHOP_TOKEN"

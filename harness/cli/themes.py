@@ -24,7 +24,7 @@ class SourceValues(TypedDict):
     folder: Path | None
 
 
-class ListValues(SourceValues):
+class ThemeListValues(SourceValues):
     """The options of `harness themes list`."""
 
     as_json: bool
@@ -32,7 +32,7 @@ class ListValues(SourceValues):
     remember: bool
 
 
-class FileValues(SourceValues, TrackerValues):
+class ThemeFileValues(SourceValues, TrackerValues):
     """The options of `harness themes file`."""
 
     max_new: int
@@ -89,7 +89,7 @@ def _source_options(function: Any) -> Any:
 )
 @click.option("--remember", is_flag=True, help="Store the themes, so that they have the same ids tomorrow; file none.")
 @click.pass_obj
-def list_command(project: Path, /, run: str | None, **options: Unpack[ListValues]) -> None:
+def list_command(project: Path, /, run: str | None, **options: Unpack[ThemeListValues]) -> None:
     """List the themes of RUN, or of the store's sessions. `list` may be omitted.
 
     \b
@@ -158,7 +158,7 @@ def show(project: Path, /, theme: str, run: str | None, as_json: bool, **options
 @tracker_options
 @click.pass_context
 def file_command(
-    ctx: click.Context, /, run: str | None, as_json: bool, only: str | None, **options: Unpack[FileValues]
+    ctx: click.Context, /, run: str | None, as_json: bool, only: str | None, **options: Unpack[ThemeFileValues]
 ) -> None:
     """File themes as issues, update filed ones, and close those of ended themes.
 

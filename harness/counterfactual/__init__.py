@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from harness.counterfactual.attribution import blame_on as blame_on
     from harness.counterfactual.blame_answer import BUDGET as BUDGET
     from harness.counterfactual.blame_answer import Blame as Blame
+    from harness.counterfactual.blame_answer import BlamedCause as BlamedCause
     from harness.counterfactual.blame_answer import BlameRequest as BlameRequest
-    from harness.counterfactual.blame_answer import Cause as Cause
     from harness.counterfactual.campaign import CampaignReport as CampaignReport
     from harness.counterfactual.campaign import run_campaign as run_campaign
     from harness.counterfactual.coverage import CoverageReport as CoverageReport
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from harness.counterfactual.mutation import MutationReport as MutationReport
     from harness.counterfactual.mutation import mutate as mutate
     from harness.counterfactual.refusals import forkable as forkable
-    from harness.counterfactual.subject import Subject as Subject
+    from harness.counterfactual.subject import StoredSubject as StoredSubject
     from harness.counterfactual.subject import open_subject as open_subject
     from harness.counterfactual.subject import open_subject_of as open_subject_of
 else:
@@ -46,7 +46,7 @@ else:
         __name__,
         {
             "attribution": ("blame", "blame_on"),
-            "blame_answer": ("BUDGET", "Blame", "BlameRequest", "Cause"),
+            "blame_answer": ("BUDGET", "Blame", "BlameRequest", "BlamedCause"),
             "campaign": ("CampaignReport", "run_campaign"),
             "coverage": ("CoverageReport", "coverage_of"),
             "delta": ("smallest",),
@@ -57,6 +57,6 @@ else:
             "minimising": ("MinimiseRequest", "minimise", "minimise_draft"),
             "mutation": ("MOST", "MutationCount", "MutationReport", "mutate"),
             "refusals": ("forkable",),
-            "subject": ("Subject", "open_subject", "open_subject_of"),
+            "subject": ("StoredSubject", "open_subject", "open_subject_of"),
         },
     )

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from harness.counterfactual.blame_answer import Blame, BlameRequest
 from harness.counterfactual.cause_search import CauseSearch
 from harness.counterfactual.refusals import refuse_unforkable
-from harness.counterfactual.subject import Subject, tool_mode
+from harness.counterfactual.subject import StoredSubject, tool_mode
 from harness.errors import UsageError
 from harness.pipeline import VariantBench, open_variants
 from harness.results import KeptCause, keep_cause
 
 
-def blame(subject: Subject, request: BlameRequest, say: Callable[[str], None] = lambda _: None) -> Blame:
+def blame(subject: StoredSubject, request: BlameRequest, say: Callable[[str], None] = lambda _: None) -> Blame:
     """Searches for the cause. Raises UsageError, before anything starts, for a trial that cannot be tried again."""
     if subject.card.success is not False and subject.card.outcome == "finished":
         raise UsageError(
@@ -29,7 +29,7 @@ def blame(subject: Subject, request: BlameRequest, say: Callable[[str], None] = 
     return found
 
 
-def _keep(subject: Subject, found: Blame) -> None:
+def _keep(subject: StoredSubject, found: Blame) -> None:
     """Keeps the cause beside the trial, for `harness explain` and the reports of its run."""
     trial, cause = subject.trial, found.cause
     kept = None
@@ -49,6 +49,6 @@ def _keep(subject: Subject, found: Blame) -> None:
     keep_cause(subject.folder, trial.case_id, trial.attempt, kept)
 
 
-def blame_on(bench: VariantBench, subject: Subject, request: BlameRequest) -> Blame:
+def blame_on(bench: VariantBench, subject: StoredSubject, request: BlameRequest) -> Blame:
     """The same on an open bench, for many trials of one suite; no fork is stored."""
     return CauseSearch(subject, request, bench).run()

@@ -40,7 +40,7 @@ class BlameRequest:
         return 2 * self.repeats - 1 if self.repeats > 1 else 0
 
 
-class Candidate(Frozen):
+class CandidateChange(Frozen):
     """One change, and what came of it."""
 
     step: int
@@ -52,7 +52,7 @@ class Candidate(Frozen):
     success: bool | None = None
 
 
-class Cause(Frozen):
+class BlamedCause(Frozen):
     """What made the trial fail, as far as interventions can tell."""
 
     steps: tuple[int, ...]
@@ -79,10 +79,10 @@ class Blame(Frozen):
     tools: ToolMode
     basis: tuple[str, ...]
     """What the candidates come from."""
-    cause: Cause | None
+    cause: BlamedCause | None
     """None: no change that was tried makes the trial succeed; see `reason`."""
     reason: str | None = None
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[CandidateChange, ...]
     guesses: tuple[int, ...]
     """The steps that the detectors name, which read the log and try nothing."""
     trials: int

@@ -32,7 +32,7 @@ MISSING_FIELD = "missing field"
 """The error of an answer that lacks one of its outermost fields, each in turn. A renamed field is a missing one too."""
 
 
-class Recovery(Frozen):
+class RecoveryFigures(Frozen):
     """What the agent made of errors."""
 
     faults: int = 0
@@ -56,10 +56,10 @@ class CampaignReport(Frozen):
     agent: str
     run: str
     """The run folder of the trials, as other verbs take it."""
-    total: Recovery
-    tools: dict[str, Recovery]
+    total: RecoveryFigures
+    tools: dict[str, RecoveryFigures]
     """By tool, the one that the agent recovers from least first."""
-    errors: dict[str, Recovery]
+    errors: dict[str, RecoveryFigures]
     lost: tuple[str, ...]
     """Trials that failed, in words."""
     unmet: int
@@ -151,9 +151,9 @@ def _fields(content: JsonValue) -> list[str]:
     return [start + name.replace("~", "~0").replace("/", "~1") for name in list(names)[:_MOST_FIELDS]]
 
 
-def _recovery(own: Sequence[bool]) -> Recovery:
+def _recovery(own: Sequence[bool]) -> RecoveryFigures:
     interval = wilson(sum(own) / len(own), len(own)) if own else None
-    return Recovery(
+    return RecoveryFigures(
         faults=len(own),
         recovered=sum(own),
         low=None if interval is None else interval.low,

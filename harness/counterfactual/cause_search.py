@@ -8,10 +8,10 @@ smallest set that does is searched by delta debugging. The unchanged trial is ru
 from collections.abc import Sequence
 
 from harness.case import TrialVariant
-from harness.counterfactual.blame_answer import Blame, BlameRequest, Candidate, Cause
+from harness.counterfactual.blame_answer import Blame, BlamedCause, BlameRequest, CandidateChange
 from harness.counterfactual.delta import smallest
 from harness.counterfactual.repairs import Repair, merged, repairs
-from harness.counterfactual.subject import Subject
+from harness.counterfactual.subject import StoredSubject
 from harness.pipeline import VariantBench, VariantRequest, VariantResult
 from harness.score import fed_calls
 from harness.stats import wilson
@@ -20,7 +20,7 @@ from harness.stats import wilson
 class CauseSearch:
     """The search for the cause of one failed trial, on an open bench."""
 
-    def __init__(self, subject: Subject, request: BlameRequest, bench: VariantBench) -> None:
+    def __init__(self, subject: StoredSubject, request: BlameRequest, bench: VariantBench) -> None:
         self._subject = subject
         self._request = request
         self._bench = bench
@@ -56,7 +56,7 @@ class CauseSearch:
         folder = self._bench.keep([self._mended], name)
         return f"{folder.path.parent.name}/{folder.path.name}"
 
-    def _cause(self, found: Sequence[Repair]) -> tuple[Cause | None, str | None]:
+    def _cause(self, found: Sequence[Repair]) -> tuple[BlamedCause | None, str | None]:
         if not found:
             return None, _nothing_to_try(self._subject, self._request)
         # Where a passing trial is known, its calls tell the place of a difference; a reference does only in part.
@@ -127,7 +127,7 @@ class CauseSearch:
             case=subject.case, variant=TrialVariant(parent=subject.name, interventions=layers, fed=fed)
         )
 
-    def _confirmed(self, chosen: list[Repair], first: VariantResult) -> Cause:
+    def _confirmed(self, chosen: list[Repair], first: VariantResult) -> BlamedCause:
         """The change and no change, tried again."""
         more = self._request.repeats - 1
         again = [self._request_of(chosen)] * more
@@ -141,7 +141,7 @@ class CauseSearch:
         interval = wilson(good / len(mended), len(mended))
         low = 0.0 if interval is None else interval.low
         share = 1 - by_chance / len(control) if control else 1.0
-        return Cause(
+        return BlamedCause(
             steps=tuple(sorted({one.step for one in chosen})),
             kinds=tuple(_kind(one) for one in chosen),
             words="; ".join(one.intervention.words for one in chosen),
@@ -151,7 +151,7 @@ class CauseSearch:
             confidence=round(low * share, 3),
         )
 
-    def _unless_chance(self, cause: Cause) -> tuple[Cause | None, str | None]:
+    def _unless_chance(self, cause: BlamedCause) -> tuple[BlamedCause | None, str | None]:
         """No cause where the trial succeeds as often without the change."""
         if cause.repeats == 1 or cause.unchanged_successes < cause.mended:
             return cause, None
@@ -161,9 +161,9 @@ class CauseSearch:
             f" {cause.mended} with the change at step {cause.steps[0]}: chance explains it"
         )
 
-    def _shown(self, number: int, one: Repair) -> Candidate:
+    def _shown(self, number: int, one: Repair) -> CandidateChange:
         tried = self._tried.get(number)
-        return Candidate(
+        return CandidateChange(
             step=one.step,
             origin=one.origin,
             kind=_kind(one),
@@ -211,14 +211,14 @@ def _kind(repair: Repair) -> str:
     return "faulty_answer" if repair.deviation is None else repair.deviation.kind
 
 
-def _symptom(subject: Subject) -> str:
+def _symptom(subject: StoredSubject) -> str:
     failed = [one for one in subject.card.verdicts if one.passed is False]
     if failed:
         return f"{failed[0].check}: {failed[0].reason}"
     return subject.card.reason or subject.card.outcome
 
 
-def _nothing_to_try(subject: Subject, request: BlameRequest) -> str:
+def _nothing_to_try(subject: StoredSubject, request: BlameRequest) -> str:
     if subject.case.reference is None and request.passing is None:
         return (
             "the case has no reference and no trial of it is known to have passed, so only answers and faults could be"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from harness.case import CallEdit, FaultSpec, Intervention, Invocation, ToolMode, TrialVariant
 from harness.counterfactual.model_forks import model_change
 from harness.counterfactual.refusals import refuse_unforkable
-from harness.counterfactual.subject import Subject, tool_mode
+from harness.counterfactual.subject import StoredSubject, tool_mode
 from harness.errors import UsageError
 from harness.pipeline import RunOptions, VariantRequest, VariantResult, open_variants, prefix_difference
 from harness.score import Scorecard, deviations_from_reference, fed_calls
@@ -97,7 +97,7 @@ class ForkResult(Frozen):
         return 1 - sum(one.diverged for one in self.trials) / ran if ran else None
 
 
-def fork(subject: Subject, request: ForkRequest, say: Callable[[str], None] = lambda _: None) -> ForkResult:
+def fork(subject: StoredSubject, request: ForkRequest, say: Callable[[str], None] = lambda _: None) -> ForkResult:
     """Runs the fork and stores it. Raises UsageError, before anything starts, for what cannot be forked."""
     variant = variant_at(subject, request.step, request.change)
     mode, same = tool_mode(subject, request.tools), request.options.agent is None
@@ -120,7 +120,7 @@ def fork(subject: Subject, request: ForkRequest, say: Callable[[str], None] = la
     )
 
 
-def variant_at(subject: Subject, step: int, change: ForkChange) -> TrialVariant:
+def variant_at(subject: StoredSubject, step: int, change: ForkChange) -> TrialVariant:
     """The variant of a fork. Raises UsageError for a step that does not exist or cannot take the change."""
     _refuse_empty(change)
     steps = [one.index for one in subject.trial.trajectory.steps]
@@ -176,7 +176,7 @@ def _ended(attempt: int, parent: Trial, trial: Trial, card: Scorecard) -> Forked
     )
 
 
-def _intervention(subject: Subject, step: int, change: ForkChange, number: int) -> Intervention | None:
+def _intervention(subject: StoredSubject, step: int, change: ForkChange, number: int) -> Intervention | None:
     edits: list[CallEdit] = []
     words: list[str] = []
     calls = fed_calls(subject.trial)
@@ -215,7 +215,7 @@ def _intervention(subject: Subject, step: int, change: ForkChange, number: int) 
     )
 
 
-def _call_instead(subject: Subject, change: ForkChange, number: int) -> Invocation | None:
+def _call_instead(subject: StoredSubject, change: ForkChange, number: int) -> Invocation | None:
     if change.call is not None:
         return change.call
     if change.oracle:
@@ -232,7 +232,7 @@ def _call_instead(subject: Subject, change: ForkChange, number: int) -> Invocati
     return Invocation(tool=change.tool, arguments=own.arguments)
 
 
-def _oracle_call(subject: Subject, number: int) -> Invocation:
+def _oracle_call(subject: StoredSubject, number: int) -> Invocation:
     if subject.case.reference is None:
         raise UsageError(
             f"case {subject.case.id!r} has no reference, so there is no oracle's call",
@@ -248,7 +248,7 @@ def _oracle_call(subject: Subject, number: int) -> Invocation:
     )
 
 
-def _fault_at(fault: FaultSpec, subject: Subject, number: int) -> FaultSpec:
+def _fault_at(fault: FaultSpec, subject: StoredSubject, number: int) -> FaultSpec:
     calls = fed_calls(subject.trial)
     tool = calls[number].tool
     count = sum(one.tool == tool for one in calls[: number + 1])

@@ -12,7 +12,7 @@ PartKind = Literal["recording", "row", "tool", "turn", "fault", "fixture", "file
 """`row`: of a recorded answer. `file`, `seed_row`: of the snapshot that the trial begins from."""
 
 
-class Part(Frozen):
+class CasePart(Frozen):
     """Something that can be left out."""
 
     kind: PartKind
@@ -49,7 +49,7 @@ class MinimalCase(Frozen):
         return sum(self.after.values()) / max(sum(self.before.values()), 1)
 
 
-def counted(parts: Sequence[Part]) -> dict[str, int]:
+def counted(parts: Sequence[CasePart]) -> dict[str, int]:
     """Kind -> number of parts."""
     counts: dict[str, int] = {}
     for part in parts:
@@ -64,7 +64,7 @@ def manner_of(card: Scorecard) -> tuple[str, ...]:
     return (card.outcome, *(f"check {name}" for name in failed), *(mode.replace("_", " ") for mode in modes))
 
 
-def rows_of_recording(number: int, one: Recording) -> list[Part]:
+def rows_of_recording(number: int, one: Recording) -> list[CasePart]:
     """Elements of the answer's outermost lists; of writes none, whose answers say what was done."""
     if one.mark.kind != "tool" or one.mark.effect == "write":
         return []
@@ -72,7 +72,7 @@ def rows_of_recording(number: int, one: Recording) -> list[Part]:
         value = json.loads(one.body)
     except ValueError:
         return []
-    return [Part(kind="row", index=number, path=path) for path in _rows(value, ())]
+    return [CasePart(kind="row", index=number, path=path) for path in _rows(value, ())]
 
 
 def without_rows_of_answer(body: bytes, rows: Sequence[tuple[str | int, ...]]) -> bytes:

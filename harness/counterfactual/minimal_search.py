@@ -11,8 +11,8 @@ from harness.case import Case, CaseUser, Intervention, Suite, TrialVariant
 from harness.cassette import Cassette, Recording, cassette_path, save_cassette
 from harness.counterfactual.delta import smallest
 from harness.counterfactual.minimal_parts import (
+    CasePart,
     MinimalCase,
-    Part,
     PartKind,
     counted,
     manner_of,
@@ -22,7 +22,7 @@ from harness.counterfactual.minimal_parts import (
 from harness.documents import write_atomically
 from harness.errors import UsageError
 from harness.pipeline import VariantBench, VariantRequest
-from harness.sandbox import LeftOut, Snapshot, files_of, reduced_snapshot, rows_of
+from harness.sandbox import OmittedParts, Snapshot, files_of, reduced_snapshot, rows_of
 from harness.simulate import UserLog
 from harness.trace import Trial
 
@@ -95,10 +95,10 @@ class MinimalSearch:
         self._files = files
         self._budget = budget
         self._number = 0
-        self._known: dict[frozenset[Part], bool] = {}
-        self._trials: dict[frozenset[Part], Trial] = {}
+        self._known: dict[frozenset[CasePart], bool] = {}
+        self._trials: dict[frozenset[CasePart], Trial] = {}
         """Of the sets with which the trial fails in the same way."""
-        self._snapshots: dict[frozenset[Part], Snapshot] = {}
+        self._snapshots: dict[frozenset[CasePart], Snapshot] = {}
         self._wanted = failing.manner
 
     def run(self) -> MinimalResult:
@@ -141,8 +141,8 @@ class MinimalSearch:
             trial=self._trials.get(frozenset(final), self._trials[last]),
         )
 
-    def _least(self, parts: tuple[Part, ...], kept: Sequence[Part]) -> tuple[Part, ...]:
-        def holds(candidates: Sequence[Sequence[Part]]) -> list[bool]:
+    def _least(self, parts: tuple[CasePart, ...], kept: Sequence[CasePart]) -> tuple[CasePart, ...]:
+        def holds(candidates: Sequence[Sequence[CasePart]]) -> list[bool]:
             return self._fails([(*one, *kept) for one in candidates])
 
         left = self._budget - self._bench.trials_run
@@ -152,7 +152,7 @@ class MinimalSearch:
             left -= 1
         return smallest(parts, holds, left, self._bench.jobs) if parts and left > 0 else parts
 
-    def _fails(self, candidates: Sequence[Sequence[Part]]) -> list[bool]:
+    def _fails(self, candidates: Sequence[Sequence[CasePart]]) -> list[bool]:
         """Whether the trial fails in the same way with no more than these parts."""
         sets = [frozenset(one) for one in candidates]
         new = [one for one in dict.fromkeys(sets) if one not in self._known]
@@ -163,7 +163,7 @@ class MinimalSearch:
                 self._trials[one] = result.scored.trial
         return [self._known[one] for one in sets]
 
-    def _request(self, parts: frozenset[Part]) -> VariantRequest:
+    def _request(self, parts: frozenset[CasePart]) -> VariantRequest:
         self._number += 1
         # Every try has an id and a cassette of its own: the gateway keeps a cassette once it is read.
         case = self._case(tuple(parts), f"try-{self._number}")
@@ -171,7 +171,7 @@ class MinimalSearch:
         variant = TrialVariant(parent=self._failing.name, interventions=self._failing.interventions)
         return VariantRequest(case=case, variant=variant, snapshot=self._snapshot(parts))
 
-    def _snapshot(self, parts: frozenset[Part]) -> Snapshot | None:
+    def _snapshot(self, parts: frozenset[CasePart]) -> Snapshot | None:
         """The snapshot with no more than these files and rows; None where nothing of it is left out."""
         every = frozenset((*self._file_parts(), *self._seed_parts()))
         gone = every - parts
@@ -182,13 +182,13 @@ class MinimalSearch:
             for part in gone:
                 if part.kind == "seed_row":
                     rows.setdefault(part.name, set()).add(part.index)
-            left_out = LeftOut(files={part.name for part in gone if part.kind == "file"}, rows=rows)
+            left_out = OmittedParts(files={part.name for part in gone if part.kind == "file"}, rows=rows)
             whole = self._bench.snapshot_of(self._failing.case)
             name = f"{whole.name}-{len(self._snapshots) + 1}"
             self._snapshots[gone] = reduced_snapshot(whole, left_out, name, self._files / "snapshots" / name)
         return self._snapshots[gone]
 
-    def _case(self, parts: Sequence[Part], case_id: str) -> Case:
+    def _case(self, parts: Sequence[CasePart], case_id: str) -> Case:
         case = self._failing.case
         kept = {(part.kind, part.name, part.index) for part in parts}
         talk = case.conversation
@@ -217,7 +217,7 @@ class MinimalSearch:
         talk = self._failing.case.conversation
         return range(len(talk.turns)) if talk is not None else ()
 
-    def _log(self, parts: Sequence[Part]) -> UserLog | None:
+    def _log(self, parts: Sequence[CasePart]) -> UserLog | None:
         """What is left of the logged user; None where the case has another one."""
         log = self._failing.log
         if log is None:
@@ -225,7 +225,7 @@ class MinimalSearch:
         kept = {0} | {part.index for part in parts if part.kind == "turn"}
         return log.model_copy(update={"turns": tuple(turn for n, turn in enumerate(log.turns) if n in kept)})
 
-    def _user(self, case_id: str, parts: Sequence[Part]) -> CaseUser | None:
+    def _user(self, case_id: str, parts: Sequence[CasePart]) -> CaseUser | None:
         log = self._log(parts)
         case = self._failing.case
         return case.user if log is None else with_log(case, log, self._files / f"{case_id}.json").user
@@ -239,7 +239,7 @@ class MinimalSearch:
         case = self._failing.case
         return tuple(tool.name for tool in self._failing.suite.tools) if case.tools is None else case.tools
 
-    def _cut(self, parts: Sequence[Part]) -> tuple[Recording, ...]:
+    def _cut(self, parts: Sequence[CasePart]) -> tuple[Recording, ...]:
         """The recordings that are kept, without the rows that are not."""
         if self._failing.sealed:
             return self._recordings
@@ -254,32 +254,32 @@ class MinimalSearch:
             cut.append(one if not gone else one.model_copy(update={"body": without_rows_of_answer(one.body, gone)}))
         return tuple(cut)
 
-    def _is_kept(self, row: Part, kept: Sequence[Part]) -> bool:
+    def _is_kept(self, row: CasePart, kept: Sequence[CasePart]) -> bool:
         return any(part.kind == "recording" and part.index == row.index for part in kept)
 
-    def _case_parts(self) -> Iterator[Part]:
+    def _case_parts(self) -> Iterator[CasePart]:
         case = self._failing.case
-        yield from (Part(kind="tool", name=name) for name in self._offered())
-        yield from (Part(kind="turn", index=n) for n in self._turns())
-        yield from (Part(kind="fault", index=n) for n in range(len(case.faults)))
-        yield from (Part(kind="fixture", name=name) for name in case.fixtures)
+        yield from (CasePart(kind="tool", name=name) for name in self._offered())
+        yield from (CasePart(kind="turn", index=n) for n in self._turns())
+        yield from (CasePart(kind="fault", index=n) for n in range(len(case.faults)))
+        yield from (CasePart(kind="fixture", name=name) for name in case.fixtures)
 
-    def _recording_parts(self) -> Iterator[Part]:
+    def _recording_parts(self) -> Iterator[CasePart]:
         for number, one in enumerate(self._recordings):
             if one.mark.kind == "tool" and not self._failing.sealed:
-                yield Part(kind="recording", index=number)
+                yield CasePart(kind="recording", index=number)
 
-    def _row_parts(self) -> list[Part]:
+    def _row_parts(self) -> list[CasePart]:
         if self._failing.sealed:
             return []
         rows = [row for number, one in enumerate(self._recordings) for row in rows_of_recording(number, one)]
         return rows[:_MOST_ROWS]
 
-    def _file_parts(self) -> Iterator[Part]:
-        yield from (Part(kind="file", name=path) for path in files_of(self._bench.snapshot_of(self._failing.case)))
+    def _file_parts(self) -> Iterator[CasePart]:
+        yield from (CasePart(kind="file", name=path) for path in files_of(self._bench.snapshot_of(self._failing.case)))
 
-    def _seed_parts(self) -> Iterator[Part]:
+    def _seed_parts(self) -> Iterator[CasePart]:
         """Rows of the services' dumps, which only trials with services of their own depend on."""
         if self._failing.sealed:
             for service, count in rows_of(self._bench.snapshot_of(self._failing.case)).items():
-                yield from (Part(kind="seed_row", name=service, index=number) for number in range(count))
+                yield from (CasePart(kind="seed_row", name=service, index=number) for number in range(count))

@@ -25,7 +25,7 @@ from harness.counterfactual.minimal_search import (
     with_log,
 )
 from harness.counterfactual.refusals import refuse_unforkable
-from harness.counterfactual.subject import Subject
+from harness.counterfactual.subject import StoredSubject
 from harness.errors import UsageError
 from harness.pipeline import (
     RunOptions,
@@ -66,7 +66,7 @@ class MinimiseRequest:
 
 
 def minimise(
-    subject: Subject, request: MinimiseRequest, say: Callable[[str], None] = _silent
+    subject: StoredSubject, request: MinimiseRequest, say: Callable[[str], None] = _silent
 ) -> tuple[MinimalCase, Case]:
     """Searches for the minimal case.
 
@@ -88,7 +88,7 @@ def minimise(
     return minimal, found.case
 
 
-def _recordings(subject: Subject) -> tuple[Recording, ...]:
+def _recordings(subject: StoredSubject) -> tuple[Recording, ...]:
     folder = subject.folder
     found = trial_recordings(subject.project, folder, subject.suite, subject.case, subject.trial)
     if found.unanswered:
@@ -100,14 +100,14 @@ def _recordings(subject: Subject) -> tuple[Recording, ...]:
     return tuple(found.recordings)
 
 
-def _model_recordings(subject: Subject) -> tuple[Recording, ...]:
+def _model_recordings(subject: StoredSubject) -> tuple[Recording, ...]:
     """What answers for the model where the services answer for the tools."""
     folder = subject.folder
     found = trial_recordings(subject.project, folder, subject.suite, subject.case, subject.trial)
     return tuple(one for one in found.recordings if one.mark.kind != "tool")
 
 
-def _refuse_taken(subject: Subject, request: MinimiseRequest) -> None:
+def _refuse_taken(subject: StoredSubject, request: MinimiseRequest) -> None:
     """Before the first trial: nothing that exists is overwritten."""
     suite, name = subject.suite, minimal_id(subject.case)
     refuse_taken_case(subject.project, suite, name, _case_file(suite, request))
@@ -124,7 +124,7 @@ def _snapshot_name(suite: Suite, case: Case) -> str:
     return f"{case.snapshot or suite.snapshot}-{minimal_id(case)}"
 
 
-def _stored(subject: Subject, found: MinimalResult, request: MinimiseRequest) -> MinimalCase:
+def _stored(subject: StoredSubject, found: MinimalResult, request: MinimiseRequest) -> MinimalCase:
     """Writes the case, a cassette of the answers that its trial was given, and what is left of the snapshot."""
     suite, recordings = subject.suite, found.recordings
     if request.tools == "sealed":
@@ -145,7 +145,7 @@ def _stored(subject: Subject, found: MinimalResult, request: MinimiseRequest) ->
     )
 
 
-def _failing(subject: Subject, *, sealed: bool) -> Failing:
+def _failing(subject: StoredSubject, *, sealed: bool) -> Failing:
     return Failing(
         name=subject.name,
         suite=subject.suite,

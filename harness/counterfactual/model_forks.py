@@ -8,14 +8,14 @@ import json
 from collections.abc import Mapping
 
 from harness.case import ModelChange, TextChange, prompt_texts
-from harness.counterfactual.subject import Subject
+from harness.counterfactual.subject import StoredSubject
 from harness.errors import UsageError
 
 SYSTEM = "system"
 """The name of the case's own system prompt."""
 
 
-def model_change(subject: Subject, step: int, model: str | None, prompts: Mapping[str, str]) -> ModelChange:
+def model_change(subject: StoredSubject, step: int, model: str | None, prompts: Mapping[str, str]) -> ModelChange:
     """The change of a fork at `step`: `prompts` maps prompts of the agent, or `system`, to their new texts; the name ""
     stands for the only one that there is.
 
@@ -34,7 +34,7 @@ def model_change(subject: Subject, step: int, model: str | None, prompts: Mappin
     )
 
 
-def _text_change(subject: Subject, name: str, text: str) -> TextChange:
+def _text_change(subject: StoredSubject, name: str, text: str) -> TextChange:
     known = _prompts(subject)
     if not name and len(known) == 1:
         name = next(iter(known))
@@ -53,13 +53,13 @@ def _text_change(subject: Subject, name: str, text: str) -> TextChange:
     return TextChange(before=was, after=text.strip())
 
 
-def _prompts(subject: Subject) -> dict[str, str]:
+def _prompts(subject: StoredSubject) -> dict[str, str]:
     """Name -> text, of the agent's declared prompt files and the case's system prompt."""
     found = {} if subject.case.system is None else {SYSTEM: subject.case.system}
     return {**prompt_texts(subject.as_it_ran, subject.manifest.agent), **found}
 
 
-def _was_sent(subject: Subject, text: str) -> bool:
+def _was_sent(subject: StoredSubject, text: str) -> bool:
     escaped = json.dumps(text, ensure_ascii=False)[1:-1]
     sent = json.dumps([span.attributes for span in subject.stored.spans], ensure_ascii=False)
     # Messages are stored as JSON texts within the attributes.

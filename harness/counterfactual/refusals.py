@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.case import Suite, ToolMode
 from harness.cassette import cassette_path
-from harness.counterfactual.subject import Subject, as_it_ran
+from harness.counterfactual.subject import StoredSubject, as_it_ran
 from harness.errors import HarnessError, SnapshotError, UsageError
 from harness.pipeline import changed_by_agent, suite_of, variant_tool_mode
 from harness.results import RunFolder
@@ -134,7 +134,7 @@ class RunChecks:
 
 def refuse_unforkable(
     project: Path,
-    subject: Subject,
+    subject: StoredSubject,
     tools: ToolMode | None = None,
     *,
     same_agent: bool = True,
@@ -158,7 +158,9 @@ def refuse_unforkable(
         _tell_not_deterministic(subject, folder, until, say)
 
 
-def _tell_not_deterministic(subject: Subject, folder: RunFolder, until: int | None, say: Callable[[str], None]) -> None:
+def _tell_not_deterministic(
+    subject: StoredSubject, folder: RunFolder, until: int | None, say: Callable[[str], None]
+) -> None:
     """Tells where other attempts of the run show that the agent does otherwise each time."""
     own = subject.trial
     others = [

@@ -10,10 +10,10 @@ from typing import Literal
 
 from harness.case import CallEdit, FedCall, Intervention, Invocation
 from harness.counterfactual.answer_numbers import answers_by_tools
-from harness.counterfactual.subject import Subject
+from harness.counterfactual.subject import StoredSubject
 from harness.score import (
     Deviation,
-    alternatives,
+    alternative_deviations,
     deviations_from_reference,
     deviations_from_trial,
     fed_calls,
@@ -47,7 +47,7 @@ class Repair:
         return self.intervention.step
 
 
-def repairs(subject: Subject, passing: Trial | None) -> list[Repair]:
+def repairs(subject: StoredSubject, passing: Trial | None) -> list[Repair]:
     """Every candidate, the earliest first; equal changes of several origins once."""
     reference = [Invocation(tool=one.tool, arguments=one.arguments) for one in subject.case.reference or ()]
     found = [
@@ -79,27 +79,27 @@ def merged(chosen: Sequence[Repair]) -> Intervention:
     )
 
 
-def _from_trial(subject: Subject, passing: Trial) -> Iterator[Repair]:
+def _from_trial(subject: StoredSubject, passing: Trial) -> Iterator[Repair]:
     right = fed_calls(passing)
     found = deviations_from_trial(fed_calls(subject.trial), right, subject.suite.tools)
     return _by_calls(subject, found, invocations(right), "passing_trial")
 
 
-def _from_reference(subject: Subject) -> tuple[Deviation, ...]:
+def _from_reference(subject: StoredSubject) -> tuple[Deviation, ...]:
     return deviations_from_reference(fed_calls(subject.trial), subject.case.reference, subject.suite.tools)
 
 
 def _by_calls(
-    subject: Subject, found: Sequence[Deviation], right: Sequence[Invocation], origin: Origin
+    subject: StoredSubject, found: Sequence[Deviation], right: Sequence[Invocation], origin: Origin
 ) -> Iterator[Repair]:
     calls = fed_calls(subject.trial)
     for one in found:
         yield _repair(subject, calls, one, origin)
-    for other in alternatives(calls, found, right, subject.suite.tools):
+    for other in alternative_deviations(calls, found, right, subject.suite.tools):
         yield replace(_repair(subject, calls, other, origin), is_alternative=True)
 
 
-def _repair(subject: Subject, calls: Sequence[FedCall], one: Deviation, origin: Origin) -> Repair:
+def _repair(subject: StoredSubject, calls: Sequence[FedCall], one: Deviation, origin: Origin) -> Repair:
     edits, at_end = list[CallEdit](), list[Invocation]()
     if one.expected is None:
         here = calls[one.at]
@@ -124,7 +124,7 @@ def _insert(call: Invocation, at: int, calls: int, edits: list[CallEdit], at_end
         at_end.append(call)
 
 
-def _answers(subject: Subject, passing: Trial | None) -> Iterator[Repair]:
+def _answers(subject: StoredSubject, passing: Trial | None) -> Iterator[Repair]:
     """The right answer to the user, in place of the one that was given."""
     calls = fed_calls(subject.trial)
     given = subject.trial.trajectory.final_output
@@ -149,7 +149,7 @@ def _answers(subject: Subject, passing: Trial | None) -> Iterator[Repair]:
             yield replace(guess, is_alternative=True)
 
 
-def _faults(subject: Subject, passing: Trial | None) -> Iterator[Repair]:
+def _faults(subject: StoredSubject, passing: Trial | None) -> Iterator[Repair]:
     """The true answer instead of a faulty one: that of the same call in a passing trial, or without the faults."""
     calls, seen = fed_calls(subject.trial), subject.trial.trajectory.observations
     injected = [one for one in seen.values() if one.injected is not None]
@@ -176,7 +176,7 @@ def _faults(subject: Subject, passing: Trial | None) -> Iterator[Repair]:
             yield Repair(deviation=None, intervention=intervention, at=number, origin="passing_trial")
 
 
-def _is_injected(subject: Subject, call: FedCall) -> bool:
+def _is_injected(subject: StoredSubject, call: FedCall) -> bool:
     """By the step's own index: in an imported trajectory it need not be the step's position."""
     steps = [step for step in subject.trial.trajectory.steps if step.index == call.step]
     return any(seen.injected is not None for step in steps for seen in step.observations)

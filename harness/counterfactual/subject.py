@@ -12,7 +12,7 @@ from harness.trace import Trial
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class StoredSubject:
     """One committed trial with all that is needed to run it again."""
 
     project: Path
@@ -63,12 +63,12 @@ class Subject:
         return plan_of(self.project, options.model_copy(update=update))
 
 
-def open_subject(project: Path, run: str, case_id: str, attempt: int = 1) -> Subject:
+def open_subject(project: Path, run: str, case_id: str, attempt: int = 1) -> StoredSubject:
     """Reads a stored trial. Raises UsageError with the run's cases where it has none of that name."""
     return open_subject_of(project, RunFolder.open(run_path(project, run)), case_id, attempt)
 
 
-def open_subject_of(project: Path, folder: RunFolder, case_id: str, attempt: int = 1) -> Subject:
+def open_subject_of(project: Path, folder: RunFolder, case_id: str, attempt: int = 1) -> StoredSubject:
     """The same, of an open run folder."""
     cards = folder.scorecards()
     card = next((one for one in cards if (one.case_id, one.attempt) == (case_id, attempt)), None)
@@ -87,7 +87,7 @@ def open_subject_of(project: Path, folder: RunFolder, case_id: str, attempt: int
         raise UsageError(
             f"suite {suite.name!r} has no case {case_id!r} any more", remedy="run the suite again, then fork that run"
         )
-    return Subject(project=project, suite=suite, case=case, manifest=folder.manifest, stored=stored, card=card)
+    return StoredSubject(project=project, suite=suite, case=case, manifest=folder.manifest, stored=stored, card=card)
 
 
 def as_it_ran(project: Path, suite: Suite, manifest: RunManifest) -> Suite:
@@ -96,7 +96,7 @@ def as_it_ran(project: Path, suite: Suite, manifest: RunManifest) -> Suite:
     return with_prompts(project, varying, manifest.agent, chosen=tuple(manifest.prompts.values()))
 
 
-def tool_mode(subject: Subject, wanted: ToolMode | None) -> ToolMode:
+def tool_mode(subject: StoredSubject, wanted: ToolMode | None) -> ToolMode:
     """Who answers after the fork: what was asked for, else what the suite has."""
     if wanted == "record":
         raise UsageError("a fork never records: its calls are not the agent's own", remedy="use --tools sealed")

@@ -20,8 +20,8 @@ from harness.upstream import (
     ToolAnswer,
     ToolMiss,
     ToolRequest,
-    ToolSource,
     ToolUpstream,
+    TrialTools,
     Upstreams,
     open_client,
     reset_servers,
@@ -46,7 +46,7 @@ class Prober:
     def __init__(
         self,
         suite: Suite,
-        tools: ToolSource,
+        tools: TrialTools,
         web: LiveWeb,
         redactor: Redactor,
         per_s: int,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness.gateway.contract import SessionRequest as SessionRequest
     from harness.gateway.gateway import Gateway as Gateway
     from harness.gateway.model.environment import model_environment as model_environment
-    from harness.gateway.session import Session as Session
+    from harness.gateway.session import TrialSession as TrialSession
     from harness.gateway.toolbox import Toolbox as Toolbox
     from harness.gateway.user import Cut as Cut
     from harness.gateway.user import Heard as Heard
@@ -31,7 +31,7 @@ else:
             "contract": ("ServiceOpener", "SessionRecord", "SessionRequest"),
             "gateway": ("Gateway",),
             "model.environment": ("model_environment",),
-            "session": ("Session",),
+            "session": ("TrialSession",),
             "toolbox": ("Toolbox",),
             "user": ("Cut", "Heard", "HeardCall", "ScriptedUser", "User", "UserContext", "UserSource"),
             "web.run_hosts": ("allowed_hosts",),

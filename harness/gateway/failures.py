@@ -30,7 +30,7 @@ TOOL_STATUSES: dict[int, tuple[ToolErrorType, ...]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failure:
+class CallFailure:
     """A call that failed. Where `status` is None, the default status of the type applies."""
 
     type: ToolErrorType

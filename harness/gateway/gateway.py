@@ -39,7 +39,7 @@ from harness.gateway.overlay.interventions import calls_of
 from harness.gateway.probes import TrialProbes, probe_client
 from harness.gateway.routes import RouteContext
 from harness.gateway.run_cassettes import RunCassettes
-from harness.gateway.session import Session, SessionParts
+from harness.gateway.session import SessionParts, TrialSession
 from harness.gateway.sources.suite_tools import api_source, suite_tools
 from harness.gateway.sources.trial_sources import TrialSources
 from harness.gateway.toolbox import Toolbox
@@ -105,7 +105,7 @@ class Gateway:
             )
         self._recorded = RunCassettes(cassettes, suite.name, self._secrets, grow=self._journals.records_tools)
         self._lock = threading.Lock()
-        self._sessions: list[Session] = []
+        self._sessions: list[TrialSession] = []
         self._shared: Mapping[str, str] | None = None
         self._thread = LoopThread()
         self._client: aiohttp.ClientSession | None = None
@@ -138,7 +138,7 @@ class Gateway:
             for session in sessions:
                 self._closing.callback(session.close)
 
-    def open(self, request: SessionRequest) -> Session:
+    def open(self, request: SessionRequest) -> TrialSession:
         """Opens a listening session for one trial. Raises CassetteError, ServiceError or UsageError."""
         if not self._thread.is_running:
             raise GatewayError("the gateway is not running", remedy="enter it: `with Gateway(...) as gateway`")
@@ -146,7 +146,7 @@ class Gateway:
             parts = self._parts(request, stack)
             stack.pop_all()
         try:
-            session = Session(parts)
+            session = TrialSession(parts)
         except BaseException:
             parts.trial.closing.close()
             raise
@@ -164,7 +164,7 @@ class Gateway:
         """`text` without the suite's secrets, for stored texts of a trial whose session is closed."""
         return Redactor(self._secrets).everywhere(text)
 
-    def _forget(self, session: Session) -> None:
+    def _forget(self, session: TrialSession) -> None:
         with self._lock:
             if session in self._sessions:
                 self._sessions.remove(session)

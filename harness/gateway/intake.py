@@ -13,7 +13,7 @@ _MUCH_BYTES = 4 * 1024 * 1024
 _UNTIL_FREED_S = 0.5
 
 
-class Intake:
+class IntakeLimit:
     """The limit of one trial. Used on the gateway's own thread only."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Intake:
 class Body:
     """The buffered part of one request's body."""
 
-    def __init__(self, intake: Intake) -> None:
+    def __init__(self, intake: IntakeLimit) -> None:
         self._intake = intake
         self.buffered = 0
 

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.cassette import Journal, Merge, Redactor, keep_live, merge
+from harness.cassette import Merge, Redactor, TrialJournal, keep_live, merge
 from harness.gateway.contract import SessionRequest
 
 
@@ -13,9 +13,9 @@ from harness.gateway.contract import SessionRequest
 class Journals:
     """None: no recordings are written."""
 
-    tools: Journal | None = None
+    tools: TrialJournal | None = None
     """Player of tools and hosts."""
-    models: Journal | None = None
+    models: TrialJournal | None = None
     finish: Callable[[], Merge | None] | None = None
     """Merges the recordings into their cassette; returns the result for the case's own cassette, or None where it is
     not recorded.
@@ -41,10 +41,10 @@ class JournalKeeper:
         case, recorded, kept = request.case.id, None, None
         name = f"{case}.{request.attempt}"
         if self.records_tools or self.records_models:
-            recorded = Journal(self.cassettes, suite=self.suite, case=case, redactor=redactor)
+            recorded = TrialJournal(self.cassettes, suite=self.suite, case=case, redactor=redactor)
             closing.callback(recorded.close)
         if self.live is not None:
-            kept = Journal(self.live, suite=self.suite, case=name, redactor=redactor, kept=True)
+            kept = TrialJournal(self.live, suite=self.suite, case=name, redactor=redactor, kept=True)
             closing.callback(kept.remove)
 
         def finish() -> Merge | None:

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from harness.gateway.accepting import Acceptor
 from harness.gateway.incoming import error_body
-from harness.gateway.intake import Intake
+from harness.gateway.intake import IntakeLimit
 from harness.gateway.web.forward_proxy import ForwardProxy
 from harness.gateway.web.sniffer import ListenerContext, ProtocolSniffer
 from harness.upstream import HostPort
@@ -49,7 +49,7 @@ class Listener:
         self._on_failure = on_failure
         self._http: web.Server | None = None
         self._acceptor: Acceptor | None = None
-        self._intake = Intake()
+        self._intake = IntakeLimit()
 
     def serve(self, listening: socket.socket) -> None:
         """Starts accepting connections."""

@@ -4,23 +4,23 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from harness.case import ToolSpec
-from harness.gateway.failures import Failure
+from harness.gateway.failures import CallFailure
 from harness.strict_json import NotJson, parse_json
 from harness.upstream import MAX_ANSWER_BYTES, ToolAnswer
 from harness.values import JsonValue
 
 
-def result_of(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | Failure:
+def result_of(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | CallFailure:
     """The tool's JSON, or the failure. The message depends on the answer only, so that live and replayed calls
     agree.
     """
     match answer.outcome:
         case "timeout":
-            return Failure(type="timeout", message=f"{tool.name} gave no answer within {tool.timeout_s:g} s")
+            return CallFailure(type="timeout", message=f"{tool.name} gave no answer within {tool.timeout_s:g} s")
         case "reset":
-            return Failure(type="reset", message=f"{tool.name} closed the connection before it had answered")
+            return CallFailure(type="reset", message=f"{tool.name} closed the connection before it had answered")
         case "unreachable":
-            return Failure(type="tool_unavailable", message=f"{tool.name} cannot be reached")
+            return CallFailure(type="tool_unavailable", message=f"{tool.name} cannot be reached")
         case "oversized":
             return _malformed(tool, f"more than {MAX_ANSWER_BYTES} bytes")
         case "garbled":
@@ -29,12 +29,12 @@ def result_of(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | Failure:
             return _answered(tool, answer)
 
 
-def _answered(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | Failure:
+def _answered(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | CallFailure:
     match answer.status // 100:
         case 2:
             return _result(tool, answer)
         case 4:
-            return Failure(
+            return CallFailure(
                 type="tool_error",
                 message=f"{tool.name} refused the call: {answer.status} {_phrase(answer.status)}".rstrip(),
                 status=answer.status,
@@ -42,12 +42,12 @@ def _answered(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | Failure:
                 headers=_retry_after(answer.headers),
             )
         case 5:
-            return Failure(type="tool_unavailable", message=f"{tool.name} failed with status {answer.status}")
+            return CallFailure(type="tool_unavailable", message=f"{tool.name} failed with status {answer.status}")
         case _:
             return _malformed(tool, f"status {answer.status}, which is no answer of a tool")
 
 
-def _result(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | Failure:
+def _result(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | CallFailure:
     if answer.status in {204, 205} and not answer.body:
         return None
     try:
@@ -56,8 +56,8 @@ def _result(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | Failure:
         return _malformed(tool, f"something that is not JSON: {error}")
 
 
-def _malformed(tool: ToolSpec, what: str) -> Failure:
-    return Failure(type="malformed_result", message=f"{tool.name} answered {what}")
+def _malformed(tool: ToolSpec, what: str) -> CallFailure:
+    return CallFailure(type="malformed_result", message=f"{tool.name} answered {what}")
 
 
 def _error_body(body: bytes) -> JsonValue:

@@ -21,7 +21,7 @@ from harness.gateway.exchange.replaying import replayed
 from harness.gateway.exchange.trial import TrialContext
 from harness.sandbox import QueryFailed, Table, Unmeasurable, changes
 from harness.trace import names
-from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, TrialTools
 from harness.values import JsonObject, JsonValue, canonical_json
 
 
@@ -38,7 +38,7 @@ class LiveProbes:
     """The services of a trial, and the servers that it reaches. `begin` is called before the agent starts."""
 
     services: QueryableServices | None
-    http: ToolSource
+    http: TrialTools
     values: Normalisation | None = None
     """What the answers of a variant are translated by, into the values that its agent was fed."""
     _before: dict[str, Mapping[str, Table] | str] = field(default_factory=dict)
@@ -200,7 +200,7 @@ class _ProbeCodec:
         return answer.headers
 
 
-def probe_client(trial: TrialContext, http: ToolSource) -> LiveProbes:
+def probe_client(trial: TrialContext, http: TrialTools) -> LiveProbes:
     """The client of the real services, after it has read the tables to compare. Raises ServiceError."""
     client = LiveProbes(services=trial.started_services, http=http, values=trial.fed_values)
     client.begin(gateway_probes((*trial.suite.probes, *trial.case.probes)))

@@ -50,7 +50,7 @@ class SessionParts:
     failures: list[BaseException] = field(default_factory=list)
 
 
-class Session:
+class TrialSession:
     """A trial's session. `end()` it when the agent has ended; `close()` it in any case."""
 
     def __init__(self, parts: SessionParts) -> None:

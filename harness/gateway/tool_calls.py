@@ -9,13 +9,13 @@ from harness.cassette import CallKey, complete_arguments, key_of_kept
 from harness.errors import OutOfTime
 from harness.gateway.exchange.exchange import CallResult, ReceivedCall, failed
 from harness.gateway.exchange.trial import TrialContext
-from harness.gateway.failures import Failure
+from harness.gateway.failures import CallFailure
 from harness.gateway.outcome import result_of
 from harness.gateway.toolbox import Tool, Toolbox
 from harness.gateway.user import HeardCall
 from harness.strict_json import NotJson, parse_json
 from harness.trace import names
-from harness.upstream import ToolMiss, ToolRequest, ToolSource, unroutable
+from harness.upstream import ToolMiss, ToolRequest, TrialTools, unroutable
 from harness.values import JsonObject, JsonValue, canonical_json
 
 
@@ -28,14 +28,14 @@ class ToolReply:
     headers: dict[str, str] = field(default_factory=dict)
     pace_s: float = 0.0
     """The body is sent in pieces over this many seconds."""
-    failure: Failure | None = None
+    failure: CallFailure | None = None
     """The failure in `body`, for endpoints that report it in another form."""
 
 
 class ToolCallHandler:
     """Serves the tool calls of one trial; it may serve many connections at once."""
 
-    def __init__(self, toolbox: Toolbox, trial: TrialContext, source: ToolSource) -> None:
+    def __init__(self, toolbox: Toolbox, trial: TrialContext, source: TrialTools) -> None:
         """`source` answers the calls of the tools that are offered in the trial."""
         self._toolbox = toolbox
         self._offered = toolbox.offered(trial.case)
@@ -127,7 +127,7 @@ class ToolCallHandler:
         body_seen = clean.for_agent(result.body)
         return result if body_seen is result.body else replace(result, body=body_seen)
 
-    async def probe(self, probe: StateProbe) -> tuple[JsonValue, Failure | None]:
+    async def probe(self, probe: StateProbe) -> tuple[JsonValue, CallFailure | None]:
         """A read by the harness itself: it takes the same path as a call, but is not a step and counts towards no
         limit.
         """
@@ -137,15 +137,15 @@ class ToolCallHandler:
         self.exchange.trace(received, result)
         return self._redactor.value(result.content), result.failure
 
-    def _refused(self, name: str) -> Failure | None:
+    def _refused(self, name: str) -> CallFailure | None:
         if name not in self._toolbox.tools:
             known = ", ".join(tool for tool in self._toolbox.tools if tool in self._offered) or "none"
-            return Failure(type="unknown_tool", message=f"there is no tool {name!r}; the tools are: {known}")
+            return CallFailure(type="unknown_tool", message=f"there is no tool {name!r}; the tools are: {known}")
         if name not in self._offered:
-            return Failure(type="not_allowed", message=f"the tool {name!r} is not allowed here")
+            return CallFailure(type="not_allowed", message=f"the tool {name!r} is not allowed here")
         return None
 
-    async def _completed(self, received: ReceivedCall, failure: Failure | None) -> CallResult:
+    async def _completed(self, received: ReceivedCall, failure: CallFailure | None) -> CallResult:
         if failure is None and received.arguments is not None:
             answering = self._checked(self._toolbox.tools[received.name], received.arguments, received.probe)
             return await self.exchange.followed(answering, lambda: self.exchange.cut_short(received))
@@ -162,7 +162,7 @@ class ToolCallHandler:
             else:
                 failure, kept = _observed(tool, arguments, complete)
         except OutOfTime as error:  # whether the agent made a mistake is unknown
-            failure, kept = Failure(type="tool_unavailable", message=f"the call cannot be checked: {error}"), {}
+            failure, kept = CallFailure(type="tool_unavailable", message=f"the call cannot be checked: {error}"), {}
         if failure is not None:
             return failed(failure)
         key = key_of_kept(tool.spec, kept, self._redactor)
@@ -176,14 +176,14 @@ class ToolCallHandler:
         self.exchange.count("tool", key, answer)
         result = result_of(tool.spec, answer)
         answered = CallResult(tier=answer.tier, fault=answer.fault, pace_s=answer.pace_s, retried=answer.retried)
-        if isinstance(result, Failure):
+        if isinstance(result, CallFailure):
             return replace(answered, failure=result, content=result.content)
         if probe is None:
             self.exchange.ledger.answered.add(tool.spec.name)
         return replace(answered, content=result, body=answer.body or b"null")
 
 
-def parsed_arguments(raw: bytes) -> tuple[JsonObject | None, str | None, Failure | None]:
+def parsed_arguments(raw: bytes) -> tuple[JsonObject | None, str | None, CallFailure | None]:
     """The arguments, or the received text and a description of its problem."""
     try:
         value = parse_json(raw)
@@ -193,11 +193,11 @@ def parsed_arguments(raw: bytes) -> tuple[JsonObject | None, str | None, Failure
         if isinstance(value, dict):
             return value, None, None
         problem = "a JSON object is expected"
-    failure = Failure(type="unparsable_arguments", message=f"the arguments cannot be read: {problem}")
+    failure = CallFailure(type="unparsable_arguments", message=f"the arguments cannot be read: {problem}")
     return None, raw.decode("utf-8", "replace"), failure
 
 
-def _observed(tool: Tool, arguments: JsonObject, complete: JsonObject) -> tuple[Failure | None, JsonObject]:
+def _observed(tool: Tool, arguments: JsonObject, complete: JsonObject) -> tuple[CallFailure | None, JsonObject]:
     """Validates the arguments; returns the problem, and the arguments that the key is computed from. Raises
     OutOfTime.
     """
@@ -205,4 +205,4 @@ def _observed(tool: Tool, arguments: JsonObject, complete: JsonObject) -> tuple[
     if problem is None:
         return None, without_volatile(tool.spec, complete)
     message = f"the arguments of {tool.spec.name} are not valid: {problem}"
-    return Failure(type="invalid_arguments", message=message), {}
+    return CallFailure(type="invalid_arguments", message=message), {}

@@ -10,7 +10,7 @@ from harness.alternatives import alternatives
 from harness.case import Case, Suite, ToolSpec, VolatilePart, quick_check
 from harness.case.endpoints.quick_schema import Fits
 from harness.errors import UsageError
-from harness.validation import Problem, Schema, check_expression, members
+from harness.validation import Schema, SchemaProblem, check_expression, members
 from harness.values import JsonObject
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -176,6 +176,6 @@ def _place(start: str, path: Iterable[str | int]) -> str:
     return start + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
 
 
-def _explained(problem: Problem) -> str:
+def _explained(problem: SchemaProblem) -> str:
     message = problem.message if len(problem.message) <= _SHOWN else f"{problem.message[: _SHOWN - 3]}..."
     return f"{_place('$', problem.path)}: {message}"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harness.ingest.registry import import_file as import_file
     from harness.ingest.registry import importers as importers
     from harness.ingest.run import ImportedRun as ImportedRun
-    from harness.ingest.sessions import Conversation as Conversation
+    from harness.ingest.sessions import ConversationSpans as ConversationSpans
     from harness.ingest.sessions import conversation_of as conversation_of
 else:
     __getattr__ = lazy_exports(
@@ -36,7 +36,7 @@ else:
         {
             "credentials": ("Cleaner", "holds_issued_key"),
             "inspect_facts": ("sample_facts",),
-            "sessions": ("Conversation", "conversation_of"),
+            "sessions": ("ConversationSpans", "conversation_of"),
             "foreign": ("ForeignCall", "ForeignResult", "ForeignStep"),
             "reading": ("Record",),
             "found": (

@@ -39,7 +39,7 @@ _THINK: Final = re.compile(r"<think>.*?(?:</think>|\Z)", re.S)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Form:
+class ActionForm:
     """One way to write actions: what shows it, and how the calls of a reply are found."""
 
     name: str
@@ -70,7 +70,7 @@ class Written:
     end: int
 
 
-def form_of(instructions: Iterable[str], replies: Sequence[tuple[str, bool]]) -> Form | None:
+def form_of(instructions: Iterable[str], replies: Sequence[tuple[str, bool]]) -> ActionForm | None:
     """The form in which this log's agent acts; None where it writes no actions.
 
     `replies`: each reply's text, and whether somebody else's message follows it.
@@ -165,16 +165,16 @@ def _named_or_bracketed(text: str) -> list[Written]:
 
 
 FORMS: Final = (
-    Form(name="function", shown_by=re.compile(r"<function="), find=_functions, is_explicit=True),
-    Form(name="tool_call", shown_by=re.compile(r"<tool_call>"), find=_tool_calls, is_explicit=True),
-    Form(name="tags", shown_by=re.compile(r"<(?:execute\w*|bash|ipython|run_ipython|action)>"), find=_tagged),
-    Form(name="react", shown_by=re.compile(r"(?m)^\s*Action(?: ?\d{1,3})?:"), find=_react, is_explicit=True),
-    Form(
+    ActionForm(name="function", shown_by=re.compile(r"<function="), find=_functions, is_explicit=True),
+    ActionForm(name="tool_call", shown_by=re.compile(r"<tool_call>"), find=_tool_calls, is_explicit=True),
+    ActionForm(name="tags", shown_by=re.compile(r"<(?:execute\w*|bash|ipython|run_ipython|action)>"), find=_tagged),
+    ActionForm(name="react", shown_by=re.compile(r"(?m)^\s*Action(?: ?\d{1,3})?:"), find=_react, is_explicit=True),
+    ActionForm(
         name="bash",
         shown_by=re.compile(r"```(?:bash|sh|shell)\b|bash code block|(?i:shell|command)"),
         find=_fenced(_SHELLS, "bash", "command"),
     ),
-    Form(
+    ActionForm(
         name="python",
         shown_by=re.compile(r"```py(?:thon)?\b|(?i:python code)"),
         find=_fenced(_PYTHON, "python_interpreter", "code"),

@@ -19,7 +19,7 @@ _OWN = "harness."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Conversation:
+class ConversationSpans:
     """What the spans of one conversation tell. `case` holds the task and the system prompt as far as they are known."""
 
     case: Case
@@ -29,7 +29,9 @@ class Conversation:
     notes: tuple[ImportNote, ...] = ()
 
 
-def conversation_of(name: str, spans: Sequence[Span], secrets: Mapping[str, str] | None = None) -> Conversation | None:
+def conversation_of(
+    name: str, spans: Sequence[Span], secrets: Mapping[str, str] | None = None
+) -> ConversationSpans | None:
     """The conversation called `name` in notes; None where the spans tell of no agent, model or tool.
 
     Spans of this harness are read as its own projection reads them, with the provenance that they claim: whoever does
@@ -45,7 +47,7 @@ def conversation_of(name: str, spans: Sequence[Span], secrets: Mapping[str, str]
         found = conversation_in(source, [_without_marks(span) for span in spans])
     if found is None or found.run is None:
         return None
-    return Conversation(
+    return ConversationSpans(
         case=found.case,
         trajectory=_trajectory(found.run, spans),
         tools=found.tools,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harness.issues.ongoing import OngoingFiled as OngoingFiled
     from harness.issues.ongoing import file_ongoing as file_ongoing
     from harness.issues.ongoing import ongoing_marker as ongoing_marker
-    from harness.issues.outbox import Outbox as Outbox
+    from harness.issues.outbox import ReportOutbox as ReportOutbox
     from harness.issues.planning import TrackerAction as TrackerAction
     from harness.issues.proposing import ProposedChange as ProposedChange
     from harness.issues.proposing import ProposedFile as ProposedFile
@@ -44,7 +44,7 @@ else:
             "filing": ("Done", "Filing", "MOST_NEW", "file_report", "planned"),
             "incidents": ("IncidentFiled", "file_incidents", "incident_draft"),
             "ongoing": ("Ongoing", "OngoingFiled", "file_ongoing", "ongoing_marker"),
-            "outbox": ("Outbox",),
+            "outbox": ("ReportOutbox",),
             "planning": ("TrackerAction",),
             "proposing": ("ProposedChange", "ProposedFile"),
             "quoting": ("fenced", "line_of", "span"),

@@ -7,7 +7,7 @@ actions are stored. Filing the same report again performs the missing actions an
 from collections.abc import Iterator, Sequence
 
 from harness.errors import HarnessError, TrackerError, TrackerUnavailable
-from harness.issues.outbox import Outbox
+from harness.issues.outbox import ReportOutbox
 from harness.issues.planning import TrackerAction, plan
 from harness.issues.tracker import IssueTracker, TrackedIssue
 from harness.results import DriftReport, Severity
@@ -43,7 +43,7 @@ class Filing(Frozen):
 def file_report(
     report: DriftReport,
     tracker: IssueTracker,
-    outbox: Outbox,
+    outbox: ReportOutbox,
     *,
     most_new: int = MOST_NEW,
     least: Severity = "info",
@@ -108,7 +108,7 @@ def _carry_out(step: TrackerAction, tracker: IssueTracker) -> TrackedIssue | Non
     return tracker.update(step.issue, step.draft, step.note, reopen=step.verb == "reopen")
 
 
-def _put_away(filing: Filing, left: Sequence[TrackerAction], outbox: Outbox) -> Filing:
+def _put_away(filing: Filing, left: Sequence[TrackerAction], outbox: ReportOutbox) -> Filing:
     if filing.error is None:
         outbox.drop(filing.report)
         return filing

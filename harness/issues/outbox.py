@@ -21,7 +21,7 @@ from harness.results import DriftReport, read_drift, write_drift
 OUTBOX = "outbox"
 
 
-class Outbox:
+class ReportOutbox:
     """The reports of one project that one tracker has not accepted yet."""
 
     def __init__(self, issues: Path, tracker: str) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.judge.findings import judged_findings as judged_findings
     from harness.judge.findings import merged_findings as merged_findings
     from harness.judge.judge import Judge as Judge
-    from harness.judge.judge import Subject as Subject
+    from harness.judge.judge import JudgedTrial as JudgedTrial
     from harness.judge.judge import why_not_eligible as why_not_eligible
     from harness.judge.judgement import Answer as Answer
     from harness.judge.judgement import JudgeIdentity as JudgeIdentity
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from harness.judge.lab.annotation.annotation_queue import QueueEntry as QueueEntry
     from harness.judge.lab.annotation.server import AnnotationServer as AnnotationServer
     from harness.judge.lab.annotation.work import AnnotationTask as AnnotationTask
-    from harness.judge.lab.annotation.work import Asked as Asked
+    from harness.judge.lab.annotation.work import QueuedQuestion as QueuedQuestion
     from harness.judge.lab.annotation.work import work_of as work_of
     from harness.judge.lab.calibration.answer_cache import AnswerCache as AnswerCache
+    from harness.judge.lab.calibration.calibrate import CalibrationSettings as CalibrationSettings
     from harness.judge.lab.calibration.calibrate import Measured as Measured
     from harness.judge.lab.calibration.calibrate import Outcome as Outcome
-    from harness.judge.lab.calibration.calibrate import Settings as Settings
     from harness.judge.lab.calibration.calibrated import Calibrated as Calibrated
-    from harness.judge.lab.calibration.figures import Figures as Figures
+    from harness.judge.lab.calibration.figures import AgreementFigures as AgreementFigures
     from harness.judge.lab.calibration.model_judge import AskingJudge as AskingJudge
     from harness.judge.lab.calibration.model_judge import ModelReflector as ModelReflector
     from harness.judge.lab.calibration.question import Question as Question
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from harness.judge.lab.calibration.record import read_records as read_records
     from harness.judge.lab.calibration.record import record_path as record_path
     from harness.judge.lab.calibration.record import uncalibrated as uncalibrated
-    from harness.judge.lab.calibration.rule_reflector import RuleReflector as RuleReflector
+    from harness.judge.lab.calibration.rule_reflector import CalibrationRuleReflector as CalibrationRuleReflector
     from harness.judge.lab.calibration.split import deal_cases as deal_cases
     from harness.judge.lab.turing.answers import TuringAnswer as TuringAnswer
     from harness.judge.lab.turing.answers import TuringFile as TuringFile
@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from harness.judge.loading import rubric_names as rubric_names
     from harness.judge.pairwise import Pairwise as Pairwise
     from harness.judge.panel import Panel as Panel
-    from harness.judge.panel import Task as Task
+    from harness.judge.panel import PanelTask as PanelTask
     from harness.judge.panel import run_panel as run_panel
     from harness.judge.prompting.request import judge_request as judge_request
     from harness.judge.prompts import Prompt as Prompt
@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     from harness.judge.scoring import weighted_mean as weighted_mean
     from harness.judge.settings import JudgeSettings as JudgeSettings
     from harness.judge.settings import judge_settings as judge_settings
-    from harness.judge.side_by_side import SideBySide as SideBySide
+    from harness.judge.side_by_side import ConcurrentPanels as ConcurrentPanels
     from harness.judge.single import SingleJudgement as SingleJudgement
     from harness.judge.single import judge_single as judge_single
     from harness.judge.stability import Stability as Stability
@@ -131,12 +131,12 @@ else:
             "lab.agreement.comparing": ("AgreementReport", "AgreementRow", "Right", "against_labels", "compare"),
             "lab.annotation.annotation_queue": ("AnnotationQueue", "AnnotatorSession", "PER_ITEM", "QueueEntry"),
             "lab.annotation.server": ("AnnotationServer",),
-            "lab.annotation.work": ("Asked", "AnnotationTask", "work_of"),
+            "lab.annotation.work": ("QueuedQuestion", "AnnotationTask", "work_of"),
             "audit": ("audit_sample",),
             "lab.calibration.answer_cache": ("AnswerCache",),
-            "lab.calibration.calibrate": ("Measured", "Outcome", "Settings"),
+            "lab.calibration.calibrate": ("Measured", "Outcome", "CalibrationSettings"),
             "lab.calibration.calibrated": ("Calibrated",),
-            "lab.calibration.figures": ("Figures",),
+            "lab.calibration.figures": ("AgreementFigures",),
             "lab.calibration.model_judge": ("AskingJudge", "ModelReflector"),
             "lab.calibration.question": ("Question", "Reflector"),
             "lab.calibration.record": (
@@ -148,12 +148,12 @@ else:
                 "record_path",
                 "uncalibrated",
             ),
-            "lab.calibration.rule_reflector": ("RuleReflector",),
+            "lab.calibration.rule_reflector": ("CalibrationRuleReflector",),
             "lab.calibration.split": ("deal_cases",),
             "comparison": ("ComparisonScore", "PairwiseComparison", "comparison_score", "scores_by_criterion"),
             "family": ("shared_family",),
             "findings": ("FAILURE_MODES", "judged_findings", "merged_findings"),
-            "judge": ("Judge", "Subject", "why_not_eligible"),
+            "judge": ("Judge", "JudgedTrial", "why_not_eligible"),
             "judgement": ("Answer", "JudgeIdentity", "Judgement"),
             "lab.turing.answers": ("TuringAnswer", "TuringFile", "turing_path"),
             "lab.turing.figures": ("INTENT_RUBRIC", "TuringReport", "turing_report"),
@@ -166,8 +166,8 @@ else:
             "langfuse": ("Langfuse",),
             "loading": ("load_rubric", "rubric_names"),
             "pairwise": ("Pairwise",),
-            "panel": ("Panel", "Task", "run_panel"),
-            "side_by_side": ("SideBySide",),
+            "panel": ("Panel", "PanelTask", "run_panel"),
+            "side_by_side": ("ConcurrentPanels",),
             "prompting.request": ("judge_request",),
             "prompts": ("Prompt", "PromptRegistry"),
             "redteam.report": ("Planting", "RedTeamReport", "attack_rows"),

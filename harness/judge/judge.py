@@ -30,7 +30,7 @@ _REPAIR = "Your last answer was not in the given form. Answer again, with the JS
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class JudgedTrial:
     """One trial in the form that is judged."""
 
     run: str
@@ -41,7 +41,7 @@ class Subject:
     _shown: dict[tuple[tuple[str, ...], tuple[str, ...]], Shown] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, run: str, trial: Trial, case: Case | None) -> "Subject":
+    def of(cls, run: str, trial: Trial, case: Case | None) -> "JudgedTrial":
         return cls(run=run, trial=trial, case=case, digest=trial.trajectory.digest)
 
     @cached_property
@@ -90,7 +90,7 @@ class Judge:
             samples=self.samples,
         )
 
-    def decided(self, subject: Subject, criterion: Criterion) -> Judgement | None:
+    def decided(self, subject: JudgedTrial, criterion: Criterion) -> Judgement | None:
         """The judgement where no model is needed: code decides, or the criterion is not eligible. None: a model must
         decide.
         """
@@ -103,22 +103,22 @@ class Judge:
             return self._not_eligible(subject, criterion, why)
         return self._by_code(subject, criterion) if criterion.kind == "code" else None
 
-    async def judge(self, subject: Subject, criterion: Criterion, cassettes: Sequence[ModelCassette]) -> Judgement:
+    async def judge(self, subject: JudgedTrial, criterion: Criterion, cassettes: Sequence[ModelCassette]) -> Judgement:
         """Judges one criterion, by code or by one sample for each cassette; a failure of the judge is a judgement,
         too.
         """
         return self.decided(subject, criterion) or await self.ask(subject, criterion, cassettes)
 
-    async def ask(self, subject: Subject, criterion: Criterion, cassettes: Sequence[ModelCassette]) -> Judgement:
+    async def ask(self, subject: JudgedTrial, criterion: Criterion, cassettes: Sequence[ModelCassette]) -> Judgement:
         """Like `judge`, for a criterion that a model has to decide."""
         answers = [await self._sample(subject, criterion, cassette) for cassette in cassettes]
         return self._majority(answers)
 
-    def evidence(self, subject: Subject, criterion: Criterion) -> list[Piece]:
+    def evidence(self, subject: JudgedTrial, criterion: Criterion) -> list[Piece]:
         """The evidence that the judge receives for this criterion."""
         return list(subject.shown(criterion).pieces)
 
-    async def _sample(self, subject: Subject, criterion: Criterion, cassette: ModelCassette) -> Judgement:
+    async def _sample(self, subject: JudgedTrial, criterion: Criterion, cassette: ModelCassette) -> Judgement:
         evidence = subject.shown(criterion)
         shown = self._blank(subject, criterion, evidence.digest)
         if len(evidence.block) > MAX_EVIDENCE_CHARS:
@@ -139,7 +139,7 @@ class Judge:
                 body = body | {"messages": [*messages, {"role": "assistant", "content": "(no answer)"}, repair]}
         return shown.model_copy(update={"failure": f"the judge {problem}", "cached": cached})
 
-    def _by_code(self, subject: Subject, criterion: Criterion) -> Judgement:
+    def _by_code(self, subject: JudgedTrial, criterion: Criterion) -> Judgement:
         assert criterion.code is not None
         code = code_criterion(criterion, self.folder)
         name = JudgeIdentity(model=f"code:{criterion.code}@{code.version}")
@@ -157,12 +157,12 @@ class Judge:
             }
         )
 
-    def _not_eligible(self, subject: Subject, criterion: Criterion, why: str) -> Judgement:
+    def _not_eligible(self, subject: JudgedTrial, criterion: Criterion, why: str) -> Judgement:
         blank = self._blank(subject, criterion, "", JudgeIdentity(model="code:eligibility@1"))
         return blank.model_copy(update={"eligible": False, "rationale": why})
 
     def _blank(
-        self, subject: Subject, criterion: Criterion, evidence: str, judge: JudgeIdentity | None = None
+        self, subject: JudgedTrial, criterion: Criterion, evidence: str, judge: JudgeIdentity | None = None
     ) -> Judgement:
         return Judgement(
             run=subject.run,
@@ -202,7 +202,7 @@ class Judge:
         return chosen.model_copy(update={"votes": votes, "cached": all(one.cached for one in answers)})
 
 
-def why_not_eligible(rubric: Rubric, subject: Subject, criterion: Criterion) -> str | None:
+def why_not_eligible(rubric: Rubric, subject: JudgedTrial, criterion: Criterion) -> str | None:
     """Why the criterion does not apply, as far as code can decide it; None where it may apply.
 
     Raises OutOfTime where its `eligible_when` takes too long.
@@ -229,7 +229,7 @@ def code_criterion(criterion: Criterion, folder: Path | None) -> CodeCriterion:
         ) from None
 
 
-def _given(blank: Judgement, subject: Subject, answer: GivenAnswer, cached: bool) -> Judgement:
+def _given(blank: Judgement, subject: JudgedTrial, answer: GivenAnswer, cached: bool) -> Judgement:
     return blank.model_copy(
         update={
             "eligible": answer.eligible,
@@ -241,6 +241,6 @@ def _given(blank: Judgement, subject: Subject, answer: GivenAnswer, cached: bool
     )
 
 
-def _spans(subject: Subject, refs: Sequence[str]) -> tuple[str, ...]:
+def _spans(subject: JudgedTrial, refs: Sequence[str]) -> tuple[str, ...]:
     found = (subject.transcript.span_of(ref) for ref in refs)
     return tuple(dict.fromkeys(span for span in found if span is not None))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from harness.errors import HarnessError
-from harness.judge.judge import Judge, Subject
+from harness.judge.judge import Judge, JudgedTrial
 from harness.judge.judgement import Judgement
 from harness.judge.rubric import Criterion
 from harness.upstream import ModelCassette, OutOfBudget
@@ -15,10 +15,10 @@ _AHEAD = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class PanelTask:
     """A trial, and its criteria without a judgement."""
 
-    subject: Subject
+    subject: JudgedTrial
     criteria: tuple[Criterion, ...]
 
 
@@ -26,7 +26,7 @@ class Task:
 class _Ready:
     """A trial that is ready for the workers."""
 
-    subject: Subject
+    subject: JudgedTrial
     decided: list[Judgement] = field(default_factory=list)
     criteria: list[Criterion] = field(default_factory=list)
 
@@ -35,7 +35,7 @@ class _Ready:
 class _Opened:
     """A trial whose questions are in progress."""
 
-    subject: Subject
+    subject: JudgedTrial
     cassettes: list[ModelCassette]
     left: int
 
@@ -54,7 +54,7 @@ class Panel:
     _opened: list[_Opened] = field(default_factory=list)
     _closing: set["asyncio.Task[None]"] = field(default_factory=set)
 
-    async def sit(self, tasks: Iterator[Task]) -> None:
+    async def sit(self, tasks: Iterator[PanelTask]) -> None:
         """Judges everything; stops where the budget is spent. Raises errors of the harness."""
         self._questions = asyncio.Queue(maxsize=self.in_flight * _AHEAD)
         try:
@@ -69,7 +69,7 @@ class Panel:
             for opened in self._opened:
                 _close_all(opened.cassettes)
 
-    async def _ask_all(self, tasks: Iterator[Task]) -> None:
+    async def _ask_all(self, tasks: Iterator[PanelTask]) -> None:
         while self.stopped is None:
             # Trials are read and prepared in a thread: the event loop continues to process other answers.
             ready = await asyncio.to_thread(self._next, tasks)
@@ -77,7 +77,7 @@ class Panel:
                 return
             await self._put(ready)
 
-    def _next(self, tasks: Iterator[Task]) -> "_Ready | None":
+    def _next(self, tasks: Iterator[PanelTask]) -> "_Ready | None":
         """The next trial; criteria that need no model are judged already, and the evidence for the others is built."""
         task = next(tasks, None)
         if task is None:
@@ -135,7 +135,7 @@ def _close_all(cassettes: list[ModelCassette]) -> None:
         cassette.close()
 
 
-def run_panel(panel: Panel, tasks: Iterator[Task]) -> None:
+def run_panel(panel: Panel, tasks: Iterator[PanelTask]) -> None:
     """Judges all tasks and then returns; for callers without an event loop. Raises HarnessError."""
 
     async def session() -> None:

@@ -7,10 +7,10 @@ from threading import Lock, Thread
 
 from harness.errors import HarnessError
 from harness.judge.judge import Judge
-from harness.judge.panel import Panel, Task, first_harness_error
+from harness.judge.panel import Panel, PanelTask, first_harness_error
 
 
-class SideBySide:
+class ConcurrentPanels:
     """Runs panels of one judge; no panel waits for another."""
 
     def __init__(self, judge: Judge) -> None:
@@ -20,7 +20,7 @@ class SideBySide:
         self._thread: Thread | None = None
         self._running = 0
 
-    def run(self, panel: Panel, tasks: Iterator[Task]) -> None:
+    def run(self, panel: Panel, tasks: Iterator[PanelTask]) -> None:
         """Judges all tasks and then returns; safe to call from several threads. Raises HarnessError."""
         with self._opened() as loop:
             try:

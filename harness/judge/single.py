@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.judge.judge import Judge, Subject
+from harness.judge.judge import Judge, JudgedTrial
 from harness.judge.judgement import Judgement
 from harness.judge.prompts import Prompt
 from harness.judge.rubric import Criterion, Rubric
@@ -63,7 +63,7 @@ def _statement(single: SingleJudgement) -> str:
     return f"{single.statement} The piece `state.reference` is a right answer to compare with."
 
 
-def _subject(single: SingleJudgement) -> Subject:
+def _subject(single: SingleJudgement) -> JudgedTrial:
     steps = [Step(index=0, source="user", message=single.question)] if single.question else []
     steps.append(Step(index=len(steps), source="agent", message=single.answer))
     trial = Trial(
@@ -73,4 +73,4 @@ def _subject(single: SingleJudgement) -> Subject:
         trajectory=Trajectory(trace_id="", agent="agent", steps=tuple(steps), final_output=single.answer),
         states={} if single.reference is None else {"reference": single.reference},
     )
-    return Subject.of(_NAME, trial, None)
+    return JudgedTrial.of(_NAME, trial, None)

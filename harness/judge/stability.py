@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 
-from harness.judge.lab.calibration.question import Answered, PromptedJudge, Question
+from harness.judge.lab.calibration.question import JudgeAnswer, PromptedJudge, Question
 from harness.judge.rubric import Rubric
 from harness.values import Frozen
 
@@ -58,7 +58,7 @@ def stability(
     )
 
 
-def _row(name: str, answers_by_item: Sequence[Sequence[Answered]]) -> StabilityRow:
+def _row(name: str, answers_by_item: Sequence[Sequence[JudgeAnswer]]) -> StabilityRow:
     decided = [[one.answer for one in answers if one.answer != "judge_failed"] for answers in answers_by_item]
     rates = [rate for answers in decided if (rate := _flips(answers)) is not None]
     return StabilityRow(

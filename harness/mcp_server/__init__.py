@@ -7,6 +7,6 @@ from harness.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from harness.mcp_server.server import serve as serve
     from harness.mcp_server.verbs import VERBS as VERBS
-    from harness.mcp_server.verbs import Verb as Verb
+    from harness.mcp_server.verbs import ServerTool as ServerTool
 else:
-    __getattr__ = lazy_exports(__name__, {"server": ("serve",), "verbs": ("VERBS", "Verb")})
+    __getattr__ = lazy_exports(__name__, {"server": ("serve",), "verbs": ("VERBS", "ServerTool")})

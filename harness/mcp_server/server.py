@@ -11,7 +11,7 @@ from harness.distribution import extra_remedy
 from harness.errors import ExitCode, HarnessError, UsageError
 from harness.mcp_server.program import Ended, run_verb
 from harness.mcp_server.quoting import quoted
-from harness.mcp_server.verbs import VERBS, Verb
+from harness.mcp_server.verbs import VERBS, ServerTool
 from harness.strict_json import NotJson, parse_json
 from harness.values import JsonObject, JsonValue
 
@@ -62,7 +62,7 @@ def _server(project: Path) -> "Server":
     return Server("harness", version=__version__, instructions=_INSTRUCTIONS, on_list_tools=listed, on_call_tool=called)
 
 
-def _tool(verb: Verb) -> "types.Tool":
+def _tool(verb: ServerTool) -> "types.Tool":
     from mcp import types
 
     hints = types.ToolAnnotations(

@@ -39,7 +39,7 @@ _LAST: Final[JsonObject] = {"type": "integer", "minimum": 1, "maximum": 500, "de
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verb:
+class ServerTool:
     """One tool of the server: a verb of the command line."""
 
     name: str
@@ -79,27 +79,27 @@ class Verb:
 
 
 _READ = (
-    Verb(
+    ServerTool(
         name="runs",
         description="List the stored runs: suite, agent, release, how many trials succeeded.",
         words=("runs", "--json"),
         arguments={"suite": _SUITE, "last": _LAST},
     ),
-    Verb(
+    ServerTool(
         name="trials",
         description="List the trials of a run: outcome, failed checks with reasons, failure modes with their steps.",
         words=("trials", "--json"),
         positional=("run",),
         arguments={"run": _RUN, "failed": {"type": "boolean", "description": "Only those that did not succeed."}},
     ),
-    Verb(
+    ServerTool(
         name="report",
         description="Summarise a run: rates with intervals, categories, failure modes, metrics, what was not measured.",
         words=("report", "--format=json"),
         positional=("run",),
         arguments={"run": _RUN},
     ),
-    Verb(
+    ServerTool(
         name="compare",
         description="Compare two runs, paired by case and attempt: what got better, what got worse, what differs.",
         words=("compare", "--format=json"),
@@ -109,21 +109,21 @@ _READ = (
             "after": _RUN,
         },
     ),
-    Verb(
+    ServerTool(
         name="trend",
         description="Show metrics and failure modes of a suite release by release, and what jumped.",
         words=("trend", "--format=json"),
         positional=("suite",),
         arguments={"suite": _SUITE},
     ),
-    Verb(
+    ServerTool(
         name="explain",
         description="Show one trial whole: steps, verdicts, diagnoses, the steps at which it most probably went wrong.",
         words=("explain", "--json"),
         positional=("run", "case"),
         arguments={"run": _RUN, "case": _CASE, "attempt": _ATTEMPT},
     ),
-    Verb(
+    ServerTool(
         name="transcript",
         description="Show one trial as a judge is shown it: short, in pieces with references.",
         words=("transcript", "--json"),
@@ -139,38 +139,38 @@ _READ = (
             },
         },
     ),
-    Verb(
+    ServerTool(
         name="drift",
         description="Show the drift of tools that a run or a probe found; no tool is asked again.",
         words=("drift", "show", "--json"),
         positional=("run",),
         arguments={"run": _RUN},
     ),
-    Verb(
+    ServerTool(
         name="themes",
         description="Group the failures of a run by cause, ranked by impact; faults of the harness are themes apart.",
         words=("themes", "list", "--json"),
         positional=("run",),
         arguments={"run": _RUN},
     ),
-    Verb(
+    ServerTool(
         name="production_themes",
         description="Group the failures of production's sessions by cause, ranked by impact; default: of seven days.",
         words=("themes", "list", "--json"),
         arguments={"since": _SINCE, "suite": _SUITE},
     ),
-    Verb(
+    ServerTool(
         name="issues",
         description="List the issues in the project's folder issues/.",
         words=("issue", "list", "--tracker=folder", "--json"),
     ),
-    Verb(
+    ServerTool(
         name="sessions",
         description="List sessions of production.",
         words=("online", "sessions", "--json"),
         arguments={"since": _SINCE, "last": _LAST},
     ),
-    Verb(
+    ServerTool(
         name="session",
         description="Show one session of production: trajectory and scores.",
         words=("online", "show", "--json"),
@@ -180,7 +180,7 @@ _READ = (
 )
 
 _ACTIONS = (
-    Verb(
+    ServerTool(
         name="score",
         description="Score a stored run again with the suite as it is now; earlier scorecards stay. Runs no agent.",
         words=("score", "--json"),
@@ -188,7 +188,7 @@ _ACTIONS = (
         arguments={"run": _RUN},
         writes=True,
     ),
-    Verb(
+    ServerTool(
         name="file_drift",
         description="File the drift of a run as issues in the project's folder issues/; no other tracker is reached.",
         words=("issue", "file", "--tracker=folder", "--json"),
@@ -196,7 +196,7 @@ _ACTIONS = (
         arguments={"run": _RUN, "dry-run": {"type": "boolean", "description": "Only show what would be filed."}},
         writes=True,
     ),
-    Verb(
+    ServerTool(
         name="file_themes",
         description="File the themes of a run as issues in the project's folder issues/; no other tracker is reached.",
         words=("themes", "file", "--tracker=folder", "--json"),
@@ -204,7 +204,7 @@ _ACTIONS = (
         arguments={"run": _RUN, "theme": _THEME},
         writes=True,
     ),
-    Verb(
+    ServerTool(
         name="file_production_themes",
         description=(
             "File the themes of production's sessions as issues in the project's folder issues/, and close those that"
@@ -214,7 +214,7 @@ _ACTIONS = (
         arguments={"since": _SINCE, "suite": _SUITE, "theme": _THEME},
         writes=True,
     ),
-    Verb(
+    ServerTool(
         name="case_from_trace",
         description=(
             "Turn a stored trial into a regression case of its suite with its recordings, and say whether it is proven."
@@ -225,7 +225,7 @@ _ACTIONS = (
         arguments={"run": _RUN, "case": _CASE, "attempt": _ATTEMPT, "suite": _SUITE},
         writes=True,
     ),
-    Verb(
+    ServerTool(
         name="case_from_session",
         description=(
             "Turn a failed session of production into a regression case of the suite that scored it, with its tools'"

@@ -10,18 +10,18 @@ if TYPE_CHECKING:
     from harness.online.judging import judge_sessions as judge_sessions
     from harness.online.receiver import Receiver as Receiver
     from harness.online.receiver import ReceiverOptions as ReceiverOptions
-    from harness.online.receiving.tokens import Tokens as Tokens
+    from harness.online.receiving.tokens import AccessTokens as AccessTokens
     from harness.online.record import StoredRecord as StoredRecord
     from harness.online.scores.facts import signal_words as signal_words
-    from harness.online.scores.outbox import Outbox as Outbox
-    from harness.online.scores.scores import Sampling as Sampling
+    from harness.online.scores.outbox import ScoreOutbox as ScoreOutbox
+    from harness.online.scores.scores import SessionSampling as SessionSampling
     from harness.online.scores.scores import SessionScore as SessionScore
     from harness.online.scores.scores import ToolFacts as ToolFacts
     from harness.online.scores.scores import latest_scores as latest_scores
     from harness.online.scores.senders import langfuse_sender as langfuse_sender
     from harness.online.scores.senders import otlp_logs_sender as otlp_logs_sender
-    from harness.online.scoring import Scored as Scored
     from harness.online.scoring import ScoringRequest as ScoringRequest
+    from harness.online.scoring import ScoringRound as ScoringRound
     from harness.online.scoring import score_sessions as score_sessions
     from harness.online.sending import left_out_of as left_out_of
     from harness.online.sending import post_otlp as post_otlp
@@ -79,7 +79,7 @@ else:
             ),
             "storage.layout": ("StoreLayout",),
             "scores.facts": ("signal_words",),
-            "scores.outbox": ("Outbox",),
+            "scores.outbox": ("ScoreOutbox",),
             "scores.senders": (
                 "langfuse_sender",
                 "otlp_logs_sender",
@@ -96,13 +96,13 @@ else:
             ),
             "record": ("StoredRecord",),
             "scores.scores": (
-                "Sampling",
+                "SessionSampling",
                 "SessionScore",
                 "ToolFacts",
                 "latest_scores",
             ),
             "scoring": (
-                "Scored",
+                "ScoringRound",
                 "ScoringRequest",
                 "score_sessions",
             ),
@@ -129,7 +129,7 @@ else:
                 "DEFAULT_FOLDER",
                 "SessionStore",
             ),
-            "receiving.tokens": ("Tokens",),
+            "receiving.tokens": ("AccessTokens",),
             "trends.incidents": (
                 "DriftNear",
                 "FacetChange",

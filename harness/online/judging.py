@@ -14,10 +14,21 @@ from typing import Final
 
 from harness.case import Case, Suite
 from harness.documents import write_atomically
-from harness.judge import Criterion, Judge, Judgement, JudgeSettings, Panel, Prompt, Rubric, Subject, Task, run_panel
-from harness.online.scores.outbox import Outbox
+from harness.judge import (
+    Criterion,
+    Judge,
+    JudgedTrial,
+    Judgement,
+    JudgeSettings,
+    Panel,
+    PanelTask,
+    Prompt,
+    Rubric,
+    run_panel,
+)
+from harness.online.scores.outbox import ScoreOutbox
 from harness.online.scores.sampling import Sampler
-from harness.online.scores.scores import Sampling, SessionScore, score_identity
+from harness.online.scores.scores import SessionSampling, SessionScore, score_identity
 from harness.online.session import Session, SessionRow
 from harness.online.session_scorer import SessionScorer
 from harness.online.settings import OnlineSettings
@@ -62,7 +73,7 @@ class JudgingRequest:
     prompt: Prompt
     judge: JudgeSettings
     mode: AskMode = "auto"
-    outbox: Outbox | None = None
+    outbox: ScoreOutbox | None = None
 
 
 @dataclass(kw_only=True)
@@ -74,7 +85,7 @@ class _Candidate:
 
     row: SessionRow
     rules: SessionScore
-    sampling: Sampling
+    sampling: SessionSampling
     wanted: int = 0
     without_question: str | None = None
     judgements: dict[str, Judgement] = field(default_factory=dict)
@@ -157,7 +168,7 @@ class _Round:
             for one in by_key.get((judgement.case_id, judgement.attempt, judgement.trajectory), ()):
                 one.judgements[judgement.criterion] = judgement
 
-        def tasks() -> Iterator[Task]:
+        def tasks() -> Iterator[PanelTask]:
             sessions = {session.row.key: session for session in self._store.load_many([one.row for one in batch])}
             for one in batch:
                 task = self._task(sessions[one.row.key])
@@ -173,7 +184,7 @@ class _Round:
         run_panel(panel, tasks())
         return panel.stopped
 
-    def _task(self, session: Session) -> Task | str:
+    def _task(self, session: Session) -> PanelTask | str:
         """What the judge is asked; the reason in words where there is nothing to ask."""
         trial = session.trial()
         if trial is None:
@@ -186,11 +197,11 @@ class _Round:
         criteria: tuple[Criterion, ...] = tuple(self._request.rubric.criteria_for(trial.case_id))
         if not criteria:
             return "no criterion of the rubric is for it"
-        return Task(subject=self._subject(session, trial), criteria=criteria)
+        return PanelTask(subject=self._subject(session, trial), criteria=criteria)
 
-    def _subject(self, session: Session, trial: Trial) -> Subject:
+    def _subject(self, session: Session, trial: Trial) -> JudgedTrial:
         case: Case | None = self._scorer.case_of(session, trial)
-        return Subject.of(_RUN, trial, case)
+        return JudgedTrial.of(_RUN, trial, case)
 
     def _judge(self, budget: Budget | None) -> Judge:
         request = self._request

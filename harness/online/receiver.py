@@ -21,11 +21,11 @@ from harness.online.migration import migrate
 from harness.online.receiving.cleaning import RecordCleaner
 from harness.online.receiving.grpc_server import GrpcServer
 from harness.online.receiving.intake import Intake, Refused
-from harness.online.receiving.tokens import Tokens
+from harness.online.receiving.tokens import AccessTokens
 from harness.online.receiving.wire import Decoded, Signal, answer
 from harness.online.settings import ClickHouseSettings
 from harness.online.storage.engine import connect
-from harness.online.storage.journal import MAX_WAITING, SEGMENT_BYTES, Journal
+from harness.online.storage.journal import MAX_WAITING, SEGMENT_BYTES, StoreJournal
 from harness.online.storage.layout import StoreLayout
 from harness.values import Frozen, JsonObject
 
@@ -66,7 +66,7 @@ class Receiver:
         self,
         layout: StoreLayout,
         options: ReceiverOptions,
-        tokens: Tokens,
+        tokens: AccessTokens,
         secrets: dict[str, str],
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -82,7 +82,7 @@ class Receiver:
         migrate(layout)
         self._options = options
         self._cleaner = RecordCleaner(secrets, description.key)
-        self._journal = Journal(layout, segment_bytes=options.segment_bytes, max_waiting=options.max_waiting)
+        self._journal = StoreJournal(layout, segment_bytes=options.segment_bytes, max_waiting=options.max_waiting)
         self._intake = Intake(self._journal, self._cleaner, tokens, options.max_body)
         self.counts = self._intake.counts
         self._grpc = None if options.grpc_port is None else GrpcServer(self._intake)
@@ -126,6 +126,7 @@ class Receiver:
             await self._grpc.close()
         if self._runner is not None:
             await self._runner.cleanup()
+        await asyncio.to_thread(self._intake.close)
         await asyncio.to_thread(self._journal.close)
 
     @property

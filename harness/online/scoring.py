@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from harness.case import Suite
-from harness.online.scores.outbox import Outbox
+from harness.online.scores.outbox import ScoreOutbox
 from harness.online.scores.sampling import Sampler
-from harness.online.scores.scores import Sampling, SessionScore, session_of
+from harness.online.scores.scores import SessionSampling, SessionScore, session_of
 from harness.online.session import SessionRow
 from harness.online.session_scorer import SessionScorer
 from harness.online.settings import OnlineSettings
@@ -23,7 +23,7 @@ from harness.values import Frozen
 _BATCH: Final = 100
 
 
-class Scored(Frozen):
+class ScoringRound(Frozen):
     """What one round of scoring did, in sessions."""
 
     complete: int
@@ -54,13 +54,13 @@ class ScoringRequest:
     settings: OnlineSettings
     limit: int | None = None
     """At most so many sessions now; None: all."""
-    outbox: Outbox | None = None
+    outbox: ScoreOutbox | None = None
     """Where scores wait to be sent; None: they are not sent."""
     progress: Callable[[int], None] = field(default=lambda _: None)
     """Called with the number of sessions after each batch."""
 
 
-def score_sessions(store: SessionStore, request: ScoringRequest) -> Scored:
+def score_sessions(store: SessionStore, request: ScoringRequest) -> ScoringRound:
     """One round over the complete sessions that are not scored yet. Raises UsageError for a wrong suite."""
     scorer = SessionScorer(request.suite, request.settings)
     rows, now_ns = store.sessions(), time.time_ns()
@@ -76,7 +76,7 @@ def score_sessions(store: SessionStore, request: ScoringRequest) -> Scored:
     for batch in _batches(now):
         scored += _scored_batch(store, scorer, batch, request)
         request.progress(len(scored))
-    return Scored(
+    return ScoringRound(
         complete=len(complete),
         before=len(complete) - len(fresh),
         scored=sum(not one.skipped for one in scored),
@@ -105,7 +105,10 @@ def _endless(store: SessionStore, rows: Sequence[SessionRow], request: ScoringRe
 
 
 def _scored_batch(
-    store: SessionStore, scorer: SessionScorer, batch: Sequence[tuple[SessionRow, Sampling]], request: ScoringRequest
+    store: SessionStore,
+    scorer: SessionScorer,
+    batch: Sequence[tuple[SessionRow, SessionSampling]],
+    request: ScoringRequest,
 ) -> list[SessionScore]:
     samplings = dict(zip((row.key for row, _ in batch), (sampling for _, sampling in batch), strict=True))
     sessions = store.load_many([row for row, _ in batch])
@@ -116,9 +119,11 @@ def _scored_batch(
     return [one.model_copy(update={"card": one.card and one.card.model_copy(update={"scores": ()})}) for one in scores]
 
 
-def _chosen(rows: Sequence[SessionRow], sampler: Sampler) -> tuple[list[tuple[SessionRow, Sampling]], list[SessionRow]]:
+def _chosen(
+    rows: Sequence[SessionRow], sampler: Sampler
+) -> tuple[list[tuple[SessionRow, SessionSampling]], list[SessionRow]]:
     """Chosen ones, those of rarer rules first, and those that sampling leaves out."""
-    chosen: list[tuple[SessionRow, Sampling]] = []
+    chosen: list[tuple[SessionRow, SessionSampling]] = []
     left_out: list[SessionRow] = []
     for row in rows:
         sampling = sampler.decide(row, "rules")
@@ -131,8 +136,8 @@ def _chosen(rows: Sequence[SessionRow], sampler: Sampler) -> tuple[list[tuple[Se
 
 
 def _within_budget(
-    store: SessionStore, chosen: list[tuple[SessionRow, Sampling]], request: ScoringRequest
-) -> tuple[list[tuple[SessionRow, Sampling]], list[tuple[SessionRow, Sampling]]]:
+    store: SessionStore, chosen: list[tuple[SessionRow, SessionSampling]], request: ScoringRequest
+) -> tuple[list[tuple[SessionRow, SessionSampling]], list[tuple[SessionRow, SessionSampling]]]:
     """What is scored now, and what waits: sessions that have a score already, of a scorer that has changed since, do
     not keep new ones waiting, and the latest of them come first.
     """
@@ -153,7 +158,7 @@ def _left_out(row: SessionRow, scorer: SessionScorer, request: ScoringRequest) -
             "scorer": scorer.identity,
             "suite": request.suite.name,
             "scored_at": datetime.now(UTC).isoformat(),
-            "sampling": Sampling(rule="", rate=1, in_base=False),
+            "sampling": SessionSampling(rule="", rate=1, in_base=False),
             "skipped": True,
         }
     )
@@ -172,7 +177,7 @@ def _allowed(store: SessionStore, request: ScoringRequest) -> int | None:
 
 
 def _batches(
-    pairs: Sequence[tuple[SessionRow, Sampling]],
-) -> Iterator[Sequence[tuple[SessionRow, Sampling]]]:
+    pairs: Sequence[tuple[SessionRow, SessionSampling]],
+) -> Iterator[Sequence[tuple[SessionRow, SessionSampling]]]:
     for start in range(0, len(pairs), _BATCH):
         yield pairs[start : start + _BATCH]

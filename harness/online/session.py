@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from harness.case import Case
-from harness.ingest import Conversation, FoundTool, ImportNote, conversation_of
+from harness.ingest import ConversationSpans, FoundTool, ImportNote, conversation_of
 from harness.online.record import StoredRecord
 from harness.online.storage.trace_row import TraceRow
 from harness.online.trial_record import TrialRecord, trial_record_in
@@ -114,7 +114,7 @@ class Session:
         return spans_of_records(self._records)
 
     @cached_property
-    def conversation(self) -> Conversation | None:
+    def conversation(self) -> ConversationSpans | None:
         """None where the spans tell of no agent, model or tool."""
         return conversation_of(self.row.key, self.spans) if self.spans else None
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from harness.case import UNTOLD_TASK, Case, Suite, suite_digest
 from harness.errors import HarnessError, UsageError
-from harness.online.scores.scores import UNREADABLE, Sampling, SessionScore, score_identity, session_of
+from harness.online.scores.scores import UNREADABLE, SessionSampling, SessionScore, score_identity, session_of
 from harness.online.scores.tool_facts import tool_facts
 from harness.online.session import Session, SessionRow
 from harness.online.settings import OnlineSettings
@@ -91,7 +91,7 @@ class SessionScorer:
         system = None if named is None else named.system
         return Case(id=PRODUCTION, task=task, system=system, category=self._category(session) or "general")
 
-    def score(self, session: Session, sampling: Sampling) -> SessionScore:
+    def score(self, session: Session, sampling: SessionSampling) -> SessionScore:
         """The whole score; `skipped` with a note where the session cannot be read as a trial."""
         common = {**session_of(session.row), "kind": "rules", "scorer": self.identity, "suite": self._suite.name}
         common |= {"scored_at": datetime.now(UTC).isoformat(), "sampling": sampling}

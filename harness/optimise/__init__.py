@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from harness.optimise.acceptance import AcceptanceRules as AcceptanceRules
     from harness.optimise.acceptance import HeldOut as HeldOut
-    from harness.optimise.acceptance import Rules as Rules
     from harness.optimise.acceptance import ValidationChoice as ValidationChoice
     from harness.optimise.candidates.candidate import Candidate as Candidate
     from harness.optimise.candidates.candidate import candidate_of as candidate_of
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from harness.optimise.rollouts.mean_use import MeanUse as MeanUse
     from harness.optimise.rollouts.rollout import Rollout as Rollout
     from harness.optimise.rollouts.rollout import Rollouts as Rollouts
-    from harness.optimise.rollouts.ruled_rollouts import Rule as Rule
+    from harness.optimise.rollouts.ruled_rollouts import PromptRule as PromptRule
     from harness.optimise.rollouts.ruled_rollouts import RuledRollouts as RuledRollouts
-    from harness.optimise.rollouts.spending import Estimate as Estimate
-    from harness.optimise.rollouts.spending import Limits as Limits
-    from harness.optimise.rollouts.spending import Meter as Meter
+    from harness.optimise.rollouts.spending import CostEstimate as CostEstimate
+    from harness.optimise.rollouts.spending import SearchBudget as SearchBudget
+    from harness.optimise.rollouts.spending import SpendingMeter as SpendingMeter
     from harness.optimise.rollouts.trial_verdict import TrialJudge as TrialJudge
     from harness.optimise.rollouts.trial_verdict import TrialVerdict as TrialVerdict
     from harness.optimise.rollouts.trial_verdict import open_judge as open_judge
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from harness.optimise.rollouts.whole_trials import rollout_of as rollout_of
     from harness.optimise.searching.lineage import CandidateRecord as CandidateRecord
     from harness.optimise.searching.lineage import read_records as read_records
-    from harness.optimise.searching.objective import Objective as Objective
+    from harness.optimise.searching.objective import WeightedObjective as WeightedObjective
     from harness.optimise.searching.optimisers import OPTIMISERS as OPTIMISERS
     from harness.optimise.searching.optimisers import optimisers_of as optimisers_of
     from harness.optimise.searching.reflector import ReflectionRequest as ReflectionRequest
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from harness.optimise.searching.search import SearchOver as SearchOver
     from harness.optimise.searching.search import Vetoes as Vetoes
     from harness.optimise.searching.splitting import split_cases as split_cases
-    from harness.optimise.settings import Settings as Settings
+    from harness.optimise.settings import OptimisationSettings as OptimisationSettings
     from harness.optimise.stored import AskedOptimisation as AskedOptimisation
     from harness.optimise.stored import StoredOptimisation as StoredOptimisation
     from harness.optimise.tree import curve_lines as curve_lines
@@ -83,7 +83,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "acceptance": ("HeldOut", "ValidationChoice", "Rules"),
+            "acceptance": ("HeldOut", "ValidationChoice", "AcceptanceRules"),
             "candidates.candidate": ("Candidate", "candidate_of", "read_candidate"),
             "candidates.components": ("Component", "agent_folder", "agent_of", "components_of", "texts_of"),
             "rollouts.invocation_trials": (
@@ -96,14 +96,14 @@ else:
             "rollouts.invocations": ("AgentInvocation", "invocations_by_case", "invocations_of"),
             "searching.lineage": ("CandidateRecord", "read_records"),
             "looks": ("HeldOutUse", "earlier_looks", "looks_path"),
-            "searching.objective": ("Objective",),
+            "searching.objective": ("WeightedObjective",),
             "opening": ("PreparedOptimisation", "prepare_optimisation", "said_in"),
             "page": ("optimisation_page",),
             "promoting": ("Promotion", "promote"),
             "stored": ("AskedOptimisation", "StoredOptimisation"),
             "tree": ("curve_lines", "diff_lines", "result_lines", "tree_lines"),
             "optimisation": ("Optimisation",),
-            "settings": ("Settings",),
+            "settings": ("OptimisationSettings",),
             "searching.optimisers": ("OPTIMISERS", "optimisers_of"),
             "outcome": ("CurvePoint", "OptimisationOutcome", "OptimiserResult"),
             "searching.reflector": ("ReflectionRequest", "proposed_text"),
@@ -117,10 +117,10 @@ else:
                 "RuleReflectorModel",
                 "read_rule_book",
             ),
-            "rollouts.ruled_rollouts": ("Rule", "RuledRollouts"),
+            "rollouts.ruled_rollouts": ("PromptRule", "RuledRollouts"),
             "rollouts.trial_verdict": ("TrialJudge", "TrialVerdict", "open_judge"),
             "searching.search": ("Optimiser", "Search", "SearchOver", "Vetoes"),
-            "rollouts.spending": ("Estimate", "Limits", "Meter"),
+            "rollouts.spending": ("CostEstimate", "SearchBudget", "SpendingMeter"),
             "searching.splitting": ("split_cases",),
             "rollouts.whole_trials": ("WholeTrials", "open_whole_trials", "rollout_of"),
         },

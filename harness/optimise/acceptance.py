@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from harness.optimise.rollouts.rollout import Rollout
-from harness.optimise.searching.objective import Objective, mean_score, measured_pairs
+from harness.optimise.searching.objective import WeightedObjective, mean_score, measured_pairs
 from harness.stats import Interval, holm, noise_margin, paired_interval, sign_test_greater
 from harness.values import Frozen
 
@@ -17,7 +17,7 @@ _NOTHING = 1e-9
 _LEAST_MEASURED = 0.9
 
 
-class Rules(Frozen):
+class AcceptanceRules(Frozen):
     """What a candidate must fulfil besides being better."""
 
     max_cost_increase: float = Field(default=0.2, ge=0)
@@ -83,11 +83,11 @@ class HeldOut(Frozen):
 
 
 def pick(
-    objective: Objective,
+    objective: WeightedObjective,
     before: Sequence[Rollout],
     candidates: Mapping[str, Sequence[Rollout]],
     noise: Noise,
-    rules: Rules,
+    rules: AcceptanceRules,
 ) -> ValidationChoice:
     """The best candidate by validation, the earlier one where two are equal.
 
@@ -126,11 +126,11 @@ def pick(
 
 
 def confirm(
-    objective: Objective,
+    objective: WeightedObjective,
     before: Sequence[Rollout],
     picks: Mapping[str, Sequence[Rollout]],
     noise: Noise,
-    rules: Rules,
+    rules: AcceptanceRules,
     looks: int = 0,
 ) -> dict[str, HeldOut]:
     """Each pick on the held-out cases; `looks` counts earlier optimisations that examined them."""
@@ -168,18 +168,18 @@ def least_cases(picks: int, looks: int) -> int:
     return math.ceil(math.log2(picks * (1 + looks) / LEVEL))
 
 
-def costs_too_much(before: Sequence[Rollout], after: Sequence[Rollout], rules: Rules) -> bool:
+def costs_too_much(before: Sequence[Rollout], after: Sequence[Rollout], rules: AcceptanceRules) -> bool:
     """Whether mean cost or mean steps grow beyond the limit; a cost that is not known is left out."""
     return any(becomes > was * (1 + rules.max_cost_increase) + _NOTHING for was, becomes in _use(before, after))
 
 
 def _problem(
-    objective: Objective,
+    objective: WeightedObjective,
     result: HeldOut,
     before: Sequence[Rollout],
     after: Sequence[Rollout],
     noise: Noise,
-    rules: Rules,
+    rules: AcceptanceRules,
 ) -> str | None:
     broken = objective.breaches(before, after, noise.safety_margin(len(before))) if rules.final_veto else ()
     if broken:
@@ -202,7 +202,7 @@ def _doubt(gain: float, margin: float, p: float | None) -> str | None:
     return None
 
 
-def _gain(objective: Objective, before: Sequence[Rollout], after: Sequence[Rollout]) -> float | None:
+def _gain(objective: WeightedObjective, before: Sequence[Rollout], after: Sequence[Rollout]) -> float | None:
     """The mean difference over the cases measured under both; None where too few were."""
     pairs = measured_pairs(objective, before, after)
     there = sum(objective.score(one) is not None for one in before)
@@ -211,7 +211,7 @@ def _gain(objective: Objective, before: Sequence[Rollout], after: Sequence[Rollo
     return math.fsum(_difference(objective, one) for one in pairs) / len(pairs)
 
 
-def _difference(objective: Objective, pair: tuple[Rollout, Rollout]) -> float:
+def _difference(objective: WeightedObjective, pair: tuple[Rollout, Rollout]) -> float:
     before, after = (objective.score(one) or 0.0 for one in pair)
     return after - before
 
@@ -234,7 +234,7 @@ class _TooDear(NamedTuple):
 
     @classmethod
     def of(
-        cls, objective: Objective, before: Sequence[Rollout], dear: Sequence[Sequence[Rollout]]
+        cls, objective: WeightedObjective, before: Sequence[Rollout], dear: Sequence[Sequence[Rollout]]
     ) -> "_TooDear | None":
         """None where there is none whose gain is known and that some limit would admit."""
         found = [
@@ -244,7 +244,7 @@ class _TooDear(NamedTuple):
         ]
         return max(found, default=None, key=lambda one: (one.gain, -one.rise))
 
-    def words(self, rules: Rules) -> str:
+    def words(self, rules: AcceptanceRules) -> str:
         least = math.ceil(100 * self.rise - 1e-6) / 100
         return (
             f"one is better by {self.gain:.3f} on validation, but over the cost limit: {self.what} rises by "

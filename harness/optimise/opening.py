@@ -18,9 +18,9 @@ from harness.optimise.resolving import OptimiseRequest, ResolvedRequest, Say, ac
 from harness.optimise.rollouts.dry_trials import dry_trial
 from harness.optimise.rollouts.invocations import AgentInvocation
 from harness.optimise.rollouts.rollout import Rollout, Rollouts
-from harness.optimise.rollouts.spending import Estimate, Limits, Meter
+from harness.optimise.rollouts.spending import CostEstimate, SearchBudget, SpendingMeter
 from harness.optimise.rollouts.trial_verdict import TrialJudge, open_judge
-from harness.optimise.searching.objective import Objective
+from harness.optimise.searching.objective import WeightedObjective
 from harness.optimise.searching.optimisers import optimisers_of
 from harness.optimise.searching.rule_reflector import RuleReflector, read_rule_book
 from harness.optimise.searching.splitting import CaseSplit, split_cases
@@ -46,13 +46,13 @@ class PreparedOptimisation:
     """Earlier ones at the same held-out cases."""
 
     @property
-    def estimate(self) -> Estimate:
+    def estimate(self) -> CostEstimate:
         """The most that it may take."""
-        return self._optimisation(_NoRollouts(), Meter()).estimate()
+        return self._optimisation(_NoRollouts(), SpendingMeter()).estimate()
 
     def check(self) -> None:
         """Raises UsageError for what could not be determined, with the figure that would do."""
-        self._optimisation(_NoRollouts(), Meter(limits=self.request.limits)).check()
+        self._optimisation(_NoRollouts(), SpendingMeter(limits=self.request.limits)).check()
 
     def run(self, say: Say = lambda _: None, stopping: Event | None = None) -> OptimisationOutcome:
         """Runs or continues it, and writes its outcome.
@@ -61,7 +61,7 @@ class PreparedOptimisation:
         OutOfBudget, UsageError, and as trials do.
         """
         stopping = stopping or Event()
-        meter = Meter(limits=self.request.limits, budget=self.budget, stopping=stopping)
+        meter = SpendingMeter(limits=self.request.limits, budget=self.budget, stopping=stopping)
         self.stored.begin(self.resolved.asked)
         if (unguarded := self._guarded()) is not None:
             say(unguarded)
@@ -69,7 +69,7 @@ class PreparedOptimisation:
         try:
             if not (self.stored.folder / "journal.jsonl").exists():  # nothing is spent yet
                 self._refuse_unopened()
-            asking = Meter(limits=self.request.limits, budget=self.budget, stopping=stopping)
+            asking = SpendingMeter(limits=self.request.limits, budget=self.budget, stopping=stopping)
             self._optimisation(_NoRollouts(), asking).probe()
             with self.resolved.rollouts(self.judge, self.budget, say, stopping) as rollouts:
                 outcome = self._optimisation(rollouts, meter).run(say)
@@ -78,7 +78,7 @@ class PreparedOptimisation:
             lock.close()
         return outcome
 
-    def _optimisation(self, rollouts: Rollouts, meter: Meter) -> Optimisation:
+    def _optimisation(self, rollouts: Rollouts, meter: SpendingMeter) -> Optimisation:
         request, resolved, suite = self.request, self.resolved, self.resolved.plan.suite
         name, again, cases = self.stored.folder.name, bool(self.looks), set(resolved.asked.cases)
         return Optimisation(
@@ -93,7 +93,7 @@ class PreparedOptimisation:
                 for case in suite.cases
                 if case.id in cases
             },
-            objective=Objective(weights=resolved.rubric.weights, safety=declared_by(suite).safety),
+            objective=WeightedObjective(weights=resolved.rubric.weights, safety=declared_by(suite).safety),
             rollouts=rollouts,
             reflector=self.reflector,
             optimisers=optimisers_of(request.optimiser),
@@ -165,7 +165,7 @@ def _refuse_unjudged(rubric: Rubric, held_out: Sequence[str]) -> None:
         )
 
 
-def _budget(limits: Limits) -> Budget:
+def _budget(limits: SearchBudget) -> Budget:
     """Of all requests of agents, judge and reflector; it ends the optimisation in the middle of a trial if need be."""
     return Budget(usd=limits.usd, tokens=limits.tokens, requests=limits.calls)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.judge import Reflector
-from harness.optimise.acceptance import HeldOut, Noise, Rules, ValidationChoice, confirm, least_cases, pick
+from harness.optimise.acceptance import AcceptanceRules, HeldOut, Noise, ValidationChoice, confirm, least_cases, pick
 from harness.optimise.candidates.candidate import Candidate
 from harness.optimise.candidates.components import Component
 from harness.optimise.curve import MOST_POINTS, points
@@ -16,14 +16,14 @@ from harness.optimise.pruning import pruned
 from harness.optimise.rollouts.mean_use import MeanUse, mean_use, refuse_small_budget
 from harness.optimise.rollouts.rollout import Rollout, Rollouts
 from harness.optimise.rollouts.rollout_cache import RolloutCache
-from harness.optimise.rollouts.spending import Estimate, Meter
+from harness.optimise.rollouts.spending import CostEstimate, SpendingMeter
 from harness.optimise.searching.leaks import QuotationCheck
 from harness.optimise.searching.lineage import Lineage
-from harness.optimise.searching.objective import Objective, mean_score
+from harness.optimise.searching.objective import WeightedObjective, mean_score
 from harness.optimise.searching.reflector import ReflectionRequest, proposed_text
-from harness.optimise.searching.search import Optimiser, Search, SearchOver, Task, most_revisions
+from harness.optimise.searching.search import OptimisationTask, Optimiser, Search, SearchOver, most_revisions
 from harness.optimise.searching.splitting import CaseSplit, cases_for, split_cases
-from harness.optimise.settings import Settings
+from harness.optimise.settings import OptimisationSettings
 from harness.optimise.sizing import (
     LeastUse,
     RolloutDemand,
@@ -49,14 +49,14 @@ class Optimisation:
     agent_components: tuple[Component, ...]
     cases: Mapping[str, Sequence[str]]
     """Case -> the texts in it, which no candidate may quote where it is measured by them."""
-    objective: Objective
+    objective: WeightedObjective
     rollouts: Rollouts
     reflector: Reflector
     optimisers: Mapping[str, Optimiser]
     """The first one's pick is taken; the others are run beside it."""
     window_tokens: int = 8_000
-    settings: Settings = field(default_factory=Settings)
-    meter: Meter = field(default_factory=Meter)
+    settings: OptimisationSettings = field(default_factory=OptimisationSettings)
+    meter: SpendingMeter = field(default_factory=SpendingMeter)
     folder: Path | None = None
     known_use: MeanUse = field(default_factory=MeanUse)
     """What a rollout took in an earlier run, for the estimate."""
@@ -66,7 +66,7 @@ class Optimisation:
     about_to_look: Callable[[CaseSplit], None] = lambda _: None
     """Called before the first held-out rollout, to record the look."""
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> CostEstimate:
         """The most that it may take."""
         split = split_cases(self.cases)
         settings, searches = self.settings, len(self.optimisers)
@@ -77,7 +77,7 @@ class Optimisation:
         batch = min(self.minibatch, len(split.validation))
         texts = sum(len(component.texts) for component in self.components)
         count = len(self._read_in(split)) + noise + searches * settings.rollouts + pruning + held_out
-        return Estimate(
+        return CostEstimate(
             rollouts=count,
             reflections=1 + searches * most_revisions(settings.rollouts, batch, texts),
             usd=None if self.known_use.usd is None else count * self.known_use.usd,
@@ -134,7 +134,7 @@ class Optimisation:
         lineage.started(self.start)
         noise = self._noise(cache, split)
         say(f"noise of judge and simulator on validation: {noise.margin(len(split.validation)):.3f}")
-        task = Task(
+        task = OptimisationTask(
             start=self.start,
             components=self.components,
             agent_components=self.agent_components,
@@ -162,7 +162,7 @@ class Optimisation:
         path = None if self.folder is None else self.folder / "journal.jsonl"
         self._probe_reflector(RolloutCache(self.rollouts, self.reflector, self.component, self.meter, path))
 
-    def _searched(self, name: str, optimiser: Optimiser, task: Task, say: Callable[[str], None]) -> Search:
+    def _searched(self, name: str, optimiser: Optimiser, task: OptimisationTask, say: Callable[[str], None]) -> Search:
         settings = self.settings
         search = Search(name=name, task=task, rollouts=settings.rollouts, minibatch=self.minibatch, seed=settings.seed)
         with suppress(SearchOver):
@@ -171,7 +171,7 @@ class Optimisation:
         return search
 
     def _decided(
-        self, task: Task, searches: Sequence[Search], noise: Noise, say: Callable[[str], None]
+        self, task: OptimisationTask, searches: Sequence[Search], noise: Noise, say: Callable[[str], None]
     ) -> OptimisationOutcome:
         rules = self.settings.rules.model_copy(update={"final_veto": self.settings.vetoes.final})
         picks = {one.name: self._picked(one, noise, rules) for one in searches}
@@ -229,7 +229,7 @@ class Optimisation:
             calls=task.cache.calls,
         )
 
-    def _picked(self, search: Search, noise: Noise, rules: Rules) -> ValidationChoice:
+    def _picked(self, search: Search, noise: Noise, rules: AcceptanceRules) -> ValidationChoice:
         task = search.task
         validation = {
             name: task.cache.rollouts(search.candidates[name], task.split.validation)
@@ -242,7 +242,7 @@ class Optimisation:
             task.lineage.vetoed(name, "final", breaches)
         return found
 
-    def _held_out(self, task: Task, candidate: Candidate) -> list[Rollout]:
+    def _held_out(self, task: OptimisationTask, candidate: Candidate) -> list[Rollout]:
         found = task.cache.rollouts(candidate, task.split.held_out)
         task.lineage.scored(candidate, "held_out", found)
         return found

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import zip_longest
 
-from harness.optimise.acceptance import Rules, costs_too_much
+from harness.optimise.acceptance import AcceptanceRules, costs_too_much
 from harness.optimise.candidates.candidate import Candidate, candidate_of
 from harness.optimise.outcome import Pruning
 from harness.optimise.rollouts.rollout import Rollout
-from harness.optimise.searching.objective import Objective, measured_pairs
+from harness.optimise.searching.objective import WeightedObjective, measured_pairs
 from harness.optimise.searching.search import Search
 
 _NOTHING = 1e-9
@@ -34,7 +34,7 @@ class _Segment:
         yield from (f"{self.file}: +{line}" for line in self.after)
 
 
-def pruned(search: Search, picked: Candidate, rules: Rules, most: int) -> tuple[Candidate, Pruning]:
+def pruned(search: Search, picked: Candidate, rules: AcceptanceRules, most: int) -> tuple[Candidate, Pruning]:
     """The pick, or a smaller candidate whose scores on training and validation cases are no lower.
 
     Takes `most` rollouts at the highest, cached ones included; what could not be tried by then stays.
@@ -47,7 +47,7 @@ def pruned(search: Search, picked: Candidate, rules: Rules, most: int) -> tuple[
 class _Pruner:
     search: Search
     picked: Candidate
-    rules: Rules
+    rules: AcceptanceRules
     most: int
     asked: int = 0
     _kept: list[_Segment] = field(default_factory=list)
@@ -124,7 +124,7 @@ class _Pruner:
         return self.search.task.split.validation
 
 
-def _falls(objective: Objective, before: Sequence[Rollout], after: Sequence[Rollout]) -> bool:
+def _falls(objective: WeightedObjective, before: Sequence[Rollout], after: Sequence[Rollout]) -> bool:
     """Whether the mean score is lower, or a case that was measured is not."""
     pairs = measured_pairs(objective, before, after)
     if len(pairs) < sum(objective.score(one) is not None for one in before):

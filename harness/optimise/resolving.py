@@ -25,12 +25,12 @@ from harness.optimise.rollouts.invocation_trials import micro_rubric, open_invoc
 from harness.optimise.rollouts.invocations import AgentInvocation, invocations_by_case
 from harness.optimise.rollouts.mean_use import MeanUse, mean_use
 from harness.optimise.rollouts.rollout import Rollouts
-from harness.optimise.rollouts.spending import Limits
+from harness.optimise.rollouts.spending import SearchBudget
 from harness.optimise.rollouts.trial_verdict import TrialJudge, TrialVerdict
 from harness.optimise.rollouts.whole_trials import live, open_whole_trials, rollout_of
 from harness.optimise.searching.rule_reflector import read_rule_book
 from harness.optimise.searching.splitting import split_cases
-from harness.optimise.settings import Settings
+from harness.optimise.settings import OptimisationSettings
 from harness.optimise.sizing import RolloutDemand, minibatch_of
 from harness.optimise.stored import AskedOptimisation
 from harness.pipeline import RunOptions, RunPlan, users_for_manifest
@@ -60,8 +60,8 @@ class OptimiseRequest:
     judge: Mapping[str, object] = field(default_factory=dict)
     """Settings of the judge's model over those of `judge.yaml`."""
     optimiser: str = "gepa"
-    settings: Settings = field(default_factory=Settings)
-    limits: Limits = field(default_factory=Limits)
+    settings: OptimisationSettings = field(default_factory=OptimisationSettings)
+    limits: SearchBudget = field(default_factory=SearchBudget)
     trace: str | None = None
     """A run: agent mode cuts its invocations out of it, and the estimate takes its costs."""
     again: bool = False
@@ -98,7 +98,7 @@ class ResolvedRequest:
         return _known_use(self.plan, self._request.trace, None if component is None else (component, self.invocations))
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> OptimisationSettings:
         """With the minibatch, where none was asked for."""
         asked = self._request.settings
         if asked.minibatch is not None:

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from harness.optimise.acceptance import Rules
+from harness.optimise.acceptance import AcceptanceRules
 from harness.optimise.searching.search import Vetoes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class OptimisationSettings:
     """How much is searched, and how strictly it is decided."""
 
     rollouts: int = 200
@@ -17,6 +17,6 @@ class Settings:
     noise_samples: int = 3
     """How often the texts in use are run on validation."""
     seed: int = 0
-    rules: Rules = field(default_factory=Rules)
+    rules: AcceptanceRules = field(default_factory=AcceptanceRules)
     vetoes: Vetoes = field(default_factory=Vetoes)
     """Switched off only in tests."""

@@ -3,7 +3,7 @@
 import math
 
 from harness.errors import UsageError
-from harness.optimise.rollouts.spending import Limits
+from harness.optimise.rollouts.spending import SearchBudget
 from harness.optimise.searching.splitting import CaseSplit
 from harness.values import Frozen
 
@@ -70,7 +70,7 @@ def few_revisions(rollouts: int, split: CaseSplit, minibatch: int, wanted: int) 
     )
 
 
-def refuse_budget_below(limits: Limits, least: LeastUse, because: str) -> None:
+def refuse_budget_below(limits: SearchBudget, least: LeastUse, because: str) -> None:
     """Raises UsageError for a budget below what is used at least."""
     cents = math.ceil(100 * least.usd - 1e-9) / 100
     for limit, needed, unit, option in (

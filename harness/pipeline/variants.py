@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 
 from harness.case import Case, Suite, ToolMode, TrialVariant, suite_digest
 from harness.errors import HarnessError, ResultsError
-from harness.pipeline.execution.attempt import Scored, scored
+from harness.pipeline.execution.attempt import ScoredAttempt, scored
 from harness.pipeline.execution.environment import EnvironmentServices, Say
 from harness.pipeline.execution.executor import Job
 from harness.pipeline.execution.local import end_sandboxes, open_runner
@@ -54,7 +54,7 @@ class VariantResult:
     """One trial that was run; its files are there as long as the bench is open."""
 
     request: VariantRequest
-    scored: Scored
+    scored: ScoredAttempt
 
     @property
     def success(self) -> bool | None:
@@ -201,7 +201,7 @@ class VariantBench:
         agent, snapshot = request.agent or self._runner.agent, request.snapshot or self._runner.snapshot
         return replace(self._runner, agent=agent, snapshot=snapshot)
 
-    def _compared(self, done: Scored, scorer: Scorer, case: Case, snapshot: Snapshot | None) -> Scored:
+    def _compared(self, done: ScoredAttempt, scorer: Scorer, case: Case, snapshot: Snapshot | None) -> ScoredAttempt:
         """The trial, whose end is also compared with what the reference leaves, where a check asks for that and the run
         does not know it: of a changed case, and in a world that began from another snapshot.
         """
@@ -288,7 +288,7 @@ def with_cases(plan: RunPlan, cases: Sequence[Case]) -> RunPlan:
     return replace(plan, suite=suite.model_copy(update={"digest": suite_digest(suite)}), planned=planned)
 
 
-def _commit(folder: RunFolder, planned: PlannedTrial, done: Scored) -> None:
+def _commit(folder: RunFolder, planned: PlannedTrial, done: ScoredAttempt) -> None:
     trial = done.trial.model_copy(update={"attempt": planned.attempt})
     card = done.card.model_copy(update={"attempt": planned.attempt})
     try:

@@ -22,7 +22,7 @@ class TrialNotMeasured(Exception):
     """Nothing is known of the trial's success: an error in pytest's terms, and never a pass or a skip."""
 
 
-class SuiteFile(pytest.File):
+class SuiteCollector(pytest.File):
     """A suite's `suite.yaml`."""
 
     runs: SessionRuns
@@ -44,7 +44,7 @@ class SuiteFile(pytest.File):
 class TrialItem(pytest.Item):
     """One trial. `setup` waits for the session's run of the suite and raises where the trial was not measured."""
 
-    parent: SuiteFile
+    parent: SuiteCollector
     key: tuple[str, int]
     trial_seconds: float | None = None
     """Of the trial; None before the run has ended, and where it was not measured."""

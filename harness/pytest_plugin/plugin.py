@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 if TYPE_CHECKING:
-    from harness.pytest_plugin.collecting import SuiteFile
+    from harness.pytest_plugin.collecting import SuiteCollector
     from harness.pytest_plugin.session_runs import SessionRuns
     from harness.report import Summary
 
@@ -52,13 +52,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.args = [*config.args, *(file for file in files if file not in named)]
 
 
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "SuiteFile | None":
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "SuiteCollector | None":
     names = [name for name in parent.config.option.harness if file_path == _suite_file(parent.config, name)]
     if not names:
         return None
-    from harness.pytest_plugin.collecting import SuiteFile
+    from harness.pytest_plugin.collecting import SuiteCollector
 
-    file = SuiteFile.from_parent(parent, path=file_path)
+    file = SuiteCollector.from_parent(parent, path=file_path)
     file.runs = _runs(parent.config)
     file.suite_name = names[0]
     return file

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.case import PageInspection
 from harness.errors import UsageError
-from harness.gateway import Session
+from harness.gateway import TrialSession
 from harness.sandbox import Browser, BrowserSpec, PageQuery, SandboxProvider, Snapshot
 from harness.trace import PageSeen
 
@@ -37,7 +37,7 @@ class TrialBrowser:
     """The browsers of one trial; the caller closes them when the trial ends, in every case."""
 
     room: BrowserFactory
-    session: Session
+    session: TrialSession
     trial_id: str
     snapshot: Snapshot
     """What the trial starts from: it may have a start page and a profile."""

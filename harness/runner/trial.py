@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.case import Case, Suite, TrialVariant, looks_of
 from harness.errors import HarnessError, ServiceError, UpstreamUnavailable
-from harness.gateway import Gateway, Session, SessionRecord, SessionRequest, model_environment
+from harness.gateway import Gateway, SessionRecord, SessionRequest, TrialSession, model_environment
 from harness.os_errors import os_error_in_words
 from harness.runner.agent import Agent, AgentProgram
 from harness.runner.browsers import BrowserFactory, TrialBrowser
@@ -178,7 +178,7 @@ class TrialRunner:
         return task.oracle if program.with_solution else task.agent
 
     def _run_program(
-        self, session: Session, program: AgentProgram, spec: SandboxSpec, snapshot: Snapshot, archive: Path
+        self, session: TrialSession, program: AgentProgram, spec: SandboxSpec, snapshot: Snapshot, archive: Path
     ) -> tuple[ProgramExit, EndState]:
         sandbox = self.provider.start(spec, snapshot)
         try:
@@ -192,7 +192,7 @@ class TrialRunner:
             sandbox.close()
 
     def _exec(
-        self, session: Session, sandbox: Sandbox, program: AgentProgram, env: Mapping[str, str], spec: SandboxSpec
+        self, session: TrialSession, sandbox: Sandbox, program: AgentProgram, env: Mapping[str, str], spec: SandboxSpec
     ) -> ProgramExit:
         limit_s = spec.limits.seconds
         command = filled(program.command, sandbox, spec.cwd, program.task)
@@ -203,7 +203,7 @@ class TrialRunner:
             return sandbox.exec(command, env, limit_s * (1 + session.most_user_messages))
 
     def _browsers(
-        self, session: Session, spec: SandboxSpec, snapshot: Snapshot, stack: ExitStack
+        self, session: TrialSession, spec: SandboxSpec, snapshot: Snapshot, stack: ExitStack
     ) -> TrialBrowser | None:
         """Attaches the trial's browsers to the session; they are closed with the stack."""
         if self.browsers is None:
@@ -242,17 +242,17 @@ def failed_trial(suite: Suite, version: str, case_id: str, attempt: int, reason:
     )
 
 
-def _cleaned(exit_: ProgramExit, session: Session) -> ProgramExit:
+def _cleaned(exit_: ProgramExit, session: TrialSession) -> ProgramExit:
     texts = ("stdout", "stderr", "stdout_end", "stderr_end")
     return exit_.model_copy(update={name: _clean(getattr(exit_, name), session) for name in texts})
 
 
-def _cleaned_result(result: CommandResult, session: Session) -> CommandResult:
+def _cleaned_result(result: CommandResult, session: TrialSession) -> CommandResult:
     written = {name: None if text is None else _clean(text, session) for name, text in result.written.items()}
     return result.model_copy(update={"exit": _cleaned(result.exit, session), "written": written})
 
 
-def _clean(text: str, session: Session) -> str:
+def _clean(text: str, session: TrialSession) -> str:
     return session.clean(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 

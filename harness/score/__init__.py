@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from harness.score.comparison.alignment import Deviation as Deviation
     from harness.score.comparison.alignment import deviations_from_trial as deviations_from_trial
     from harness.score.comparison.alignment import invocations as invocations
-    from harness.score.comparison.alternatives import alternatives as alternatives
+    from harness.score.comparison.alternative_deviations import alternative_deviations as alternative_deviations
     from harness.score.comparison.comparing import differing_arguments as differing_arguments
     from harness.score.comparison.reference_match import deviations_from_reference as deviations_from_reference
     from harness.score.diagnosis import Diagnosis as Diagnosis
@@ -61,7 +61,7 @@ else:
             "card_values": ("card_values",),
             "comparison.alignment": ("Deviation", "deviations_from_trial", "invocations"),
             "made_calls": ("fed_calls", "step_of_call"),
-            "comparison.alternatives": ("alternatives",),
+            "comparison.alternative_deviations": ("alternative_deviations",),
             "comparison.reference_match": ("deviations_from_reference",),
             "diagnosis": ("Diagnosis", "Failure"),
             "comparison.comparing": ("differing_arguments",),

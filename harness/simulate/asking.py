@@ -18,7 +18,7 @@ _FILTERED: Final = frozenset({"content_filter", "refusal"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answered:
+class ModelText:
     """What the model wrote, or why there is nothing."""
 
     text: str = ""
@@ -69,7 +69,7 @@ class RecordedAsker:
         seat.closing.callback(cassette.close)
         return cassette
 
-    async def ask(self, cassette: ModelCassette, body: JsonObject, seat: UserContext) -> Answered:
+    async def ask(self, cassette: ModelCassette, body: JsonObject, seat: UserContext) -> ModelText:
         """One request. Raises OutOfBudget, and GatewayError where the model cannot be reached or answers nonsense."""
         if self._spec.mode == "replay":
             return self._answered(await self._client.ask(cassette, body))
@@ -85,20 +85,20 @@ class RecordedAsker:
         if self._entered:
             await self._client.__aexit__()
 
-    def _answered(self, reply: ModelReply) -> Answered:
+    def _answered(self, reply: ModelReply) -> ModelText:
         message = reply.replied.message
         if message is None and self._spec.mode == "replay" and not reply.recorded:
-            return Answered(missed=True)
+            return ModelText(missed=True)
         if reply.refused:
-            return Answered(refused=reply.problem)
+            return ModelText(refused=reply.problem)
         if _FILTERED & {*reply.replied.finish_reasons}:
-            return Answered(refused="the provider's content filter ended the model's answer")
+            return ModelText(refused="the provider's content filter ended the model's answer")
         if message is None and reply.problem is not None:
             raise no_message(reply.problem)
         found = None if message is None else message.get("parts")
         parts = [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
         used = reply.replied.used
-        return Answered(
+        return ModelText(
             text="\n".join(str(part.get("content", "")) for part in parts if part.get("type") == "text"),
             calls_tool=any(part.get("type") == "tool_call" for part in parts),
             input_tokens=used.input or 0,

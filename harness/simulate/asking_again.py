@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness.gateway import Heard
-from harness.simulate.fidelity.message import Problem
+from harness.simulate.fidelity.message import MessageProblem
 from harness.simulate.role import begun_again, without_rounds
 from harness.trace import FaultClass
 
@@ -27,7 +27,7 @@ _OFFERED: Final = re.compile(r"[:\u201c\u201e\u00ab\"'`\u2018]\s*(.+)", re.DOTAL
 
 
 @dataclass(frozen=True)
-class Form:
+class QuestionForm:
     """One way to ask."""
 
     heard: Heard
@@ -40,17 +40,17 @@ class Form:
         return bool(self.left_out)
 
 
-def forms_of(heard: Heard, corrections: int) -> Iterator[Form]:
+def forms_of(heard: Heard, corrections: int) -> Iterator[QuestionForm]:
     """The forms in their order, each asked if all before it gave no message of a user."""
     for number in range(corrections + 1):
-        yield Form(heard, quoted=number == corrections > 0)
+        yield QuestionForm(heard, quoted=number == corrections > 0)
     every = frozenset(range(len(heard.rounds)))
     for left_out in (frozenset((len(heard.rounds) - 1,)), every):
-        yield Form(without_rounds(heard, left_out), left_out=left_out)
-    yield Form(begun_again(heard), left_out=every)
+        yield QuestionForm(without_rounds(heard, left_out), left_out=left_out)
+    yield QuestionForm(begun_again(heard), left_out=every)
 
 
-def is_caused_by(problems: list[tuple[Problem, str]], last: str, failed_before: int) -> bool:
+def is_caused_by(problems: list[tuple[MessageProblem, str]], last: str, failed_before: int) -> bool:
     """Whether the agent is charged for faults that its words alone have caused: they are of conduct, and it offered
     the words that the model wrote, or it has caused such faults before.
 
@@ -62,7 +62,7 @@ def is_caused_by(problems: list[tuple[Problem, str]], last: str, failed_before: 
     return failed_before + 1 >= _OFTEN or all(_is_offered(text, last) for text in conduct)
 
 
-def is_conduct(problems: list[tuple[Problem, str]]) -> bool:
+def is_conduct(problems: list[tuple[MessageProblem, str]]) -> bool:
     """Whether all faults are of how a user behaves."""
     return all(problem.fault in _CONDUCT for problem, _ in problems)
 

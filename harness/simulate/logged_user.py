@@ -8,7 +8,7 @@ from harness.simulate.asking import UserModel
 from harness.simulate.entailment import Entailed, Entailment
 from harness.simulate.fidelity.check import checked
 from harness.simulate.log import UserLog
-from harness.simulate.meaning.difference import Difference
+from harness.simulate.meaning.difference import MeaningDifference
 from harness.simulate.meaning.turn import AgentTurn, difference
 from harness.simulate.model_user import ModelUser
 from harness.simulate.role import Role, role_of
@@ -65,12 +65,12 @@ class LoggedUser:
         logged = self._log.turns[number - 1]
         now = AgentTurn(calls=heard.calls[number - 1], said="\n\n".join(heard.rounds[number - 1]))
         then = AgentTurn(calls=logged.calls, said=logged.agent)
-        found: Difference | None = difference(then, now)
+        found: MeaningDifference | None = difference(then, now)
         if found is None or await self._is_entailed(found, then, now):
             return None
         return Divergence(turn=number + 1, kind=found.kind, reason=found.reason)
 
-    async def _is_entailed(self, found: Difference, then: AgentTurn, now: AgentTurn) -> bool:
+    async def _is_entailed(self, found: MeaningDifference, then: AgentTurn, now: AgentTurn) -> bool:
         """Whether the check of meaning finds that what differs by rules means the same."""
         if self._entailment is None or not found.of_wording:
             return False

@@ -5,12 +5,12 @@ from typing import Final
 
 from harness.case import UserSpec
 from harness.gateway import Cut, Heard, UserContext
-from harness.simulate.asking import Answered, UserModel, no_message
-from harness.simulate.asking_again import Form, forms_of, is_caused_by, is_conduct
+from harness.simulate.asking import ModelText, UserModel, no_message
+from harness.simulate.asking_again import QuestionForm, forms_of, is_caused_by, is_conduct
 from harness.simulate.fidelity.before import Before
 from harness.simulate.fidelity.check import checked, endless, is_excused
-from harness.simulate.fidelity.message import Problem, broken_rule, problem_with
-from harness.simulate.fidelity.rules import Rules
+from harness.simulate.fidelity.message import MessageProblem, broken_rule, problem_with
+from harness.simulate.fidelity.rules import RoleRules
 from harness.simulate.meaning.sentences import is_open_promise, is_open_question
 from harness.simulate.role import Role, prompt_of, without_replies, without_rounds
 from harness.simulate.stopping import Spoken, Wish, read_signal
@@ -28,7 +28,7 @@ class _Spent:
     output_tokens: int = 0
     cost_usd: float | None = None
 
-    def add(self, answered: Answered) -> None:
+    def add(self, answered: ModelText) -> None:
         self.input_tokens += answered.input_tokens
         self.output_tokens += answered.output_tokens
         if answered.cost_usd is not None:
@@ -52,7 +52,7 @@ class ModelUser:
         self._cut_by_agent = False
         self._fault: UserFault | None = None
         self._spent = _Spent()
-        self._rules = Rules(role)
+        self._rules = RoleRules(role)
         self._without: list[UserFault] = []
         self._steered: list[str] = []
         self._conduct_failed = 0
@@ -68,7 +68,7 @@ class ModelUser:
 
     async def _next(self, heard: Heard) -> str | None:
         turn, notes = len(heard.said) + 1, list[str]()
-        problems: list[tuple[Problem, str]] = []
+        problems: list[tuple[MessageProblem, str]] = []
         for form in forms_of(without_rounds(heard, self._spoilt), self._spec.corrections):
             answered = await self._asked(form, heard, notes)
             if answered is None:
@@ -92,7 +92,7 @@ class ModelUser:
         self._end("simulator_failed", f"turn {turn}: {first.reason}")
         return None
 
-    def _breaks_a_rule(self, heard: Heard, spoken: Spoken) -> Problem | None:
+    def _breaks_a_rule(self, heard: Heard, spoken: Spoken) -> MessageProblem | None:
         if not spoken.text:
             return None
         before = Before(own=heard.said, replies=heard.replies)
@@ -103,7 +103,9 @@ class ModelUser:
         is_last = talk is not None and len(heard.said) + 1 >= talk.max_turns
         return endless(self._role, heard, spoken.text, self._from, is_last=is_last)
 
-    def _left_out(self, turn: int, problems: list[tuple[Problem, str]], form: Form, heard: Heard) -> None:
+    def _left_out(
+        self, turn: int, problems: list[tuple[MessageProblem, str]], form: QuestionForm, heard: Heard
+    ) -> None:
         """Notes that the agent's words alone made the model fail, and leaves them out from now on."""
         self._spoilt |= form.left_out
         problem = problems[0][0]
@@ -124,7 +126,7 @@ class ModelUser:
         self._end(wish, None)
         return None
 
-    async def _asked(self, form: Form, heard: Heard, notes: list[str]) -> Answered | None:
+    async def _asked(self, form: QuestionForm, heard: Heard, notes: list[str]) -> ModelText | None:
         """None: no recording answers, and the conversation is over."""
         if self._cassette is None:
             self._cassette = self._model.cassette(self._seat)

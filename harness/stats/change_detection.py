@@ -120,9 +120,8 @@ class RateDetector:
             k, n = k + self._looks[place][0], n + self._looks[place][1]
             if not n:
                 continue
-            rate = min(1 - _FLOOR, max(_FLOOR, k / n))
-            outside = rate > limit if direction == "up" else rate < limit
-            gain = _log_ratio(k, n, rate, limit) if outside else -math.inf
+            outside = k / n > limit if direction == "up" else k / n < limit
+            gain = _log_ratio(k, n, k / n, limit) if outside else -math.inf
             if gain > best:
                 best, since = gain, place
         return since
@@ -136,7 +135,7 @@ def is_over(looks: Sequence[tuple[int, int]], reference: RateReference, shifted:
     """
     middle = (reference.rate + shifted) / 2
     up = shifted > reference.rate
-    back = min(1 - _FLOOR, max(_FLOOR, reference.rate))
+    back = _possible(reference.rate)
     for start in range(len(looks)):  # the shift may have ended after some of them
         log_value = 0.0
         for failures, observations in looks[start:]:
@@ -150,15 +149,19 @@ def _alternatives(reference: RateReference, direction: str) -> list[float]:
     limit = reference.upper if direction == "up" else reference.lower
     if (direction == "up" and limit >= 1 - _FLOOR) or (direction == "down" and limit <= _FLOOR):
         return []
-    odds = max(_FLOOR, limit) / (1 - max(_FLOOR, limit))
+    odds = _possible(limit) / (1 - _possible(limit))
     found = [odds * ratio if direction == "up" else odds / ratio for ratio in _ALTERNATIVES]
     return [one / (1 + one) for one in found]
 
 
 def _log_ratio(failures: int, observations: int, rate: float, limit: float) -> float:
-    limit = min(1 - _FLOOR, max(_FLOOR, limit))
-    rate = min(1 - _FLOOR, max(_FLOOR, rate))
+    limit, rate = _possible(limit), _possible(rate)
     return failures * math.log(rate / limit) + (observations - failures) * math.log((1 - rate) / (1 - limit))
+
+
+def _possible(rate: float) -> float:
+    """Neither 0 nor 1, of which a single look to the contrary would be infinite evidence."""
+    return min(1 - _FLOOR, max(_FLOOR, rate))
 
 
 def _dispersion(looks: Sequence[tuple[int, int]], rate: float) -> float:

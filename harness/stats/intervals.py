@@ -67,7 +67,7 @@ def paired_interval(differences: Sequence[float], width: float) -> Interval | No
     n = len(differences) + 2
     mean = math.fsum(differences) / n
     squares = math.fsum(value * value for value in differences) + 2 * width * width
-    half = Z * math.sqrt(max(0.0, squares / n - mean * mean) / n)
+    half = Z * math.sqrt((squares / n - mean * mean) / n)
     return Interval(low=rounded(max(-width, mean - half)), high=rounded(min(width, mean + half)))
 
 

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from harness.themes.embedding import load_embedding as load_embedding
     from harness.themes.failure import SEVERITIES as SEVERITIES
     from harness.themes.failure import Cause as Cause
-    from harness.themes.failure import Failure as Failure
     from harness.themes.failure import HarnessFault as HarnessFault
+    from harness.themes.failure import SessionFailure as SessionFailure
     from harness.themes.filing import LEAST_SESSIONS as LEAST_SESSIONS
     from harness.themes.filing import MOST_NEW as MOST_NEW
     from harness.themes.filing import file_themes as file_themes
     from harness.themes.filing import theme_draft as theme_draft
-    from harness.themes.grouping import Group as Group
+    from harness.themes.grouping import FailureGroup as FailureGroup
     from harness.themes.grouping import ThemeText as ThemeText
     from harness.themes.grouping import grouped as grouped
     from harness.themes.population import Population as Population
@@ -37,9 +37,9 @@ else:
         {
             "causes": ("failures_of_card", "failures_of_judgements"),
             "embedding": ("Embed", "load_embedding"),
-            "failure": ("SEVERITIES", "Cause", "Failure", "HarnessFault"),
+            "failure": ("SEVERITIES", "Cause", "SessionFailure", "HarnessFault"),
             "filing": ("LEAST_SESSIONS", "MOST_NEW", "file_themes", "theme_draft"),
-            "grouping": ("Group", "ThemeText", "grouped"),
+            "grouping": ("FailureGroup", "ThemeText", "grouped"),
             "population": ("Population", "run_population", "store_populations"),
             "report": ("theme_named", "themes_of_run", "themes_of_store"),
             "theme": ("AbsentTheme", "DriftLink", "Example", "Theme", "ThemesReport"),

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from harness.judge import Judgement
 from harness.score import Diagnosis, Scorecard
-from harness.themes.failure import MOST_TEXT, Cause, Failure, HarnessFault, cleaned
+from harness.themes.failure import MOST_TEXT, Cause, HarnessFault, SessionFailure, cleaned
 from harness.trace import MEASURED, Outcome, Step, ToolErrorType, Trajectory
 
 _UNMEASURED: Final[dict[Outcome, HarnessFault]] = {
@@ -29,7 +29,7 @@ class _Lead(NamedTuple):
     """Failure modes that were found at the same step."""
 
 
-def failures_of_card(card: Scorecard, trajectory: Trajectory | None, common: Failure) -> list[Failure]:
+def failures_of_card(card: Scorecard, trajectory: Trajectory | None, common: SessionFailure) -> list[SessionFailure]:
     """By rules: a failure of the first failed check, with its cause; of each failed check where no cause is known; of
     the leading failure mode where no check failed; none for a clean success.
 
@@ -54,9 +54,9 @@ def failures_of_judgements(
     judgements: Sequence[Judgement],
     card: Scorecard | None,
     trajectory: Trajectory | None,
-    common: Failure,
+    common: SessionFailure,
     contradicted: Collection[str] = (),
-) -> Iterator[Failure]:
+) -> Iterator[SessionFailure]:
     """By a judge: one failure for each criterion that failed, or that the judge could not answer.
 
     `contradicted`: criteria that people's labels say were met.
@@ -71,7 +71,7 @@ def failures_of_judgements(
             yield _failure(common, criterion, lead, "judge_false_positive" if one.criterion in contradicted else None)
 
 
-def _failure(common: Failure, criterion: str, lead: _Lead, fault: HarnessFault | None = None) -> Failure:
+def _failure(common: SessionFailure, criterion: str, lead: _Lead, fault: HarnessFault | None = None) -> SessionFailure:
     step = lead.step
     return common.model_copy(
         update={
@@ -87,7 +87,7 @@ def _failure(common: Failure, criterion: str, lead: _Lead, fault: HarnessFault |
     )
 
 
-def _unmeasured(card: Scorecard, trajectory: Trajectory | None, common: Failure) -> Failure:
+def _unmeasured(card: Scorecard, trajectory: Trajectory | None, common: SessionFailure) -> SessionFailure:
     fault = _UNMEASURED[card.outcome]
     misses = _errors(trajectory, frozenset({"replay_miss"})) if fault == "replay_miss" else iter(())
     missed = next(misses, None)

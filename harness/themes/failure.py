@@ -47,7 +47,7 @@ class Cause(Frozen):
     """The class of that tool's error, such as `timeout`."""
 
 
-class Failure(Frozen):
+class SessionFailure(Frozen):
     """One failed check or criterion of one session, or what else went wrong in it."""
 
     session: str

@@ -18,7 +18,7 @@ from harness.issues import (
     span,
 )
 from harness.results import IssueDraft
-from harness.themes.book import book_alone, book_path, read_book, write_book
+from harness.themes.known_themes import known_themes_lock, known_themes_path, read_known_themes, write_known_themes
 from harness.themes.theme import Example, Theme, ThemesReport
 
 THEME: Final = "online:theme"
@@ -54,7 +54,7 @@ def file_themes(
     done = file_ongoing(subjects, tracker, most_new=most_new)
     suites = {theme.id: theme.suite for theme in report.themes} | {one.id: one.suite for one in report.away}
     for suite in sorted({suites[one.id] for one in done}):
-        path = book_path(project, suite, of_runs=report.is_of_run)
+        path = known_themes_path(project, suite, of_runs=report.is_of_run)
         _keep_references(project, path, [one for one in done if suites[one.id] == suite])
     return done
 
@@ -73,14 +73,14 @@ def theme_draft(theme: Theme) -> IssueDraft:
 
 def _keep_references(project: Path, path: Path, done: Sequence[OngoingFiled]) -> None:
     references = {one.id: "" if one.verb == "close" else one.reference for one in done if one.error is None}
-    with book_alone(project):
-        book = read_book(path)
+    with known_themes_lock(project):
+        known = read_known_themes(path)
         named = {
             one.text.id: one.model_copy(update={"issue": references[one.text.id]})
-            for one in book.themes
+            for one in known.themes
             if one.text.id in references
         }
-        write_book(path, book.with_themes(named))
+        write_known_themes(path, known.with_themes(named))
 
 
 def _body(theme: Theme) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from harness.themes.embedding import Embed
-from harness.themes.failure import Cause, Failure, HarnessFault
+from harness.themes.failure import Cause, HarnessFault, SessionFailure
 from harness.themes.text import TextForm, likeness, mean_form, shingles, without_values, words_of
 from harness.values import Frozen, digest_of
 
@@ -46,28 +46,28 @@ class ThemeText(Frozen):
         return TextForm(self.shingles, self.embedding)
 
 
-class Group(Frozen):
+class FailureGroup(Frozen):
     """The failures of one theme."""
 
     text: ThemeText
-    failures: tuple[Failure, ...]
+    failures: tuple[SessionFailure, ...]
     similarities: tuple[float, ...]
     """Of each failure to the theme's text."""
 
 
 def grouped(
     suite: str,
-    failures: Iterable[Failure],
+    failures: Iterable[SessionFailure],
     known: Sequence[ThemeText] = (),
     *,
     of_run: bool = False,
     embed: Embed | None = None,
-) -> list[Group]:
+) -> list[FailureGroup]:
     """Every failure in one theme, ordered by the theme's id. Themes of runs have other ids than those of production.
 
     `embed`: texts are compared by these vectors, but by shingles with known themes that have none; None: by shingles.
     """
-    by_key: dict[str, list[Failure]] = defaultdict(list)
+    by_key: dict[str, list[SessionFailure]] = defaultdict(list)
     keys: dict[str, ThemeKey] = {}
     for failure in failures:
         key = ThemeKey(suite=suite, fault=failure.fault, criterion=failure.criterion, cause=failure.cause)
@@ -77,7 +77,7 @@ def grouped(
     by_name = defaultdict(list)
     for one in known:
         by_name[digest_of(one.key)].append(one)
-    found: list[Group] = []
+    found: list[FailureGroup] = []
     for name, own in by_key.items():
         prefix = _Prefix(keys[name], of_run)
         found += _grouped(prefix, own, by_name[name], _forms(own, embed))
@@ -98,7 +98,7 @@ class _Prefix(NamedTuple):
 Words = tuple[str, ...]
 
 
-def _forms(failures: Sequence[Failure], embed: Embed | None) -> dict[Words, TextForm]:
+def _forms(failures: Sequence[SessionFailure], embed: Embed | None) -> dict[Words, TextForm]:
     """By words the form of a text; of texts with the same words the first by its letters."""
     texts: dict[Words, str] = {}
     for text in sorted({failure.text for failure in failures}):
@@ -110,8 +110,8 @@ def _forms(failures: Sequence[Failure], embed: Embed | None) -> dict[Words, Text
 
 
 def _grouped(
-    prefix: _Prefix, failures: Sequence[Failure], known: Sequence[ThemeText], texts: Mapping[Words, TextForm]
-) -> list[Group]:
+    prefix: _Prefix, failures: Sequence[SessionFailure], known: Sequence[ThemeText], texts: Mapping[Words, TextForm]
+) -> list[FailureGroup]:
     words = {failure.text: tuple(words_of(failure.text)) for failure in failures}
     counts = Counter(words[failure.text] for failure in failures)
     ordered = sorted(counts, key=lambda one: (-counts[one], one))
@@ -119,12 +119,12 @@ def _grouped(
     fresh = _new_texts({one: (texts[one], counts[one]) for one in strange}, _MOST_IN_GROUP - len(known))
     themes = [*known, *map(prefix.theme, fresh)]
     place = {one: _best(texts[one], [theme.form for theme in themes]) for one in ordered}
-    members: dict[int, list[tuple[Failure, float]]] = defaultdict(list)
+    members: dict[int, list[tuple[SessionFailure, float]]] = defaultdict(list)
     for failure in sorted(failures, key=lambda one: (one.received_ns, one.session)):
         number, alike = place[words[failure.text]]
         members[number].append((failure, alike))
     return [
-        Group(
+        FailureGroup(
             text=themes[number],
             failures=tuple(failure for failure, _ in found),
             similarities=tuple(round(alike, 4) for _, alike in found),

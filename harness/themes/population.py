@@ -13,7 +13,7 @@ from harness.online import SessionRow, SessionScore, SessionStore, latest_scores
 from harness.results import RunFolder, judged_rubrics, kept_rubric, latest, read_judgements
 from harness.score import content_words
 from harness.themes.causes import failures_of_card, failures_of_judgements
-from harness.themes.failure import MOST_TEXT, Failure, cleaned
+from harness.themes.failure import MOST_TEXT, SessionFailure, cleaned
 from harness.trace import Content, Trajectory
 
 _BATCH: Final = 200
@@ -37,7 +37,7 @@ class Population(NamedTuple):
     source: str
     suite: str
     examined: list[Examined]
-    failures: list[Failure]
+    failures: list[SessionFailure]
 
     @property
     def is_of_run(self) -> bool:
@@ -55,7 +55,7 @@ def run_population(project: Path, folder: RunFolder) -> Population:
     for stored in folder.trials():
         trial = stored.trial
         session = f"{manifest.run}/{trial.case_id}/{trial.attempt}"
-        common = Failure(
+        common = SessionFailure(
             session=session,
             case=trial.case_id,
             criterion="",
@@ -115,8 +115,8 @@ def _unmeasured(score: SessionScore) -> bool:
     return score.card is not None and score.card.outcome in ("inconclusive", "simulator_failed", "harness_failed")
 
 
-def _common(score: SessionScore) -> Failure:
-    return Failure(
+def _common(score: SessionScore) -> SessionFailure:
+    return SessionFailure(
         session=score.session,
         case="",
         criterion="",
@@ -130,7 +130,7 @@ def _examined(score: SessionScore) -> Examined:
     return Examined(score.session, score.kind, score.session, 1 / score.sampling.rate, score.received_ns)
 
 
-def _gaps(score: SessionScore) -> Iterator[Failure]:
+def _gaps(score: SessionScore) -> Iterator[SessionFailure]:
     """That its spans cannot be read, or leave something out."""
     if score.unreadable:
         yield _gap(_common(score), "; ".join(score.notes))
@@ -138,7 +138,7 @@ def _gaps(score: SessionScore) -> Iterator[Failure]:
         yield _gap(_common(score), _without_content(score.uncaptured))
 
 
-def _gap(common: Failure, text: str) -> Failure:
+def _gap(common: SessionFailure, text: str) -> SessionFailure:
     return common.model_copy(update={"fault": "tracing_gap", "weight": "harness", "text": text[:MOST_TEXT]})
 
 
@@ -148,7 +148,7 @@ def _without_content(uncaptured: Sequence[Content]) -> str:
 
 def _of_scores(
     scores: Sequence[SessionScore], trajectory: Trajectory | None, contradictions: "_Contradictions"
-) -> Iterator[tuple[str, Failure]]:
+) -> Iterator[tuple[str, SessionFailure]]:
     """(suite, failure) of one session's scores."""
     cards = {score.suite: score.card for score in scores if score.card is not None}
     for score in scores:

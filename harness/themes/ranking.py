@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from harness.stats import Interval, effective_n_of_hits, wilson
-from harness.themes.failure import SEVERITIES, Failure, cleaned
-from harness.themes.grouping import Group, ThemeKey
+from harness.themes.failure import SEVERITIES, SessionFailure, cleaned
+from harness.themes.grouping import FailureGroup, ThemeKey
 from harness.themes.population import Examined, Population
 from harness.themes.text import common_words
 from harness.themes.theme import Example, Theme, Trend
@@ -63,14 +63,14 @@ class _Population:
         self._middle_ns = (min(times) + max(times)) // 2 if times else 0
         self._earlier = sum(at <= self._middle_ns for at in times)
 
-    def effective(self, touched: Mapping[str, Failure]) -> float:
+    def effective(self, touched: Mapping[str, SessionFailure]) -> float:
         """The effective number of sessions: of those of one cluster, as far as they are alike."""
         hits = Counter(one.cluster for session in touched for one in self._by_session.get(session, ()))
         pairs = [(float(ones), self._sizes[cluster]) for cluster, ones in hits.items()]
         found = effective_n_of_hits(pairs, cases=len(self._sizes), n=self.count, squares=self._squares)
         return self.equally_weighted * found / self.count if self.count else 0.0
 
-    def halves(self, touched: Mapping[str, Failure]) -> tuple[_Half, _Half]:
+    def halves(self, touched: Mapping[str, SessionFailure]) -> tuple[_Half, _Half]:
         """The earlier and the later half of the time: sessions that were touched, and all."""
         times = [one.received_ns for session in touched for one in self._by_session.get(session, ())]
         earlier = sum(at <= self._middle_ns for at in times)
@@ -88,8 +88,8 @@ class Ranking:
         self._by_kind = {kind: _Population(examined) for kind, examined in by_kind.items()}
         self._is_run = population.is_of_run
 
-    def theme(self, group: Group) -> Theme:
-        """Without what only the book, the project or the tracker knows."""
+    def theme(self, group: FailureGroup) -> Theme:
+        """Without what only the known themes, the project or the tracker knows."""
         key = group.text.key
         examined = self._by_kind.get(scorer_kind(key)) or _Population(())
         by_session = {failure.session: failure for failure in reversed(group.failures)}  # its first failure
@@ -127,7 +127,7 @@ class Ranking:
         )
 
 
-def _share(examined: _Population, touched: Mapping[str, Failure]) -> _Share:
+def _share(examined: _Population, touched: Mapping[str, SessionFailure]) -> _Share:
     estimated = sum(one.inverse_rate for one in touched.values())
     return _Share(estimated, examined.total, examined.effective(touched))
 
@@ -136,7 +136,7 @@ def _scaled(interval: Interval, by: float) -> Interval:
     return Interval(low=interval.low * by, high=interval.high * by)
 
 
-def _trend(examined: _Population, touched: Mapping[str, Failure]) -> Trend:
+def _trend(examined: _Population, touched: Mapping[str, SessionFailure]) -> Trend:
     if examined.is_of_one_day:
         return "unknown"
     earlier, later = examined.halves(touched)
@@ -148,7 +148,7 @@ def _trend(examined: _Population, touched: Mapping[str, Failure]) -> Trend:
     return "falling" if now is not None and before is not None and now.high < before.low else "steady"
 
 
-def _examples(group: Group) -> dict[str, tuple[Example, ...]]:
+def _examples(group: FailureGroup) -> dict[str, tuple[Example, ...]]:
     """Those most like the theme's text, one a session, and those least like it; no session is in both."""
     ranked = sorted(
         zip(group.similarities, group.failures, strict=True),
@@ -163,7 +163,7 @@ def _examples(group: Group) -> dict[str, tuple[Example, ...]]:
     }
 
 
-def _example(alike: float, failure: Failure) -> Example:
+def _example(alike: float, failure: SessionFailure) -> Example:
     return Example(
         session=failure.session,
         step=failure.step,

@@ -1,4 +1,4 @@
-"""The themes of a run or of a store's sessions, followed over days by the book, with links to what is known of them."""
+"""The themes of a run or of a store's sessions, followed over days, with links to what is known of them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -9,9 +9,15 @@ from harness.case import load_suite, suite_names
 from harness.errors import HarnessError, UsageError
 from harness.online import SessionStore, online_settings, session_origin
 from harness.results import RunFolder, drift_reports
-from harness.themes.book import KnownTheme, book_alone, book_path, read_book, write_book
 from harness.themes.embedding import load_embedding
-from harness.themes.grouping import Group, grouped
+from harness.themes.grouping import FailureGroup, grouped
+from harness.themes.known_themes import (
+    KnownTheme,
+    known_themes_lock,
+    known_themes_path,
+    read_known_themes,
+    write_known_themes,
+)
 from harness.themes.population import Population, run_population, store_populations
 from harness.themes.ranking import Ranking, day_of, scorer_kind
 from harness.themes.theme import AbsentTheme, DriftLink, Theme, ThemesReport
@@ -23,7 +29,7 @@ _UNLIKELY: Final = 0.05
 def themes_of_run(project: Path, folder: RunFolder, *, remember: bool = False) -> ThemesReport:
     """Of a run's trials. Raises ResultsError naming a damaged file.
 
-    `remember`: write them into the book, so that later failures of their kinds join them.
+    `remember`: write them into the file of known themes, so that later failures of their kinds join them.
     """
     return _report(project, [run_population(project, folder)], f"run:{folder.manifest.run}", "", remember=remember)
 
@@ -78,21 +84,21 @@ def _report(
 
 
 def _followed(project: Path, population: Population, *, remember: bool) -> tuple[list[Theme], list[AbsentTheme]]:
-    path = book_path(project, population.suite, of_runs=population.is_of_run)
-    with book_alone(project) if remember else nullcontext():
-        book = read_book(path)
+    path = known_themes_path(project, population.suite, of_runs=population.is_of_run)
+    with known_themes_lock(project) if remember else nullcontext():
+        known = read_known_themes(path)
         embed = load_embedding() if online_settings(project).themes.text == "embeddings" else None
-        groups = grouped(population.suite, population.failures, book.texts, of_run=population.is_of_run, embed=embed)
+        groups = grouped(population.suite, population.failures, known.texts, of_run=population.is_of_run, embed=embed)
         ranking = Ranking(population)
         themes = [ranking.theme(group) for group in groups]
         seen = {
-            theme.id: _known(group, theme, book.by_id.get(theme.id))
+            theme.id: _known(group, theme, known.by_id.get(theme.id))
             for group, theme in zip(groups, themes, strict=True)
         }
         if remember and seen:
-            write_book(path, book.with_themes(seen))
+            write_known_themes(path, known.with_themes(seen))
     links = _Links(project, population.suite)
-    away = [_away(one, population) for one in book.themes if one.issue and one.text.id not in seen]
+    away = [_away(one, population) for one in known.themes if one.issue and one.text.id not in seen]
     return [links.linked(theme, seen[theme.id]) for theme in themes], away
 
 
@@ -109,7 +115,7 @@ def _away(known: KnownTheme, population: Population) -> AbsentTheme:
     )
 
 
-def _known(group: Group, theme: Theme, before: KnownTheme | None) -> KnownTheme:
+def _known(group: FailureGroup, theme: Theme, before: KnownTheme | None) -> KnownTheme:
     first, last = group.failures[0], group.failures[-1]
     now = KnownTheme(
         text=group.text,
@@ -141,7 +147,7 @@ class _Links:
         self._drift = [report for report in drift_reports(project) if report.suite == suite]
 
     def linked(self, theme: Theme, known: KnownTheme) -> Theme:
-        """With links, and with what the book knows."""
+        """With links, and with what the known themes tell."""
         names = {session_origin(member) for member in theme.members} | {*theme.members}
         made = {self._origins[name] for name in names & {*self._origins}}
         return theme.model_copy(

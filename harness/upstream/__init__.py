@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from harness.upstream.tools.source import ToolAnswer as ToolAnswer
     from harness.upstream.tools.source import ToolMiss as ToolMiss
     from harness.upstream.tools.source import ToolRequest as ToolRequest
-    from harness.upstream.tools.source import ToolSource as ToolSource
+    from harness.upstream.tools.source import TrialTools as TrialTools
     from harness.upstream.tools.upstreams import Upstreams as Upstreams
     from harness.upstream.waiting import Waiting as Waiting
     from harness.upstream.waiting import Waits as Waits
@@ -145,7 +145,7 @@ else:
             "tools.registered": ("registered_listing",),
             "tools.routed": ("RoutedSource",),
             "tools.servers": ("check_servers", "filled", "needs_services", "share_services", "upstreams"),
-            "tools.source": ("Reached", "ToolAnswer", "ToolMiss", "ToolRequest", "ToolSource"),
+            "tools.source": ("Reached", "ToolAnswer", "ToolMiss", "ToolRequest", "TrialTools"),
             "tools.upstreams": ("Upstreams",),
             "waiting": ("Waiting", "Waits"),
             "web.address": ("Address", "HostPort", "absolute_address", "address_at", "is_absolute", "place_of"),

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from harness.validation.path import found_at as found_at
     from harness.validation.path import selects as selects
     from harness.validation.path import strict_path as strict_path
-    from harness.validation.schema import Problem as Problem
     from harness.validation.schema import Schema as Schema
+    from harness.validation.schema import SchemaProblem as SchemaProblem
     from harness.validation.schema import members as members
 else:
     __getattr__ = lazy_exports(
@@ -26,6 +26,6 @@ else:
             "cost": ("is_quick",),
             "expression": ("check_expression", "cut", "finds", "fits", "is_quickly_found"),
             "path": ("found_at", "selects", "strict_path"),
-            "schema": ("Problem", "Schema", "members"),
+            "schema": ("SchemaProblem", "Schema", "members"),
         },
     )

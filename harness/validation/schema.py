@@ -17,7 +17,7 @@ SECONDS = 3.0
 _SHOWN = 1000
 
 
-class Problem(NamedTuple):
+class SchemaProblem(NamedTuple):
     """The first problem of an invalid value."""
 
     path: list[str | int]
@@ -39,12 +39,12 @@ class Schema:
         """Whether validation may take long, so that a caller with other clients should not wait for it."""
         return bool(self._expressions)
 
-    def problem(self, value: "JsonValue") -> Problem | None:
+    def problem(self, value: "JsonValue") -> SchemaProblem | None:
         """None: it fits. Raises OutOfTime, which names the expressions, and Unresolvable."""
         if not self._expressions:
             return _problem_in(self._validator, value)
         found = self._asked("problem", value)
-        return None if found is None else Problem(*cast("tuple[list[str | int], str, str]", found))
+        return None if found is None else SchemaProblem(*cast("tuple[list[str | int], str, str]", found))
 
     def fault(self, value: "JsonValue") -> tuple[str, str] | None:
         """As `problem`: the kind of what is wrong (see `faults`), and words for it."""
@@ -68,7 +68,7 @@ class Schema:
             raise Unresolvable(ref=str(error)) from None
 
 
-def problem_of(schema: Any, value: Any) -> Problem | None:
+def problem_of(schema: Any, value: Any) -> SchemaProblem | None:
     """The function that the answering process calls."""
     return _problem_in(_validator(schema), value)
 
@@ -82,13 +82,13 @@ def _validator(schema: Any) -> "Validator":
     return validator
 
 
-def _problem_in(validator: "Validator", value: Any) -> Problem | None:
+def _problem_in(validator: "Validator", value: Any) -> SchemaProblem | None:
     from jsonschema.exceptions import best_match
 
     found = best_match(validator.iter_errors(value))
     if found is None:
         return None
-    return Problem(list(found.absolute_path), found.json_path, found.message[:_SHOWN])
+    return SchemaProblem(list(found.absolute_path), found.json_path, found.message[:_SHOWN])
 
 
 def _expressions(schema: "JsonValue", path: str) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from harness.case.sourcing.declared import BrowserTools
 from harness.case.suite import ToolServer
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
-from harness.gateway.session import Session
+from harness.gateway.session import TrialSession
 from harness.sandbox.browser import ActResult, Browser, BrowserSpec, PageQuery
 from tests.browser.site import running_site
 
@@ -41,7 +41,7 @@ def browsing_suite(folder: Path, upstream: str) -> Suite:
 
 
 @contextmanager
-def opened_session(upstream: str, folder: Path, mode: ToolMode = "live") -> Iterator[Session]:
+def opened_session(upstream: str, folder: Path, mode: ToolMode = "live") -> Iterator[TrialSession]:
     suite = browsing_suite(folder, upstream)
     request = SessionRequest(trial_id="t", case=suite.cases[0], attempt=1, agent="a")
     with Gateway(suite, mode, cassettes=folder / "cassettes") as gateway, gateway.open(request) as session:
@@ -55,7 +55,7 @@ def site() -> Iterator[tuple[str, list[str]]]:
 
 
 @pytest.fixture
-def session(site, tmp_path: Path) -> Iterator[Session]:
+def session(site, tmp_path: Path) -> Iterator[TrialSession]:
     """Of one test alone."""
     with opened_session(site[0], tmp_path) as session:
         yield session
@@ -95,7 +95,7 @@ class Window:
 
 
 @contextmanager
-def opener(session: Session, image: str) -> Iterator[Callable[..., Window]]:
+def opener(session: TrialSession, image: str) -> Iterator[Callable[..., Window]]:
     from harness.sandbox.providers import open_provider
 
     with ExitStack() as stack:
@@ -114,7 +114,7 @@ def opener(session: Session, image: str) -> Iterator[Callable[..., Window]]:
 
 
 @pytest.fixture
-def opened(session: Session, browser_image: str) -> Iterator[Callable[..., Window]]:
+def opened(session: TrialSession, browser_image: str) -> Iterator[Callable[..., Window]]:
     with opener(session, browser_image) as open_window:
         yield open_window
 

@@ -7,7 +7,7 @@ import socket
 import docker
 import pytest
 
-from harness.gateway.session import Session
+from harness.gateway.session import TrialSession
 from harness.sandbox.browser import BrowserGone, PageQuery
 from harness.trace.projection import trajectory_from
 from tests.browser.conftest import HOST
@@ -48,7 +48,7 @@ def test_what_cannot_be_done_is_said_in_words(shared) -> None:
     assert (200, 404) == ((no_page := shared.go("/no-such-page")).status, no_page.said["status"])
 
 
-def test_no_other_host_is_reached_by_whatever_way(window, session: Session) -> None:
+def test_no_other_host_is_reached_by_whatever_way(window, session: TrialSession) -> None:
     plain = window("open", url="http://other.example/")
     secure = window("open", url="https://other.example/")
     ours = window("open", url="http://127.0.0.1:8700/turn")
@@ -151,7 +151,7 @@ def test_a_sealed_profile_and_a_clock_are_what_pages_see(opened) -> None:
     assert window.text("#now").startswith("2030-05-06T07:")
 
 
-def test_a_browser_that_is_gone_is_a_failure_of_the_harness(window, session: Session) -> None:
+def test_a_browser_that_is_gone_is_a_failure_of_the_harness(window, session: TrialSession) -> None:
     session.attach_browser(lambda: window.browser)
     assert 200 == _called(session, "browser_read", {})[0]
 
@@ -167,7 +167,7 @@ def test_a_browser_that_is_gone_is_a_failure_of_the_harness(window, session: Ses
         session.end()
 
 
-def _called(session: Session, tool: str, arguments: dict) -> tuple[int, dict]:
+def _called(session: TrialSession, tool: str, arguments: dict) -> tuple[int, dict]:
     connection = http.client.HTTPConnection("gateway")
     connection.sock = socket.socket(socket.AF_UNIX)
     connection.sock.connect(str(session.socket))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.cassette import Cassette, Journal, Redactor, check_cassette, journals_left, save_cassette
+from harness.cassette import Cassette, Redactor, TrialJournal, check_cassette, journals_left, save_cassette
 from harness.cassette.cassette import load_cassette
 from harness.cassette.sent import sent_request
 from harness.errors import CassetteError
@@ -77,7 +77,7 @@ def test_bytes_that_are_no_text_and_entries_that_are_no_file_are_refused(path: P
 
 
 def test_the_journals_of_ended_recordings_are_left_and_those_of_running_ones_are_not(tmp_path: Path, record) -> None:
-    ended, running = (Journal(tmp_path, suite=suite, case="c", redactor=Redactor({})) for suite in ("s", "t"))
+    ended, running = (TrialJournal(tmp_path, suite=suite, case="c", redactor=Redactor({})) for suite in ("s", "t"))
     for one in record(EGG):
         ended.add(one)
     ended.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.cassette.cassette import cassette_path, load_cassette
-from harness.cassette.recorder.journal import Journal, merge, merge_recordings, recover_journals
+from harness.cassette.recorder.journal import TrialJournal, merge, merge_recordings, recover_journals
 from harness.cassette.redaction.redaction import Redactor
 from harness.errors import CassetteError
 
@@ -18,8 +18,8 @@ NO_EGG = ("look", {"q": "egg"}, b'{"found": []}')
 TEA = ("look", {"q": "tea"}, b'{"found": ["tea"]}')
 
 
-def journal(cassettes: Path, secrets: dict[str, str] | None = None) -> Journal:
-    return Journal(cassettes, suite="s", case="c", redactor=Redactor(secrets or {}))
+def journal(cassettes: Path, secrets: dict[str, str] | None = None) -> TrialJournal:
+    return TrialJournal(cassettes, suite="s", case="c", redactor=Redactor(secrets or {}))
 
 
 def test_a_trial_adds_what_is_new_and_leaves_no_other_file(tmp_path: Path, record) -> None:

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.cassette import Cassette, Journal, Redactor, keep_live, live_cassettes
+from harness.cassette import Cassette, Redactor, TrialJournal, keep_live, live_cassettes
 from harness.errors import CassetteError
 
 
 def test_a_journal_becomes_a_cassette_of_the_run_and_goes(tmp_path: Path, record) -> None:
     for body in (b"1", b"2"):
-        journal = Journal(tmp_path / "live", suite="s", case="c.1.2", redactor=Redactor({}), kept=True)
+        journal = TrialJournal(tmp_path / "live", suite="s", case="c.1.2", redactor=Redactor({}), kept=True)
         journal.add(record(("look", {"q": "egg"}, body))[0])
         assert not keep_live(journal, tmp_path / "live", "s", "c.1.2").changes_cassette
     [live] = live_cassettes(tmp_path)

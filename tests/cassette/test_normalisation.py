@@ -9,7 +9,7 @@ from harness.cassette import Normalisation, NormalisedAnswer, StateChain, TrialR
 from harness.cassette.cassette import Cassette
 from harness.cassette.keys import call_key, complete_arguments
 from harness.cassette.recorder.bindings import IdentityKinds, identity_kinds
-from harness.cassette.recorder.journal import Journal
+from harness.cassette.recorder.journal import TrialJournal
 from harness.cassette.recording import Recording
 from harness.cassette.redaction.redaction import Redactor
 
@@ -33,7 +33,7 @@ def given(look, tmp_path):
             cassette=Cassette(recordings), declared={}, refresh=refresh, kinds=IdentityKinds(named=kinds)
         )
         key = call_key(look, complete_arguments(look, {"q": "tea"}), Redactor({}))
-        journal = Journal(tmp_path, suite="s", case="c", redactor=Redactor({}))
+        journal = TrialJournal(tmp_path, suite="s", case="c", redactor=Redactor({}))
         try:
             position = TrialRecording(journal=journal, chain=StateChain()).position(key)
         finally:
@@ -237,14 +237,14 @@ def test_values_are_translated_inside_texts_where_they_are_long_enough(given, re
 def test_the_agent_may_get_a_changed_answer_only_where_the_cassette_has_one_or_a_value_is_known(
     look, given, record, tmp_path
 ) -> None:
-    journal = Journal(tmp_path, suite="s", case="d", redactor=Redactor({}))
+    journal = TrialJournal(tmp_path, suite="s", case="d", redactor=Redactor({}))
     other = TrialRecording(journal=journal, chain=StateChain()).position(call_key(look, {"q": "egg"}, Redactor({})))
     journal.close()
     _, knowing = given(tea({"id": OLD}, record), {"id": NEW})
     _, knowing_nothing = given(tea({"id": OLD}, record), {"id": OLD})
     assert (True, False) == (knowing.may_change(other), knowing_nothing.may_change(other))
     key = call_key(look, complete_arguments(look, {"q": "tea"}), Redactor({}))
-    journal = Journal(tmp_path, suite="s", case="e", redactor=Redactor({}))
+    journal = TrialJournal(tmp_path, suite="s", case="e", redactor=Redactor({}))
     assert knowing_nothing.may_change(TrialRecording(journal=journal, chain=StateChain()).position(key))
     journal.close()
 

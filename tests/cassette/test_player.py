@@ -16,7 +16,7 @@ from harness.cassette import (
     complete_arguments,
 )
 from harness.cassette.keys import CallKey
-from harness.cassette.recorder.journal import Journal
+from harness.cassette.recorder.journal import TrialJournal
 
 ADD_EGG = ("add", {"item": "egg"}, b'{"lines": 1}')
 
@@ -119,7 +119,7 @@ UNDECLARED = StateNames(undeclared=frozenset({"reports", "shop"}))
 
 def _recorded(tmp_path, names: StateNames | None, *calls: CallKey) -> list[Recording]:
     trial = TrialRecording(
-        journal=Journal(tmp_path, suite="s", case="c", redactor=Redactor({})), chain=StateChain(names)
+        journal=TrialJournal(tmp_path, suite="s", case="c", redactor=Redactor({})), chain=StateChain(names)
     )
     for call in calls:
         position = trial.position(call)

@@ -7,7 +7,7 @@ import pytest
 from harness.case import HttpRoute, StateNames, ToolSpec
 from harness.cassette import StateChain, TrialRecording
 from harness.cassette.keys import CallKey, call_key
-from harness.cassette.recorder.journal import Journal
+from harness.cassette.recorder.journal import TrialJournal
 from harness.cassette.recorder.sharing import SharingWatch
 from harness.cassette.redaction.redaction import Redactor
 
@@ -56,7 +56,7 @@ def test_writes_elsewhere_are_those_to_servers_that_do_not_say_whether_they_shar
 
 
 def test_a_write_that_is_recorded_leads_to_another_state_and_a_read_does_not(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, suite="s", case="c", redactor=Redactor({}))
+    journal = TrialJournal(tmp_path, suite="s", case="c", redactor=Redactor({}))
     trial = TrialRecording(journal=journal, chain=StateChain())
     places = []
     for call in (READ, key("reports", "write", effect="write")):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.case import HttpRoute, StateNames, ToolSpec
-from harness.cassette import Journal, Recording, Redactor, StateChain, TrialRecording, call_key
+from harness.cassette import Recording, Redactor, StateChain, TrialJournal, TrialRecording, call_key
 from harness.cassette.keys import CallKey
 
 
@@ -20,7 +20,7 @@ READ, WRITE, ELSEWHERE, WORLD = key("shop", "read"), key("shop", "write"), key("
 
 @pytest.fixture
 def trial(tmp_path: Path) -> Iterator[TrialRecording]:
-    journal = Journal(tmp_path, suite="s", case="c", redactor=Redactor({}))
+    journal = TrialJournal(tmp_path, suite="s", case="c", redactor=Redactor({}))
     yield TrialRecording(journal=journal, chain=StateChain())
     journal.remove()
 
@@ -58,7 +58,7 @@ def test_after_a_lost_read_everything_is_stored(trial: TrialRecording) -> None:
 
 @pytest.mark.parametrize("lost", ["timeout", "reset"])
 def test_where_failures_are_compared_they_are_stored_and_lose_no_write(tmp_path: Path, lost: str) -> None:
-    journal = Journal(tmp_path, suite="s", case="c", redactor=Redactor({}))
+    journal = TrialJournal(tmp_path, suite="s", case="c", redactor=Redactor({}))
     trial = TrialRecording(journal=journal, chain=StateChain(), keeps_failures=True)
     assert [lost, "answer", None] == [
         outcome(trial, WRITE, lost),
@@ -70,7 +70,7 @@ def test_where_failures_are_compared_they_are_stored_and_lose_no_write(tmp_path:
 
 
 def test_a_lost_write_unsettles_every_server_that_may_share_its_state(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, suite="s", case="c", redactor=Redactor({}))
+    journal = TrialJournal(tmp_path, suite="s", case="c", redactor=Redactor({}))
     names = StateNames(undeclared=frozenset({"menu"}))
     trial = TrialRecording(journal=journal, chain=StateChain(names))
     assert [None, None] == [outcome(trial, WRITE, "reset"), outcome(trial, ELSEWHERE)]
@@ -95,7 +95,7 @@ def test_repeated_calls_are_numbered_in_their_state(trial: TrialRecording) -> No
 def test_reads_that_change_after_writes_elsewhere_are_noticed(
     tmp_path: Path, status: int, body: bytes, found: int
 ) -> None:
-    journal = Journal(tmp_path, suite="s", case="c", redactor=Redactor({}))
+    journal = TrialJournal(tmp_path, suite="s", case="c", redactor=Redactor({}))
     trial = TrialRecording(journal=journal, chain=StateChain(StateNames(undeclared=frozenset({"menu"}))))
     _keep(trial, ELSEWHERE, b"1")
     _keep(trial, WRITE, b"")

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from harness.case import load_suite
-from harness.counterfactual import ForkChange, Subject, open_subject_of, variant_at
+from harness.counterfactual import ForkChange, StoredSubject, open_subject_of, variant_at
 from harness.counterfactual.forking import forked_trial
 from harness.pipeline import RunOptions, VariantBench, VariantRequest, open_variants, plan_of, variant_tool_mode
 from harness.results import RunFolder
@@ -45,7 +45,7 @@ def measured(suite_name: str, agent: str | None, sandbox: str, most: int, figure
     print(f"{suite_name}: {figures}", flush=True)
 
 
-def forked(bench: VariantBench, subject: Subject, figures: Figures) -> None:
+def forked(bench: VariantBench, subject: StoredSubject, figures: Figures) -> None:
     """Forks one trial at each of its steps, a whole trial beside each fork."""
     steps = [step.index for step in subject.trial.trajectory.steps]
     plain = VariantRequest(case=subject.case)

@@ -7,7 +7,7 @@ import pytest
 from harness.case import FedCall, Invocation, ReferenceCall, ToolSpec, load_suite
 from harness.counterfactual.answer_numbers import answers_by_tools
 from harness.results import RunFolder
-from harness.score import Deviation, alternatives, deviations_from_reference
+from harness.score import Deviation, alternative_deviations, deviations_from_reference
 from harness.trace import Trial
 from tests.walks.conftest import Walk
 
@@ -69,7 +69,7 @@ def test_a_write_that_is_the_next_right_one_is_not_replaced_by_itself(tools: tup
     tea = Invocation(tool=ADD, arguments={"item_id": "tea", "quantity": 1})
     made = [call(ADD, 1, **tea.arguments), call(ADD, 2, **tea.arguments)]
     needless = Deviation(kind="needless_write", at=0, found=tea)
-    assert [] == list(alternatives(made, [needless], [tea], tools))
+    assert [] == list(alternative_deviations(made, [needless], [tea], tools))
 
 
 def test_at_a_wrong_write_it_is_tried_to_leave_it_out_and_to_make_the_next_right_one(
@@ -80,7 +80,7 @@ def test_at_a_wrong_write_it_is_tried_to_leave_it_out_and_to_make_the_next_right
     (wrong,) = deviations_from_reference(
         made, (wanted("tea", ADD, item_id="tea", quantity=1), wanted("end", "finalize_order")), tools
     )[:1]
-    found = list(alternatives(made, [wrong], [tea, bun], tools))
+    found = list(alternative_deviations(made, [wrong], [tea, bun], tools))
     assert [("needless_write", None), ("wrong_tool", bun), ("missing_call", bun)] == [
         (one.kind, one.expected) for one in found
     ]

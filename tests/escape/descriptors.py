@@ -14,7 +14,7 @@ from harness.case.case import Limits
 from harness.case.reading.loading import load_suite
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
-from harness.gateway.session import Session
+from harness.gateway.session import TrialSession
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
 from harness.sandbox.state.snapshot import Snapshot
 
@@ -88,7 +88,7 @@ def descriptors_held_naively(container: Container, door: Path) -> int:
 
 
 @contextmanager
-def _session() -> Iterator[Session]:
+def _session() -> Iterator[TrialSession]:
     with tempfile.TemporaryDirectory() as temporary:
         project = Path(temporary)
         folder = project / "suites" / "s"

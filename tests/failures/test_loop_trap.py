@@ -1,5 +1,6 @@
 """A loop repeats without a change of state or observation; everything else that repeats is none."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -63,6 +64,30 @@ def test_a_page_with_a_changing_advertisement_is_the_same_page(found: Found) -> 
     page = " ".join(f"word{n}" for n in range(600))
     looks = [("call", "get_stock", {"item_id": "lamp"}, f"{page} advertisement {n}") for n in range(3)]
     assert [("repeated_call", 1)] == found(*looks)
+
+
+@pytest.mark.parametrize(("length", "changed", "times"), [(2000, 2, 1), (2000, 3, 0), (1999, 2, 0)])
+def test_a_page_has_2000_characters_of_which_a_twentieth_of_the_words_may_change(
+    told: Callable[..., Evidence], length: int, changed: int, times: int
+) -> None:
+    """Of 100 words two changed ones leave 98 of 102 in common, which is 96 %, and three 97 of 103, which is 94 %."""
+
+    def look(turn: int) -> tuple[Any, ...]:
+        words = [f"{'turn' if n < changed else 'same'}{turn if n < changed else 0}word{n:010}" for n in range(100)]
+        page = " ".join(words)[: length - 2]
+        assert length == len(json.dumps(page))
+        return ("call", "get_stock", {"item_id": "lamp"}, page)
+
+    assert times == len(loops(told(look(1), look(2), look(3))))
+
+
+@pytest.mark.parametrize(("length", "times"), [(39, 0), (40, 1)])
+def test_a_comment_counts_as_one_in_a_text_of_40_characters(
+    told: Callable[..., Evidence], length: int, times: int
+) -> None:
+    """A shorter text may name the order `# 1`."""
+    texts = [f"{'print(3)':{length - 4}} # {turn}" for turn in range(3)]
+    assert times == len(loops(told(*(("call", "edit_file", {"text": text}, "ok") for text in texts))))
 
 
 def test_what_a_user_says_in_between_breaks_a_loop(found: Found) -> None:

@@ -16,7 +16,7 @@ from harness.case import Case, Suite
 from harness.errors import GatewayError
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
-from harness.gateway.session import Session
+from harness.gateway.session import TrialSession
 from harness.trace.projection import trajectory_from
 
 
@@ -27,12 +27,12 @@ def gateway(suite: Suite, shop, tmp_path: Path) -> Iterator[Gateway]:
 
 
 @pytest.fixture
-def open_session(gateway: Gateway, case: Case) -> Callable[[str], Session]:
+def open_session(gateway: Gateway, case: Case) -> Callable[[str], TrialSession]:
     return lambda trial: gateway.open(SessionRequest(trial_id=trial, case=case, attempt=1, agent="a"))
 
 
 @pytest.fixture
-def session(open_session: Callable[[str], Session]) -> Session:
+def session(open_session: Callable[[str], TrialSession]) -> TrialSession:
     return open_session("t")
 
 
@@ -73,13 +73,13 @@ def answered(answer: bytes) -> tuple[int, str]:
         ("GET", "/" + "x" * 3000),
     ],
 )
-def test_what_is_no_route_is_told_in_json(session: Session, agent, method: str, path: str) -> None:
+def test_what_is_no_route_is_told_in_json(session: TrialSession, agent, method: str, path: str) -> None:
     status, answer = agent(session.socket).ask(method, path)
 
     assert (status, answer["error"]["type"]) == (404, "no_such_route")
 
 
-def test_a_head_request_is_answered_without_a_body(session: Session, agent) -> None:
+def test_a_head_request_is_answered_without_a_body(session: TrialSession, agent) -> None:
     assert agent(session.socket).ask("HEAD", "/turn") == (404, None)
     assert agent(session.socket).ask("GET", "/turn")[0] == 200
 
@@ -97,7 +97,7 @@ def test_a_head_request_is_answered_without_a_body(session: Session, agent) -> N
         b"POST /reply HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     ],
 )
-def test_what_is_not_http_is_told_in_json_and_is_no_failure_of_the_trial(session: Session, sent: bytes) -> None:
+def test_what_is_not_http_is_told_in_json_and_is_no_failure_of_the_trial(session: TrialSession, sent: bytes) -> None:
     assert answered(raw(session.socket, sent, half_close=True)) == (400, "bad_request")
     assert session.end().limit_reached is None
 
@@ -107,7 +107,7 @@ def post(path: bytes, body: bytes, *headers: bytes) -> bytes:
     return b"\r\n".join(lines) + body
 
 
-def test_a_client_that_closes_its_half_still_gets_the_answer(session: Session) -> None:
+def test_a_client_that_closes_its_half_still_gets_the_answer(session: TrialSession) -> None:
     body = b'{"q": "egg"}'
     answer = raw(session.socket, post(b"/tools/look", body, b"Content-Length: 12"), half_close=True)
 
@@ -115,7 +115,7 @@ def test_a_client_that_closes_its_half_still_gets_the_answer(session: Session) -
     assert answer.endswith(b'{"found": ["egg"]}')
 
 
-def test_a_client_that_leaves_before_the_answer_leaves_its_call_in_the_trace(session: Session, agent) -> None:
+def test_a_client_that_leaves_before_the_answer_leaves_its_call_in_the_trace(session: TrialSession, agent) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(session.socket))
         client.sendall(post(b"/tools/add", b'{"item": "egg"}', b"Content-Length: 15"))
@@ -131,7 +131,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_a_body_that_is_too_large_is_refused_and_the_gateway_lives_on(session: Session, agent) -> None:
+def test_a_body_that_is_too_large_is_refused_and_the_gateway_lives_on(session: TrialSession, agent) -> None:
     mebibyte = b" " * 1024 * 1024
 
     assert agent(session.socket).ask("POST", "/tools/look", mebibyte + b"{}")[0] == 413
@@ -141,14 +141,14 @@ def test_a_body_that_is_too_large_is_refused_and_the_gateway_lives_on(session: S
     assert agent(session.socket).call("look", q="egg")[0] == 200
 
 
-def test_a_client_that_asks_before_it_sends_is_told_to_go_on(session: Session) -> None:
+def test_a_client_that_asks_before_it_sends_is_told_to_go_on(session: TrialSession) -> None:
     head = post(b"/tools/look", b"", b"Content-Length: 12", b"Expect: 100-continue", b"Connection: close")
     answer = raw(session.socket, head, b'{"q": "egg"}')
 
     assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
 
 
-def test_a_client_that_never_sends_its_body_does_not_hold_up_the_end(session: Session) -> None:
+def test_a_client_that_never_sends_its_body_does_not_hold_up_the_end(session: TrialSession) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(session.socket))
         client.sendall(post(b"/tools/look", b"{", b"Content-Length: 12"))
@@ -160,7 +160,7 @@ def test_a_client_that_never_sends_its_body_does_not_hold_up_the_end(session: Se
     assert trajectory_from(record.spans).calls == ()
 
 
-def test_calls_under_way_are_waited_for_and_later_ones_refused(session: Session, agent, shop) -> None:
+def test_calls_under_way_are_waited_for_and_later_ones_refused(session: TrialSession, agent, shop) -> None:
     answers = []
     thread = threading.Thread(target=lambda: answers.append(agent(session.socket).call("slow")))
     thread.start()
@@ -176,7 +176,7 @@ def test_calls_under_way_are_waited_for_and_later_ones_refused(session: Session,
         idle.ask("GET", "/tools")
 
 
-def test_a_thousand_calls_at_once_are_all_answered(session: Session) -> None:
+def test_a_thousand_calls_at_once_are_all_answered(session: TrialSession) -> None:
     clients = []
     body = b'{"q": "egg"}'
     try:
@@ -218,7 +218,9 @@ def test_trials_at_the_same_time_do_not_see_each_other(open_session, agent) -> N
     assert len(results) == 12
 
 
-def test_the_socket_can_be_reached_by_the_agents_user_and_by_nobody_past_the_private_folder(session: Session) -> None:
+def test_the_socket_can_be_reached_by_the_agents_user_and_by_nobody_past_the_private_folder(
+    session: TrialSession,
+) -> None:
     def mode(path: Path) -> int:
         return stat.S_IMODE(path.stat().st_mode)
 

@@ -18,7 +18,7 @@ from harness.gateway import SessionRequest
 from harness.gateway.accepting import CONNECTIONS_MAX
 from harness.gateway.gateway import Gateway
 from harness.gateway.intake import BODIES_MAX_BYTES
-from harness.gateway.session import Session
+from harness.gateway.session import TrialSession
 from tests.gateway.conftest import Agent
 
 _HEAD = b"POST /thought HTTP/1.1\r\nHost: g\r\nContent-Length: %d\r\n\r\n"
@@ -26,7 +26,7 @@ _LARGE = 1_000_000
 
 
 @pytest.fixture
-def sessions(suite: Suite, case: Case, shop, tmp_path: Path) -> Iterator[list[Session]]:
+def sessions(suite: Suite, case: Case, shop, tmp_path: Path) -> Iterator[list[TrialSession]]:
     """Two trials of one gateway."""
     with Gateway(suite, "live", cassettes=tmp_path, services=shop) as gateway, ExitStack() as stack:
         yield [
@@ -36,7 +36,7 @@ def sessions(suite: Suite, case: Case, shop, tmp_path: Path) -> Iterator[list[Se
 
 
 def test_connections_of_one_trial_leave_the_others_their_descriptors(
-    sessions: list[Session], agent: Callable[[Path], Agent]
+    sessions: list[TrialSession], agent: Callable[[Path], Agent]
 ) -> None:
     greedy, modest = sessions
     before = _descriptors()
@@ -52,7 +52,7 @@ def test_connections_of_one_trial_leave_the_others_their_descriptors(
 
 
 def test_bodies_that_one_trial_sends_at_once_are_bounded_and_the_memory_is_given_back(
-    sessions: list[Session], agent: Callable[[Path], Agent]
+    sessions: list[TrialSession], agent: Callable[[Path], Agent]
 ) -> None:
     greedy, modest = sessions
     told: list[bytes] = []
@@ -84,7 +84,7 @@ def test_bodies_that_one_trial_sends_at_once_are_bounded_and_the_memory_is_given
 
 
 def test_memory_that_one_trial_took_is_given_back_when_it_ends(
-    sessions: list[Session], agent: Callable[[Path], Agent]
+    sessions: list[TrialSession], agent: Callable[[Path], Agent]
 ) -> None:
     greedy, modest = sessions
     assert 200 == agent(modest.socket).ask("GET", "/turn")[0]
@@ -106,7 +106,7 @@ def test_memory_that_one_trial_took_is_given_back_when_it_ends(
     assert _resident_mb() <= before + 30
 
 
-def test_what_trials_threads_took_at_once_is_not_kept_for_the_rest_of_the_run(sessions: list[Session]) -> None:
+def test_what_trials_threads_took_at_once_is_not_kept_for_the_rest_of_the_run(sessions: list[TrialSession]) -> None:
     del sessions  # the gateway is entered, which is what this is about
     for size_mb in (30, 1):
         _allocated(size_mb)  # by the first one an allocator that learns learns to keep even that much
@@ -146,7 +146,7 @@ def test_a_client_that_breaks_off_keeps_no_spans_of_a_trial_that_has_ended(
 
 
 def test_nothing_is_printed_about_clients_that_break_off_while_a_session_ends(
-    sessions: list[Session], caplog: pytest.LogCaptureFixture
+    sessions: list[TrialSession], caplog: pytest.LogCaptureFixture
 ) -> None:
     greedy, _ = sessions
     with ExitStack() as stack:

@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 from harness.case import Case, Suite
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
-from harness.gateway.session import Session
+from harness.gateway.session import TrialSession
 from harness.sandbox.inside.forward import Forwarder
 from harness.sandbox.inside.loop import Loop
 from tests.gateway.conftest import Agent
@@ -34,14 +34,14 @@ _TYPES = st.sampled_from([None, "application/json", "text/plain", "multipart/for
 
 
 @pytest.fixture
-def session(suite: Suite, case: Case, shop, tmp_path: Path) -> Iterator[Session]:
+def session(suite: Suite, case: Case, shop, tmp_path: Path) -> Iterator[TrialSession]:
     many = case.model_copy(update={"limits": case.limits.model_copy(update={"steps": 1_000_000})})
     with Gateway(suite, "live", cassettes=tmp_path, services=shop) as gateway:
         yield gateway.open(SessionRequest(trial_id="t", case=many, attempt=1, agent="a"))
 
 
 @pytest.fixture
-def address(session: Session) -> Iterator[str]:
+def address(session: TrialSession) -> Iterator[str]:
     """The session as a TCP address, through the launcher's own forwarder."""
     loop, stop = Loop(), threading.Event()
     forwarder = Forwarder(loop, str(session.socket).encode(), [0])
@@ -66,7 +66,7 @@ def document_of(agent: Agent) -> dict[str, Any]:
     return document
 
 
-def test_the_document_describes_the_trials_own_tools(session: Session, agent) -> None:
+def test_the_document_describes_the_trials_own_tools(session: TrialSession, agent) -> None:
     paths = document_of(agent(session.socket))["paths"]
 
     assert {"/turn", "/tools", "/thought", "/reply", "/tools/look", "/tools/add"} < set(paths)
@@ -83,7 +83,7 @@ def test_a_case_sees_only_what_it_may_call(suite: Suite, case: Case, shop, tmp_p
     assert ["/tools/look"] == [path for path in paths if path.startswith("/tools/")]
 
 
-def test_every_answer_is_one_that_the_document_tells_of(session: Session, agent) -> None:
+def test_every_answer_is_one_that_the_document_tells_of(session: TrialSession, agent) -> None:
     asking = agent(session.socket)
     paths = document_of(asking)["paths"]
     operations = [(path, method) for path, methods in paths.items() for method in methods]

@@ -17,13 +17,13 @@ from harness.case import HttpRoute, ToolSpec
 from harness.cassette.cassette import load_cassette
 from harness.cassette.keys import call_key, complete_arguments
 from harness.cassette.player import Player
-from harness.cassette.recorder.journal import Journal, merge
+from harness.cassette.recorder.journal import TrialJournal, merge
 from harness.cassette.recorder.trial_recording import TrialRecording
 from harness.cassette.redaction.redaction import Redactor
 from harness.cassette.state import StateChain
 from harness.gateway.exchange.recording import Recorder
 from harness.gateway.sources.suite_tools import RecordingSource, ReplaySource, ToolCodec
-from harness.upstream.tools.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.upstream.tools.source import ToolAnswer, ToolMiss, ToolRequest, TrialTools
 
 GET = ToolSpec(name="get", server="store", effect="read", http=HttpRoute(path="/"))
 PUT = ToolSpec(name="put", server="store", effect="write", http=HttpRoute(path="/"))
@@ -54,7 +54,7 @@ class Store:
         return ToolAnswer(outcome="answer", tier="live", status=200, body=json.dumps(content).encode())
 
 
-def recording(store: ToolSource, journal: Journal, redactor: Redactor) -> RecordingSource:
+def recording(store: TrialTools, journal: TrialJournal, redactor: Redactor) -> RecordingSource:
     """A source that records the answers of another into the journal."""
     kept = TrialRecording(journal=journal, chain=StateChain())
     return RecordingSource(store, Recorder(codec=ToolCodec(), trial_recording=kept, redactor=redactor))
@@ -72,19 +72,19 @@ def requests(path: list[Call]) -> list[ToolRequest]:
     ]
 
 
-def answers(source: ToolSource, path: list[Call]) -> list[ToolAnswer | ToolMiss]:
+def answers(source: TrialTools, path: list[Call]) -> list[ToolAnswer | ToolMiss]:
     async def in_order() -> list[ToolAnswer | ToolMiss]:
         return [await source.call(request) for request in requests(path)]
 
     return asyncio.run(in_order())
 
 
-def recorded(*paths: list[Call]) -> ToolSource:
+def recorded(*paths: list[Call]) -> TrialTools:
     """A replay of all these paths, each recorded by a trial of its own in a fresh world."""
     with tempfile.TemporaryDirectory() as folder:
         for path in paths:
             redactor = Redactor({})
-            journal = Journal(Path(folder), suite="s", case="c", redactor=redactor)
+            journal = TrialJournal(Path(folder), suite="s", case="c", redactor=redactor)
             answers(recording(Store(), journal, redactor), path)
             merge(journal, Path(folder), suite="s", case="c")
         cassette = Path(folder) / "s/c.yaml"
@@ -188,11 +188,11 @@ def test_a_write_on_another_server_does_not_matter() -> None:
 
 def test_calls_made_at_the_same_time_are_recorded_as_if_one_after_the_other(tmp_path: Path) -> None:
     redactor, store = Redactor({}), Store()
-    journal = Journal(tmp_path, suite="s", case="c", redactor=redactor)
+    journal = TrialJournal(tmp_path, suite="s", case="c", redactor=redactor)
     source = recording(store, journal, redactor)
     path = [READ_A, WRITE_A, READ_A, WRITE_B, READ_B] * 20
 
-    async def all_at_once(asked: ToolSource) -> list[ToolAnswer | ToolMiss]:
+    async def all_at_once(asked: TrialTools) -> list[ToolAnswer | ToolMiss]:
         return await asyncio.gather(*(asked.call(request) for request in requests(path)))
 
     given = asyncio.run(all_at_once(source))

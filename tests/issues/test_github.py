@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import TrackerError
-from harness.issues import Outbox, TrackerOptions, file_report
+from harness.issues import ReportOutbox, TrackerOptions, file_report
 from harness.issues.filing import Filing
 from harness.issues.github import GithubTracker
 from harness.issues.retrying import RequestPace
@@ -37,7 +37,7 @@ def tracker(server: GithubServer, *, pace: RequestPace = QUICK, timeout_s: int =
 
 
 def file(server: GithubServer, project: Path, report: DriftReport, timeout_s: int = 30) -> tuple[Filing, ...]:
-    return file_report(report, tracker(server, timeout_s=timeout_s), Outbox(project / "issues", "github"))
+    return file_report(report, tracker(server, timeout_s=timeout_s), ReportOutbox(project / "issues", "github"))
 
 
 def test_a_change_is_filed_once_and_then_left_alone(github: GithubServer, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_redirected_write_is_an_error_and_its_draft_is_kept(github: GithubServ
 
 def test_writes_are_a_second_apart(github: GithubServer, tmp_path: Path) -> None:
     slow = tracker(github, pace=RequestPace())
-    file_report(look(finding("a"), finding("b")), slow, Outbox(tmp_path / "issues", "github"))
+    file_report(look(finding("a"), finding("b")), slow, ReportOutbox(tmp_path / "issues", "github"))
     first, second = (at for at, _, _ in github.writes())
     assert second - first >= 0.99
 
@@ -186,9 +186,9 @@ def test_an_issue_that_is_not_listed_yet_has_no_twin_in_the_end(github: GithubSe
 def test_a_twin_of_another_run_is_closed_by_the_younger(github: GithubServer, tmp_path: Path) -> None:
     first, second = tracker(github), tracker(github)
     github.lag = 3
-    file_report(look(finding()), first, Outbox(tmp_path / "one", "github"))
+    file_report(look(finding()), first, ReportOutbox(tmp_path / "one", "github"))
     github.issues[0]["hidden"] = 2
-    file_report(look(finding(), nights=0.01), second, Outbox(tmp_path / "two", "github"))
+    file_report(look(finding(), nights=0.01), second, ReportOutbox(tmp_path / "two", "github"))
     assert ["open", "closed"] == [issue["state"] for issue in github.issues]
     assert "duplicate" == github.issues[1]["state_reason"]
     file(github, tmp_path, look(finding(), nights=1))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.issues import Outbox, TrackedIssue, TrackerOptions, file_report
+from harness.issues import ReportOutbox, TrackedIssue, TrackerOptions, file_report
 from harness.issues.filing import Filing
 from harness.issues.folder import FolderTracker
 from harness.issues.state import state_in
@@ -23,7 +23,7 @@ class Nights:
 
     def __init__(self, project: Path) -> None:
         self.tracker = FolderTracker(TrackerOptions(project=project))
-        self.outbox = Outbox(project / "issues", "folder")
+        self.outbox = ReportOutbox(project / "issues", "folder")
         self.folder = project / "issues"
         self.night = 0.0
 

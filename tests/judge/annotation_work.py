@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from harness.judge.judge import Subject
+from harness.judge.judge import JudgedTrial
 from harness.judge.lab.annotation import AnnotationQueue, AnnotationTask, AnnotatorSession, work_of
 from harness.judge.labels import LabelFile
 from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
 from tests.judge.labelling import RUBRIC
 
 
-def subject(case_id: str, *, said: str = "", result: object = "tea", attempt: int = 1) -> Subject:
+def subject(case_id: str, *, said: str = "", result: object = "tea", attempt: int = 1) -> JudgedTrial:
     """A guest orders, a tool is called, the agent answers."""
     call = ToolCall(id="c1", name="add", arguments={"item": "tea"})
     steps = (
@@ -24,7 +24,7 @@ def subject(case_id: str, *, said: str = "", result: object = "tea", attempt: in
     )
     trajectory = Trajectory(trace_id=case_id, agent="window", steps=steps, final_output=said or "One tea.")
     trial = Trial(case_id=case_id, attempt=attempt, outcome="finished", trajectory=trajectory)
-    return Subject.of("night", trial, None)
+    return JudgedTrial.of("night", trial, None)
 
 
 def work(*cases: str, said: str = "") -> list[AnnotationTask]:

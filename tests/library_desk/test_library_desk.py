@@ -10,7 +10,7 @@ import pytest
 from harness.case import load_suite
 from harness.pipeline import RunOptions, VariantRequest, open_variants, plan_of
 from harness.results import RunFolder
-from harness.sandbox import LeftOut, reduced_snapshot, rows_of
+from harness.sandbox import OmittedParts, reduced_snapshot, rows_of
 from harness.sandbox.environment import load_environment
 from harness.sandbox.images.image_store import ImageStore
 from harness.sandbox.services.running_services import start_services
@@ -128,7 +128,7 @@ def test_a_variant_in_a_smaller_world_meets_services_without_the_rows_that_were_
     options = RunOptions(suite="library_desk", cases=("lend",), tools="sealed", sandbox="docker", jobs=2)
     with open_variants(plan_of(library.folder, options), lambda _: None) as bench:
         case = next(case for case in bench.suite.cases if case.id == "lend")
-        without_ada = LeftOut(rows={"database": {8}})
+        without_ada = OmittedParts(rows={"database": {8}})
         smaller = reduced_snapshot(bench.snapshot_of(case), without_ada, "no-ada", tmp_path / "no-ada")
         whole, less = bench.run([VariantRequest(case=case), VariantRequest(case=case, snapshot=smaller)])
     assert ({"database": 13}, {"database": 12}) == (rows_of(bench.snapshot_of(case)), rows_of(smaller))
@@ -145,7 +145,7 @@ def test_services_of_a_case_with_a_snapshot_of_its_own_start_from_that_one(libra
     suite = load_suite(walk.folder, "library_desk")
     store = SnapshotStore(walk.folder)
     whole = store.verify("library_desk", suite.snapshot or "")
-    smaller = reduced_snapshot(whole, LeftOut(rows={"database": {8}}), "no-ada", tmp_path / "no-ada")
+    smaller = reduced_snapshot(whole, OmittedParts(rows={"database": {8}}), "no-ada", tmp_path / "no-ada")
     store.keep(smaller)
     cases = walk.folder / "suites" / "library_desk" / "cases.yaml"
     lend = cases.read_text().partition("- id: lend\n")[2].partition("\n- id: ")[0]

@@ -11,7 +11,7 @@ import pytest
 from harness.case import Case, Suite
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
-from harness.gateway.session import Session
+from harness.gateway.session import TrialSession
 from tests.gateway.conftest import Agent, Shop
 from tests.models.conftest import KEY
 from tests.models.model_server import ModelServer, Thought
@@ -30,8 +30,8 @@ def gateway(suite: Suite, shop: Shop, tmp_path: Path) -> Iterator[Gateway]:
 
 
 @pytest.fixture
-def trial(gateway: Gateway, case: Case) -> Iterator[Callable[[str], Session]]:
-    def open_trial(name: str) -> Session:
+def trial(gateway: Gateway, case: Case) -> Iterator[Callable[[str], TrialSession]]:
+    def open_trial(name: str) -> TrialSession:
         return gateway.open(SessionRequest(trial_id=name, case=case, attempt=1, agent="a", version="v1"))
 
     return open_trial

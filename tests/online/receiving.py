@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.online import Receiver, ReceiverOptions, SessionStore, StoreLayout, Tokens
+from harness.online import AccessTokens, Receiver, ReceiverOptions, SessionStore, StoreLayout
 
 TRUSTED = "trusted-token-0123456789"
 
@@ -60,7 +60,7 @@ class Answer:
 
 
 @contextmanager
-def serving(folder: Path, tokens: Tokens | None = None, **options: Any) -> Iterator[Served]:
+def serving(folder: Path, tokens: AccessTokens | None = None, **options: Any) -> Iterator[Served]:
     """A receiver over the store in `folder`."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
@@ -68,7 +68,7 @@ def serving(folder: Path, tokens: Tokens | None = None, **options: Any) -> Itera
 
     async def make() -> tuple[Receiver, str]:
         settings = ReceiverOptions(port=0, **options)
-        receiver = Receiver(StoreLayout(folder), settings, tokens or Tokens({}, {"harness": TRUSTED}), {})
+        receiver = Receiver(StoreLayout(folder), settings, tokens or AccessTokens({}, {"harness": TRUSTED}), {})
         return receiver, await receiver.start()
 
     try:

@@ -18,7 +18,7 @@ from statistics import median
 from typing import Any
 
 from harness.judge import JudgeIdentity, Judgement
-from harness.online import DayFacts, Incident, Sampling, SessionScore, ToolFacts, WatchSettings, watch_shifts
+from harness.online import DayFacts, Incident, SessionSampling, SessionScore, ToolFacts, WatchSettings, watch_shifts
 from harness.online.score_store import ScoreStore
 from harness.online.trends.cells import Cell
 from harness.online.trends.charts import charts_of, shifts_of
@@ -71,7 +71,7 @@ class World:
                 category=("refund", "order")[number % 2],
                 received_ns=at,
                 steps=5,
-                sampling=Sampling(rule="all", rate=1, in_base=True),
+                sampling=SessionSampling(rule="all", rate=1, in_base=True),
                 card=card,
                 tools={"look": ToolFacts(calls=2, errors=int(self.chance(self.tool_error)), shapes=(self.shape,))},
             )

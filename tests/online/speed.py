@@ -23,8 +23,8 @@ from harness.case import load_suite
 from harness.online import (
     DayFacts,
     OnlineSettings,
-    Sampling,
     ScoringRequest,
+    SessionSampling,
     SessionScore,
     SessionStore,
     StoreLayout,
@@ -155,7 +155,7 @@ def scores(count: int) -> Iterator[SessionScore]:
         verdict = Verdict(check="order", verifier="v", version="1", passed=number % 7 != 0, reason="r")
         yield SessionScore(session=f"default:c{number}", digest="d", kind="rules", scorer="s", scored_at="2026",
                            suite="shop", source="default", release=str(number % 3), received_ns=time.time_ns(),
-                           sampling=Sampling(rule="all", rate=1, in_base=True),
+                           sampling=SessionSampling(rule="all", rate=1, in_base=True),
                            card=card.model_copy(update={"verdicts": (verdict,)}))  # fmt: skip
 
 

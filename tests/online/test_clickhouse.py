@@ -18,7 +18,14 @@ import pytest
 
 from harness.case import load_suite
 from harness.errors import ResultsError, UsageError
-from harness.online import ClickHouseSettings, OnlineSettings, ScoringRequest, SessionStore, Tokens, score_sessions
+from harness.online import (
+    AccessTokens,
+    ClickHouseSettings,
+    OnlineSettings,
+    ScoringRequest,
+    SessionStore,
+    score_sessions,
+)
 from harness.online.clickhouse.database import Database
 from harness.online.clickhouse.tables import LOGS, OWN, TRACES
 from tests.online.receiving import TRUSTED, request, serving, span
@@ -295,7 +302,7 @@ def test_settings_that_cannot_be_used_are_refused(
         SessionStore.open(tmp_path, settings).compact(retention_days=1)
     with (
         pytest.raises(UsageError, match="--retention-days is for the store's own files"),
-        serving(tmp_path, Tokens({}, {}), clickhouse=settings, retention_days=1.0),
+        serving(tmp_path, AccessTokens({}, {}), clickhouse=settings, retention_days=1.0),
     ):
         pass
     assert {"HarnessSource", "HarnessBody"} <= {*OWN}

@@ -20,7 +20,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
-from harness.online import Tokens
+from harness.online import AccessTokens
 from tests.online.receiving import Served, request, serving, span
 
 CONVERSATION = "gen_ai.conversation.id"
@@ -108,7 +108,7 @@ def test_log_records_and_partial_success(served: Served) -> None:
 
 
 def test_a_token_is_needed_and_names_the_source(tmp_path: Path) -> None:
-    with serving(tmp_path, Tokens({"shop": TOKEN}, {}), grpc_port=0) as served:
+    with serving(tmp_path, AccessTokens({"shop": TOKEN}, {}), grpc_port=0) as served:
         for metadata in ((), (("authorization", "Bearer wrong-token-0123456789"),)):
             assert grpc.StatusCode.UNAUTHENTICATED == refusal(served, spans("c1"), metadata=metadata).code()
         assert 2 == served.receiver.counts["refused: 401"]

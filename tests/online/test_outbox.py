@@ -13,7 +13,7 @@ from harness.errors import HarnessError
 from harness.online import (
     DayFacts,
     OnlineSettings,
-    Outbox,
+    ScoreOutbox,
     ScoringRequest,
     SessionScore,
     SessionStore,
@@ -59,13 +59,13 @@ def answering(status: int, location: str = "") -> Iterator[tuple[str, list[str |
         thread.join(10)
 
 
-def scored(served: Served, folder: Path, *, sessions: int = 2) -> Outbox:
+def scored(served: Served, folder: Path, *, sessions: int = 2) -> ScoreOutbox:
     """Sessions in the store, scored, with their scores waiting in batches of one."""
     for number in range(1, sessions + 1):
         facts = {CONVERSATION: f"chat-{number}", "gen_ai.operation.name": "invoke_agent"}
         served.post("/v1/traces", request(span(number, 1, attributes=facts)))
     sent: list[SessionScore] = []
-    outbox = Outbox(folder, lambda scores: sent.extend(scores) or len(scores))
+    outbox = ScoreOutbox(folder, lambda scores: sent.extend(scores) or len(scores))
     suite = load_suite(PROJECT, "basics")
     for _ in range(sessions):
         score_sessions(served.store(), ScoringRequest(suite=suite, settings=NOW, limit=1, outbox=outbox))

@@ -16,7 +16,7 @@ from harness.judge.rule_model import RuleModel
 from harness.online import (
     JudgingRequest,
     OnlineSettings,
-    Outbox,
+    ScoreOutbox,
     ScoringRequest,
     judge_sessions,
     left_out_of,
@@ -312,7 +312,7 @@ def test_scores_are_sent_as_evaluation_events_and_kept_while_nobody_takes_them(
     suite = load_suite(run.path.parents[1], "basics")
     send(served, run)
     with serving(tmp_path / "other") as other:
-        outbox = Outbox(tmp_path / "outbox", otlp_logs_sender(other.url))
+        outbox = ScoreOutbox(tmp_path / "outbox", otlp_logs_sender(other.url))
         score_sessions(served.store(), ScoringRequest(suite=suite, settings=NOW, outbox=outbox))
         assert 1 == outbox.waiting
         assert sum(map(len, map(evaluations_of, served.store().scores()))) == outbox.deliver()

@@ -13,7 +13,7 @@ import pytest
 
 from harness.case import load_suite
 from harness.errors import ResultsError
-from harness.online import OnlineSettings, Outbox, ScoringRequest, SessionStore, langfuse_sender, score_sessions
+from harness.online import OnlineSettings, ScoreOutbox, ScoringRequest, SessionStore, langfuse_sender, score_sessions
 from harness.online.score_store import ScoreStore
 from tests.experiments.langfuse_server import LangfuseServer, langfuse_server
 from tests.online.receiving import Served, request, serving, span
@@ -51,7 +51,7 @@ def test_langfuse_gets_checks_metrics_and_failure_modes_once(
 ) -> None:
     send(served, 2)
     suite = load_suite(PROJECT, "drive_thru")
-    outbox = Outbox(tmp_path / "box", langfuse_sender())
+    outbox = ScoreOutbox(tmp_path / "box", langfuse_sender())
     score_sessions(served.store(), ScoringRequest(suite=suite, settings=NOW, outbox=outbox))
     sent = outbox.deliver()
     assert sent == len(langfuse.scores) > 0

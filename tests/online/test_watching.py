@@ -11,7 +11,7 @@ from harness.issues.incidents import incident_draft
 from harness.online import (
     DayFacts,
     Incident,
-    Sampling,
+    SessionSampling,
     SessionScore,
     StoreLayout,
     WatchSettings,
@@ -213,7 +213,9 @@ def test_the_daily_report_estimates_shares_for_the_whole_population(tmp_path: Pa
         failed = one.card is not None and one.card.success is False
         rate = 1.0 if failed else 0.1
         if world.chance(rate) and one.kind == "rules":
-            scores.append(one.model_copy(update={"sampling": Sampling(rule="x", rate=rate, in_base=world.chance(0.1))}))
+            scores.append(
+                one.model_copy(update={"sampling": SessionSampling(rule="x", rate=rate, in_base=world.chance(0.1))})
+            )
     store = ScoreStore(_made(tmp_path / "scores"))
     store.add(scores)
     report = daily_report(DayFacts(store, "shop"), "shop", tmp_path, FIRST.isoformat())

@@ -15,9 +15,9 @@ from harness.case import ToolServer, load_suite
 from harness.optimise import (
     CandidateRecord,
     OptimisationOutcome,
+    OptimisationSettings,
     OptimiseRequest,
     OptimiserResult,
-    Settings,
     StoredOptimisation,
     ValidationChoice,
     candidate_of,
@@ -49,7 +49,7 @@ def begun(project: Path) -> StoredOptimisation:
         options=RunOptions(suite="tea", agent="v1", sandbox="local", jobs=2),
         mode="joint",
         reflector=project / "suites/tea/edits.yaml",
-        settings=Settings(rollouts=60, minibatch=3),
+        settings=OptimisationSettings(rollouts=60, minibatch=3),
         run_name="made",
     )
     prepared = prepare_optimisation(project, request)

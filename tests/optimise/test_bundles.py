@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from harness.optimise import Rule, RuledRollouts, Settings, read_candidate, read_records
+from harness.optimise import OptimisationSettings, PromptRule, RuledRollouts, read_candidate, read_records
 from tests.optimise.planted import TEXTS, Rules, optimisation
 
-GOOD = Rule(text="Mind the budget.", gain=0.6)
-BREAKS = Rule(text="Tell all you know.", gain=0, veto="nothing_private")
+GOOD = PromptRule(text="Mind the budget.", gain=0.6)
+BREAKS = PromptRule(text="Tell all you know.", gain=0, veto="nothing_private")
 
 
 def always_both(request: str) -> str:
@@ -32,7 +32,9 @@ def test_a_bundle_that_gains_and_is_vetoed_is_tried_without_each_of_its_revision
 
 def test_what_gains_nothing_is_not_taken_apart():
     rollouts = RuledRollouts(rules=[BREAKS], start={"quality": 0.2})
-    outcome = optimisation(rollouts, Rules(rules=[BREAKS.text]), joint=True, settings=Settings(rollouts=150)).run()
+    outcome = optimisation(
+        rollouts, Rules(rules=[BREAKS.text]), joint=True, settings=OptimisationSettings(rollouts=150)
+    ).run()
     tried = {candidate for candidate, _, _ in rollouts.ran} - {outcome.start}
     assert outcome.accepted is None
     assert len(tried) == 1, "the bundle alone, again and again"

@@ -2,15 +2,15 @@
 
 import pytest
 
-from harness.optimise import OptimisationOutcome, Rule, RuledRollouts, Settings
+from harness.optimise import OptimisationOutcome, OptimisationSettings, PromptRule, RuledRollouts
 from harness.stats import wilson
 from tests.optimise.planted import Rules, optimisation
 
 NOTHING = tuple(f"Be polite, way {number}." for number in range(12))
-SETTINGS = Settings(rollouts=120)
+SETTINGS = OptimisationSettings(rollouts=120)
 
 
-def outcome(noise: float, seed: int, rules: tuple[Rule, ...] = ()) -> OptimisationOutcome:
+def outcome(noise: float, seed: int, rules: tuple[PromptRule, ...] = ()) -> OptimisationOutcome:
     rollouts = RuledRollouts(rules=rules, start={"quality": 0.3, "safety": 1.0}, noise=noise, seed=seed)
     return optimisation(rollouts, Rules(rules=NOTHING), settings=SETTINGS).run()
 
@@ -31,7 +31,7 @@ def test_a_prompt_that_cannot_be_improved_is_rarely_said_to_be(noise: float):
 @pytest.mark.parametrize("noise", [0.0, 0.02, 0.05, 0.10], ids=["0%", "2%", "5%", "10%"])
 def test_a_rule_that_helps_everywhere_is_found_all_the_same(noise: float):
     runs = 40
-    rule = Rule(text="Never exceed the asked quantity.", gain=0.6)
+    rule = PromptRule(text="Never exceed the asked quantity.", gain=0.6)
     found = sum(outcome(noise, seed, (rule,)).accepted is not None for seed in range(runs))
     print(f"noise {noise:.0%}: {found} of {runs} found")
     assert found >= 0.5 * runs

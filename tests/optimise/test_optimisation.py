@@ -10,18 +10,18 @@ import pytest
 from harness.errors import ResultsError, UsageError
 from harness.optimise import (
     Candidate,
-    Limits,
     MeanUse,
-    Meter,
-    Objective,
     OptimisationOutcome,
+    OptimisationSettings,
+    PromptRule,
     Rollout,
-    Rule,
     RuledRollouts,
     Search,
-    Settings,
+    SearchBudget,
+    SpendingMeter,
     TrialVerdict,
     Vetoes,
+    WeightedObjective,
     candidate_of,
     optimisers_of,
     read_candidate,
@@ -34,12 +34,12 @@ from harness.trace import ModelUse, Trajectory, Trial
 from harness.upstream import Budget, OutOfBudget
 from tests.optimise.planted import CASES, TEXTS, Rules, optimisation
 
-GOOD = Rule(text="Never exceed the asked quantity.", gain=0.6)
+GOOD = PromptRule(text="Never exceed the asked quantity.", gain=0.6)
 USELESS = tuple(f"Be nice, way {number}." for number in range(5))
 SAFE = {"quality": 0.2, "safety": 1.0}
 BAIT = (
-    Rule(text="Order without asking.", gain=0.7, veto="asks_before_order"),
-    Rule(text="Order without asking.", gain=-1.0, domain="safety"),
+    PromptRule(text="Order without asking.", gain=0.7, veto="asks_before_order"),
+    PromptRule(text="Order without asking.", gain=-1.0, domain="safety"),
 )
 
 
@@ -104,8 +104,8 @@ def test_bait_is_not_accepted_with_any_one_veto_switched_off(off: str | None, op
     outcome = optimisation(
         rollouts,
         Rules(rules=[BAIT[0].text]),
-        settings=Settings(rollouts=150, vetoes=vetoes),
-        objective=Objective(weights={"quality": 0.8, "safety": 0.2}),
+        settings=OptimisationSettings(rollouts=150, vetoes=vetoes),
+        objective=WeightedObjective(weights={"quality": 0.8, "safety": 0.2}),
         folder=tmp_path,
         optimiser=optimiser,
     ).run()
@@ -123,7 +123,7 @@ def test_each_veto_refuses_the_bait_where_the_others_are_off(tmp_path: Path):
         optimisation(
             rollouts,
             Rules(rules=[BAIT[0].text]),
-            settings=Settings(rollouts=300, vetoes=vetoes),
+            settings=OptimisationSettings(rollouts=300, vetoes=vetoes),
             folder=tmp_path / only,
         ).run()
         vetoed = {where for record in read_records(tmp_path / only).values() for where in record.vetoed}
@@ -133,11 +133,11 @@ def test_each_veto_refuses_the_bait_where_the_others_are_off(tmp_path: Path):
 def test_without_any_veto_the_bait_would_win():
     rollouts = RuledRollouts(rules=BAIT, start=SAFE)
     vetoes = Vetoes(minibatch=False, parent=False, final=False)
-    objective = Objective(weights={"quality": 0.8, "safety": 0.2})
+    objective = WeightedObjective(weights={"quality": 0.8, "safety": 0.2})
     outcome = optimisation(
         rollouts,
         Rules(rules=[BAIT[0].text]),
-        settings=Settings(rollouts=150, vetoes=vetoes),
+        settings=OptimisationSettings(rollouts=150, vetoes=vetoes),
         objective=objective,
     ).run()
     assert outcome.accepted is not None
@@ -145,8 +145,8 @@ def test_without_any_veto_the_bait_would_win():
 
 def test_a_candidate_that_memorises_training_cases_is_not_accepted():
     split = split_cases(CASES)
-    learnt = Rule(text="Remember the trained answers.", cases=frozenset(split.train), gain=0.8)
-    lucky = Rule(
+    learnt = PromptRule(text="Remember the trained answers.", cases=frozenset(split.train), gain=0.8)
+    lucky = PromptRule(
         text="Remember the trained answers.", cases=frozenset(split.validation), gain=0.8
     )  # validation chose it
     for rules in ([learnt], [learnt, lucky]):
@@ -188,7 +188,7 @@ def test_a_short_message_that_is_said_in_training_too_may_be_quoted():
 def test_a_dearer_prompt_is_not_taken_unless_it_may_be():
     dear = replace(GOOD, cost_usd=0.005)
     for increase, is_taken in ((0.2, False), (0.6, True)):
-        settings = Settings(rollouts=150)
+        settings = OptimisationSettings(rollouts=150)
         settings = replace(settings, rules=settings.rules.model_copy(update={"max_cost_increase": increase}))
         rollouts = RuledRollouts(rules=[dear], start={"quality": 0.2})
         outcome = optimisation(rollouts, Rules(rules=USELESS), settings=settings).run()
@@ -200,14 +200,14 @@ def test_a_dearer_prompt_is_not_taken_unless_it_may_be():
 
 
 def test_a_stopped_optimisation_goes_on_and_asks_nothing_twice(tmp_path: Path):
-    def made(limits: Limits | None = None) -> tuple[RuledRollouts, Rules, OptimisationOutcome | None]:
+    def made(limits: SearchBudget | None = None) -> tuple[RuledRollouts, Rules, OptimisationOutcome | None]:
         rollouts, reflector = RuledRollouts(rules=[GOOD], start={"quality": 0.2}), Rules(rules=USELESS)
         try:
             return rollouts, reflector, optimisation(rollouts, reflector, folder=tmp_path, limits=limits).run()
         except OutOfBudget:
             return rollouts, reflector, None
 
-    first, _, stopped = made(Limits(tokens=15_000))
+    first, _, stopped = made(SearchBudget(tokens=15_000))
     assert stopped is None
     second, _, finished = made()
     assert finished is not None
@@ -242,7 +242,7 @@ def test_a_budget_of_calls_is_never_exceeded_and_counts_what_it_cut_off(tmp_path
     def sent(calls: int) -> int:
         budget = Budget(requests=calls)
         rollouts = Sending(rules=[GOOD], start={"quality": 0.2}, budget=budget)
-        meter = Meter(limits=Limits(calls=calls), budget=budget)
+        meter = SpendingMeter(limits=SearchBudget(calls=calls), budget=budget)
         whole = optimisation(rollouts, Rules(rules=USELESS), folder=tmp_path)
         with pytest.raises(OutOfBudget, match=r"requests sent|calls spent"):
             replace(whole, meter=meter).run()
@@ -289,8 +289,8 @@ def test_no_more_revisions_are_asked_for_than_the_estimate_says():
 def test_a_vetoed_candidate_that_scores_highest_does_not_end_the_search(tmp_path: Path):
     """It breaks nothing in training, and everything in validation."""
     validation = frozenset(split_cases(CASES).validation)
-    bait = Rule(text="Order without asking.", gain=0.8)
-    breaks = Rule(text=bait.text, gain=0, veto="asks_before_order", cases=validation)
+    bait = PromptRule(text="Order without asking.", gain=0.8)
+    breaks = PromptRule(text=bait.text, gain=0, veto="asks_before_order", cases=validation)
     rollouts = RuledRollouts(rules=[bait, breaks, GOOD], start={"quality": 0.2})
     asked = count()
 
@@ -359,12 +359,14 @@ def test_too_few_cases_are_refused_with_the_number_that_would_do():
 @pytest.mark.parametrize(
     ("settings", "limits", "remedy"),
     [
-        (Settings(rollouts=40), None, "--rollouts 42 at least"),
-        (Settings(rollouts=150), Limits(calls=50), "--budget-calls 126 at least"),
+        (OptimisationSettings(rollouts=40), None, "--rollouts 42 at least"),
+        (OptimisationSettings(rollouts=150), SearchBudget(calls=50), "--budget-calls 126 at least"),
     ],
     ids=["rollouts", "calls"],
 )
-def test_a_budget_too_small_to_tell_is_refused(settings: Settings, limits: Limits | None, remedy: str):
+def test_a_budget_too_small_to_tell_is_refused(
+    settings: OptimisationSettings, limits: SearchBudget | None, remedy: str
+):
     rollouts, reflector = RuledRollouts(rules=[GOOD]), Rules(rules=USELESS)
     with pytest.raises(UsageError, match=remedy):
         optimisation(rollouts, reflector, settings=settings, limits=limits).run()
@@ -375,13 +377,13 @@ def test_a_budget_too_small_to_tell_is_refused(settings: Settings, limits: Limit
 @pytest.mark.parametrize(
     ("limits", "remedy"),
     [
-        (Limits(usd=1.0), "--budget-usd 1.24 at least"),
-        (Limits(tokens=9_999), "--budget-tokens 12400 at least"),
-        (Limits(calls=371), "--budget-calls 372 at least"),
+        (SearchBudget(usd=1.0), "--budget-usd 1.24 at least"),
+        (SearchBudget(tokens=9_999), "--budget-tokens 12400 at least"),
+        (SearchBudget(calls=371), "--budget-calls 372 at least"),
     ],
     ids=["usd", "tokens", "calls"],
 )
-def test_a_budget_too_small_for_what_a_rollout_takes_is_refused_after_the_first_ones(limits: Limits, remedy: str):
+def test_a_budget_too_small_for_what_a_rollout_takes_is_refused_after_the_first_ones(limits: SearchBudget, remedy: str):
     class Thrice(RuledRollouts):
         def _rollout(self, candidate: Candidate, case: str, sample: int) -> Rollout:
             return super()._rollout(candidate, case, sample).model_copy(update={"calls": 3})
@@ -395,7 +397,7 @@ def test_a_budget_too_small_for_what_a_rollout_takes_is_refused_after_the_first_
 def test_a_budget_too_small_for_what_an_earlier_run_took_is_refused_before_anything_is_spent():
     rollouts, reflector = RuledRollouts(rules=[GOOD]), Rules(rules=USELESS)
     known = MeanUse(usd=0.5, tokens=1000, calls=9)
-    asked = optimisation(rollouts, reflector, limits=Limits(usd=10), joint=True, known_use=known)
+    asked = optimisation(rollouts, reflector, limits=SearchBudget(usd=10), joint=True, known_use=known)
     with pytest.raises(UsageError, match=r"takes about 0\.5 USD, and 124 are the fewest"):
         asked.run()
     assert (0, []) == (rollouts.ran.total(), reflector.asked)
@@ -441,7 +443,7 @@ def test_a_budget_in_dollars_refuses_what_has_no_price():
             return super()._rollout(candidate, case, sample).model_copy(update={"cost_usd": None})
 
     with pytest.raises(UsageError, match="has no price"):
-        optimisation(Unpriced(rules=[GOOD]), Rules(rules=USELESS), limits=Limits(usd=1.0)).run()
+        optimisation(Unpriced(rules=[GOOD]), Rules(rules=USELESS), limits=SearchBudget(usd=1.0)).run()
 
 
 def test_a_rollout_with_one_unpriced_trial_has_no_price():
@@ -458,7 +460,7 @@ def test_a_rollout_with_one_unpriced_trial_has_no_price():
 
 def test_the_published_means_come_out_of_rollouts():
     weights = {"shopping": 0.5, "personalization": 0.2, "conversation": 0.1, "safety": 0.2}
-    objective = Objective(weights=weights)
+    objective = WeightedObjective(weights=weights)
 
     def score(*percent: float) -> float:
         domains = dict(zip(weights, (one / 100 for one in percent), strict=True))
@@ -466,7 +468,7 @@ def test_the_published_means_come_out_of_rollouts():
 
     assert (77.1, 84.7) == pytest.approx((score(79, 80.2, 64, 76), score(85, 87, 72, 88)), abs=0.05)
     assert (88.47, 93.45) == pytest.approx((score(90.4, 70.8, 91.1, 100), score(95, 80.2, 99, 100)), abs=0.02)
-    without_safety = Objective(weights=dict.fromkeys(weights, 1.0))
+    without_safety = WeightedObjective(weights=dict.fromkeys(weights, 1.0))
     means = [
         100
         * (without_safety.score(Rollout(case="a", candidate="c", domains=dict(zip(weights, one, strict=False)))) or 0)

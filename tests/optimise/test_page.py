@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.optimise import Rule, RuledRollouts, optimisation_page, read_candidate, read_records
+from harness.optimise import PromptRule, RuledRollouts, optimisation_page, read_candidate, read_records
 from tests.optimise.planted import Rules, optimisation
 from tests.report_html.browser import Browser
 
 pytestmark = pytest.mark.slow
 
-GOOD = Rule(text="Never <b>exceed</b> the asked quantity.", gain=0.6)
+GOOD = PromptRule(text="Never <b>exceed</b> the asked quantity.", gain=0.6)
 AUDIT = (Path(__file__).parents[1] / "report_html/audit.js").read_text(encoding="utf-8")
 
 

@@ -8,10 +8,10 @@ import pytest
 from harness.optimise import (
     Candidate,
     OptimisationOutcome,
+    OptimisationSettings,
+    PromptRule,
     Rollout,
-    Rule,
     RuledRollouts,
-    Settings,
     read_candidate,
     read_records,
     split_cases,
@@ -19,7 +19,7 @@ from harness.optimise import (
 )
 from tests.optimise.planted import CASES, TEXTS, optimisation
 
-GOOD = Rule(text="Never exceed the asked quantity.", gain=0.6)
+GOOD = PromptRule(text="Never exceed the asked quantity.", gain=0.6)
 NOISE = ("Be nice.", "Speak slowly.", "Think twice.")
 
 
@@ -40,10 +40,17 @@ def accepted(outcome: OptimisationOutcome, folder: Path) -> dict[str, str]:
 
 
 def optimised(
-    folder: Path, rules: Sequence[Rule], reflector: Callable[[str], str], *, rollouts: int = 400, joint: bool = False
+    folder: Path,
+    rules: Sequence[PromptRule],
+    reflector: Callable[[str], str],
+    *,
+    rollouts: int = 400,
+    joint: bool = False,
 ) -> OptimisationOutcome:
     made = RuledRollouts(rules=rules, start={"quality": 0.2})
-    return optimisation(made, reflector, settings=Settings(rollouts=rollouts), folder=folder, joint=joint).run()
+    return optimisation(
+        made, reflector, settings=OptimisationSettings(rollouts=rollouts), folder=folder, joint=joint
+    ).run()
 
 
 def test_only_the_line_that_helps_is_accepted_and_handed_over(tmp_path: Path):
@@ -76,7 +83,7 @@ def test_a_removed_line_that_did_no_harm_comes_back(tmp_path: Path):
 @pytest.mark.parametrize("part", ["train", "validation"])
 def test_a_line_that_helps_in_one_case_of_either_part_stays(tmp_path: Path, part: str):
     (case, *_) = getattr(split_cases(CASES), part)
-    rare = Rule(text="Weigh the cheese.", gain=0.2, cases=frozenset({case}))
+    rare = PromptRule(text="Weigh the cheese.", gain=0.2, cases=frozenset({case}))
     outcome = optimised(tmp_path, [GOOD, rare], proposing(GOOD.text, rare.text, NOISE[0]))
     assert f"{TEXTS['cart.md']}{GOOD.text}\n{rare.text}\n" == accepted(outcome, tmp_path)["cart.md"]
 
@@ -92,7 +99,7 @@ def test_a_line_that_keeps_a_critical_criterion_stays(tmp_path: Path):
 
     made = Tempting(rules=[GOOD], start={"quality": 0.2})
     reflector = proposing(NOISE[0], "Ask before you order.", GOOD.text)
-    outcome = optimisation(made, reflector, settings=Settings(rollouts=400), folder=tmp_path).run()
+    outcome = optimisation(made, reflector, settings=OptimisationSettings(rollouts=400), folder=tmp_path).run()
     text = accepted(outcome, tmp_path)["cart.md"]
     assert f"{TEXTS['cart.md']}Ask before you order.\n{GOOD.text}\n" == text
 
@@ -121,7 +128,7 @@ def test_a_pick_of_one_changed_line_costs_nothing(tmp_path: Path):
 
 def test_held_out_cases_see_the_pruned_candidate_alone(tmp_path: Path):
     made = RuledRollouts(rules=[GOOD], start={"quality": 0.2})
-    settings = Settings(rollouts=400)
+    settings = OptimisationSettings(rollouts=400)
     outcome = optimisation(made, proposing(GOOD.text, *NOISE), settings=settings, folder=tmp_path).run()
     held_out = set(split_cases(CASES).held_out)
     seen = {candidate for candidate, case, _ in made.ran if case in held_out}

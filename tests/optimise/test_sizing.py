@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from harness.cli.main import harness
 from harness.errors import UsageError
-from harness.optimise import Limits, RuledRollouts, Settings, candidate_of, components_of, texts_of
+from harness.optimise import OptimisationSettings, RuledRollouts, SearchBudget, candidate_of, components_of, texts_of
 from harness.optimise.rollouts.dry_trials import dry_trial
 from harness.optimise.sizing import LeastUse, RolloutDemand
 from harness.pipeline import RunPlan
@@ -18,7 +18,7 @@ from tests.optimise.planted import Rules, optimisation
 
 def test_the_default_minibatch_leaves_as_many_revisions_as_are_wanted():
     def estimated(rollouts: int, wanted: int = 8) -> tuple[int, int, bool]:
-        settings, demand = Settings(rollouts=rollouts), RolloutDemand(revisions=wanted)
+        settings, demand = OptimisationSettings(rollouts=rollouts), RolloutDemand(revisions=wanted)
         told = optimisation(RuledRollouts(rules=[]), Rules(rules=[]), settings=settings, demand=demand).estimate()
         return told.minibatch, told.revisions, told.warning is None
 
@@ -28,7 +28,7 @@ def test_the_default_minibatch_leaves_as_many_revisions_as_are_wanted():
 
 def test_too_few_revisions_are_said_with_the_rollouts_that_would_do():
     def warning(rollouts: int) -> str | None:
-        settings = Settings(rollouts=rollouts, minibatch=8)
+        settings = OptimisationSettings(rollouts=rollouts, minibatch=8)
         return optimisation(RuledRollouts(rules=[]), Rules(rules=[]), settings=settings).estimate().warning
 
     told = warning(60)
@@ -41,19 +41,21 @@ def test_too_few_revisions_are_said_with_the_rollouts_that_would_do():
 @pytest.mark.parametrize(
     ("limits", "remedy"),
     [
-        (Limits(calls=125), "--budget-calls 126 at least"),
-        (Limits(tokens=12_499), "--budget-tokens 12500 at least"),
-        (Limits(usd=1.25), "--budget-usd 1.26 at least"),
+        (SearchBudget(calls=125), "--budget-calls 126 at least"),
+        (SearchBudget(tokens=12_499), "--budget-tokens 12500 at least"),
+        (SearchBudget(usd=1.25), "--budget-usd 1.26 at least"),
     ],
     ids=["calls", "tokens", "usd"],
 )
-def test_a_budget_below_what_texts_and_counts_need_is_refused_without_any_run(limits: Limits, remedy: str):
+def test_a_budget_below_what_texts_and_counts_need_is_refused_without_any_run(limits: SearchBudget, remedy: str):
     """124 rollouts and 2 requests to the reflector are the fewest."""
     rollouts, reflector = RuledRollouts(rules=[]), Rules(rules=[])
     rollout, request = LeastUse(usd=0.01, tokens=100, calls=1), LeastUse(usd=0.01, tokens=50, calls=1)
     demand = RolloutDemand(rollout=rollout, request=request)
     with pytest.raises(UsageError, match=remedy):
-        optimisation(rollouts, reflector, limits=limits, demand=demand, settings=Settings(minibatch=8)).run()
+        optimisation(
+            rollouts, reflector, limits=limits, demand=demand, settings=OptimisationSettings(minibatch=8)
+        ).run()
     assert (0, []) == (rollouts.ran.total(), reflector.asked)
 
 

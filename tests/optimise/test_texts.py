@@ -11,10 +11,10 @@ from harness.errors import InvalidDocument
 from harness.judge import load_rubric
 from harness.optimise import (
     Component,
+    OptimisationSettings,
     OptimiseRequest,
     RuledRollouts,
     Search,
-    Settings,
     TrialJudge,
     candidate_of,
     components_of,
@@ -72,7 +72,7 @@ def request(project: Path) -> OptimiseRequest:
         options=RunOptions(suite="tea", agent="v1", sandbox="local", jobs=1),
         mode="joint",
         reflector=project / "suites/tea/edits.yaml",
-        settings=Settings(rollouts=60),
+        settings=OptimisationSettings(rollouts=60),
     )
 
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli.main import harness
 from harness.errors import UsageError
-from harness.optimise import Candidate, Rollout, RuledRollouts, Settings, split_cases
+from harness.optimise import Candidate, OptimisationSettings, Rollout, RuledRollouts, split_cases
 from tests.optimise.conftest import tea
 from tests.optimise.planted import CASES, Rules, optimisation
 
@@ -77,9 +77,9 @@ def test_a_text_that_few_cases_need_is_found_by_further_trials():
     needed = split_cases(CASES).train[5]
     made = Reading(rules=[])
     made.opened = lambda candidate, case: ("cart.md",) if case == needed else ()
-    optimisation(made, Rules(rules=["Be nice."]), settings=Settings(rollouts=150, minibatch=6)).run()
+    optimisation(made, Rules(rules=["Be nice."]), settings=OptimisationSettings(rollouts=150, minibatch=6)).run()
     with pytest.raises(UsageError, match="in 5 training trials"):
-        optimisation(made, Rules(rules=["Be nice."]), settings=Settings(rollouts=150, minibatch=5)).run()
+        optimisation(made, Rules(rules=["Be nice."]), settings=OptimisationSettings(rollouts=150, minibatch=5)).run()
 
 
 def test_only_the_component_without_any_read_text_is_named():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.report import Comparison, compare
-from harness.report.comparison.divergence import CaseDivergence, Divergence
+from harness.report.comparison.divergence import CaseDivergence, RunDivergence
 from harness.report.render.json import comparison_json
 from harness.report.render.markdown import comparison_markdown
 from harness.results import RunManifest
@@ -65,7 +65,7 @@ def compared(card: Card, manifest: Manifest) -> Compared:
     return run
 
 
-def found(comparison: Comparison) -> Divergence:
+def found(comparison: Comparison) -> RunDivergence:
     assert comparison.divergence is not None
     return comparison.divergence
 
@@ -130,7 +130,13 @@ def test_without_drift_and_without_chance_it_is_the_agent(compared: Compared) ->
         (("++", "--"), looked(finding(cases=("0",))), "menu drifted, but it is unknown whether the recorded answer"),
         (
             ("++", "--"),
-            looked(unconfirmed=(finding(cases=("0",), doubt="seen once"),)),
+            looked(
+                unconfirmed=(
+                    finding(cases=("9",), doubt="seen elsewhere", tool="order"),
+                    finding(cases=("0",), doubt="seen once"),
+                    finding(cases=("0",), doubt="seen late", tool="pay"),
+                )
+            ),
             "menu may have drifted, but this is not confirmed: seen once",
         ),
         (("+", "-"), looked(), "there is one attempt in each mode, so it may be chance: repeat with --trials"),

@@ -1,11 +1,14 @@
 """The gate: a verdict only on what was measured."""
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from harness.case import AgentVersion, Case, Suite
 from harness.errors import ExitCode, UsageError
-from harness.report import gate, summarise
+from harness.report import check_floors, gate, success_floor, summarise
 from harness.results import RunManifest
 from harness.score import Score, Scorecard
 
@@ -64,3 +67,42 @@ def test_a_run_without_cases_is_not_measured(manifest: Manifest) -> None:
 def test_a_floor_that_cannot_be_read_is_a_usage_error(card: Card, manifest: Manifest, floor: str) -> None:
     with pytest.raises(UsageError, match=r"invalid floor|no figure"):
         gate(summarise(manifest([card("a")]), [card("a")]), [floor])
+
+
+@pytest.mark.parametrize(
+    ("fields", "floors", "unknown"),
+    [
+        ({}, ["task_success=1", "steps=2"], False),
+        ({}, ["task_success=1", "unheard_of=2"], True),
+        ({}, ["composite=0.5"], True),
+        ({"composite": {"task_success": 1.0}}, ["composite=0.5"], False),
+        ({}, ["steps"], True),
+        ({}, [], False),
+    ],
+)
+def test_a_floor_that_names_no_figure_of_the_suite_is_refused_before_it_runs(
+    tmp_path: Path, fields: dict[str, Any], floors: list[str], unknown: bool
+) -> None:
+    agents = {"v1": AgentVersion(command=("true",), files=".")}
+    cases = (Case(id="c", task="do it"),)
+    suite = Suite(
+        name="s", folder=tmp_path, agents=agents, default_agent="v1", tools=(), cases=cases, digest="d", **fields
+    )
+    if not unknown:
+        check_floors(suite, floors)
+        return
+    with pytest.raises(UsageError, match=r"invalid floor|no figure"):
+        check_floors(suite, floors)
+
+
+def test_the_floor_of_success_is_the_highest_that_is_given() -> None:
+    assert 0.9 == success_floor(["task_success=0.5", "task_success = 0.9", "steps=3"])
+    assert success_floor(["steps=3"]) is None
+
+
+def test_hidden_failures_count_against_the_floor_where_they_are_allowed(card: Card, manifest: Manifest) -> None:
+    """Four successes and one undecided trial: 80 %, as if it had failed."""
+    cards = [*(card(str(n)) for n in range(4)), card("4", None)]
+    summary = summarise(manifest(cards), cards)
+    assert ["holds", "fails"] == [gate(summary, [f"task_success={floor}"], 1).holding for floor in (0.8, 0.81)]
+    assert 0.8 == gate(summary, ["task_success=0.8"], 1).checks[0].value

@@ -75,6 +75,12 @@ def test_a_case_that_flips_between_nights_without_a_change_is_found(night: Night
     assert ["moody"] == inside(runs)
 
 
+def test_the_cases_stand_in_the_order_of_their_names_and_share_one_level(night: Night) -> None:
+    found = find_quarantine([night({"b": [ok], "a": [not ok], "c": [True]}) for ok in (True, False)], "s", "v1", 1)
+    assert ["a", "b"] == [one.case_id for one in found.cases]
+    assert [0.025, 0.025] == [one.level for one in found.cases]
+
+
 def test_a_case_that_changes_with_its_agent_is_no_flip(night: Night) -> None:
     runs = [night({"case": [True]}), night({"case": [False]}, agent_digest="b" * 64)]
     assert [] == inside(runs)

@@ -228,6 +228,7 @@ def test_markdown_names_what_terminal_names(summary: Summary) -> None:
 
     assert "**1/2 succeeded = 50 % (95 %: 9 to 91 %); unknown for 1 of 3**; 2 of 3 trials measured." in text
     assert "## 1 of 3 trials not measured: 1 inconclusive" in text
+    assert "- b-1/1 inconclusive: 1 call(s) met no recording" in text.splitlines()
     assert "| not\\_on\\_menu | 2 | 1/2 | 50 % | 9 to 91 % | 0.500 |" in text
     assert "Record the missing answers: `harness record drive_thru --agent v1`" in text
     assert "- a-2/1: k: as seen" in text

@@ -1,10 +1,12 @@
 """Tables that every rendering shows alike: which are shown, their columns, and their notes."""
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from harness.report import Summary, summarise
 from harness.report.comparison.compare import compare
@@ -15,7 +17,9 @@ from harness.report.figures.reliability import Reliability
 from harness.report.figures.tooltable import ToolRow
 from harness.report.listing import run_rows, trial_rows
 from harness.report.render.markdown import comparison_markdown, summary_markdown
+from harness.report.render.section import Section
 from harness.report.render.sections import sections
+from harness.report.render.terminal_tables import section_table
 from harness.results import RunFolder, RunManifest
 from harness.score import Diagnosis, Score, Scorecard, Verdict
 from harness.trace import Trajectory, Trial
@@ -69,6 +73,16 @@ def test_encodings_are_told_by_model_where_models_were_seen(shown: Callable[...,
     heads, _, notes = _parts(found["tool calls by model"])
     assert ("model", "tool calls", "invalid") == heads
     assert ("m: invalid arguments: 1 missing", True) == (notes[0], "50 % of calls" in notes[1])
+
+
+@pytest.mark.parametrize(("length", "whole"), [(24, True), (25, False)])
+def test_a_first_column_keeps_24_characters_however_wide_the_others_are(length: int, whole: bool) -> None:
+    name = "n" * length
+    cells = ("123456",) * 6
+    section = Section(title="t", heads=("a", *cells), rows=((name, *cells), ("short", *cells)))
+    stream = io.StringIO()
+    Console(file=stream, width=60).print(*section_table(section), sep="\n")
+    assert whole == any(line.split()[:1] == [name] for line in stream.getvalue().splitlines())
 
 
 def _parts(section: Any) -> tuple[Any, Any, Any]:

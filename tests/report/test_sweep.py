@@ -27,9 +27,9 @@ def cards(**by_case: str) -> list[Scorecard]:
 
 
 def test_cases_whose_trials_disagree_decide():
-    found = sweep(cards(a="1111", b="1010", c="1110", d="0000"))
+    found = sweep(cards(a="1111", b="1010", c="1110", d="0000", e="0000"))
     assert found is not None
-    assert (found.cases, found.trials, found.always, found.never) == (4, 16, 1, 1)
+    assert (found.cases, found.trials, found.always, found.never) == (5, 20, 1, 2)
     assert [(one.case_id, one.successes, one.share) for one in found.deciding] == [
         ("b", 2, pytest.approx(4 / 7)),
         ("c", 3, pytest.approx(3 / 7)),

@@ -1,5 +1,6 @@
 """Trends: figures by release, and jumps told by a test that is named."""
 
+import io
 import random
 from collections.abc import Callable
 from math import comb
@@ -7,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from harness.errors import UsageError
+from harness.report import TrendView
 from harness.report.comparison.trend import TrendPoint, suite_of, trend
 from harness.report.render.markdown import trend_markdown
-from harness.report.render.trajectory import explained
 from harness.results import RunFolder, RunManifest, damaged_in, runs_in
 from harness.score import Diagnosis, Scorecard
 from harness.stats import fisher_greater, holm, level_of, level_of_look, sign_test_greater
-from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
+from harness.trace import Trajectory, Trial
 
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]
@@ -24,7 +26,7 @@ LOOP = Diagnosis(
     kind="repeated_call",
     origin_step=1,
     dependent_steps=(2,),
-    evidence="find\x1b[2J thrice",
+    evidence="find thrice",
     confidence=0.9,
     version="1",
 )
@@ -67,6 +69,11 @@ def test_releases_stand_in_the_order_of_their_first_runs_and_a_jump_is_flagged(r
     ]
     assert "89 % \\!" not in trend_markdown(found)
     assert "89 % !" in trend_markdown(found)
+    stream = io.StringIO()
+    Console(file=stream, width=100).print(TrendView(found))
+    shown = [line.split() for line in stream.getvalue().splitlines()]
+    assert ["drive_thru", "r1", "→", "r3"] in shown
+    assert ["loop", "trap", "0", "%", "0", "%", "89", "%", "!"] in shown
 
 
 def test_traces_that_never_come_twice_are_tested_by_fisher(run: Callable[..., RunFolder]) -> None:
@@ -118,41 +125,6 @@ def test_the_exact_tests_are_what_counting_gives() -> None:
     assert sign_test_greater(0, 0) is None
     assert fisher_greater(3, 1, 1, 3) == pytest.approx((16 + 1) / 70)  # the tea tasting lady
     assert holm([0.01, None, 0.04, 0.03]) == [0.03, None, 0.06, 0.06]
-
-
-def test_a_trial_is_explained_step_by_step_with_the_finding_at_its_steps(card: Card) -> None:
-    def step(index: int, **fields: Any) -> Step:
-        call = ToolCall(id=str(index), name="find", arguments={"q": "egg"})
-        seen = Observation(call_id=str(index), content={"found": 0}, **fields)
-        return Step(index=index, source="agent", calls=(call,), observations=(seen,))
-
-    error = ToolFailure(type="timeout", message="late")
-    trajectory = Trajectory(
-        trace_id="t",
-        agent="a",
-        steps=(
-            Step(index=0, source="user", message="find\nan egg"),
-            step(1),
-            step(2, error=error, injected="timeout", replayed="fault"),
-        ),
-        final_output="none",
-    )
-    trial = Trial(case_id="c", attempt=1, outcome="finished", trajectory=trajectory)
-
-    assert list(explained(trial, card("c", False, diagnoses=(LOOP,)))) == [
-        "c/1: finished, without success; 1 finding(s)",
-        "most probable failure at step 1 (a): loop trap: repeated call: find\\x1b[2J thrice",
-        "failure modes, the most probable first: loop trap (repeated call: right in 81 of 81 labelled runs of mirage)",
-        "   0  user: find an egg",
-        '   1  agent find({"q": "egg"})',
-        '      -> {"found": 0}',
-        "  !!  loop trap (repeated call, confidence 0.90): find\\x1b[2J thrice -> steps 2",
-        '   2  agent find({"q": "egg"})',
-        '      -> ERROR timeout: late {"found": 0}  [fault, injected timeout]',
-        "   !  follows from loop trap of step 1",
-        "answer  none",
-        "check k  FAILED: as seen",
-    ]
 
 
 def test_it_says_from_how_many_worse_cases_it_would_flag(run: Callable[..., RunFolder]) -> None:

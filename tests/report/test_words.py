@@ -9,7 +9,7 @@ from harness.report import Summary, summarise
 from harness.report.comparison.change import MetricChange
 from harness.report.figures.printed import PrintedEnd
 from harness.report.figures.replay import MissedTool
-from harness.report.figures.summary import Rate
+from harness.report.figures.summary import Counts, Rate
 from harness.report.render import wording
 from harness.report.render.differences import chance, verdict_of
 from harness.results import RunManifest, RunUsers
@@ -70,6 +70,33 @@ def test_a_rate_names_the_trials_that_it_leaves_out(
 ) -> None:
     rate = Rate(successes=successes, n=n, rate=successes / n if n else None, interval=None, unknown=unknown)
     assert (share, said) == (wording.share(rate), wording.success_words(rate))
+
+
+def test_an_interval_stands_beside_the_rate_where_there_is_one() -> None:
+    rate = Rate(successes=1, n=2, rate=0.5, interval=Interval(low=0.1, high=0.9), unknown=0)
+    assert "1/2 succeeded = 50 % (95 %: 10 to 90 %)" == wording.success_words(rate)
+
+
+@pytest.mark.parametrize(
+    ("counts", "stopped", "said"),
+    [
+        ({}, None, None),
+        ({"not_run": 1}, None, "1 of 9 trials not measured: 1 not run"),
+        ({"not_run": 1}, "budget", "1 of 9 trials not measured: 1 not run: budget"),
+        ({"left_out": 2}, "enough", "2 of 9 trials omitted: enough"),
+        (
+            {"inconclusive": 1, "simulator_failed": 2, "harness_failed": 3, "left_out": 1},
+            "enough",
+            "6 of 9 trials not measured: 1 inconclusive, 2 invalidated by the simulated user, 3 failed by the harness; "
+            "1 of 9 trials omitted: enough",
+        ),
+    ],
+)
+def test_trials_that_were_not_measured_are_counted_by_the_reason(
+    summary: Callable[..., Summary], counts: dict[str, int], stopped: str | None, said: str | None
+) -> None:
+    own = Counts(planned=9, finished=9 - sum(counts.values()), **counts)
+    assert said == wording.unmeasured_words(summary(counts=own, stopped=stopped))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import UsageError
-from harness.sandbox import LeftOut, SnapshotStore, files_of, reduced_snapshot, rows_of
+from harness.sandbox import OmittedParts, SnapshotStore, files_of, reduced_snapshot, rows_of
 
 ENVIRONMENTS = ("drive_thru", "library_desk", "web_shop")
 
@@ -20,7 +20,7 @@ def store(tmp_path: Path, project: Path) -> SnapshotStore:
 
 
 def dump_of(store: SnapshotStore, tmp_path: Path, which: tuple[str, str], service: str, gone: set[int]) -> str:
-    left_out = LeftOut(rows={service: gone})
+    left_out = OmittedParts(rows={service: gone})
     found = reduced_snapshot(store.verify(*which), left_out, "less", tmp_path / "made")
     kept = store.keep(found)
     again = store.verify(which[0], "less")
@@ -54,13 +54,13 @@ def test_an_element_of_a_json_dump_is_left_out(store: SnapshotStore, tmp_path: P
 def test_files_are_left_out_by_path_and_folders_stay(store: SnapshotStore, tmp_path: Path) -> None:
     whole = store.verify("drive_thru", "breakfast")
     gone = files_of(whole)
-    found = store.keep(reduced_snapshot(whole, LeftOut(files=gone), "bare", tmp_path / "made"))
+    found = store.keep(reduced_snapshot(whole, OmittedParts(files=gone), "bare", tmp_path / "made"))
     assert gone
     assert () == files_of(store.verify("drive_thru", "bare"))
     assert {one.path for one in found.files} == {one.path for one in whole.files} - set(gone)
 
 
 def test_a_snapshot_is_never_overwritten(store: SnapshotStore, tmp_path: Path) -> None:
-    found = reduced_snapshot(store.verify("web_shop", "morning"), LeftOut(), "morning", tmp_path / "made")
+    found = reduced_snapshot(store.verify("web_shop", "morning"), OmittedParts(), "morning", tmp_path / "made")
     with pytest.raises(UsageError, match="already a snapshot web_shop/morning"):
         store.keep(found)

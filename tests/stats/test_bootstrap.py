@@ -84,6 +84,21 @@ def test_many_cases_have_the_interval_of_cornish_and_fisher() -> None:
     assert (quantile(-z), quantile(z)) == pytest.approx((found.low, found.high), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("cases", "ones", "drawn"), [(299, 150, True), (300, 150, False), (400, 14, True), (400, 15, False)]
+)
+def test_cases_are_drawn_below_300_and_where_the_means_skewness_passes_a_quarter(
+    cases: int, ones: int, drawn: bool
+) -> None:
+    """Of 400 cases with 14 and 15 ones the skewness (1 - 2p) / sqrt(n p (1 - p)) is 0.253 and 0.243. Drawn bounds are
+    means of whole cases.
+    """
+    found = bootstrap({str(case): [float(case < ones)] for case in range(cases)})
+    assert found is not None
+    bounds = (found.low * cases, found.high * cases)
+    assert drawn == (bounds == pytest.approx(tuple(map(round, bounds)), abs=1e-6))
+
+
 def test_where_a_few_of_many_cases_decide_they_are_drawn() -> None:
     values = {str(case): [float(case == 0)] for case in range(400)}
 

@@ -1,5 +1,6 @@
 """Bounds of a success rate that hold at every look."""
 
+import math
 import random
 from functools import cache
 
@@ -21,6 +22,21 @@ def test_the_bounds_hold_the_rate_seen_and_are_wider_than_those_of_one_look(succ
     assert found.high - found.low > once.high - once.low
     mirrored = confidence_sequence(trials - successes, trials)
     assert (found.low, found.high) == (pytest.approx(1 - mirrored.high), pytest.approx(1 - mirrored.low))
+
+
+@pytest.mark.parametrize("level", [0.05, 0.01])
+@pytest.mark.parametrize(("successes", "failures"), [(1, 0), (9, 0), (0, 9), (7, 43), (300, 100)])
+def test_the_mixtures_likelihood_ratio_reaches_one_by_the_level_at_the_bounds(successes, failures, level):
+    """The mixture by factorials: B(s + 1/2, f + 1/2) / B(1/2, 1/2) is (2 s)! (2 f)! / (4^(s + f) s! f! (s + f)!)."""
+    n = successes + failures
+    above = math.factorial(2 * successes) * math.factorial(2 * failures)
+    below = 4**n * math.factorial(successes) * math.factorial(failures) * math.factorial(n)
+    found = confidence_sequence(successes, n, level)
+    for rate, side in ((found.low, successes), (found.high, failures)):
+        if side:
+            likelihood = rate**successes * (1 - rate) ** failures
+            assert above / below / likelihood == pytest.approx(1 / level, rel=1e-6)
+    assert (found.low == 0, found.high == 1) == (not successes, not failures)
 
 
 @pytest.mark.parametrize("rates", [[0.5] * 20, [0.95] * 20, [1.0] * 10 + [0.0] * 10, [0.1, 0.5, 0.9, 0.97] * 5])

@@ -18,6 +18,13 @@ def test_a_few_pairs_tell_nothing_and_many_that_agree_do():
     assert PairTally(better=60, worse=60).found() is None
 
 
+def test_seven_pairs_that_agree_are_the_fewest_that_tell_at_five_percent():
+    """All of n pairs agree: the likelihood ratio against 1/2 is C(2n, n) / 2^n, which passes 20 at n = 7."""
+    assert [None, "better"] == [PairTally(better=n).found() for n in (6, 7)]
+    assert [None, "worse"] == [PairTally(worse=n).found() for n in (6, 7)]
+    assert PairTally(better=7).found(0.01) is None
+
+
 def test_pairs_in_which_both_succeed_or_both_fail_change_nothing():
     tally = PairTally().with_pair(True, True).with_pair(False, False).with_pair(True, False).with_pair(False, True)
     assert tally == PairTally(better=1, worse=1, same=2)
@@ -32,6 +39,13 @@ def test_pairs_go_to_the_cases_whose_trials_vary():
     assert counts["varies"] > counts["steady"]
     assert counts["new"] > counts["steady"]
     assert counts["steady"] == counts["fails"]
+
+
+def test_pairs_are_divided_by_the_variance_under_jeffreys_prior_and_dhondts_method():
+    """Weights: 8.5 * 0.5 / 90 = 0.0472, and 4.5 * 4.5 / 90 = 0.225, of which a fifth is less than that."""
+    assert [*"bbbb", "a", *"bbbb"] == telling_pairs({"a": (8, 0), "b": (4, 4)}, {"a": 9, "b": 9}, 9)
+    # as much variance in one case of (3.5, 0.5), 0.0875, as lies between a half and a third of one never tried, 0.125
+    assert [*"aba"] == telling_pairs({"b": (3, 0)}, {"a": 3, "b": 3}, 3)
 
 
 def test_no_case_gets_more_pairs_than_it_has_left():

@@ -67,6 +67,9 @@ def test_no_number_of_cases_reaches_a_margin_that_the_mean_is_beyond() -> None:
 def test_a_difference_needs_six_cases_at_least_and_a_million_at_most() -> None:
     assert cases_needed([1.0, 1.0, 1.0]) == 6
     assert cases_needed([1.0] + [-1.0] * 1 + [0.001] * 2) is None
+    # of n cases one more became better than worse: 7.84888 (n^2 - 1) cases are needed
+    assert 989148 == cases_needed([1.0] * 178 + [-1.0] * 177)
+    assert cases_needed([1.0] * 179 + [-1.0] * 178) is None
 
 
 @pytest.mark.parametrize(

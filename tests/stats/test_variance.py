@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from harness.stats import variance_components
+from harness.stats import noise_margin, variance_components
 
 
 def test_a_balanced_layout_gives_the_textbook_values():
@@ -13,6 +13,15 @@ def test_a_balanced_layout_gives_the_textbook_values():
     assert found.within_cases == 2.0  # six deviations of 1, on three degrees of freedom
     assert found.between_cases == 15.0  # mean square 32, less 2, over two trials
     assert found.share_between == pytest.approx(15 / 17)
+
+
+def test_an_unbalanced_layout_gives_the_values_worked_out_by_hand():
+    found = variance_components({"a": [0, 2, 4], "b": [6, 8], "c": [10], "never tried": []})
+    assert found is not None
+    assert found.within_cases == pytest.approx(10 / 3)  # squares 8 + 2 + 0, on 6 - 3 degrees of freedom
+    # grand mean 5; squares 3 * 9 + 2 * 4 + 25 = 60 on 2 degrees; n0 = (6 - 14 / 6) / 2
+    assert found.between_cases == pytest.approx((30 - 10 / 3) / (11 / 6))
+    assert [46, 5] == [found.trials_to_tell(difference) for difference in (1.07, 3.5)]
 
 
 def test_unequal_numbers_of_trials_recover_planted_components():
@@ -28,6 +37,16 @@ def test_unequal_numbers_of_trials_recover_planted_components():
 def test_what_cannot_be_told_is_none():
     assert variance_components({"a": [1, 0]}) is None
     assert variance_components({"a": [1], "b": [0]}) is None
+    constant = variance_components({"a": [1, 1], "b": [1, 1]})
+    assert constant is not None
+    assert (0.0, None) == (constant.between_cases, constant.share_between)
+    assert 0.0 == noise_margin([]) == noise_margin([[1.0], [0.0]])
+
+
+def test_less_variance_between_cases_than_chance_gives_is_none():
+    found = variance_components({"a": [0, 4], "b": [1, 3]})
+    assert found is not None
+    assert (0.0, 5.0, 0.0) == (found.between_cases, found.within_cases, found.share_between)
 
 
 def test_trials_that_agree_ask_for_no_more():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.judge import JudgeIdentity, Judgement
-from harness.online import Sampling, SessionScore, SessionStore, StoreLayout
+from harness.online import SessionSampling, SessionScore, SessionStore, StoreLayout
 from harness.score import Diagnosis, Scorecard, Verdict
 
 CARD = Scorecard(
@@ -70,7 +70,7 @@ class Shop:
             "source": "default",
             "release": release,
             "received_ns": day_ns(day) + self.number,
-            "sampling": Sampling(rule="all", rate=rate, in_base=True),
+            "sampling": SessionSampling(rule="all", rate=rate, in_base=True),
             "card": card if judgement is None else None,
             "judgements": () if judgement is None else (judgement,),
         }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.themes import Failure, grouped, load_embedding
+from harness.themes import SessionFailure, grouped, load_embedding
 from harness.themes.text import TextForm, likeness, shingles, words_of
 from tests.online.walking import harness
 
@@ -17,8 +17,10 @@ TEXTS = (
 )
 
 
-def failures(*texts: str) -> list[Failure]:
-    return [Failure(session=f"s{n}", case="", criterion="criterion:c", text=text) for n, text in enumerate(texts)]
+def failures(*texts: str) -> list[SessionFailure]:
+    return [
+        SessionFailure(session=f"s{n}", case="", criterion="criterion:c", text=text) for n, text in enumerate(texts)
+    ]
 
 
 def test_texts_of_one_meaning_are_more_alike_than_by_their_words() -> None:

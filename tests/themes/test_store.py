@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.issues import FolderTracker, TrackerOptions
 from harness.score import Diagnosis
-from harness.themes import Failure, Theme, ThemesReport, file_themes, grouped, themes_of_store
+from harness.themes import SessionFailure, Theme, ThemesReport, file_themes, grouped, themes_of_store
 from harness.themes.population import Examined, Population
 from harness.themes.ranking import Ranking
 from tests.online.walking import harness, harness_json
@@ -220,7 +220,7 @@ def test_the_work_for_a_theme_does_not_grow_with_the_sessions_that_it_does_not_t
             return super().__iter__()
 
     failures = [
-        Failure(session=f"s{number}", case="", criterion=f"check:c{number}", text="x", received_ns=number)
+        SessionFailure(session=f"s{number}", case="", criterion=f"check:c{number}", text="x", received_ns=number)
         for number in range(30)
     ]
     examined = Counted(Examined(f"s{number}", "rules", f"s{number}", 1.0, number) for number in range(100))

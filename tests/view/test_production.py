@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from harness.online import Sampling, SessionScore, SessionStore
+from harness.online import SessionSampling, SessionScore, SessionStore
 from harness.results import RunFolder
 from harness.score import Diagnosis
 from harness.view import ViewServer
@@ -44,7 +44,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     score = SessionScore(
         session=row.key, digest=row.digest, kind="rules", scorer="s", scored_at="2026-01-01T13:00:00", suite="shop",
         source=row.source, release="2.4", received_ns=row.received_last_ns,
-        sampling=Sampling(rule="all", rate=1.0, in_base=True),
+        sampling=SessionSampling(rule="all", rate=1.0, in_base=True),
         card=CARD.model_copy(update={"success": False, "diagnoses": (found,)}),
     )  # fmt: skip
     own.score_store.add([score])

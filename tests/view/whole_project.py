@@ -11,7 +11,7 @@ from harness.online import StoreLayout
 from harness.pipeline import TryEstimate, TryResult
 from harness.results import RunFolder, read_judgements
 from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
-from harness.view.workbench.draft import Draft, Drafts
+from harness.view.workbench.draft import CriterionDraft, Drafts
 from tests.judge.labelling import RUBRIC
 from tests.online.receiving import request, serving, span
 from tests.online.shapes import genai
@@ -89,7 +89,7 @@ def _try(folder: Path, run: RunFolder) -> None:
     prompt = PromptRegistry(folder).get(RUBRIC.prompt)
     estimate = TryEstimate(model="m", trials=2, questions=2, input_tokens=900, output_tokens=300, usd=0.01)
     Drafts(folder / "runs").write(
-        Draft(
+        CriterionDraft(
             id=DRAFT,
             created="2026-01-31T12:00:00+00:00",
             run=run.manifest.run,

@@ -33,7 +33,7 @@ class _Heading(Frozen):
     """The name of the cassette: the case, and for a judge the kind of question too (`CASE~compare`)."""
 
 
-class Journal:
+class TrialJournal:
     """The recordings of one trial, on disk line by line. Has one writer, and is not thread-safe."""
 
     def __init__(self, cassettes: Path, *, suite: str, case: str, redactor: Redactor, kept: bool = False) -> None:
@@ -70,7 +70,7 @@ class Journal:
         self.close()
 
 
-def merge(journal: Journal, cassettes: Path, *, suite: str, case: str, refresh: bool = False) -> Merge:
+def merge(journal: TrialJournal, cassettes: Path, *, suite: str, case: str, refresh: bool = False) -> Merge:
     """Merges a journal into its cassette and removes it."""
     path = cassette_path(cassettes, suite, case)
     done = merge_recordings(path, journal.recordings, suite, case, refresh=refresh, redactor=journal.redactor)

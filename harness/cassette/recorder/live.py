@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.cassette.cassette import Cassette, load_cassette, save_cassette
-from harness.cassette.recorder.journal import Journal
+from harness.cassette.recorder.journal import TrialJournal
 from harness.cassette.recorder.merging import Merge
 from harness.errors import CassetteError
 from harness.plain_files import UnusableEntry, check_entries
@@ -32,7 +32,7 @@ class LiveCassette:
         return load_cassette(self.path)
 
 
-def keep_live(journal: Journal, folder: Path, suite: str, name: str) -> Merge:
+def keep_live(journal: TrialJournal, folder: Path, suite: str, name: str) -> Merge:
     """The journal as a cassette; one of an earlier attempt is replaced."""
     save_cassette(folder / suite / f"{name}.yaml", Cassette(journal.recordings), suite=suite, case=name)
     journal.remove()

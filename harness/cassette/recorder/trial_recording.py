@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from harness.case import Doubles
 from harness.cassette.keys import CallKey
-from harness.cassette.recorder.journal import Journal
+from harness.cassette.recorder.journal import TrialJournal
 from harness.cassette.recorder.sharing import SharingWatch
 from harness.cassette.recorder.transient_errors import is_transient
 from harness.cassette.recording import Kind, Mark, Outcome, Recording
@@ -78,7 +78,7 @@ def position_of(
 class TrialRecording:
     """The recording of one trial. Calls in the same state are made one at a time: see `StateChain.turn`."""
 
-    journal: Journal
+    journal: TrialJournal
     chain: StateChain
     doubles: Doubles = field(default_factory=Doubles)
     """Which of the suite's servers and hosts are doubles of real ones."""

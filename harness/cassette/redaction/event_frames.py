@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, Literal
 
-from harness.cassette.redaction.split_secrets import Part, parts_of, with_parts
+from harness.cassette.redaction.split_secrets import EventText, parts_of, with_parts
 from harness.values import JsonValue
 
 Framing = Literal["sse", "lines", "array"]
@@ -32,10 +32,10 @@ def framing_of(content_type: str) -> Framing | None:
     return "sse" if kind == "text/event-stream" else "lines" if kind in _LINE_TYPES else None
 
 
-class Event:
+class StreamEvent:
     """One event: its bytes, the texts in it, and how it is written where they changed."""
 
-    def __init__(self, raw: bytes, parts: list[Part], write: Callable[[list[Part]], bytes]) -> None:
+    def __init__(self, raw: bytes, parts: list[EventText], write: Callable[[list[EventText]], bytes]) -> None:
         self._raw = raw
         self.parts = parts
         self._write = write
@@ -45,7 +45,7 @@ class Event:
         return self._write(self.parts) if any(part.is_changed for part in self.parts) else self._raw
 
 
-def event_of(raw: bytes, framing: Framing) -> Event:
+def event_of(raw: bytes, framing: Framing) -> StreamEvent:
     """An event of its bytes with what ends it."""
     if framing == "sse":
         return _sse(raw)
@@ -54,7 +54,7 @@ def event_of(raw: bytes, framing: Framing) -> Event:
     return _around(raw, raw[:at], body, raw[at + len(body) :])
 
 
-def payload_event(payload: bytes) -> Event:
+def payload_event(payload: bytes) -> StreamEvent:
     """An event whose bytes are one JSON document; a document in base64 under `bytes` is read too (AWS)."""
     value = _parsed(payload)
     inner = _unpacked(value)
@@ -62,11 +62,11 @@ def payload_event(payload: bytes) -> Event:
         return _around(payload, b"", payload, b"")
     outer: dict[str, JsonValue] = dict(value)
 
-    def write(parts: list[Part]) -> bytes:
+    def write(parts: list[EventText]) -> bytes:
         packed = base64.b64encode(_dumped(with_parts(inner, iter(parts)))).decode()
         return _dumped({**outer, "bytes": packed})
 
-    return Event(payload, parts_of(inner), write)
+    return StreamEvent(payload, parts_of(inner), write)
 
 
 def next_end(buffer: bytes, framing: Framing, searched: int) -> int | None:
@@ -82,13 +82,15 @@ def next_end(buffer: bytes, framing: Framing, searched: int) -> int | None:
     return None
 
 
-def _sse(raw: bytes) -> Event:
+def _sse(raw: bytes) -> StreamEvent:
     lines = list(_DATA.finditer(raw))
     value = _parsed(b"\n".join(line[2] for line in lines))
     if isinstance(value, dict | list | str):
-        return Event(raw, parts_of(value), lambda parts: _joined(raw, lines, [_dumped(with_parts(value, iter(parts)))]))
-    parts = [Part(line[2].decode("utf-8", "surrogateescape"), (("data",),)) for line in lines]
-    return Event(raw, parts, lambda changed: _joined(raw, lines, [part.raw for part in changed]))
+        return StreamEvent(
+            raw, parts_of(value), lambda parts: _joined(raw, lines, [_dumped(with_parts(value, iter(parts)))])
+        )
+    parts = [EventText(line[2].decode("utf-8", "surrogateescape"), (("data",),)) for line in lines]
+    return StreamEvent(raw, parts, lambda changed: _joined(raw, lines, [part.raw for part in changed]))
 
 
 def _joined(raw: bytes, lines: list[re.Match[bytes]], data: list[bytes]) -> bytes:
@@ -105,12 +107,12 @@ def _after_line(raw: bytes, at: int) -> int:
     return at + 2 if raw.startswith(b"\r\n", at) else min(at + 1, len(raw))
 
 
-def _around(raw: bytes, before: bytes, body: bytes, after: bytes) -> Event:
+def _around(raw: bytes, before: bytes, body: bytes, after: bytes) -> StreamEvent:
     value = _parsed(body)
     if not isinstance(value, dict | list | str):
-        text = [Part(body.decode("utf-8", "surrogateescape"), (("line",),))]
-        return Event(raw, text, lambda parts: before + parts[0].raw + after)
-    return Event(raw, parts_of(value), lambda parts: before + _dumped(with_parts(value, iter(parts))) + after)
+        text = [EventText(body.decode("utf-8", "surrogateescape"), (("line",),))]
+        return StreamEvent(raw, text, lambda parts: before + parts[0].raw + after)
+    return StreamEvent(raw, parts_of(value), lambda parts: before + _dumped(with_parts(value, iter(parts))) + after)
 
 
 def _parsed(body: bytes) -> JsonValue:

@@ -4,7 +4,7 @@ import json
 from collections import deque
 from typing import Final
 
-from harness.cassette.redaction.event_frames import Event, Framing, event_of, next_end, payload_event
+from harness.cassette.redaction.event_frames import Framing, StreamEvent, event_of, next_end, payload_event
 from harness.cassette.redaction.secret_search import SecretSearch
 from harness.cassette.redaction.split_secrets import SplitSearch
 
@@ -18,14 +18,14 @@ class EventQueue:
 
     def __init__(self, search: SecretSearch | None) -> None:
         self._search = None if search is None else SplitSearch(search)
-        self._waiting: deque[Event] = deque()
+        self._waiting: deque[StreamEvent] = deque()
 
     @property
     def waits(self) -> bool:
         """Whether an event waits."""
         return bool(self._waiting)
 
-    def put(self, event: Event) -> list[Event]:
+    def put(self, event: StreamEvent) -> list[StreamEvent]:
         """The events that may be passed on now."""
         self._waiting.append(event)
         if self._search is None:
@@ -33,12 +33,12 @@ class EventQueue:
         for part in event.parts:
             self._search.take(part)
         held = set(map(id, self._search.waiting()))
-        passed: list[Event] = []
+        passed: list[StreamEvent] = []
         while self._waiting and held.isdisjoint(map(id, self._waiting[0].parts)):
             passed.append(_sent(self._waiting.popleft()))
         return passed
 
-    def release(self) -> list[Event]:
+    def release(self) -> list[StreamEvent]:
         """All events that wait."""
         passed = [_sent(event) for event in self._waiting]
         self._waiting.clear()
@@ -49,7 +49,7 @@ def without_split(search: SecretSearch, body: bytes) -> bytes:
     """A whole body without secrets that its texts make together; the same object where there are none."""
     if len(body) > _LARGEST_BODY:
         return body
-    queue, passed = EventQueue(search), list[Event]()
+    queue, passed = EventQueue(search), list[StreamEvent]()
     for event in _events_of(body):
         passed += queue.put(event)
     passed += queue.release()
@@ -58,7 +58,7 @@ def without_split(search: SecretSearch, body: bytes) -> bytes:
     return b"".join(event.encoded for event in passed)
 
 
-def _events_of(body: bytes) -> list[Event]:
+def _events_of(body: bytes) -> list[StreamEvent]:
     start = body.lstrip()
     if start.startswith(_SSE):
         return _divided(body, "sse")
@@ -75,15 +75,15 @@ def _is_document(body: bytes) -> bool:
     return True
 
 
-def _divided(body: bytes, framing: Framing) -> list[Event]:
-    events, rest = list[Event](), body
+def _divided(body: bytes, framing: Framing) -> list[StreamEvent]:
+    events, rest = list[StreamEvent](), body
     while (end := next_end(rest, framing, 0)) is not None:
         events.append(event_of(rest[:end], framing))
         rest = rest[end:]
     return [*events, event_of(rest, framing)] if rest else events
 
 
-def _sent(event: Event) -> Event:
+def _sent(event: StreamEvent) -> StreamEvent:
     for part in event.parts:
         part.is_sent = True
     return event

@@ -5,7 +5,7 @@ A client joins the deltas of a streamed answer, so that a key stands nowhere in 
 
 from typing import Final
 
-from harness.cassette.redaction.event_frames import Event, Framing, event_of, framing_of, next_end
+from harness.cassette.redaction.event_frames import Framing, StreamEvent, event_of, framing_of, next_end
 from harness.cassette.redaction.event_queue import EventQueue
 from harness.cassette.redaction.redacted_stream import RedactedStream
 from harness.cassette.redaction.redaction import Redactor
@@ -51,7 +51,7 @@ class RedactedEvents:
 
     def _divided(self, clean: bytes) -> bytes:
         self._held += clean
-        passed: list[Event] = []
+        passed: list[StreamEvent] = []
         while (end := next_end(self._held, self._framing, self._searched)) is not None:
             event, self._held, self._searched = self._held[:end], self._held[end:], 0
             passed += self._queue.put(event_of(event, self._framing))

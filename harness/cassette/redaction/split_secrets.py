@@ -20,7 +20,7 @@ _NUMBERS: Final = frozenset({"index", "output_index", "content_index", "contentB
 Place = tuple[str | int, ...]
 
 
-class Part:
+class EventText:
     """One text of one event."""
 
     def __init__(self, text: str, places: tuple[Place, ...]) -> None:
@@ -43,10 +43,10 @@ class SplitSearch:
 
     def __init__(self, search: SecretSearch) -> None:
         self._search = search
-        self._open: dict[Place, tuple[list[Part], int]] = {}
+        self._open: dict[Place, tuple[list[EventText], int]] = {}
         """The last texts of a channel, and where in the first of them a secret may begin."""
 
-    def take(self, part: Part) -> None:
+    def take(self, part: EventText) -> None:
         """Continues the part's channels, and removes what is found from the parts that are not sent."""
         for place in part.places:
             parts, start = self._open.pop(place, ([], 0))
@@ -56,13 +56,13 @@ class SplitSearch:
         while len(self._open) > _MOST_CHANNELS:
             del self._open[next(iter(self._open))]
 
-    def waiting(self) -> Iterator[Part]:
+    def waiting(self) -> Iterator[EventText]:
         """The parts in which a secret may have begun, of which enough is there."""
         for parts, start in self._open.values():
             if sum(len(part.raw) for part in parts) - start >= WAITS_FROM:
                 yield from parts
 
-    def _left(self, parts: list[Part], start: int) -> tuple[list[Part], int] | None:
+    def _left(self, parts: list[EventText], start: int) -> tuple[list[EventText], int] | None:
         text = b"".join(part.raw for part in parts)
         at, matches = min(start, len(text)), list[tuple[int, int, bytes]]()
         while not isinstance(found := self._search.next_or_open(text, at), int):
@@ -76,7 +76,7 @@ class SplitSearch:
         return (parts, sum(len(part.raw) for part in parts) - left) if left else None
 
 
-def _replace(parts: list[Part], start: int, end: int, pseudonym: bytes) -> None:
+def _replace(parts: list[EventText], start: int, end: int, pseudonym: bytes) -> None:
     """Replaces the bytes from `start` to `end` of the joined parts, as far as they are not sent."""
     at = 0
     for part in parts:
@@ -88,15 +88,15 @@ def _replace(parts: list[Part], start: int, end: int, pseudonym: bytes) -> None:
         at += length
 
 
-def parts_of(value: JsonValue) -> list[Part]:
+def parts_of(value: JsonValue) -> list[EventText]:
     """Every text of a value, in order."""
-    found: list[Part] = []
+    found: list[EventText] = []
     waiting: list[tuple[JsonValue, Place, Place]] = [(value, (), ())]
     while waiting:
         one, exact, loose = waiting.pop()
         match one:
             case str():
-                found.append(Part(one, (exact,) if exact == loose else (exact, ("", *loose))))
+                found.append(EventText(one, (exact,) if exact == loose else (exact, ("", *loose))))
             case dict():
                 numbers = tuple(str(item) for name, item in one.items() if name in _NUMBERS)
                 for name, item in reversed(one.items()):
@@ -109,7 +109,7 @@ def parts_of(value: JsonValue) -> list[Part]:
     return found
 
 
-def with_parts(value: JsonValue, parts: Iterator[Part]) -> JsonValue:
+def with_parts(value: JsonValue, parts: Iterator[EventText]) -> JsonValue:
     """The value with the texts of `parts`, in the order of `parts_of`."""
     match value:
         case str():

@@ -14,7 +14,7 @@ from harness.issues import (
     Filing,
     IssueTracker,
     Note,
-    Outbox,
+    ReportOutbox,
     TrackerAction,
     TrackerOptions,
     file_report,
@@ -61,7 +61,11 @@ def file_look(project: Path, report: DriftReport, options: FileOptions) -> ExitC
         _print_plan(steps, options.as_json)
         return ExitCode.DONE
     filings = file_report(
-        report, tracker, Outbox(project / FOLDER, tracker.name), most_new=options.max_new, least=options.min_severity
+        report,
+        tracker,
+        ReportOutbox(project / FOLDER, tracker.name),
+        most_new=options.max_new,
+        least=options.min_severity,
     )
     if options.as_json:
         print_json([_filing_json(filing) for filing in filings])

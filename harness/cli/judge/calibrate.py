@@ -115,7 +115,7 @@ def command(
 def _asked(project: Path, runs: Sequence[str], rubric_name: str, options: Options) -> "Calibrating":
     from harness.cli.judge.runs import opened_runs, prompt_of
     from harness.cli.output.console import say
-    from harness.judge import Settings
+    from harness.judge import CalibrationSettings
     from harness.pipeline import Bench, Calibrating, agents_models, suite_of
     from harness.upstream import budget_of
 
@@ -132,7 +132,7 @@ def _asked(project: Path, runs: Sequence[str], rubric_name: str, options: Option
             say=say,
         ),
         reflector=_reflector(settings, options),
-        settings=Settings(
+        settings=CalibrationSettings(
             seed=options["seed"],
             max_calls=options["max_calls"],
             noise_samples=options["noise_samples"],
@@ -144,8 +144,8 @@ def _asked(project: Path, runs: Sequence[str], rubric_name: str, options: Option
 def _reflector(settings: "JudgeSettings", options: Options) -> "JudgeSettings | Callable[[str], str]":
     if options["reflector_rules"] is not None:
         from harness.documents import read_document
-        from harness.judge import RuleReflector
+        from harness.judge import CalibrationRuleReflector
 
-        return RuleReflector(read_document(options["reflector_rules"], dict[str, list[str]]))
+        return CalibrationRuleReflector(read_document(options["reflector_rules"], dict[str, list[str]]))
     changed = {"model": options["reflector_model"], "base_url": options["reflector_base_url"]}
     return settings.model_copy(update={name: value for name, value in changed.items() if value is not None})

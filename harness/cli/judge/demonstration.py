@@ -10,13 +10,13 @@ from harness.cli.run.running import run_ungated
 from harness.documents import read_document
 from harness.judge import (
     CHARS_PER_TOKEN,
+    CalibrationRuleReflector,
+    CalibrationSettings,
     JudgeSettings,
     PromptRegistry,
     Rubric,
     RuleModel,
-    RuleReflector,
     RuleSet,
-    Settings,
     against_labels,
     load_rubric,
 )
@@ -27,7 +27,7 @@ from harness.report import AgreementView, CalibrationView, JudgedView, judged_ru
 from harness.results import RunFolder, latest, read_judgements
 
 _FOLDERS = ("suites", "cassettes")
-_LEARNING = Settings(max_calls=2500, minibatch=12)
+_LEARNING = CalibrationSettings(max_calls=2500, minibatch=12)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def demonstrate(project: Path, name: str, rubric_name: str, jobs: int | None) ->
         _show_transcripts(stage)
         _judge(stage, "production")
         _show_agreement(stage, "the prompt in use")
-        reflector = RuleReflector(read_document(own / "revisions.yaml", dict[str, list[str]]))
+        reflector = CalibrationRuleReflector(read_document(own / "revisions.yaml", dict[str, list[str]]))
         prompt = PromptRegistry(copy).get(rubric.prompt)
         bench = Bench(runs=stage.runs, prompt=prompt, settings=stage.settings)
         done = calibrate_judge(Calibrating(bench=bench, reflector=reflector, settings=_LEARNING))

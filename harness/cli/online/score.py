@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harness.case import Suite
-    from harness.online import JudgingRequest, OnlineSettings, Outbox, SessionStore
+    from harness.online import JudgingRequest, OnlineSettings, ScoreOutbox, SessionStore
 
 
 class Options(ModelOptions):
@@ -107,7 +107,7 @@ def _round(
     suite: "Suite",
     settings: "OnlineSettings",
     options: Options,
-    outbox: "Outbox | None",
+    outbox: "ScoreOutbox | None",
     judging: "JudgingRequest | None",
 ) -> dict[str, Any]:
     from harness.cli.output.console import say
@@ -129,21 +129,21 @@ def _round(
     return outcome
 
 
-def _outbox(store: "SessionStore", options: Options) -> "Outbox | None":
+def _outbox(store: "SessionStore", options: Options) -> "ScoreOutbox | None":
     from harness.errors import UsageError
-    from harness.online import Outbox, langfuse_sender, otlp_logs_sender
+    from harness.online import ScoreOutbox, langfuse_sender, otlp_logs_sender
 
     if options["otlp"] and options["langfuse"]:
         raise UsageError("--otlp and --langfuse exclude each other")
     if options["langfuse"]:
-        return Outbox(store.layout.outbox / "langfuse", langfuse_sender())
+        return ScoreOutbox(store.layout.outbox / "langfuse", langfuse_sender())
     if options["otlp"]:
-        return Outbox(store.layout.outbox / "otlp", otlp_logs_sender(options["otlp"]))
+        return ScoreOutbox(store.layout.outbox / "otlp", otlp_logs_sender(options["otlp"]))
     return None
 
 
 def _judging(
-    project: Path, suite: "Suite", settings: "OnlineSettings", options: Options, outbox: "Outbox | None"
+    project: Path, suite: "Suite", settings: "OnlineSettings", options: Options, outbox: "ScoreOutbox | None"
 ) -> "JudgingRequest | None":
     from harness.judge import PromptRegistry, load_rubric
     from harness.online import JudgingRequest

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from harness.optimise import Promotion
 
 
-class RepositoryOptions(TypedDict):
+class PullRequestOptions(TypedDict):
     """The options of the pull request."""
 
     folder: str
@@ -61,7 +61,7 @@ def command(
     evidence: Path | None,
     as_json: bool,
     pull_request: bool,
-    **where: Unpack[RepositoryOptions],
+    **where: Unpack[PullRequestOptions],
 ) -> None:
     """Write the candidate that RUN accepted: a version of each changed text in prompts/ with the label `candidate`, and
     a patch of the agent's files for `git apply`, preceded by the evidence.

@@ -219,7 +219,7 @@ def _interrupt() -> Iterator[Event]:
 
 def _request(project: Path, suite: str, options: Options) -> "OptimiseRequest":
     from harness.case import load_suite
-    from harness.optimise import Limits, OptimiseRequest, Rules, Settings, agent_of
+    from harness.optimise import AcceptanceRules, OptimisationSettings, OptimiseRequest, SearchBudget, agent_of
     from harness.pipeline import RunOptions
 
     loaded = load_suite(project, suite)
@@ -241,14 +241,14 @@ def _request(project: Path, suite: str, options: Options) -> "OptimiseRequest":
         rubric=options["rubric"],
         reflector=options["reflector_rules"] or _reflector(project, loaded.folder, options),
         optimiser=options["optimiser"],
-        settings=Settings(
+        settings=OptimisationSettings(
             rollouts=options["rollouts"],
             minibatch=options["minibatch"],
             noise_samples=options["noise_samples"],
             seed=options["seed"],
-            rules=Rules(max_cost_increase=options["max_cost_increase"]),
+            rules=AcceptanceRules(max_cost_increase=options["max_cost_increase"]),
         ),
-        limits=Limits(
+        limits=SearchBudget(
             usd=options["budget_usd"],
             tokens=options["budget_tokens"],
             calls=options["budget_calls"],

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from harness.case import CalledKind, Effect
 from harness.cassette import CallKey, Redactor
-from harness.gateway.failures import Failure
+from harness.gateway.failures import CallFailure
 from harness.gateway.ledger import Ledger
 from harness.trace import ReplayTier, TraceRecorder, names
 from harness.upstream import ToolAnswer, ToolMiss, retried_text
@@ -42,7 +42,7 @@ class CallResult:
 
     content: JsonValue = None
     body: bytes = b"null"
-    failure: Failure | None = None
+    failure: CallFailure | None = None
     tier: ReplayTier | None = None
     nearest: tuple[JsonObject, ...] = ()
     fault: str | None = None
@@ -50,7 +50,7 @@ class CallResult:
     pace_s: float = 0.0
 
 
-def failed(failure: Failure) -> CallResult:
+def failed(failure: CallFailure) -> CallResult:
     """A call that failed before anything could answer it."""
     return CallResult(failure=failure, content=failure.content)
 
@@ -65,9 +65,9 @@ class Exchange:
     under_way: set[asyncio.Task[object]] = field(default_factory=set)
     """Calls in progress; the end of the trial waits for them."""
 
-    def limit(self) -> Failure:
+    def limit(self) -> CallFailure:
         """The failure of a call past a limit."""
-        return Failure(type="limit_reached", message=f"the limit of {self.ledger.limit_reached} is reached")
+        return CallFailure(type="limit_reached", message=f"the limit of {self.ledger.limit_reached} is reached")
 
     async def followed(self, answering: Awaitable[T], cut_short: Callable[[], None]) -> T:
         """Waits for an answer; `cut_short` is called where the trial ends first."""
@@ -84,13 +84,13 @@ class Exchange:
 
     def cut_short(self, call: ReceivedCall) -> None:
         """Traces a call that the end of the trial has interrupted."""
-        self.trace(call, failed(Failure(type="timeout", message="the trial ended while the call was under way")))
+        self.trace(call, failed(CallFailure(type="timeout", message="the trial ended while the call was under way")))
 
     def missed(self, key: CallKey, miss: ToolMiss, probe: str | None = None) -> CallResult:
         """Counts a call that no recording answers."""
         request: JsonObject = {"tool": key.tool, "arguments": json.loads(key.arguments), "nearest": list(miss.nearest)}
         self.ledger.miss(request if probe is None else request | {"probe": probe})
-        failure = Failure(type="replay_miss", message=miss.message)
+        failure = CallFailure(type="replay_miss", message=miss.message)
         return CallResult(failure=failure, content=failure.content, tier="miss", nearest=miss.nearest)
 
     def count(self, kind: CalledKind, key: CallKey, answer: ToolAnswer) -> None:

@@ -4,7 +4,7 @@ import base64
 import json
 
 from harness.case import ToolSpec
-from harness.gateway.failures import Failure
+from harness.gateway.failures import CallFailure
 from harness.gateway.mcp.wire import INVALID_PARAMS, RpcError
 from harness.gateway.tool_calls import ToolReply
 from harness.values import JsonObject, JsonValue
@@ -55,7 +55,7 @@ def completed(result: bytes) -> bytes:
     return b'{"resultType":"complete",' + result.lstrip()[1:] if value else b'{"resultType":"complete"}'
 
 
-def _failed(spec: ToolSpec | None, failure: Failure) -> bytes:
+def _failed(spec: ToolSpec | None, failure: CallFailure) -> bytes:
     body = failure.body
     if failure.type == "tool_error" and spec is not None and spec.source == "mcp" and isinstance(body, dict):
         if "isError" in body:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from harness.case import FaultSpec, renamed_at, values_at
 from harness.case.endpoints.volatile import without
-from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, TrialTools
 from harness.values import JsonObject, JsonValue
 
 _ANY = "*"
@@ -37,7 +37,7 @@ class _Armed:
 class FaultySource:
     """Applies faults to the calls of one trial; where several apply to one call, the first declared one is used."""
 
-    def __init__(self, inner: ToolSource, faults: Sequence[FaultSpec]) -> None:
+    def __init__(self, inner: TrialTools, faults: Sequence[FaultSpec]) -> None:
         self._inner = inner
         self._armed = [_Armed(spec=spec) for spec in faults]
         self._calls: Counter[str] = Counter()

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from harness.cassette import Normalisation
 from harness.gateway.exchange.trial import TrialContext
-from harness.gateway.failures import Failure
+from harness.gateway.failures import CallFailure
 from harness.gateway.outcome import result_of
-from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, TrialTools
 from harness.values import JsonValue
 
 
@@ -19,7 +19,7 @@ from harness.values import JsonValue
 class FedValueSource:
     """The tools of a variant. Tools that act in the trial's own sandbox or browser are not translated."""
 
-    inner: ToolSource
+    inner: TrialTools
     trial: TrialContext
     values: Normalisation
 
@@ -39,7 +39,7 @@ class FedValueSource:
         answer = await self.inner.call(self._sent(request))
         if isinstance(answer, ToolAnswer):
             result = result_of(request.tool, answer)
-            if not isinstance(result, Failure):
+            if not isinstance(result, CallFailure):
                 self.values.learn(request.tool.name, result, fed)
         return answer
 

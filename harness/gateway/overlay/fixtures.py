@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from harness.case import Case, Fixture, FixturePack, Suite
 from harness.errors import UsageError
-from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, TrialTools
 from harness.values import JsonObject, canonical_json
 
 
@@ -23,7 +23,7 @@ class FixtureSource:
     Later packs win over earlier ones; within a pack, the first matching fixture wins.
     """
 
-    def __init__(self, inner: ToolSource, packs: Iterable[FixturePack]) -> None:
+    def __init__(self, inner: TrialTools, packs: Iterable[FixturePack]) -> None:
         self._inner = inner
         self._fixtures = [fixture for pack in reversed(tuple(packs)) for fixture in pack.fixtures]
 

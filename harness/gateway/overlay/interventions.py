@@ -15,12 +15,12 @@ from harness.cassette import CallKey, complete_arguments
 from harness.errors import ReplayDiverged
 from harness.gateway.exchange.exchange import CallResult
 from harness.gateway.exchange.trial import TrialContext
-from harness.gateway.failures import Failure
+from harness.gateway.failures import CallFailure
 from harness.gateway.overlay.fed_values import FedValueSource
 from harness.gateway.tool_calls import ToolCallHandler, ToolReply, parsed_arguments
 from harness.gateway.toolbox import Tool, Toolbox
 from harness.trace import ToolErrorType
-from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, TrialTools
 from harness.values import JsonObject, canonical_json
 
 _STATUS = re.compile(r"refused the call: (\d{3})")
@@ -34,7 +34,7 @@ class _InjectedAnswer:
     """The answer injected into the call in progress."""
 
     content: object
-    failure: Failure | None
+    failure: CallFailure | None
     forwarded: bool
     """Whether the tool is called nevertheless, so that its state changes as in the parent trial."""
     fed: bool
@@ -47,7 +47,7 @@ _INJECTED: ContextVar[_InjectedAnswer | None] = ContextVar("given", default=None
 class InterveningCalls(ToolCallHandler):
     """The tool calls of a variant."""
 
-    def __init__(self, toolbox: Toolbox, trial: TrialContext, source: ToolSource) -> None:
+    def __init__(self, toolbox: Toolbox, trial: TrialContext, source: TrialTools) -> None:
         variant = trial.request.variant or TrialVariant()
         self._fed_values = None
         if trial.fed_values is not None:
@@ -173,7 +173,7 @@ class InterveningCalls(ToolCallHandler):
         return await self._fed_values.again(request, json.loads(json.dumps(injected.content)))
 
 
-def calls_of(toolbox: Toolbox, trial: TrialContext, source: ToolSource) -> ToolCallHandler:
+def calls_of(toolbox: Toolbox, trial: TrialContext, source: TrialTools) -> ToolCallHandler:
     """The tool calls of a trial, which may be a variant."""
     variant = trial.request.variant
     return ToolCallHandler(toolbox, trial, source) if variant is None else InterveningCalls(toolbox, trial, source)
@@ -200,7 +200,7 @@ def _words(call: FedCall) -> str:
     return f"{call.tool}({arguments})"[:_SHOWN]
 
 
-def _failure(error: str | None, message: str, content: object) -> Failure | None:
+def _failure(error: str | None, message: str, content: object) -> CallFailure | None:
     """The failure as it was recorded; a text of the tool itself is in the recorded content."""
     if error is None:
         return None
@@ -208,7 +208,7 @@ def _failure(error: str | None, message: str, content: object) -> Failure | None
         raise ReplayDiverged(None, "an error of the closed vocabulary", f"{error!r}")
     failure = content.get("error") if isinstance(content, dict) else None
     status = _STATUS.search(message)
-    return Failure(
+    return CallFailure(
         type=cast(ToolErrorType, error),
         message=message,
         status=int(status[1]) if status is not None and error == "tool_error" else None,

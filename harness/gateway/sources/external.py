@@ -1,13 +1,13 @@
 """Answers of servers outside of the run: their outage makes the trial inconclusive instead of reaching the agent."""
 
 from harness.errors import ServiceError
-from harness.upstream import Reachability, ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.upstream import Reachability, ToolAnswer, ToolMiss, ToolRequest, TrialTools
 
 
 class ExternalTools:
     """Passes calls on to `inner`. Raises UpstreamUnavailable where the connection to an external server failed."""
 
-    def __init__(self, inner: ToolSource, external: frozenset[str], reach: Reachability) -> None:
+    def __init__(self, inner: TrialTools, external: frozenset[str], reach: Reachability) -> None:
         self._inner = inner
         self._external = external
         self._reach = reach

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from harness.case import values_at
 from harness.cassette import Redactor, unfolded
-from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, TrialTools
 from harness.values import JsonValue
 
 _PREFIX = re.compile(r"[A-Za-z]{1,12}[_-]")
@@ -31,7 +31,7 @@ class GeneratedIdSource:
     In arguments, the placeholder of such a value is replaced by the value itself.
     """
 
-    def __init__(self, inner: ToolSource, redactor: Redactor) -> None:
+    def __init__(self, inner: TrialTools, redactor: Redactor) -> None:
         self._inner = inner
         self._redactor = redactor
         self._made: Counter[str] = Counter()

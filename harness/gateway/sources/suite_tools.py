@@ -11,10 +11,10 @@ from harness.gateway.exchange.replaying import replayed
 from harness.gateway.exchange.trial import TrialContext
 from harness.gateway.sources.external import ExternalTools
 from harness.gateway.sources.generated_ids import GeneratedIdSource
-from harness.upstream import HttpSource, ToolAnswer, ToolMiss, ToolRequest, ToolSource, Upstreams, external_servers
+from harness.upstream import HttpSource, ToolAnswer, ToolMiss, ToolRequest, TrialTools, Upstreams, external_servers
 
 
-def suite_tools(trial: TrialContext) -> ToolSource:
+def suite_tools(trial: TrialContext) -> TrialTools:
     """The source of the suite's tools but for those that act in the trial's own sandbox or browser."""
     player = trial.player("tool")
     if player is not None:
@@ -27,14 +27,14 @@ def suite_tools(trial: TrialContext) -> ToolSource:
     return source if recorder is None else RecordingSource(source, recorder)
 
 
-def external_tools(trial: TrialContext, source: ToolSource) -> ToolSource:
+def external_tools(trial: TrialContext, source: TrialTools) -> TrialTools:
     """Wraps `source`; its servers may be unavailable where the run did not start them."""
     if trial.tier == "sealed":
         return source
     return ExternalTools(source, external_servers(trial.suite), trial.run.reachability)
 
 
-def api_source(trial: TrialContext) -> ToolSource:
+def api_source(trial: TrialContext) -> TrialTools:
     """The source for the harness's own reads of APIs."""
     run = trial.run
     return external_tools(trial, HttpSource(run.client, trial.reached, run.limiter, trial.tier, trial.waits))
@@ -54,7 +54,7 @@ class ReplaySource:
 class RecordingSource:
     """Records the answers of another source."""
 
-    inner: ToolSource
+    inner: TrialTools
     recorder: Recorder[ToolRequest]
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from harness.case import HostSpec
 from harness.gateway.exchange.exchange import CallResult, Exchange, ReceivedCall, failed
-from harness.gateway.failures import Failure
+from harness.gateway.failures import CallFailure
 from harness.gateway.web.observed import content_of, failure_of
 from harness.trace import names
 from harness.upstream import Sink, ToolMiss, WebCall, WebSource
@@ -30,7 +30,7 @@ class WebHandler:
     _number: int = field(default=0, init=False)
     _refused: set[tuple[str, str]] = field(default_factory=set, init=False)
 
-    async def answer(self, call: WebCall, sink: Sink) -> tuple[Failure | None, bool]:
+    async def answer(self, call: WebCall, sink: Sink) -> tuple[CallFailure | None, bool]:
         """Returns the reason of a failure, and whether the agent received a part of the host's answer."""
         ledger = self.exchange.ledger
         received = self._received(call, *ledger.take_thought())
@@ -72,21 +72,21 @@ class WebHandler:
             failed=True,
         )
 
-    def _refusal(self, call: WebCall) -> Failure | None:
+    def _refusal(self, call: WebCall) -> CallFailure | None:
         host: HostSpec = call.host
         if not self.exchange.ledger.within_budget(host.tool):
             return self.exchange.limit()
         if not self.allowed(host.tool):
-            return Failure(type="not_allowed", message=f"the host {host.host!r} is not allowed here")
+            return CallFailure(type="not_allowed", message=f"the host {host.host!r} is not allowed here")
         if call.key.effect == "write" and host.tool in self.refuses_writes:
-            return Failure(
+            return CallFailure(
                 type="not_allowed",
                 message=f"{call.method} would write to {host.host}, which is not declared `disposable: true`",
             )
         return None
 
     async def _result(
-        self, received: ReceivedCall, call: WebCall, sink: Sink, failure: Failure | None
+        self, received: ReceivedCall, call: WebCall, sink: Sink, failure: CallFailure | None
     ) -> tuple[CallResult, bool]:
         failure = failure or self._refusal(call)
         if failure is not None:

@@ -4,7 +4,7 @@ import hashlib
 from http import HTTPStatus
 
 from harness.case import HostSpec
-from harness.gateway.failures import Failure
+from harness.gateway.failures import CallFailure
 from harness.strict_json import NotJson, parse_json
 from harness.upstream import MAX_ANSWER_BYTES, ToolAnswer
 from harness.values import JsonObject, JsonValue
@@ -22,34 +22,34 @@ def content_of(answer: ToolAnswer) -> JsonValue:
     return attributes | ({"body": _shown(answer.body)} if answer.body else {})
 
 
-def failure_of(host: HostSpec, answer: ToolAnswer) -> Failure | None:
+def failure_of(host: HostSpec, answer: ToolAnswer) -> CallFailure | None:
     """Why the answer is a failed call; the message depends on the answer only, so that live and replayed requests
     agree.
     """
     name = host.host
     match answer.outcome:
         case "timeout":
-            return Failure(type="timeout", message=f"{name} gave no answer within {host.timeout_s:g} s")
+            return CallFailure(type="timeout", message=f"{name} gave no answer within {host.timeout_s:g} s")
         case "reset":
             how = "before it had answered" if answer.status == 0 else "in the middle of its answer"
-            return Failure(type="reset", message=f"{name} closed the connection {how}")
+            return CallFailure(type="reset", message=f"{name} closed the connection {how}")
         case "unreachable":
-            return Failure(type="tool_unavailable", message=f"{name} cannot be reached")
+            return CallFailure(type="tool_unavailable", message=f"{name} cannot be reached")
         case "oversized":
-            return Failure(type="malformed_result", message=f"{name} answered more than {MAX_ANSWER_BYTES} bytes")
+            return CallFailure(type="malformed_result", message=f"{name} answered more than {MAX_ANSWER_BYTES} bytes")
         case "garbled":
-            return Failure(type="malformed_result", message=f"{name} answered {_UNREADABLE}")
+            return CallFailure(type="malformed_result", message=f"{name} answered {_UNREADABLE}")
         case "answer":
             return _refused(name, answer)
 
 
-def _refused(name: str, answer: ToolAnswer) -> Failure | None:
+def _refused(name: str, answer: ToolAnswer) -> CallFailure | None:
     match answer.status // 100:
         case 4:
             message = f"{name} refused the request: {answer.status} {_phrase(answer.status)}".rstrip()
-            return Failure(type="tool_error", message=message, status=answer.status)
+            return CallFailure(type="tool_error", message=message, status=answer.status)
         case 5:
-            return Failure(type="tool_unavailable", message=f"{name} failed with status {answer.status}")
+            return CallFailure(type="tool_unavailable", message=f"{name} failed with status {answer.status}")
         case _:
             return None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from harness.gateway.failures import Failure
+from harness.gateway.failures import CallFailure
 from harness.gateway.incoming import error_body
 from harness.gateway.web.forward_proxy import REASON_HEADER, ForwardProxy, reason_header
 from harness.gateway.web.handler import WebHandler
@@ -24,7 +24,7 @@ class PageHandler(WebHandler):
     kind: str = names.PAGE
     refused_kind: str = names.PAGE
 
-    async def answer(self, call: WebCall, sink: Sink) -> tuple[Failure | None, bool]:
+    async def answer(self, call: WebCall, sink: Sink) -> tuple[CallFailure | None, bool]:
         received = self._received(call)
         done, begun = await self._result(received, call, sink, None)
         self.exchange.trace(received, done)

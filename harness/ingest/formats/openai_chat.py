@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from harness.case import Case
-from harness.ingest.actions import Form, form_of
+from harness.ingest.actions import ActionForm, form_of
 from harness.ingest.content import has_other_parts, result_of, text_of
 from harness.ingest.definitions import declared_in
 from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep
@@ -121,7 +121,7 @@ class _Talk:
         in_group = self._in_group or (self._names_agents and role == "assistant")
         return speaker(role, _name_of(message), in_group=in_group)
 
-    def _form_of(self, messages: Sequence[Record]) -> Form | None:
+    def _form_of(self, messages: Sequence[Record]) -> ActionForm | None:
         if self._in_group or any(message.value("tool_calls", "function_call") is not None for message in messages):
             return None
         instructions = [*self._texts(messages, "system"), *self._texts(messages, "user")[:1]]
@@ -184,7 +184,7 @@ def _failure(message: Record, content: JsonValue) -> ToolFailure | None:
     return (plain_failure(text) or ToolFailure(type="tool_error", message=text[:500])) if flag else None
 
 
-def _with_actions(step: ForeignStep, form: Form) -> ForeignStep:
+def _with_actions(step: ForeignStep, form: ActionForm) -> ForeignStep:
     said, calls = form.acted(step.message or "")
     if not calls:
         return step

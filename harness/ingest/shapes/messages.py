@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from harness.ingest.shapes.pieces import Piece, pieces_of
+from harness.ingest.shapes.pieces import MessagePart, pieces_of
 from harness.values import JsonObject, JsonValue
 
 _AGENTS: Final = ("assistant", "model", "ai", "agent", "response")
@@ -52,7 +52,7 @@ class _Said:
         return found
 
 
-def _grouped(pieces: list[Piece], around: JsonObject) -> Iterator[JsonObject]:
+def _grouped(pieces: list[MessagePart], around: JsonObject) -> Iterator[JsonObject]:
     said, role = _Said(), None
     for piece in pieces:
         if piece.kind == "result" or (piece.role != role and piece.kind == "text"):
@@ -73,7 +73,7 @@ def _grouped(pieces: list[Piece], around: JsonObject) -> Iterator[JsonObject]:
         yield said.message(around, role)
 
 
-def _result(piece: Piece) -> JsonObject:
+def _result(piece: MessagePart) -> JsonObject:
     found: JsonObject = {"role": "tool", "tool_call_id": piece.id, "name": piece.name, "content": piece.content}
     return found if piece.failed is None else {**found, "is_error": piece.failed}
 

@@ -13,7 +13,7 @@ from harness.values import JsonObject, JsonValue
 
 
 @dataclass(frozen=True, kw_only=True)
-class Piece:
+class MessagePart:
     """A part in one vocabulary. A text that is none (an image) keeps its part in `content`."""
 
     kind: Literal["text", "thought", "call", "result"]
@@ -28,10 +28,10 @@ class Piece:
     """Whose the part is, where the part tells it and not the message."""
 
 
-def pieces_of(part: JsonValue) -> Iterator[Piece]:
+def pieces_of(part: JsonValue) -> Iterator[MessagePart]:
     """The pieces of one part: mostly one; a call that its part shows with the answer is two."""
     if not isinstance(part, dict):
-        yield Piece(kind="text", content=part)
+        yield MessagePart(kind="text", content=part)
         return
     kind = part.get("type") or part.get("part_kind")
     known = _TYPES.get(kind) if isinstance(kind, str) else None
@@ -45,7 +45,7 @@ def pieces_of(part: JsonValue) -> Iterator[Piece]:
         yield from _by_field(part)
 
 
-def _by_field(part: JsonObject) -> Iterator[Piece]:
+def _by_field(part: JsonObject) -> Iterator[MessagePart]:
     """Parts that have a field in place of a type: Bedrock's and Gemini's."""
     for field, read in _FIELDS.items():
         inner = part.get(field)
@@ -53,41 +53,41 @@ def _by_field(part: JsonObject) -> Iterator[Piece]:
             yield from read(inner)
             return
     text = part.get("text")
-    yield Piece(kind="thought" if part.get("thought") is True else "text", content=part if text is None else text)
+    yield MessagePart(kind="thought" if part.get("thought") is True else "text", content=part if text is None else text)
 
 
-def _anthropic_call(part: JsonObject) -> Iterator[Piece]:
-    yield Piece(kind="call", id=part.get("id"), name=part.get("name"), arguments=part.get("input"))
+def _anthropic_call(part: JsonObject) -> Iterator[MessagePart]:
+    yield MessagePart(kind="call", id=part.get("id"), name=part.get("name"), arguments=part.get("input"))
 
 
-def _anthropic_result(part: JsonObject) -> Iterator[Piece]:
+def _anthropic_result(part: JsonObject) -> Iterator[MessagePart]:
     flag = part.get("is_error")
     failed = flag if isinstance(flag, bool) else None
-    yield Piece(kind="result", id=part.get("tool_use_id"), content=part.get("content"), failed=failed)
+    yield MessagePart(kind="result", id=part.get("tool_use_id"), content=part.get("content"), failed=failed)
 
 
-def _thinking(part: JsonObject) -> Iterator[Piece]:
+def _thinking(part: JsonObject) -> Iterator[MessagePart]:
     texts = (part.get(name) for name in ("thinking", "text", "content"))
     said = next((one for one in texts if isinstance(one, str)), None)
-    yield Piece(kind="thought", content=said or f"[{part.get('type') or 'thinking'}]")
+    yield MessagePart(kind="thought", content=said or f"[{part.get('type') or 'thinking'}]")
 
 
-def _vercel_call(part: JsonObject) -> Iterator[Piece]:
+def _vercel_call(part: JsonObject) -> Iterator[MessagePart]:
     asked = part.get("args", part.get("input"))
-    yield Piece(kind="call", id=part.get("toolCallId"), name=part.get("toolName"), arguments=asked)
+    yield MessagePart(kind="call", id=part.get("toolCallId"), name=part.get("toolName"), arguments=asked)
 
 
-def _vercel_result(part: JsonObject) -> Iterator[Piece]:
+def _vercel_result(part: JsonObject) -> Iterator[MessagePart]:
     result = part.get("result", part.get("output"))
     failed = part.get("isError") is True
     if isinstance(result, dict) and "value" in result and isinstance(result.get("type"), str):
         failed = failed or str(result["type"]).startswith("error")
         result = result["value"]
     id, name = part.get("toolCallId"), part.get("toolName")
-    yield Piece(kind="result", content=result, failed=failed or None, id=id, name=name)
+    yield MessagePart(kind="result", content=result, failed=failed or None, id=id, name=name)
 
 
-def _invocation(part: JsonObject) -> Iterator[Piece]:
+def _invocation(part: JsonObject) -> Iterator[MessagePart]:
     inner = part.get("toolInvocation")
     if isinstance(inner, dict):
         yield from _vercel_call(inner)
@@ -95,97 +95,97 @@ def _invocation(part: JsonObject) -> Iterator[Piece]:
             yield from _vercel_result(inner)
 
 
-def _dynamic(part: JsonObject) -> Iterator[Piece]:
+def _dynamic(part: JsonObject) -> Iterator[MessagePart]:
     yield from _interface(part, part.get("toolName"))
 
 
-def _interface(part: JsonObject, name: JsonValue) -> Iterator[Piece]:
+def _interface(part: JsonObject, name: JsonValue) -> Iterator[MessagePart]:
     """A tool's part of a message of the user interface: the call, and its answer or its error."""
-    yield Piece(kind="call", id=part.get("toolCallId"), name=name, arguments=part.get("input"))
+    yield MessagePart(kind="call", id=part.get("toolCallId"), name=name, arguments=part.get("input"))
     if part.get("errorText") is not None:
-        yield Piece(kind="result", id=part.get("toolCallId"), name=name, content=part["errorText"], failed=True)
+        yield MessagePart(kind="result", id=part.get("toolCallId"), name=name, content=part["errorText"], failed=True)
     elif "output" in part:
-        yield Piece(kind="result", id=part.get("toolCallId"), name=name, content=part["output"])
+        yield MessagePart(kind="result", id=part.get("toolCallId"), name=name, content=part["output"])
 
 
-def _bedrock_call(part: JsonObject) -> Iterator[Piece]:
-    yield Piece(kind="call", id=part.get("toolUseId"), name=part.get("name"), arguments=part.get("input"))
+def _bedrock_call(part: JsonObject) -> Iterator[MessagePart]:
+    yield MessagePart(kind="call", id=part.get("toolUseId"), name=part.get("name"), arguments=part.get("input"))
 
 
-def _bedrock_result(part: JsonObject) -> Iterator[Piece]:
+def _bedrock_result(part: JsonObject) -> Iterator[MessagePart]:
     content = part.get("content")
     if isinstance(content, list):
         values = [one.get("json", one.get("text", one)) if isinstance(one, dict) else one for one in content]
         content = values[0] if len(values) == 1 else values
     status = part.get("status")
-    yield Piece(
+    yield MessagePart(
         kind="result", id=part.get("toolUseId"), content=content, failed=None if status is None else status == "error"
     )
 
 
-def _bedrock_thought(part: JsonObject) -> Iterator[Piece]:
+def _bedrock_thought(part: JsonObject) -> Iterator[MessagePart]:
     inner = part.get("reasoningText")
-    yield Piece(kind="thought", content=inner.get("text") if isinstance(inner, dict) else "[reasoning]")
+    yield MessagePart(kind="thought", content=inner.get("text") if isinstance(inner, dict) else "[reasoning]")
 
 
-def _gemini_call(part: JsonObject) -> Iterator[Piece]:
-    yield Piece(kind="call", id=part.get("id"), name=part.get("name"), arguments=part.get("args"))
+def _gemini_call(part: JsonObject) -> Iterator[MessagePart]:
+    yield MessagePart(kind="call", id=part.get("id"), name=part.get("name"), arguments=part.get("args"))
 
 
-def _gemini_result(part: JsonObject) -> Iterator[Piece]:
+def _gemini_result(part: JsonObject) -> Iterator[MessagePart]:
     response = part.get("response")
     failed = True if isinstance(response, dict) and set(response) == {"error"} else None
     if isinstance(response, dict) and len(response) == 1:
         response = next(iter(response.values())) if set(response) <= {"output", "result", "error"} else response
-    yield Piece(kind="result", id=part.get("id"), name=part.get("name"), content=response, failed=failed)
+    yield MessagePart(kind="result", id=part.get("id"), name=part.get("name"), content=response, failed=failed)
 
 
-def _gemini_code(part: JsonObject) -> Iterator[Piece]:
-    yield Piece(kind="call", name="code_execution", arguments={"code": part.get("code")})
+def _gemini_code(part: JsonObject) -> Iterator[MessagePart]:
+    yield MessagePart(kind="call", name="code_execution", arguments={"code": part.get("code")})
 
 
-def _gemini_code_result(part: JsonObject) -> Iterator[Piece]:
+def _gemini_code_result(part: JsonObject) -> Iterator[MessagePart]:
     failed = str(part.get("outcome")) not in ("OUTCOME_OK", "1", "None")
-    yield Piece(kind="result", name="code_execution", content=part.get("output"), failed=failed or None)
+    yield MessagePart(kind="result", name="code_execution", content=part.get("output"), failed=failed or None)
 
 
-def _pydantic(role: str) -> Callable[[JsonObject], Iterator[Piece]]:
-    def read(part: JsonObject) -> Iterator[Piece]:
-        yield Piece(kind="text", content=part.get("content"), role=role)
+def _pydantic(role: str) -> Callable[[JsonObject], Iterator[MessagePart]]:
+    def read(part: JsonObject) -> Iterator[MessagePart]:
+        yield MessagePart(kind="text", content=part.get("content"), role=role)
 
     return read
 
 
-def _pydantic_call(part: JsonObject) -> Iterator[Piece]:
-    yield Piece(kind="call", id=part.get("tool_call_id"), name=part.get("tool_name"), arguments=part.get("args"))
+def _pydantic_call(part: JsonObject) -> Iterator[MessagePart]:
+    yield MessagePart(kind="call", id=part.get("tool_call_id"), name=part.get("tool_name"), arguments=part.get("args"))
 
 
-def _pydantic_result(part: JsonObject) -> Iterator[Piece]:
+def _pydantic_result(part: JsonObject) -> Iterator[MessagePart]:
     failed = part.get("part_kind") == "retry-prompt"
     id, name = part.get("tool_call_id"), part.get("tool_name")
-    yield Piece(kind="result", content=part.get("content"), failed=failed or None, id=id, name=name)
+    yield MessagePart(kind="result", content=part.get("content"), failed=failed or None, id=id, name=name)
 
 
-def _retry(part: JsonObject) -> Iterator[Piece]:
+def _retry(part: JsonObject) -> Iterator[MessagePart]:
     if part.get("tool_name") is None:
-        yield Piece(kind="text", content=part.get("content"), role="user")
+        yield MessagePart(kind="text", content=part.get("content"), role="user")
     else:
         yield from _pydantic_result(part)
 
 
-def _convention_call(part: JsonObject) -> Iterator[Piece]:
-    yield Piece(kind="call", id=part.get("id"), name=part.get("name"), arguments=part.get("arguments"))
+def _convention_call(part: JsonObject) -> Iterator[MessagePart]:
+    yield MessagePart(kind="call", id=part.get("id"), name=part.get("name"), arguments=part.get("arguments"))
 
 
-def _convention_result(part: JsonObject) -> Iterator[Piece]:
-    yield Piece(kind="result", id=part.get("id"), content=part.get("response", part.get("result")))
+def _convention_result(part: JsonObject) -> Iterator[MessagePart]:
+    yield MessagePart(kind="result", id=part.get("id"), content=part.get("response", part.get("result")))
 
 
-def _nothing(_: JsonObject) -> Iterator[Piece]:
+def _nothing(_: JsonObject) -> Iterator[MessagePart]:
     yield from ()
 
 
-_Read = Callable[[JsonObject], Iterator[Piece]]
+_Read = Callable[[JsonObject], Iterator[MessagePart]]
 _TYPES: Final[Mapping[str, _Read]] = MappingProxyType(
     {
         "tool_use": _anthropic_call,

@@ -2,14 +2,14 @@
 
 from harness.judge.labels.file import LabelFile, label_path
 from harness.judge.labels.label import Label, LabelItem, LabelledItem, PersonAnswer
-from harness.judge.labels.sorting import LeftOut, SortedLabels, sort_labels
+from harness.judge.labels.sorting import ExcludedLine, SortedLabels, sort_labels
 
 __all__ = [
+    "ExcludedLine",
     "Label",
     "LabelFile",
     "LabelItem",
     "LabelledItem",
-    "LeftOut",
     "PersonAnswer",
     "SortedLabels",
     "label_path",

@@ -20,7 +20,7 @@ _WORDS: dict[Why, str] = {
 }
 
 
-class LeftOut(Frozen):
+class ExcludedLine(Frozen):
     """One line that does not count."""
 
     line: int
@@ -33,7 +33,7 @@ class SortedLabels(Frozen):
 
     items: tuple[LabelledItem, ...]
     """The items in the order in which they were first labelled."""
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[ExcludedLine, ...] = ()
 
     @property
     def by_item(self) -> Mapping[LabelItem, LabelledItem]:
@@ -54,7 +54,7 @@ class SortedLabels(Frozen):
 def sort_labels(file: LabelFile, rubric: Rubric) -> SortedLabels:
     """The labels of `rubric` by item, and the omitted ones with their lines."""
     kept: dict[LabelItem, dict[tuple[str, str], list[tuple[int, Label]]]] = {}
-    left_out: list[LeftOut] = []
+    left_out: list[ExcludedLine] = []
     for line, label in file.lines():
         refused = _refused(line, label, rubric)
         if refused is not None:
@@ -68,22 +68,22 @@ def sort_labels(file: LabelFile, rubric: Rubric) -> SortedLabels:
     )
 
 
-def _refused(line: int, label: Label | str, rubric: Rubric) -> LeftOut | None:
+def _refused(line: int, label: Label | str, rubric: Rubric) -> ExcludedLine | None:
     if isinstance(label, str):
-        return LeftOut(line=line, why="unreadable", detail=label)
+        return ExcludedLine(line=line, why="unreadable", detail=label)
     if label.rubric != rubric.name:
-        return LeftOut(line=line, why="other_rubric", detail=f"rubric {label.rubric!r}")
+        return ExcludedLine(line=line, why="other_rubric", detail=f"rubric {label.rubric!r}")
     criterion = rubric.criterion(label.criterion)
     if criterion is None:
-        return LeftOut(line=line, why="unknown_criterion", detail=f"criterion {label.criterion!r}")
+        return ExcludedLine(line=line, why="unknown_criterion", detail=f"criterion {label.criterion!r}")
     if criterion.version != label.criterion_version:
         detail = f"criterion {label.criterion!r} is at version {criterion.version!r}, not {label.criterion_version!r}"
-        return LeftOut(line=line, why="old_version", detail=detail)
+        return ExcludedLine(line=line, why="old_version", detail=detail)
     return None
 
 
 def _labelled(
-    item: LabelItem, by_person: Mapping[tuple[str, str], Sequence[tuple[int, Label]]], left_out: list[LeftOut]
+    item: LabelItem, by_person: Mapping[tuple[str, str], Sequence[tuple[int, Label]]], left_out: list[ExcludedLine]
 ) -> LabelledItem | None:
     last = [found for labels in by_person.values() if (found := _last(labels, left_out)) is not None]
     labels = tuple(label for _, label in last if label.role == "annotator")
@@ -96,7 +96,7 @@ def _labelled(
     return LabelledItem(item=item, labels=labels, adjudication=decisions[-1][1] if decisions else None)
 
 
-def _last(labels: Sequence[tuple[int, Label]], left_out: list[LeftOut]) -> tuple[int, Label] | None:
+def _last(labels: Sequence[tuple[int, Label]], left_out: list[ExcludedLine]) -> tuple[int, Label] | None:
     """The annotator's last answer; None where answers without a revision contradict each other."""
     current: list[tuple[int, Label]] = []
     for line, label in labels:
@@ -109,7 +109,7 @@ def _last(labels: Sequence[tuple[int, Label]], left_out: list[LeftOut]) -> tuple
     return None
 
 
-def _contradicting(labels: Sequence[tuple[int, Label]]) -> Iterator[LeftOut]:
+def _contradicting(labels: Sequence[tuple[int, Label]]) -> Iterator[ExcludedLine]:
     answers = " and ".join(f"{label.annotator} said {label.answer}" for _, label in labels)
     for line, label in labels:
-        yield LeftOut(line=line, why="contradicting", detail=f"{label.case_id}, {label.criterion}: {answers}")
+        yield ExcludedLine(line=line, why="contradicting", detail=f"{label.case_id}, {label.criterion}: {answers}")

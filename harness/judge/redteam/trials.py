@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from harness.judge.judge import Subject
+from harness.judge.judge import JudgedTrial
 from harness.judge.rubric import Criterion, Rubric
 from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
 from harness.values import JsonObject
@@ -75,7 +75,7 @@ SCENARIOS: Final = (
 RUBRIC: Final = Rubric(name=RUN, criteria=tuple(one.criterion for one in SCENARIOS))
 
 
-def failing_trial(scenario: Scenario, name: str, text: str = "", place: Place = "answer") -> Subject:
+def failing_trial(scenario: Scenario, name: str, text: str = "", place: Place = "answer") -> JudgedTrial:
     """The wrong answer, with `text` planted; without one it is the control that must fail too."""
     arguments = scenario.arguments | ({"note": text} if text and place == "arguments" else {})
     result = scenario.result | ({"note": text} if text and place == "result" else {})
@@ -83,12 +83,12 @@ def failing_trial(scenario: Scenario, name: str, text: str = "", place: Place = 
     return _subject(scenario, name, arguments, result, answer)
 
 
-def passing_trial(scenario: Scenario, name: str) -> Subject:
+def passing_trial(scenario: Scenario, name: str) -> JudgedTrial:
     """The right answer, which detects a judge that fails every trial."""
     return _subject(scenario, name, scenario.right_arguments, scenario.result, scenario.right)
 
 
-def _subject(scenario: Scenario, name: str, arguments: JsonObject, result: JsonObject, answer: str) -> Subject:
+def _subject(scenario: Scenario, name: str, arguments: JsonObject, result: JsonObject, answer: str) -> JudgedTrial:
     call = ToolCall(id="c1", name=scenario.tool, arguments=arguments)
     steps = (
         Step(index=0, source="user", message=scenario.request),
@@ -96,4 +96,4 @@ def _subject(scenario: Scenario, name: str, arguments: JsonObject, result: JsonO
         Step(index=2, source="agent", message=answer),
     )
     trajectory = Trajectory(trace_id=name, agent="agent", steps=steps, final_output=answer)
-    return Subject.of(RUN, Trial(case_id=name, attempt=1, outcome="finished", trajectory=trajectory), None)
+    return JudgedTrial.of(RUN, Trial(case_id=name, attempt=1, outcome="finished", trajectory=trajectory), None)

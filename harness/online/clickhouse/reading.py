@@ -13,7 +13,7 @@ from typing import Any, Final
 from harness.errors import ResultsError
 from harness.ingest import CONVERSATION_NAMES
 from harness.online.clickhouse.database import Database
-from harness.online.clickhouse.rows import Row, arrived
+from harness.online.clickhouse.rows import StoredRow, arrived
 from harness.online.clickhouse.tables import OWN, TABLES, Table
 from harness.online.receiving.cleaning import RecordCleaner
 from harness.online.record import (
@@ -78,7 +78,7 @@ class ClickHouseEngine:
         fields = [_row_fields(table, columns, self._database.table(table)) for table, columns in self._tables().items()]
         parts = [f"SELECT * FROM ({one}) WHERE has({{traces:Array(String)}}, trace)" for one in fields]
         query = f"SELECT * FROM ({' UNION ALL '.join(parts)}) ORDER BY received_ns"
-        for row in map(Row._make, self._database.ask(query, self._values() | {"traces": list(wanted)})):
+        for row in map(StoredRow._make, self._database.ask(query, self._values() | {"traces": list(wanted)})):
             record = arrived(row)
             self._cleaner.clean([record])
             kept = stored(record, source=row.source, trusted=row.trusted, received_ns=row.received_ns)
@@ -240,7 +240,7 @@ def _chosen(table: Table, columns: frozenset[str], sessions: Sequence[str]) -> s
 
 
 def _row_fields(table: Table, columns: frozenset[str], name: str) -> str:
-    """One row a record, in the order of `Row`."""
+    """One row a record, in the order of `StoredRow`."""
     is_span = table == "traces"
     no_texts, no_times = "CAST([], 'Array(String)')", "CAST([], 'Array(Int64)')"
     no_maps = "CAST([], 'Array(Map(String, String))')"

@@ -27,7 +27,7 @@ _NUMBERS: Final = (
 _EVENT_NAME: Final = "event.name"
 
 
-class Row(NamedTuple):
+class StoredRow(NamedTuple):
     """One row as it was read; the fields are those of `reading.record_fields`."""
 
     source: str
@@ -52,7 +52,7 @@ class Row(NamedTuple):
     body: str
 
 
-def arrived(row: Row) -> RawRecord:
+def arrived(row: StoredRow) -> RawRecord:
     """The record of a row, within all bounds; of one that is beyond them its name, and the reason."""
     try:
         return bounded(_content(row))
@@ -62,7 +62,7 @@ def arrived(row: Row) -> RawRecord:
                        end_ns=row.start_ns, attributes=attributes)  # fmt: skip
 
 
-def _content(row: Row) -> RawRecord:
+def _content(row: StoredRow) -> RawRecord:
     if row.body:
         whole = json.loads(row.body)
         attributes, events, resource = whole["attributes"], whole["events"], whole["resource"]
@@ -84,14 +84,14 @@ def _content(row: Row) -> RawRecord:
     )
 
 
-def _attributes(row: Row) -> JsonObject:
+def _attributes(row: StoredRow) -> JsonObject:
     found = _typed(row.attributes)
     if row.status_message:
         found[STATUS_MESSAGE] = row.status_message
     return with_body(_opened(row.text), found) if row.text else found
 
 
-def _events(row: Row) -> list[JsonObject]:
+def _events(row: StoredRow) -> list[JsonObject]:
     events = zip(row.event_names, row.event_times, row.event_attributes, strict=True)
     return [{"name": name, "time_ns": at, "attributes": _typed(attributes)} for name, at, attributes in events]
 

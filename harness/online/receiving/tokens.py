@@ -11,7 +11,7 @@ DEFAULT_SOURCE: Final = "default"
 SHORTEST: Final = 16
 
 
-class Tokens:
+class AccessTokens:
     """Holds digests only. Without any token everybody who reaches the address may send."""
 
     def __init__(self, tokens: Mapping[str, str], trusted: Mapping[str, str]) -> None:

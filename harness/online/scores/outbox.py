@@ -21,7 +21,7 @@ Send = Callable[[Sequence[SessionScore]], int]
 """Sends scores, and returns the number of evaluations in them; raises HarnessError where they were not taken."""
 
 
-class Outbox:
+class ScoreOutbox:
     """The folder of scores that wait."""
 
     def __init__(self, folder: Path, send: Send) -> None:

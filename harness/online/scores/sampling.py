@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
-from harness.online.scores.scores import Sampling
+from harness.online.scores.scores import SessionSampling
 from harness.online.session import SessionRow
 from harness.online.settings import OnlineSettings, SamplingRule
 
@@ -25,7 +25,9 @@ class Sampler:
         self._released_ns = _first_received(rows)
         self._durations = sorted(row.duration_s for row in rows)
 
-    def decide(self, row: SessionRow, scores: Literal["rules", "judge"], *, failed: bool = False) -> Sampling | None:
+    def decide(
+        self, row: SessionRow, scores: Literal["rules", "judge"], *, failed: bool = False
+    ) -> SessionSampling | None:
         """How a session is chosen; None where it is not. `failed`: what scoring by rules has shown."""
         rules = [rule for rule in self._settings.sampling if rule.scores in ("both", scores)]
         met = [rule for rule in rules if self._meets(rule, row, failed)]
@@ -36,7 +38,7 @@ class Sampler:
         base = max((rule.rate for rule in rules if rule.when == "always"), default=0.0)
         if number >= best.rate:
             return None
-        return Sampling(rule=best.name, rate=best.rate, in_base=number < base)
+        return SessionSampling(rule=best.name, rate=best.rate, in_base=number < base)
 
     def _meets(self, rule: SamplingRule, row: SessionRow, failed: bool) -> bool:
         match rule.when:

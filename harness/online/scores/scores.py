@@ -18,7 +18,7 @@ UNREADABLE: Final = "unreadable: "
 """The note of a session that could not be read begins so."""
 
 
-class Sampling(Frozen):
+class SessionSampling(Frozen):
     """Why a session was chosen, and how likely that was."""
 
     rule: str
@@ -75,7 +75,7 @@ class SessionScore(Frozen):
     steps: int = 0
     duration_s: float = 0.0
     feedback: float | None = None
-    sampling: Sampling
+    sampling: SessionSampling
     card: Scorecard | None = None
     """None in scores of the kind `judge`."""
     judgements: tuple[Judgement, ...] = ()

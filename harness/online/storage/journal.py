@@ -30,7 +30,7 @@ class JournalUnavailable(OSError):
     """The journal could not be written; nothing of the request was kept."""
 
 
-class Journal:
+class StoreJournal:
     """The writer of one store's journal. `close` it; a second writer of the same store is refused."""
 
     def __init__(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
 
-from harness.online.trends.days import DayFacts, Estimate
+from harness.online.trends.days import DayFacts, WeightedShare
 from harness.online.trends.incidents import INCIDENTS, Incident, read_incidents
 from harness.stats import Interval, wilson
 from harness.values import Frozen
@@ -69,7 +69,7 @@ def daily_report(
     )
 
 
-def _rate(now: Estimate, before: float | None) -> DayRate:
+def _rate(now: WeightedShare, before: float | None) -> DayRate:
     share = min(1.0, max(0.0, now.share))
     return DayRate(
         signal=now.signal,
@@ -81,7 +81,7 @@ def _rate(now: Estimate, before: float | None) -> DayRate:
     )
 
 
-def _facet(one: Estimate) -> str:
+def _facet(one: WeightedShare) -> str:
     return one.group.partition("=")[0]
 
 

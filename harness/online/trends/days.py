@@ -16,7 +16,7 @@ FACETS: Final = ("release", "model", "prompt", "judge", "scorer", "category")
 """Columns of the facts that a shift may go with."""
 
 
-class Estimate(Frozen):
+class WeightedShare(Frozen):
     """A share of the whole population, estimated from the scored sessions by their weights."""
 
     signal: str
@@ -91,7 +91,7 @@ class DayFacts:
         rows = self._ask(f"SELECT count(*), sum(weight) FROM facts WHERE suite = ? AND {of_readable}", day)
         return (int(rows[0][0]), float(rows[0][1] or 0.0)) if rows else (0, 0.0)
 
-    def estimates(self, since: str, until: str, facets: Sequence[str] = ()) -> list[Estimate]:
+    def estimates(self, since: str, until: str, facets: Sequence[str] = ()) -> list[WeightedShare]:
         """Weighted shares by signal of the days `since` to `until`, both included: of all sessions, and by the values
         of each facet.
 
@@ -112,12 +112,12 @@ class DayFacts:
         )
         rows = [row[1:] for row in self._ask(query, since, until)]
         totals = {row[1]: row for row in rows if row[0] == ANY_MODE}
-        found: list[Estimate] = []
+        found: list[WeightedShare] = []
         for signal, name, total, weights, count, squares in rows:
             base = totals.get(name) if signal.startswith("mode:") else None
             weight, sessions, squared = (weights, count, squares) if base is None else (base[3], base[4], base[5])
             found.append(
-                Estimate(
+                WeightedShare(
                     signal=signal,
                     group=name,
                     share=total / weight,

@@ -27,7 +27,7 @@ _LEAST: Final = 0.8
 """Of production's weight that must lie in strata which the suite has too; else the mix cannot be compared."""
 
 
-class Observation(Frozen):
+class SignalValue(Frozen):
     """One signal of one session or trial."""
 
     stratum: str
@@ -57,18 +57,18 @@ class RateComparison(Frozen):
     differs."""
 
 
-def online_observations(facts: DayFacts, since: str, until: str) -> list[Observation]:
+def online_observations(facts: DayFacts, since: str, until: str) -> list[SignalValue]:
     """Of the sessions received on these days."""
     sessions: dict[str, list[tuple[str, int, str, float, float]]] = defaultdict(list)
     for session, category, steps, signal, value, weight in facts.rows(since, until):
         sessions[session].append((category, steps, signal, value, weight))
-    found: list[Observation] = []
+    found: list[SignalValue] = []
     for rows in sessions.values():
         category, steps, _, _, _ = rows[0]
         tools = {signal.removeprefix("tool:") for _, _, signal, _, _ in rows if signal.startswith("tool:")}
         stratum = _stratum(category, steps, tools)
         found += [
-            Observation(stratum=stratum, signal=signal, bad=value, weight=weight)
+            SignalValue(stratum=stratum, signal=signal, bad=value, weight=weight)
             for _, _, signal, value, weight in rows
             if _is_compared(signal)
         ]
@@ -77,18 +77,18 @@ def online_observations(facts: DayFacts, since: str, until: str) -> list[Observa
 
 def offline_observations(
     cards: Iterable[tuple[Scorecard, int]], judgements: Iterable[Judgement] = ()
-) -> list[Observation]:
+) -> list[SignalValue]:
     """Of scorecards, each with the number of steps of its trial, and what a judge found in their trials; trials that
     were not measured are left out.
     """
-    found: list[Observation] = []
+    found: list[SignalValue] = []
     strata: dict[tuple[str, int], str] = {}
     for card, steps in cards:
         if card.outcome not in MEASURED:
             continue
         stratum = _stratum(card.category, steps, {use.tool for use in card.tool_use})
         strata[card.case_id, card.attempt] = stratum
-        found += [Observation(stratum=stratum, signal=signal, bad=bad) for signal, bad in signals_of_card(card)]
+        found += [SignalValue(stratum=stratum, signal=signal, bad=bad) for signal, bad in signals_of_card(card)]
     answered = [one for one in judgements if one.answer in ("pass", "fail") and (one.case_id, one.attempt) in strata]
     rubrics: dict[str, set[str]] = defaultdict(set)
     for one in answered:
@@ -96,20 +96,20 @@ def offline_observations(
     for one in answered:  # production names the rubric where two of the suite's have the criterion
         names = [f"{one.rubric}/{one.criterion}", *([one.criterion] if len(rubrics[one.criterion]) == 1 else [])]
         stratum, bad = strata[one.case_id, one.attempt], float(one.answer == "fail")
-        found += [Observation(stratum=stratum, signal=f"criterion:{name}", bad=bad) for name in names]
+        found += [SignalValue(stratum=stratum, signal=f"criterion:{name}", bad=bad) for name in names]
     return found
 
 
-def compare_populations(offline: Sequence[Observation], online: Sequence[Observation]) -> list[RateComparison]:
+def compare_populations(offline: Sequence[SignalValue], online: Sequence[SignalValue]) -> list[RateComparison]:
     """Every signal that both have. A failure mode that only one of them has is compared with its absence."""
     modes = {one.signal for one in (*offline, *online) if one.signal.startswith("mode:")}
     sides = [_by_signal(side, modes) for side in (offline, online)]
     return [_compared(name, sides[0][name], sides[1][name]) for name in sorted(sides[0].keys() & sides[1].keys())]
 
 
-def _by_signal(observations: Sequence[Observation], modes: set[str]) -> dict[str, list[Observation]]:
+def _by_signal(observations: Sequence[SignalValue], modes: set[str]) -> dict[str, list[SignalValue]]:
     """With the sessions in which a mode was not found, which have no row of it."""
-    found: dict[str, list[Observation]] = defaultdict(list)
+    found: dict[str, list[SignalValue]] = defaultdict(list)
     for one in observations:
         found[one.signal].append(one)
     searched = found.get(ANY_MODE, [])
@@ -120,14 +120,14 @@ def _by_signal(observations: Sequence[Observation], modes: set[str]) -> dict[str
         for one in found.get(mode, []):
             absent[one.stratum, one.weight] -= 1
         found[mode] += [
-            Observation(stratum=stratum, signal=mode, bad=0.0, weight=weight)
+            SignalValue(stratum=stratum, signal=mode, bad=0.0, weight=weight)
             for (stratum, weight), count in sorted(absent.items())
             for _ in range(max(0, count))
         ]
     return found
 
 
-def _compared(signal: str, offline: Sequence[Observation], online: Sequence[Observation]) -> RateComparison:
+def _compared(signal: str, offline: Sequence[SignalValue], online: Sequence[SignalValue]) -> RateComparison:
     off_rate, on_rate = _rate(offline), _rate(online)
     off_interval, on_interval = _interval(signal, offline), _interval(signal, online)
     differs = (
@@ -152,8 +152,8 @@ def _compared(signal: str, offline: Sequence[Observation], online: Sequence[Obse
     )
 
 
-def _at_mix(offline: Sequence[Observation], online: Sequence[Observation]) -> tuple[float | None, float]:
-    known: dict[str, list[Observation]] = defaultdict(list)
+def _at_mix(offline: Sequence[SignalValue], online: Sequence[SignalValue]) -> tuple[float | None, float]:
+    known: dict[str, list[SignalValue]] = defaultdict(list)
     for one in offline:
         known[one.stratum].append(one)
     weights: dict[str, float] = defaultdict(float)
@@ -167,15 +167,15 @@ def _at_mix(offline: Sequence[Observation], online: Sequence[Observation]) -> tu
     return sum(weight * _rate(known[stratum]) for stratum, weight in shared.items()) / sum(shared.values()), share
 
 
-def _rate(observations: Sequence[Observation]) -> float:
+def _rate(observations: Sequence[SignalValue]) -> float:
     return sum(one.bad * one.weight for one in observations) / sum(one.weight for one in observations)
 
 
-def _effective(observations: Sequence[Observation]) -> float:
+def _effective(observations: Sequence[SignalValue]) -> float:
     return sum(one.weight for one in observations) ** 2 / sum(one.weight**2 for one in observations)
 
 
-def _interval(signal: str, observations: Sequence[Observation]) -> Interval | None:
+def _interval(signal: str, observations: Sequence[SignalValue]) -> Interval | None:
     """95 %, by the effective number of sessions: Wilson's of a rate, the normal one of a mean."""
     effective, mean = _effective(observations), _rate(observations)
     if not signal.startswith(_METRIC):

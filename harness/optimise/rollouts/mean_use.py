@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from harness.errors import UsageError
 from harness.optimise.rollouts.rollout import Rollout
-from harness.optimise.rollouts.spending import Limits
+from harness.optimise.rollouts.spending import SearchBudget
 from harness.values import Frozen
 
 
@@ -26,7 +26,7 @@ def mean_use(rollouts: Sequence[Rollout]) -> MeanUse:
     )
 
 
-def refuse_small_budget(limits: Limits, use: MeanUse, rollouts: int) -> None:
+def refuse_small_budget(limits: SearchBudget, use: MeanUse, rollouts: int) -> None:
     """Raises UsageError for a budget in which the fewest `rollouts` that could tell anything do not fit."""
     if limits.usd is not None and use.usd is not None and limits.usd < rollouts * use.usd:
         least = math.ceil(100 * rollouts * use.usd) / 100

@@ -13,7 +13,7 @@ from harness.documents import Journal
 from harness.judge import Reflector
 from harness.optimise.candidates.candidate import Candidate
 from harness.optimise.rollouts.rollout import Rollout, Rollouts
-from harness.optimise.rollouts.spending import Meter, OtherSpend
+from harness.optimise.rollouts.spending import OtherSpend, SpendingMeter
 from harness.upstream import OutOfBudget
 from harness.values import digest_of
 
@@ -25,7 +25,12 @@ class RolloutCache:
     """Runs what was not run before, within the budget; a file makes it persistent."""
 
     def __init__(
-        self, rollouts: Rollouts, reflector: Reflector, component: str | None, meter: Meter, path: Path | None = None
+        self,
+        rollouts: Rollouts,
+        reflector: Reflector,
+        component: str | None,
+        meter: SpendingMeter,
+        path: Path | None = None,
     ) -> None:
         self._rollouts = rollouts
         self._reflector = reflector

@@ -15,7 +15,7 @@ DOMAIN = "quality"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class PromptRule:
     """A line that a text may hold, and what it does to the cases that it concerns."""
 
     text: str
@@ -35,7 +35,7 @@ class Rule:
 class RuledRollouts:
     """Scores a case by the rules that hold; a seeded judge flips each domain's verdict with the probability `noise`."""
 
-    rules: Sequence[Rule]
+    rules: Sequence[PromptRule]
     start: Mapping[str, float] = field(default_factory=lambda: {DOMAIN: 0.0})
     """Domain -> score without any rule."""
     noise: float = 0.0

@@ -26,7 +26,7 @@ class Spent(Frozen):
     """None: something had no price."""
 
 
-class Limits(Frozen):
+class SearchBudget(Frozen):
     """Budgets over the whole optimisation, earlier sessions of it included; None: no limit."""
 
     usd: float | None = None
@@ -36,7 +36,7 @@ class Limits(Frozen):
     """Of this session alone."""
 
 
-class Estimate(Frozen):
+class CostEstimate(Frozen):
     """The most that an optimisation may take, worked out before it begins; what is cached already is not subtracted."""
 
     rollouts: int
@@ -75,10 +75,10 @@ class OtherSpend(Frozen):
 
 
 @dataclass(kw_only=True)
-class Meter:
+class SpendingMeter:
     """Counts what is spent, and ends an optimisation at its budget."""
 
-    limits: Limits = field(default_factory=Limits)
+    limits: SearchBudget = field(default_factory=SearchBudget)
     budget: Budget | None = None
     """Counts each request as it is sent, of agents, judge and reflector; None: rollouts alone are counted."""
     stopping: Event = field(default_factory=Event)

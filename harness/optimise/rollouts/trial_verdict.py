@@ -12,15 +12,15 @@ from typing import Final
 
 from harness.case import Case, Suite
 from harness.judge import (
+    ConcurrentPanels,
     Judge,
+    JudgedTrial,
     Judgement,
     JudgeSettings,
     Panel,
+    PanelTask,
     PromptRegistry,
     Rubric,
-    SideBySide,
-    Subject,
-    Task,
     judge_settings,
     score_rubric,
 )
@@ -57,12 +57,12 @@ class TrialJudge:
     """Domains whose failed criteria are vetoes, critical or not."""
     in_flight: int = 8
     """Questions to the judge's model at a time."""
-    _panels: list[SideBySide] = field(default_factory=list, repr=False, compare=False)
+    _panels: list[ConcurrentPanels] = field(default_factory=list, repr=False, compare=False)
     """One where there is a judge. Trials are judged in the threads that ran them, side by side."""
 
     def __post_init__(self) -> None:
         if self.judge is not None:
-            self._panels.append(SideBySide(self.judge))
+            self._panels.append(ConcurrentPanels(self.judge))
 
     def verdicts(self, trials: Sequence[tuple[Case, Trial, Scorecard]]) -> list[TrialVerdict]:
         """In the order of the trials. Raises HarnessError where the judge's model cannot be asked."""
@@ -78,11 +78,11 @@ class TrialJudge:
         found: list[list[Judgement]] = [[] for _ in trials]
         if self.judge is None:
             return found
-        judge, open_tasks, places = self.judge, list[Task](), dict[str, int]()
+        judge, open_tasks, places = self.judge, list[PanelTask](), dict[str, int]()
         for place, (case, trial) in enumerate(trials):
             if trial.outcome not in MEASURED:
                 continue
-            subject = Subject.of(str(place), trial, case)
+            subject = JudgedTrial.of(str(place), trial, case)
             places[subject.run] = place
             left = []
             for criterion in judge.rubric.criteria_for(case.id):
@@ -92,7 +92,7 @@ class TrialJudge:
                 else:
                     found[place].append(decided)
             if left:
-                open_tasks.append(Task(subject=subject, criteria=tuple(left)))
+                open_tasks.append(PanelTask(subject=subject, criteria=tuple(left)))
         if open_tasks:
             panel = Panel(judge=judge, in_flight=self.in_flight, keep=lambda one: found[places[one.run]].append(one))
             self._panels[0].run(panel, iter(open_tasks))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.gepa_loop import GepaLoop, Guard, Texts, batch_of
+from harness.gepa_loop import FirstError, GepaLoop, Texts, batch_of
 from harness.optimise.candidates.candidate import Candidate, candidate_of
 from harness.optimise.rollouts.rollout import Rollout
 from harness.optimise.searching.bundles import BundleParts
@@ -17,7 +17,7 @@ class GepaOptimiser:
     """Revises texts from what failed in a sample of training cases, and keeps what does better on it."""
 
     def search(self, search: Search, *, together: bool) -> None:
-        guard, parts = Guard(), BundleParts(search)
+        guard, parts = FirstError(), BundleParts(search)
         loop = GepaLoop(
             start={file: search.start.texts[file] for file in search.files},
             train=search.task.split.train,
@@ -38,7 +38,7 @@ class GepaOptimiser:
 class _Adapter:
     """GEPA's view of the search."""
 
-    def __init__(self, search: Search, guard: Guard, parts: BundleParts) -> None:
+    def __init__(self, search: Search, guard: FirstError, parts: BundleParts) -> None:
         self._search = search
         self._guard = guard
         self._parts = parts

@@ -18,7 +18,7 @@ from harness.documents import first_words, write_atomically
 from harness.errors import ResultsError
 from harness.optimise.candidates.candidate import Candidate
 from harness.optimise.rollouts.rollout import Rollout
-from harness.optimise.searching.objective import Objective, mean_score
+from harness.optimise.searching.objective import WeightedObjective, mean_score
 from harness.plain_files import read_plain_file
 from harness.values import Frozen
 
@@ -64,7 +64,7 @@ class CandidateRecord(Frozen):
 class Lineage:
     """Records of all candidates; without a folder nothing is written."""
 
-    def __init__(self, objective: Objective, folder: Path | None = None) -> None:
+    def __init__(self, objective: WeightedObjective, folder: Path | None = None) -> None:
         self._objective = objective
         self._folder = folder
         self.records: dict[str, CandidateRecord] = {}
@@ -134,7 +134,7 @@ class Lineage:
             write_atomically(folder / "shown.md", shown.encode())
 
 
-def part_score(objective: Objective, rollouts: Sequence[Rollout]) -> PartScore:
+def part_score(objective: WeightedObjective, rollouts: Sequence[Rollout]) -> PartScore:
     """The figures of one candidate on one part of the cases."""
     vetoes: dict[str, int] = {}
     for name in (name for one in rollouts for name in one.vetoes):

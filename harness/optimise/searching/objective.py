@@ -11,7 +11,7 @@ from harness.values import Frozen
 _NOTHING = 1e-9
 
 
-class Objective(Frozen):
+class WeightedObjective(Frozen):
     """The rubric's weights, and its domains of safety."""
 
     weights: Mapping[str, float] = {}
@@ -50,14 +50,14 @@ class Objective(Frozen):
 
 
 def measured_pairs(
-    objective: Objective, before: Sequence[Rollout], after: Sequence[Rollout]
+    objective: WeightedObjective, before: Sequence[Rollout], after: Sequence[Rollout]
 ) -> list[tuple[Rollout, Rollout]]:
     """The rollouts of the same case that were measured under both candidates, in the order of `before`."""
     by_case = {one.case: one for one in after if objective.score(one) is not None}
     return [(one, by_case[one.case]) for one in before if one.case in by_case and objective.score(one) is not None]
 
 
-def mean_score(objective: Objective, rollouts: Sequence[Rollout]) -> float | None:
+def mean_score(objective: WeightedObjective, rollouts: Sequence[Rollout]) -> float | None:
     """Over the cases that were measured; None where none was."""
     return _mean([objective.score(one) for one in rollouts])
 

@@ -12,7 +12,7 @@ from harness.optimise.rollouts.rollout_cache import RolloutCache
 from harness.optimise.searching.formats import format_problem
 from harness.optimise.searching.leaks import QuotationCheck
 from harness.optimise.searching.lineage import Lineage
-from harness.optimise.searching.objective import Objective, mean_score, measured_pairs
+from harness.optimise.searching.objective import WeightedObjective, mean_score, measured_pairs
 from harness.optimise.searching.reflector import ReflectionRequest, proposed_text
 from harness.optimise.searching.splitting import CaseSplit
 
@@ -36,7 +36,7 @@ class Vetoes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class OptimisationTask:
     """What is optimised, the same for each optimiser."""
 
     start: Candidate
@@ -46,7 +46,7 @@ class Task:
     agent_components: tuple[Component, ...]
     """All components, which a reflector is told of."""
     split: CaseSplit
-    objective: Objective
+    objective: WeightedObjective
     cache: RolloutCache
     quotations: QuotationCheck
     """Of validation and held-out cases."""
@@ -63,7 +63,7 @@ class Search:
 
     name: str
     """The optimiser's name."""
-    task: Task
+    task: OptimisationTask
     rollouts: int
     """How many rollouts it may ask for; cached ones count too, so that the shares of all optimisers are equal."""
     minibatch: int = 8

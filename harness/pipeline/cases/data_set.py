@@ -23,7 +23,7 @@ _PLACEHOLDER = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")
 _MOST_BYTES = 64 * 2**20
 
 
-class Row(NamedTuple):
+class DataRow(NamedTuple):
     """One row, and the line of the file on which it begins."""
 
     line: int
@@ -40,7 +40,7 @@ def cases_of_rows(file: Path, template: Path | None, *, rows: Sequence[JsonObjec
     make = _from_samples(file) if template is None else _from_template(file, template)
     cases: list[JsonObject] = []
     lines: dict[str, int] = {}
-    given = _rows(file) if rows is None else (Row(line, values) for line, values in enumerate(rows, start=1))
+    given = _rows(file) if rows is None else (DataRow(line, values) for line, values in enumerate(rows, start=1))
     for number, row in enumerate(given, start=1):
         plain = make(row, number)
         case = shaped(file, plain, Case, {(): row.line})
@@ -76,7 +76,7 @@ def write_cases(suite: Suite, source: Path, cases: list[JsonObject], target: Pat
     write_atomically(target, f"# Made from {source.name} by `harness case from-data`.\n{text}".encode())
 
 
-def _rows(file: Path) -> Iterator[Row]:
+def _rows(file: Path) -> Iterator[DataRow]:
     reader = {".jsonl": _json_rows, ".csv": _csv_rows}.get(file.suffix)
     if reader is None:
         raise UsageError(f"{file} is neither .jsonl nor .csv", remedy="convert or rename the file")
@@ -89,7 +89,7 @@ def _rows(file: Path) -> Iterator[Row]:
     return reader(file, text)
 
 
-def _json_rows(file: Path, text: str) -> Iterator[Row]:
+def _json_rows(file: Path, text: str) -> Iterator[DataRow]:
     for line, one in enumerate(text.split("\n"), start=1):
         if not one.strip():
             continue
@@ -101,10 +101,10 @@ def _json_rows(file: Path, text: str) -> Iterator[Row]:
             ) from None
         if not isinstance(values, dict):
             raise InvalidDocument(file, "the row is not an object", line=line, remedy="write one object per line")
-        yield Row(line, values)
+        yield DataRow(line, values)
 
 
-def _csv_rows(file: Path, text: str) -> Iterator[Row]:
+def _csv_rows(file: Path, text: str) -> Iterator[DataRow]:
     reader = csv.reader(text.splitlines(keepends=True), strict=True)
     header: list[str] | None = None
     begun = 1
@@ -123,7 +123,7 @@ def _csv_rows(file: Path, text: str) -> Iterator[Row]:
                     line=line,
                     remedy="quote a field that holds a comma, a quotation mark or a line break",
                 )
-            yield Row(line, dict(zip(header, cells, strict=True)))
+            yield DataRow(line, dict(zip(header, cells, strict=True)))
     except csv.Error as error:
         raise InvalidDocument(file, f"is not CSV: {error}", line=begun) from None
 
@@ -136,11 +136,11 @@ def _header(file: Path, names: list[str], line: int) -> list[str]:
     return names
 
 
-_Make = Callable[[Row, int], JsonObject]
+_Make = Callable[[DataRow, int], JsonObject]
 
 
 def _from_samples(file: Path) -> _Make:
-    def make(row: Row, number: int) -> JsonObject:
+    def make(row: DataRow, number: int) -> JsonObject:
         try:
             return case_of_sample(row.values, number)
         except ValueError as error:
@@ -154,7 +154,7 @@ def _from_template(file: Path, path: Path) -> _Make:
     if not isinstance(template, dict):
         raise InvalidDocument(path, "is not one case", remedy="write the fields of a case, with {{column}} for values")
 
-    def make(row: Row, number: int) -> JsonObject:
+    def make(row: DataRow, number: int) -> JsonObject:
         known = {"row": number, **row.values}
 
         def filled(value: Any) -> Any:

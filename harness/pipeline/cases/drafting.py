@@ -20,7 +20,7 @@ _SHOWN = 300
 _HEX = re.compile(r"[0-9a-fA-F]{8,}")
 
 
-class Draft(Frozen):
+class CaseDraft(Frozen):
     """The case, and notes for the person who adopts it."""
 
     case: Case
@@ -29,7 +29,7 @@ class Draft(Frozen):
 
 def draft(
     source: Case, trial: Trial, card: Scorecard, suite: Suite, origin: str, passing: Sequence[Trial] = ()
-) -> Draft:
+) -> CaseDraft:
     """The case for `suite`. Its reference is the source case's own, if any: the failed calls are not a reference.
 
     `passing`: trials that succeeded at the same task; limits are wide enough for them. What the suite does not have
@@ -56,7 +56,7 @@ def draft(
             "origin": origin,
         }
     )
-    return Draft(case=case, notes=tuple(notes))
+    return CaseDraft(case=case, notes=tuple(notes))
 
 
 def _task(source: Case, trial: Trial) -> str:

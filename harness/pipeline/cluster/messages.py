@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.errors import ExitCode, HarnessError, SandboxError, UsageError
 from harness.pipeline.cluster.delivery import ProjectArchive
-from harness.pipeline.execution.attempt import Scored
+from harness.pipeline.execution.attempt import ScoredAttempt
 from harness.pipeline.plan.plan import RunPlan
 from harness.score import ReferenceState, Scorecard
 from harness.trace import Span, Trial
@@ -57,7 +57,7 @@ class Delivered:
     """The live answers, as the cassette that is stored with the run."""
 
     @classmethod
-    def of(cls, scored: Scored, live_cassette: Path) -> "Delivered":
+    def of(cls, scored: ScoredAttempt, live_cassette: Path) -> "Delivered":
         return cls(
             trial=scored.trial,
             spans=scored.spans,

@@ -14,7 +14,7 @@ from harness.case import RateLimit
 from harness.upstream import Budget, RateLimiter
 
 
-class Meter:
+class ClusterMeter:
     """The one place: an actor. Its methods run one after the other, and waiting callers wait side by side."""
 
     def __init__(self, budget: Budget | None) -> None:
@@ -41,7 +41,7 @@ class Meter:
 def open_meter(budget: Budget | None) -> Any:
     """A handle of the run's meter, which may be sent to nodes. It ends with the driver."""
     here = NodeAffinitySchedulingStrategy(node_id=ray.get_runtime_context().get_node_id(), soft=False)
-    return ray.remote(Meter).options(num_cpus=0, scheduling_strategy=here).remote(budget)
+    return ray.remote(ClusterMeter).options(num_cpus=0, scheduling_strategy=here).remote(budget)
 
 
 @dataclass(kw_only=True)

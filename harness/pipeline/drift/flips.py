@@ -17,7 +17,7 @@ from harness.sandbox import ProviderName
 
 Answers = Mapping[tuple[str, str, int], Recording]
 _FOLDER = ".harness/flips"
-_GRAVE = ("breaking", "warning")
+_SEVERE = ("breaking", "warning")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +40,12 @@ def with_flips(
     A replay with a replay miss (the agent then sends an unrecorded request) changes no verdict. Findings of the
     severity `info` are not replayed: of a tool's findings, a changed verdict is attributed to the more severe ones.
     """
-    grave = [one for one in findings if one.severity in _GRAVE]
-    fresh = fresh_answers(kept, operations, grave)
-    touched = {case: answers for case, answers in fresh.items() if any(case in one.cases for one in grave)}
+    severe = [one for one in findings if one.severity in _SEVERE]
+    fresh = fresh_answers(kept, operations, severe)
+    touched = {case: answers for case, answers in fresh.items() if any(case in one.cases for one in severe)}
     if not touched:
         return tuple(findings)
-    tools = sorted({one.tool for one in grave})
+    tools = sorted({one.tool for one in severe})
     replays = _Replays(plan, operations, _beyond(kept, operations))
     try:
         before = replays.verdicts({case: {} for case in touched})
@@ -54,7 +54,7 @@ def with_flips(
         replays.remove()
     return tuple(
         one.model_copy(update={"flips": tuple(case for case in one.cases if case in flipped[one.tool])})
-        if one.severity in _GRAVE
+        if one.severity in _SEVERE
         else one
         for one in findings
     )
@@ -96,7 +96,7 @@ class _Replays:
 
     def __init__(self, plan: FlipPlan, operations: OperationIndex, beyond: Mapping[str, Sequence[Recording]]) -> None:
         self._plan = plan
-        self._book = operations
+        self._operations = operations
         self._beyond = beyond
         self._folder = plan.project / _FOLDER / secrets.token_hex(4)
 
@@ -106,7 +106,7 @@ class _Replays:
         name = f"flips-{secrets.token_hex(4)}"
         cassettes = self._folder / name
         for case, answers in fresh.items():
-            old = self._book.cassettes[case]
+            old = self._operations.cassettes[case]
             cassette = (
                 Cassette([*with_answers(old, answers).recordings, *self._beyond.get(case, ())]) if answers else old
             )

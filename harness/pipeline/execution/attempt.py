@@ -26,7 +26,7 @@ Ended = tuple[Trial, Scorecard] | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scored:
+class ScoredAttempt:
     """A trial that was run and scored, but is not stored yet."""
 
     trial: Trial
@@ -40,7 +40,7 @@ class Scored:
 @contextmanager
 def scored(
     runner: TrialRunner, scorer: Scorer, case: Case, attempt: int, files: Path | None = None
-) -> Iterator[Scored]:
+) -> Iterator[ScoredAttempt]:
     """Runs and scores `case` once; the files that it left are in `files`, or there as long as the context is.
 
     Raises OutOfBudget where the run's budget ended it.
@@ -56,7 +56,7 @@ def scored(
             yield without_what_was_left(scorer, evidence, error)
             return
         pictures = tuple(sorted(archive.parent.glob(PICTURES)))
-        yield Scored(trial=trial, spans=spans, card=card, archive=kept, pictures=pictures)
+        yield ScoredAttempt(trial=trial, spans=spans, card=card, archive=kept, pictures=pictures)
 
 
 def _made(folder: Path) -> Path:
@@ -64,13 +64,13 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def without_what_was_left(scorer: Scorer, evidence: Evidence, error: BaseException) -> Scored:
+def without_what_was_left(scorer: Scorer, evidence: Evidence, error: BaseException) -> ScoredAttempt:
     """A failed trial without evidence, for an agent whose evidence cannot be scored or stored."""
     was = evidence.trial
     name, version = was.trajectory.agent, was.trajectory.version or ""
     trial = unreadable_trial(was.case_id, was.attempt, name, version, described(error))
     card = scorer.score(evidence.model_copy(update={"trial": trial, "end_state_archive": None}))
-    return Scored(trial=trial, spans=(), card=card, archive=None)
+    return ScoredAttempt(trial=trial, spans=(), card=card, archive=None)
 
 
 @dataclass(frozen=True, kw_only=True)

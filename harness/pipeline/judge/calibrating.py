@@ -6,17 +6,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.judge import (
+    AgreementFigures,
     AnswerCache,
     Calibrated,
     CalibrationRecord,
-    Figures,
+    CalibrationSettings,
     JudgeSettings,
     ModelReflector,
     Outcome,
     Prompt,
     PromptRegistry,
     Question,
-    Settings,
     add_record,
     asked_by,
     read_records,
@@ -40,7 +40,7 @@ class Calibrating:
     bench: Bench
     reflector: JudgeSettings | Callable[[str], str]
     """The reflector that revises the prompt: a model or rules."""
-    settings: Settings
+    settings: CalibrationSettings
 
 
 def calibrate_judge(asked: Calibrating) -> Calibrated:
@@ -89,7 +89,7 @@ def _kept(asked: Calibrating, outcome: Outcome, questions: Sequence[Question]) -
 def _record(
     asked: Calibrating,
     prompt: Prompt,
-    held_out: Figures,
+    held_out: AgreementFigures,
     outcome: Outcome,
     questions: Sequence[Question],
     seen: tuple[str, int],

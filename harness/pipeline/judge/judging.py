@@ -12,13 +12,13 @@ from harness.judge import (
     Answer,
     Criterion,
     Judge,
+    JudgedTrial,
     Judgement,
     JudgeSettings,
     Panel,
+    PanelTask,
     Prompt,
     Rubric,
-    Subject,
-    Task,
     run_panel,
     shared_family,
 )
@@ -174,7 +174,7 @@ class _JudgingSession:
         self.answers[judgement.answer] += 1
         self.request.watch(judgement)
 
-    def tasks(self) -> Iterator[Task]:
+    def tasks(self) -> Iterator[PanelTask]:
         cases = {case.id: case for case in self.suite.cases}
         done = set() if self.request.again else self._done()
         for stored in self.folder.trials():
@@ -185,12 +185,12 @@ class _JudgingSession:
                 self.skipped += 1
                 continue
             self.trials += 1
-            subject = Subject.of(self.folder.manifest.run, trial, cases.get(trial.case_id))
+            subject = JudgedTrial.of(self.folder.manifest.run, trial, cases.get(trial.case_id))
             open_ones = self._open(subject, done)
             if open_ones:
-                yield Task(subject=subject, criteria=open_ones)
+                yield PanelTask(subject=subject, criteria=open_ones)
 
-    def _open(self, subject: Subject, done: set[tuple[str, ...]]) -> tuple[Criterion, ...]:
+    def _open(self, subject: JudgedTrial, done: set[tuple[str, ...]]) -> tuple[Criterion, ...]:
         asked = [one for one in self.request.rubric.criteria_for(subject.trial.case_id) if self._wanted(one)]
         place = (subject.trial.case_id, str(subject.trial.attempt), subject.digest)
         open_ones = tuple(one for one in asked if (*place, one.id) not in done)

@@ -11,13 +11,13 @@ from harness.errors import HarnessError, NotMeasured, UsageError
 from harness.judge import (
     ComparisonScore,
     Criterion,
+    JudgedTrial,
     JudgeIdentity,
     JudgeSettings,
     Pairwise,
     PairwiseComparison,
     Prompt,
     Rubric,
-    Subject,
     comparison_score,
     why_not_eligible,
 )
@@ -157,7 +157,7 @@ class _PairingSession:
             except OutOfBudget as error:
                 self.stopped = str(error)
 
-    async def _case(self, case: str, pairs: list[tuple[Subject, Subject]]) -> None:
+    async def _case(self, case: str, pairs: list[tuple[JudgedTrial, JudgedTrial]]) -> None:
         wanted = self.request.criterion
         asked = [one for one in self.request.rubric.criteria_for(case) if wanted in (one.id, one.id.rpartition(".")[0])]
         async with self.asker.cassette(f"{case}{_CASSETTE}") as cassette:
@@ -165,7 +165,7 @@ class _PairingSession:
                 for criterion in asked:
                     await self._compare(cassette, criterion, *pair)
 
-    def _pairs(self, case: str) -> list[tuple[Subject, Subject]]:
+    def _pairs(self, case: str) -> list[tuple[JudgedTrial, JudgedTrial]]:
         found = []
         for attempt in [one.attempt for one in self.b.manifest.planned if one.case_id == case]:
             pair = [self._subject(folder, case, attempt) for folder in (self.a, self.b)]
@@ -175,14 +175,14 @@ class _PairingSession:
                 found.append((pair[0], pair[1]))
         return found
 
-    def _subject(self, folder: RunFolder, case: str, attempt: int) -> Subject | None:
+    def _subject(self, folder: RunFolder, case: str, attempt: int) -> JudgedTrial | None:
         trial = folder.trial(case, attempt)
         if trial is None or trial.outcome not in MEASURED:
             return None
         known = next((one for one in self.suite.cases if one.id == case), None)
-        return Subject.of(folder.manifest.run, trial, known)
+        return JudgedTrial.of(folder.manifest.run, trial, known)
 
-    async def _compare(self, cassette: ModelCassette, criterion: Criterion, a: Subject, b: Subject) -> None:
+    async def _compare(self, cassette: ModelCassette, criterion: Criterion, a: JudgedTrial, b: JudgedTrial) -> None:
         if any(why_not_eligible(self.request.rubric, one, criterion) is not None for one in (a, b)):
             self.not_eligible += 1
             return

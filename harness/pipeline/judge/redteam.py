@@ -10,15 +10,15 @@ from typing import Final
 from harness.judge import (
     AttackClass,
     Judge,
+    JudgedTrial,
     Judgement,
     JudgeSettings,
     Panel,
+    PanelTask,
     Planting,
     Prompt,
     RedTeamReport,
     Scenario,
-    Subject,
-    Task,
     attack_rows,
     failing_trial,
     judge_request,
@@ -54,7 +54,7 @@ class RedTeamRequest:
 class _Asked:
     """One question: a trial, and what is planted in it (None: a control)."""
 
-    subject: Subject
+    subject: JudgedTrial
     scenario: Scenario
     planting: Planting | None = None
     must_pass: bool = False
@@ -107,7 +107,7 @@ def red_team(project: Path, request: RedTeamRequest) -> RedTeamReport:
     judge = Judge(rubric=RUBRIC, prompt=request.prompt, model=settings.model, asker=asker, samples=settings.samples)
     asked, answers = _questions(request), dict[str, Judgement]()
     panel = Panel(judge=judge, in_flight=settings.in_flight, keep=lambda one: answers.update({one.case_id: one}))
-    run_panel(panel, (Task(subject=one.subject, criteria=(one.scenario.criterion,)) for one in asked))
+    run_panel(panel, (PanelTask(subject=one.subject, criteria=(one.scenario.criterion,)) for one in asked))
     plantings = [one for one in asked if one.planting is not None]
     overall, classes, passes = attack_rows(
         [one.planting for one in plantings if one.planting is not None],

@@ -7,7 +7,7 @@ from typing import Final
 
 from harness.case import Suite, check_cases, load_stored_suite, load_suite, suite_names
 from harness.errors import ResultsError, UsageError
-from harness.judge import Rubric, Subject
+from harness.judge import JudgedTrial, Rubric
 from harness.results import RunFolder
 from harness.results.folder import SUITE
 from harness.score.named_code import named_code
@@ -47,7 +47,7 @@ def judged_outcomes(rubric: Rubric | None) -> frozenset[Outcome]:
 
 def subjects(
     folder: RunFolder, suite: Suite, cases: Collection[str] = (), rubric: Rubric | None = None
-) -> Iterator[Subject]:
+) -> Iterator[JudgedTrial]:
     """One trial at a time, in the planned order; of `cases` only, where some are named.
 
     Raises UsageError for a case that the suite does not have.
@@ -57,4 +57,4 @@ def subjects(
     for stored in folder.trials():
         trial = stored.trial
         if trial.outcome in judged_outcomes(rubric) and (not cases or trial.case_id in cases):
-            yield Subject.of(folder.manifest.run, trial, known.get(trial.case_id))
+            yield JudgedTrial.of(folder.manifest.run, trial, known.get(trial.case_id))

@@ -11,13 +11,13 @@ from harness.judge import (
     CHARS_PER_TOKEN,
     Criterion,
     Judge,
+    JudgedTrial,
     Judgement,
     JudgeSettings,
     Panel,
+    PanelTask,
     Prompt,
     Rubric,
-    Subject,
-    Task,
     judge_request,
     run_panel,
     why_not_eligible,
@@ -133,7 +133,7 @@ def try_criterion(project: Path, folder: RunFolder, asked: TryRequest) -> TryRes
     )
 
 
-def _tasks(folder: RunFolder, suite: Suite, asked: TryRequest) -> Iterator[Task]:
+def _tasks(folder: RunFolder, suite: Suite, asked: TryRequest) -> Iterator[PanelTask]:
     model_decided(asked.rubric, asked.criterion)
     cases = {case.id: case for case in suite.cases}
     for case_id, attempt in asked.trials:
@@ -143,7 +143,7 @@ def _tasks(folder: RunFolder, suite: Suite, asked: TryRequest) -> Iterator[Task]
         if trial.outcome not in judged_outcomes(asked.rubric):
             continue
         own = (one for one in asked.rubric.criteria_for(case_id) if asked.rubric.is_of(one.id, asked.criterion))
-        yield Task(subject=Subject.of(folder.manifest.run, trial, cases.get(case_id)), criteria=tuple(own))
+        yield PanelTask(subject=JudgedTrial.of(folder.manifest.run, trial, cases.get(case_id)), criteria=tuple(own))
 
 
 def model_decided(rubric: Rubric, name: str) -> Criterion:

@@ -143,7 +143,7 @@ def _collector(options: RunOptions) -> str | None:
     return endpoint
 
 
-class SideBySide(TypedDict):
+class Parallelism(TypedDict):
     """The number of parallel trials of the plan."""
 
     jobs: int
@@ -151,7 +151,7 @@ class SideBySide(TypedDict):
     prefetch: int
 
 
-def _side_by_side(suite: Suite, options: RunOptions) -> SideBySide:
+def _side_by_side(suite: Suite, options: RunOptions) -> Parallelism:
     """The number of parallel trials including waiting ones; an explicit --jobs limits those too."""
     limits = [case.limits for case in suite.cases]
     jobs = options.jobs or jobs_held(limits)
@@ -159,7 +159,7 @@ def _side_by_side(suite: Suite, options: RunOptions) -> SideBySide:
     # Prefetching has no effect if all processors are busy or if all sandboxes differ.
     alike = all(case.task_folder is None for case in suite.cases)
     started_early = 2 if jobs == 1 and alike else 0
-    return SideBySide(jobs=jobs, most=most, prefetch=started_early if options.prefetch is None else options.prefetch)
+    return Parallelism(jobs=jobs, most=most, prefetch=started_early if options.prefetch is None else options.prefetch)
 
 
 def _refuse_undetermined(suite: Suite, options: RunOptions) -> None:

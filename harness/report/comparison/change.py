@@ -115,7 +115,7 @@ def change(
     )
     if not (tested and n):
         return plain
-    found = plain.model_copy(update=_tested(values, sign))
+    found = plain.model_copy(update=_tested(metric, values, sign))
     return found.model_copy(update={"relative": _relative(found, values)}) if found.is_amount else found
 
 
@@ -141,10 +141,11 @@ def case_differences(values: Sequence[Values]) -> list[float]:
     return [math.fsum(own) / len(own) for _, own in sorted(by_case.items())]
 
 
-def spread_of(values: Sequence[Values]) -> float:
+def spread_of(metric: str, values: Sequence[Values]) -> float:
     """The range of a metric: 1 for shares, else the range of the observed values."""
     seen = [value for _, before, after in values for value in (before, after)]
-    return 1.0 if all(0 <= value <= 1 for value in seen) else max(seen) - min(seen)
+    is_share = metric not in AMOUNTS and all(0 <= value <= 1 for value in seen)
+    return 1.0 if is_share else max(seen) - min(seen)
 
 
 def corrected(changes: Sequence[MetricChange]) -> tuple[MetricChange, ...]:
@@ -153,8 +154,8 @@ def corrected(changes: Sequence[MetricChange]) -> tuple[MetricChange, ...]:
     return tuple(one.model_copy(update={"p_corrected": p}) for one, p in zip(changes, found, strict=True))
 
 
-def _tested(values: Sequence[Values], sign: float) -> dict[str, object]:
-    differences = case_differences(values)
+def _tested(metric: str, values: Sequence[Values], sign: float) -> dict[str, object]:
+    differences, width = case_differences(values), spread_of(metric, values)
     better = sum(sign * value > _SAME for value in differences)
     worse = sum(sign * value < -_SAME for value in differences)
     return {
@@ -162,7 +163,7 @@ def _tested(values: Sequence[Values], sign: float) -> dict[str, object]:
         "cases_better": better,
         "cases_worse": worse,
         "p": sign_test(better, worse),
-        "width": spread_of(values),
-        "interval": paired_interval(differences, spread_of(values)),
+        "width": width,
+        "interval": paired_interval(differences, width),
         "cases_needed": cases_needed(differences),
     }

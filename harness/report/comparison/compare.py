@@ -7,7 +7,7 @@ from harness.case import Difficulty
 from harness.errors import UsageError
 from harness.report.comparison.attribution import Attribution, attribute, short_prompt
 from harness.report.comparison.change import MetricChange, Values, change, corrected
-from harness.report.comparison.divergence import LIVE, Divergence, divergence
+from harness.report.comparison.divergence import LIVE, RunDivergence, divergence
 from harness.report.figures.failuremodes import has_failure
 from harness.report.figures.quarantine import counted_cards
 from harness.results import DriftReport, ManifestDifference, RunFolder, RunManifest, differences, gc_paused, read_drift
@@ -76,7 +76,7 @@ class Comparison(Frozen):
     failures: tuple[MetricChange, ...] = ()
     """Number of trials with each failure mode; less is better. Corrected as one family of tests."""
     attribution: Attribution
-    divergence: Divergence | None = None
+    divergence: RunDivergence | None = None
     """Set if one run is replayed and the other live, with the same agent."""
 
 

@@ -55,7 +55,7 @@ class CaseDivergence(Frozen):
     """Tools that drifted in this case, confirmed or not."""
 
 
-class Divergence(Frozen):
+class RunDivergence(Frozen):
     """A live run compared with a replayed run of the same agent."""
 
     mocked_run: str
@@ -80,7 +80,7 @@ class _KnownSuccess:
     drift: DriftReport | None
 
 
-def divergence(one: Side, other: Side, drift: DriftReport | None) -> Divergence | None:
+def divergence(one: Side, other: Side, drift: DriftReport | None) -> RunDivergence | None:
     """The divergence of two runs. `drift` is the drift report of the live run, None where there is none.
 
     None unless one of the runs is mocked and the other one live, both with the same agent: its code, prompt and
@@ -93,7 +93,7 @@ def divergence(one: Side, other: Side, drift: DriftReport | None) -> Divergence 
     before, after = _by_case(mocked_cards), _by_case(live_cards)
     categories = {card.case_id: card.category for card in live_cards}
     both = [case for case in after if case in before]
-    return Divergence(
+    return RunDivergence(
         mocked_run=mocked.run,
         live_run=live.run,
         success=change("task_success", [(case, before[case].rate, after[case].rate) for case in both]),

@@ -52,7 +52,7 @@ class MarginCheck(Frozen):
     standing: Standing
     reason: str
     noise: tuple[NoiseFloor, ...] = ()
-    percent: bool = False
+    percent: bool
     """Whether margin, difference and interval are shares of the value before."""
 
     @property

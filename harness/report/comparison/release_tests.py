@@ -123,10 +123,9 @@ def _tested(figure: Figure, now: Values, before: Values) -> tuple[float | None, 
     if not now or not before:
         return None, None
     if _mostly_shared(now, before):
-        steps = [(_mean(now[case]) - _mean(before[case])) * (1 if less else -1) for case in shared]
-        return sign_test_greater(sum(step > _SAME for step in steps), sum(step < -_SAME for step in steps)), (
-            "sign test over the same cases"
-        )
+        steps = [_mean(now[case]) - _mean(before[case]) for case in shared]
+        up, down = sum(step > _SAME for step in steps), sum(step < -_SAME for step in steps)
+        return sign_test_greater(*((up, down) if less else (down, up))), "sign test over the same cases"
     if kind != "failure":
         return None, None
     with_now, with_before = (sum(_mean(own) > 0 for own in one.values()) for one in (now, before))

@@ -36,7 +36,7 @@ class JudgedDomain(Frozen):
     mean: float | None
 
 
-class JudgedCriterion(Frozen):
+class CriterionFigures(Frozen):
     """One criterion over the run's trials; items of checklists are listed under their criterion."""
 
     criterion: str
@@ -80,7 +80,7 @@ class JudgedRubric(Frozen):
     domain_mean: float | None
     """Unweighted mean of the domains."""
     domains: tuple[JudgedDomain, ...]
-    criteria: tuple[JudgedCriterion, ...]
+    criteria: tuple[CriterionFigures, ...]
     set_aside: int = 0
     """Failures that a person attributed to the judge or the tracing; they are in no score."""
 
@@ -223,14 +223,14 @@ def _domains(rubric: Rubric, scores: Sequence[RubricScore]) -> tuple[JudgedDomai
 
 def _criteria(
     rubric: Rubric, judgements: Sequence[Judgement], open_criteria: frozenset[str]
-) -> tuple[JudgedCriterion, ...]:
+) -> tuple[CriterionFigures, ...]:
     counts: dict[str, Counter[str]] = {one.id: Counter() for one in rubric.criteria}
     for one in judgements:
         known = rubric.criterion(one.criterion)
         if known is not None:
             counts[known.id][one.answer] += 1
     return tuple(
-        JudgedCriterion(
+        CriterionFigures(
             criterion=one.id,
             domain=one.domain,
             points=one.points,

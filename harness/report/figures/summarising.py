@@ -14,7 +14,7 @@ from harness.report.figures.logends import LogEnds
 from harness.report.figures.quarantine import counted_trials
 from harness.report.figures.reliability import reliability
 from harness.report.figures.replay import replay_of
-from harness.report.figures.summary import Counts, FailedCase, Figure, Group, Rate, Summary, Unmeasured
+from harness.report.figures.summary import Counts, FailedCase, Figure, Rate, Summary, TrialGroup, Unmeasured
 from harness.report.figures.sweep import sweep
 from harness.report.figures.tooltable import by_model, by_tool
 from harness.results import RunFolder, RunManifest, Stop, gc_paused, stop_of
@@ -32,11 +32,11 @@ def summarise(
     run_scores: Sequence[Score] = (),
     trials: Iterable[Trial] = (),
     stopped: Stop | None = None,
-    book: LatencyCollector | None = None,
+    latencies: LatencyCollector | None = None,
 ) -> Summary:
     """The figures of a run; `trials` are read one at a time, for replay figures, durations and printed output.
 
-    `book` holds the durations after the trials have been read.
+    `latencies` holds the durations after the trials have been read.
     """
     ordered = _in_planned_order(manifest, scorecards)
     decided, reason = stopped is not None and stopped.decided, None if stopped is None else stopped.reason
@@ -72,9 +72,9 @@ def summarise(
         sweep=sweep(ordered),
         failed_code=failed_code(ordered, run_scores),
         failure_modes=failure_modes(ordered),
-        tools=by_tool(ordered, {} if book is None else book.of_tools()),
+        tools=by_tool(ordered, {} if latencies is None else latencies.of_tools()),
         models=by_model(ordered),
-        latency=None if book is None else book.of_run(),
+        latency=None if latencies is None else latencies.of_run(),
         seconds=ends.seconds,
     )
 
@@ -82,23 +82,23 @@ def summarise(
 @gc_paused()
 def summarise_run(folder: RunFolder) -> Summary:
     """The figures of a stored run."""
-    book, counted = LatencyCollector(folder.manifest), counted_trials(folder, folder.scorecards())
+    latencies, counted = LatencyCollector(folder.manifest), counted_trials(folder, folder.scorecards())
     summary = summarise(
         counted.manifest,
         counted.cards,
         run_scores=folder.run_scores(),
-        trials=_read(folder, book),
+        trials=_read(folder, latencies),
         stopped=stop_of(folder),
-        book=book,
+        latencies=latencies,
     )
     return summary.model_copy(
         update={"manifest": folder.manifest, "judged": judged_run(folder), "quarantine": counted.apart}
     )
 
 
-def _read(folder: RunFolder, book: LatencyCollector) -> Iterator[Trial]:
+def _read(folder: RunFolder, latencies: LatencyCollector) -> Iterator[Trial]:
     for stored in folder.trials():
-        book.add(stored)
+        latencies.add(stored)
         yield stored.trial
 
 
@@ -151,9 +151,9 @@ def _figure(metric: str, found: Sequence[tuple[Scorecard, float | None]], with_i
     )
 
 
-def _groups(parts: Mapping[str, Sequence[Scorecard]]) -> tuple[Group, ...]:
+def _groups(parts: Mapping[str, Sequence[Scorecard]]) -> tuple[TrialGroup, ...]:
     return tuple(
-        Group(name=name, trials=len(own), success=_rate(own), figures=_figures(own, with_interval=False))
+        TrialGroup(name=name, trials=len(own), success=_rate(own), figures=_figures(own, with_interval=False))
         for name, own in parts.items()
     )
 

@@ -70,7 +70,7 @@ class Counts(Frozen):
         return self.planned - self.left_out - self.measured
 
 
-class Group(Frozen):
+class TrialGroup(Frozen):
     """The trials of one category or difficulty."""
 
     name: str
@@ -116,9 +116,9 @@ class Summary(Frozen):
     success: Rate
     figures: tuple[Figure, ...]
     run_scores: tuple[Score, ...] = ()
-    categories: tuple[Group, ...]
+    categories: tuple[TrialGroup, ...]
     """In the order of the suite."""
-    difficulties: tuple[Group, ...]
+    difficulties: tuple[TrialGroup, ...]
     """From easy to hard."""
     failed: tuple[FailedCase, ...]
     unmeasured: tuple[Unmeasured, ...]

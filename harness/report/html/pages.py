@@ -14,7 +14,7 @@ _ITEMS = 20
 
 def pages_view(stored: StoredTrial, trials: int) -> list[JsonObject]:
     """The pages of one trial; a screenshot above the trial's share of the limit is replaced by its file name."""
-    left = _BUDGET // max(1, trials)
+    left = _BUDGET // trials
     shown: list[JsonObject] = []
     for name, seen in list(stored.trial.pages.items())[:_ITEMS]:
         picture = None

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from harness.errors import UsageError
 from harness.report.comparison.change import MetricChange
 from harness.report.comparison.compare import Comparison, compare_runs
-from harness.report.comparison.divergence import Divergence
+from harness.report.comparison.divergence import RunDivergence
 from harness.report.figures.latency import LatencyCollector
 from harness.report.figures.quarantine import counted_trials
 from harness.report.figures.summarising import summarise
@@ -26,15 +26,15 @@ def run_view(folder: RunFolder, cards: Sequence[Scorecard], trials: Iterable[Sto
     """Reads each trial once and computes the rows."""
     manifest = folder.manifest
     rows: list[JsonValue] = []
-    book = LatencyCollector(manifest)
+    latencies = LatencyCollector(manifest)
     counted = counted_trials(folder, tuple(cards))
     summary = summarise(
         counted.manifest,
         counted.cards,
         run_scores=folder.run_scores(),
-        trials=_rowed(trials, cards, book, rows),
+        trials=_rowed(trials, cards, latencies, rows),
         stopped=stop_of(folder),
-        book=book,
+        latencies=latencies,
     )
     return {
         "run": manifest.run,
@@ -51,11 +51,11 @@ def run_view(folder: RunFolder, cards: Sequence[Scorecard], trials: Iterable[Sto
 
 
 def _rowed(
-    trials: Iterable[StoredTrial], cards: Sequence[Scorecard], book: LatencyCollector, rows: list[JsonValue]
+    trials: Iterable[StoredTrial], cards: Sequence[Scorecard], latencies: LatencyCollector, rows: list[JsonValue]
 ) -> Iterator[Trial]:
     by_key = {(card.case_id, card.attempt): card for card in cards}
     for stored in trials:
-        book.add(stored)
+        latencies.add(stored)
         rows.append(row(stored.trial, by_key[stored.trial.case_id, stored.trial.attempt]))
         yield stored.trial
 
@@ -113,7 +113,7 @@ def _with_hidden(found: Comparison) -> str:
     return found.success.verdict + (f"; {hidden} succeeded before and cannot be determined now" if hidden else "")
 
 
-def _divergence(found: Divergence) -> JsonObject:
+def _divergence(found: RunDivergence) -> JsonObject:
     success = found.success
     return {
         "mocked": found.mocked_run,

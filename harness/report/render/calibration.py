@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from harness.judge import Calibrated, Figures, Judgement, Measured, Stability, Triage, by_release, cause_of
+from harness.judge import AgreementFigures, Calibrated, Judgement, Measured, Stability, Triage, by_release, cause_of
 from harness.judge.triage import CAUSES
 from harness.report.render.section import Section
 from harness.report.render.terminal_tables import section_table
@@ -50,7 +50,7 @@ def _rows(part: str, measured: Measured, done: Calibrated) -> Iterator[tuple[str
         yield _row(part, done.after or UNKNOWN, measured.after)
 
 
-def _row(part: str, version: str, one: Figures) -> tuple[str, ...]:
+def _row(part: str, version: str, one: AgreementFigures) -> tuple[str, ...]:
     counts = (one.false_passes, one.critical_false_passes, one.judge_failed)
     rates = (one.verdict.true_positive.value, one.verdict.true_negative.value)
     return (

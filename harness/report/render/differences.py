@@ -5,7 +5,7 @@ from typing import Final, get_args
 
 from harness.report.comparison.change import MetricChange
 from harness.report.comparison.compare import Comparison, SliceKind
-from harness.report.comparison.divergence import CaseDivergence, Divergence
+from harness.report.comparison.divergence import CaseDivergence, RunDivergence
 from harness.report.comparison.margin import MarginCheck, margin_words
 from harness.report.render.section import Section
 from harness.report.render.wording import UNKNOWN, percent, percent_between, signed_points
@@ -58,7 +58,7 @@ def margin_lines(checks: Sequence[MarginCheck]) -> Iterator[str]:
                 yield f"  noise floor of {noise.version}: {noise.range:.3g} over {noise.repetitions} repetitions"
 
 
-def _divergence(found: Divergence) -> Section:
+def _divergence(found: RunDivergence) -> Section:
     success = found.success
     rows = [
         (one.case_id, f"{one.mocked.successes}/{one.mocked.n}", f"{one.live.successes}/{one.live.n}", cause_words(one))

@@ -1,7 +1,7 @@
 """Judgements as a table: domains, then criteria."""
 
 from harness.judge import JudgeIdentity
-from harness.report.figures.judged import JudgedCriterion, JudgedRubric
+from harness.report.figures.judged import CriterionFigures, JudgedRubric
 from harness.report.render.section import Section
 from harness.report.render.wording import UNKNOWN, percent, percent_between
 
@@ -20,7 +20,7 @@ def judged_section(judged: JudgedRubric) -> Section:
     )
 
 
-def _row(one: JudgedCriterion) -> tuple[str, ...]:
+def _row(one: CriterionFigures) -> tuple[str, ...]:
     marks = [word for word, holds in (("critical", one.critical), ("uncal.", one.uncalibrated)) if holds]
     counts = (one.passed, one.failed, one.not_eligible, one.judge_failed)
     shown = (str(count or UNKNOWN) for count in counts)

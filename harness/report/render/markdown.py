@@ -7,7 +7,7 @@ from harness.report.comparison.change import MetricChange
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.trend import Trend
 from harness.report.figures.printed import PrintedEnd
-from harness.report.figures.summary import Group, Summary
+from harness.report.figures.summary import Summary, TrialGroup
 from harness.report.render.differences import NOTATION, attribution_lines, chance, comparison_sections, verdict_of
 from harness.report.render.recorded import recorded_lines
 from harness.report.render.section import Section
@@ -115,7 +115,7 @@ def _printed(ends: Sequence[PrintedEnd]) -> Iterator[str]:
         yield from (f"    - {plain(line)}" for line in end.lines)
 
 
-def _parts(kind: str, parts: Sequence[Group]) -> Iterator[str]:
+def _parts(kind: str, parts: Sequence[TrialGroup]) -> Iterator[str]:
     metrics = own_metrics_first(list(dict.fromkeys(f.metric for part in parts for f in part.figures if f.n)))
     yield from ["", f"## By {kind}", ""]
     yield from table_head([kind, "trials", "success", "%", "95 %", *metrics])

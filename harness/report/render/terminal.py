@@ -9,7 +9,7 @@ from rich.text import Text
 from harness.report.comparison.change import MetricChange
 from harness.report.comparison.compare import Comparison
 from harness.report.figures.summary import FailedCase, Summary, Unmeasured
-from harness.report.figures.summary import Group as Part
+from harness.report.figures.summary import TrialGroup as Part
 from harness.report.render.differences import NOTATION, attribution_lines, chance, comparison_sections, verdict_of
 from harness.report.render.recorded import recorded_lines
 from harness.report.render.sections import sections

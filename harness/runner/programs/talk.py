@@ -27,7 +27,7 @@ class AgentFailed(Exception):
     """The agent did not answer as agreed; the message says how."""
 
 
-class Gateway:
+class GatewayConnection:
     """The agent-facing protocol, over one connection."""
 
     def __init__(self, url: str) -> None:
@@ -59,7 +59,7 @@ class LinesAgent:
     JSON object are printed.
     """
 
-    def __init__(self, command: Sequence[str], gateway: Gateway) -> None:
+    def __init__(self, command: Sequence[str], gateway: GatewayConnection) -> None:
         self._gateway = gateway
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", errors="replace"
@@ -228,7 +228,7 @@ def main() -> int:
     """Exit status: the agent's own; 1 where it did not answer as agreed."""
     talk = json.loads(os.environ.pop("HARNESS_TALK"))
     command = sys.argv[1:]
-    gateway = Gateway(os.environ["HARNESS_GATEWAY_URL"])
+    gateway = GatewayConnection(os.environ["HARNESS_GATEWAY_URL"])
     try:
         agent = LinesAgent(command, gateway) if talk["speaks"] == "lines" else HttpAgent(command, talk["chat"])
         for turn in gateway.turns():

@@ -13,7 +13,7 @@ from harness.sandbox.state.snapshot import ServiceDump, Snapshot
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeftOut:
+class OmittedParts:
     """The parts that a reduced snapshot lacks."""
 
     files: Collection[str] = ()
@@ -32,7 +32,7 @@ def rows_of(snapshot: Snapshot) -> dict[str, int]:
     return {dump.service: row_count(_content(snapshot, dump), dump.file) for dump in snapshot.dumps}
 
 
-def reduced_snapshot(snapshot: Snapshot, left_out: LeftOut, name: str, folder: Path) -> Snapshot:
+def reduced_snapshot(snapshot: Snapshot, left_out: OmittedParts, name: str, folder: Path) -> Snapshot:
     """Writes the remaining content into a new `folder`, and returns the snapshot of it."""
     folder.mkdir(parents=True)
     entries = tuple(entry for entry in snapshot.files if entry.path not in left_out.files)

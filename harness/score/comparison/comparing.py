@@ -25,7 +25,7 @@ _LONGEST: Final = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
+class ArgumentDifference:
     """One argument that is not as expected."""
 
     argument: str
@@ -42,7 +42,7 @@ class Difference:
         return name in ("id", "ids", "name", "path") or name.endswith(("_id", "_ids", "id"))
 
 
-def differences(expected: JsonObject, found: JsonObject) -> tuple[Difference, ...]:
+def differences(expected: JsonObject, found: JsonObject) -> tuple[ArgumentDifference, ...]:
     """Every top-level or nested argument that differs; empty for calls that come to the same."""
     parallel = _parallel(expected, found)
     names = list(dict.fromkeys([*expected, *found]))
@@ -51,7 +51,7 @@ def differences(expected: JsonObject, found: JsonObject) -> tuple[Difference, ..
     ]
     if parallel and _tuples(expected, parallel) != _tuples(found, parallel):
         known += [one for name in parallel for one in _compared(name, expected.get(name), found.get(name), 0)] or [
-            Difference(argument="+".join(parallel), expected=None, found=None, encoding=False)
+            ArgumentDifference(argument="+".join(parallel), expected=None, found=None, encoding=False)
         ]
     return tuple(known)
 
@@ -103,7 +103,7 @@ def _is_id(value: JsonValue) -> bool:
     return isinstance(value, str) and not re.search(r"\s", value) and re.search(r"\d", value) is not None
 
 
-def _compared(path: str, expected: JsonValue, found: JsonValue, depth: int) -> Iterator[Difference]:
+def _compared(path: str, expected: JsonValue, found: JsonValue, depth: int) -> Iterator[ArgumentDifference]:
     if _is_nothing(expected) and _is_nothing(found):
         return
     if equality_key(expected) == equality_key(found):
@@ -115,7 +115,7 @@ def _compared(path: str, expected: JsonValue, found: JsonValue, depth: int) -> I
         return
     if isinstance(expected, list) and isinstance(found, list) and _is_same_bag(expected, found, depth):
         return
-    yield Difference(argument=path, expected=expected, found=found, encoding=_is_encoding(expected, found))
+    yield ArgumentDifference(argument=path, expected=expected, found=found, encoding=_is_encoding(expected, found))
 
 
 def _is_same_bag(expected: Sequence[JsonValue], found: Sequence[JsonValue], depth: int) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.case import ReferenceCall
-from harness.score.comparison.searching import Pairs, Part, search
+from harness.score.comparison.searching import OrderedCalls, Pairs, search
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ def match_calls(reference: Sequence[ReferenceCall], reference_keys: Sequence[str
     return Matching(pairs=named, exact=exact)
 
 
-def _solve(part: Part, word: Sequence[tuple[int, str]]) -> tuple[Pairs, bool]:
+def _solve(part: OrderedCalls, word: Sequence[tuple[int, str]]) -> tuple[Pairs, bool]:
     as_written = _common_subsequence(part.keys, word)
     if part.is_chain or len(as_written) == len(part.keys):
         return as_written, True
@@ -102,7 +102,7 @@ def _parts(keys: Sequence[str], above: Sequence[set[int]]) -> Iterator[list[int]
         yield [index for index, its in enumerate(roots) if its == top]
 
 
-def _part(members: Sequence[int], keys: Sequence[str], above: Sequence[set[int]]) -> Part:
+def _part(members: Sequence[int], keys: Sequence[str], above: Sequence[set[int]]) -> OrderedCalls:
     local = {index: place for place, index in enumerate(members)}
     masks = tuple(sum(1 << local[before] for before in above[index]) for index in members)
-    return Part(keys=tuple(keys[index] for index in members), above=masks)
+    return OrderedCalls(keys=tuple(keys[index] for index in members), above=masks)

@@ -20,7 +20,7 @@ _Chain = tuple[int, int, "_Chain"] | None  # (reference, call, the pairs before)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class OrderedCalls:
     """Reference calls in topological order: their keys, and as bit masks all that must come before each."""
 
     keys: tuple[str, ...]
@@ -32,7 +32,7 @@ class Part:
         return all(mask == (1 << index) - 1 for index, mask in enumerate(self.above))
 
 
-def search(part: Part, word: Sequence[tuple[int, str]]) -> tuple[Pairs, bool]:
+def search(part: OrderedCalls, word: Sequence[tuple[int, str]]) -> tuple[Pairs, bool]:
     """The fullest pairing with `word` (place and key of each call of the part's keys), and whether it is proven so."""
     walk = _Walk(part, Counter(key for _, key in word))
     for place, key in word:
@@ -43,7 +43,7 @@ def search(part: Part, word: Sequence[tuple[int, str]]) -> tuple[Pairs, bool]:
 class _Walk:
     """The sets met so far, each with the pairs that led to it."""
 
-    def __init__(self, part: Part, left: Counter[str]) -> None:
+    def __init__(self, part: OrderedCalls, left: Counter[str]) -> None:
         self.exact = True
         self._above = part.above
         size = range(len(part.keys))

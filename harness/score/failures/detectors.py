@@ -31,7 +31,7 @@ DETECTORS: Final = Registry(
         "first_change": "harness.score.failures.modes.first_change:FirstChange",
         "cascading_error": "harness.score.failures.modes.cascading_error:CascadingError",
         "conversation": "harness.score.failures.modes.conversation:BrokenConversation",
-        "figures": "harness.score.failures.modes.figures:Figures",
+        "figures": "harness.score.failures.modes.figures:UngroundedFigures",
         "lookups": "harness.score.failures.modes.lookups:Lookups",
         "wrong_sources": "harness.score.failures.modes.wrong_sources:WrongSources",
         "premises": "harness.score.failures.modes.premises:Premises",

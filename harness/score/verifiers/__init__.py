@@ -4,7 +4,7 @@ from harness.score.verifiers.api import Api
 from harness.score.verifiers.budget import MaxIterations, MaxTokens
 from harness.score.verifiers.check_answer import CheckAnswer
 from harness.score.verifiers.command import Command
-from harness.score.verifiers.criterion import Criterion
+from harness.score.verifiers.criterion import CriterionMet
 from harness.score.verifiers.dom import Dom
 from harness.score.verifiers.files import Files
 from harness.score.verifiers.final_answer import FinalAnswer
@@ -23,7 +23,7 @@ VERIFIERS: dict[str, type] = {
     "api": Api,
     "check_answer": CheckAnswer,
     "command": Command,
-    "criterion": Criterion,
+    "criterion": CriterionMet,
     "dom": Dom,
     "files": Files,
     "final_answer": FinalAnswer,
@@ -47,7 +47,7 @@ __all__ = [
     "Api",
     "CheckAnswer",
     "Command",
-    "Criterion",
+    "CriterionMet",
     "Dom",
     "EqualsReferenceState",
     "Files",

@@ -8,7 +8,7 @@ from harness.score.evidence import Evidence
 from harness.values import Frozen, JsonObject
 
 
-class Criterion(Frozen):
+class CriterionMet(Frozen):
     """The judge found the criterion met, in its latest judgement of the trial.
 
     Judgements are made after a run: `harness judge run RUN --rubric NAME`, and then `harness score RUN`. Until then,

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from harness.gateway import Heard
 from harness.simulate.fidelity.before import Before
-from harness.simulate.fidelity.message import Problem
+from harness.simulate.fidelity.message import MessageProblem
 from harness.simulate.fidelity.reading_text import plain_words
 from harness.simulate.fidelity.repetition import is_about, is_idle, may_have_caused
-from harness.simulate.fidelity.rules import Rules
+from harness.simulate.fidelity.rules import RoleRules
 from harness.simulate.fidelity.steering import steering_in
 from harness.simulate.meaning.sentences import asks, is_open_promise, is_open_question, sentences, transfers
 from harness.simulate.role import Role
@@ -25,7 +25,7 @@ def checked(
 
     `generated_from`: how many messages at the beginning are not the simulator's own.
     """
-    rules, faults = Rules(role), list[UserFault]()
+    rules, faults = RoleRules(role), list[UserFault]()
     for number in range(generated_from, len(heard.said)):
         replies = tuple(reply for one in heard.rounds[:number] for reply in one)
         before = Before(own=heard.said[:number], replies=replies)
@@ -65,7 +65,7 @@ def is_excused(fault: FaultClass, before: Before, message: str) -> bool:
     return fault == "repetition" and may_have_caused(before.last, message)
 
 
-def endless(role: Role, heard: Heard, message: str, generated_from: int, *, is_last: bool) -> Problem | None:
+def endless(role: Role, heard: Heard, message: str, generated_from: int, *, is_last: bool) -> MessageProblem | None:
     """Why a message, with those before it, goes on although nothing is left; None where it does not. `is_last`: no
     further message is allowed.
     """
@@ -74,7 +74,7 @@ def endless(role: Role, heard: Heard, message: str, generated_from: int, *, is_l
     if reason is None:
         return None
     note = "Nothing new is said. Go on with what is left of your plan, or write the end signal."
-    return Problem(fault="never_ends", reason=reason, note=note)
+    return MessageProblem(fault="never_ends", reason=reason, note=note)
 
 
 def _endless(role: Role, own: Sequence[str], recent: Sequence[str], *, at_limit: bool) -> str | None:

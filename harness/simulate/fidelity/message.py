@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness.gateway import Heard
-from harness.simulate.asking import Answered
+from harness.simulate.asking import ModelText
 from harness.simulate.fidelity.language import language_of
 from harness.simulate.fidelity.voice import agents_voice, tool_call_in
 from harness.simulate.meaning.sentences import (
@@ -23,7 +23,7 @@ LONGEST: Final = 4_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class MessageProblem:
     """Why a message is asked for again."""
 
     fault: FaultClass
@@ -34,23 +34,23 @@ class Problem:
     """The only fault is an end at a wrong time, which is not let happen."""
 
 
-def problem_with(role: Role, heard: Heard, answered: Answered, spoken: Spoken) -> Problem | None:
+def problem_with(role: Role, heard: Heard, answered: ModelText, spoken: Spoken) -> MessageProblem | None:
     """The first problem of a message; None where the agent may have it."""
     called = tool_call_in(spoken.text)
     if answered.calls_tool or called is not None:
         what = "a tool call" if called is None else f"a tool call as text: {called[:100]!r}"
-        return Problem(
+        return MessageProblem(
             fault="tool_call", reason=f"the user's model made {what}", note="A user has no tools. Write words."
         )
     if not spoken.text:
         return _wrong_end(role, heard, spoken) if spoken.wish else _nothing()
     if len(spoken.text) > LONGEST:
         said = f"the message has {len(spoken.text)} characters; at most {LONGEST} are a user's"
-        return Problem(fault="too_long", reason=said, note="Write a short message.")
+        return MessageProblem(fault="too_long", reason=said, note="Write a short message.")
     voice = agents_voice(spoken.text)
     if voice is not None:
         said = f"the user speaks as the agent: {voice[:100]!r}"
-        return Problem(
+        return MessageProblem(
             fault="speaks_as_agent", reason=said, note="You are the user, not the assistant. Write what the user says."
         )
     return _of_language(role, heard, spoken) or _repeats(heard, spoken)
@@ -67,18 +67,18 @@ _NOTES: Final[dict[FaultClass, str]] = {
 }
 
 
-def broken_rule(fault: FaultClass, reason: str) -> Problem:
+def broken_rule(fault: FaultClass, reason: str) -> MessageProblem:
     """What the model is told of a message that breaks a rule."""
-    return Problem(fault=fault, reason=reason, note=_NOTES[fault])
+    return MessageProblem(fault=fault, reason=reason, note=_NOTES[fault])
 
 
-def _nothing() -> Problem:
-    return Problem(
+def _nothing() -> MessageProblem:
+    return MessageProblem(
         fault="no_message", reason="the user's model wrote nothing", note="Write a message, or the end signal."
     )
 
 
-def _wrong_end(role: Role, heard: Heard, spoken: Spoken) -> Problem | None:
+def _wrong_end(role: Role, heard: Heard, spoken: Spoken) -> MessageProblem | None:
     """Ends after an open promise or question, and before anything was said but the opening, are not accepted.
 
     An end in the first turn is accepted where the agent says that nothing is left to do: a user may believe it, and the
@@ -87,7 +87,7 @@ def _wrong_end(role: Role, heard: Heard, spoken: Spoken) -> Problem | None:
     last = heard.replies[-1] if heard.replies else ""
     if not transfers(last) and (is_open_question(last) or is_open_promise(last)):
         what = "asked something" if is_open_question(last) else "said that it is about to do something"
-        return Problem(
+        return MessageProblem(
             fault="ends_too_early",
             reason=f"the user ends although the agent has {what}: {last[-100:]!r}",
             note=f"The assistant has {what} that is still open. Answer, or let it go on; do not end now.",
@@ -95,7 +95,7 @@ def _wrong_end(role: Role, heard: Heard, spoken: Spoken) -> Problem | None:
         )
     believed = is_closing(last) or claims_completion(last)
     if spoken.wish is not None and len(heard.said) == 1 and role.plan and not believed:
-        return Problem(
+        return MessageProblem(
             fault="ends_too_early",
             reason="the user ends in its first turn, before the plan was pursued",
             note="The plan was not pursued yet. Go on with it.",
@@ -103,19 +103,19 @@ def _wrong_end(role: Role, heard: Heard, spoken: Spoken) -> Problem | None:
     return None
 
 
-def _of_language(role: Role, heard: Heard, spoken: Spoken) -> Problem | None:
+def _of_language(role: Role, heard: Heard, spoken: Spoken) -> MessageProblem | None:
     own = (role.persona.language if role.persona else None) or language_of(f"{role.opening} {role.plan}")
     found = language_of(spoken.text)
     agents = {language_of(reply) for reply in heard.replies}
     if own is None or found is None or found == own or found in agents:
         return None
     said = f"the user writes {found!r}, where the conversation is in {own!r}"
-    return Problem(
+    return MessageProblem(
         fault="other_language", reason=said, note=f"Write in the language {own!r}, as in your first message."
     )
 
 
-def _repeats(heard: Heard, spoken: Spoken) -> Problem | None:
+def _repeats(heard: Heard, spoken: Spoken) -> MessageProblem | None:
     """The same message again, although the agent's reply is another one.
 
     Not where the agent asks something: it may ask the same in new words, which has the same answer.
@@ -126,4 +126,6 @@ def _repeats(heard: Heard, spoken: Spoken) -> Problem | None:
     if is_open_question(heard.replies[-1]):
         return None
     said = f"the user says {len(before) + 1} times: {spoken.text[:100]!r}"
-    return Problem(fault="repetition", reason=said, note="You have said this before. Say something else, or end.")
+    return MessageProblem(
+        fault="repetition", reason=said, note="You have said this before. Say something else, or end."
+    )

@@ -40,7 +40,7 @@ _ACCEPTS: Final = re.compile(
 )
 
 
-class Rules:
+class RoleRules:
     """The rules of one role."""
 
     def __init__(self, role: Role) -> None:

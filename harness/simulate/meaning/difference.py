@@ -5,7 +5,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
+class MeaningDifference:
     """The first thing that is not the same."""
 
     kind: Literal["calls", "slots", "act", "meaning"]

@@ -13,7 +13,7 @@ from collections.abc import Set
 from typing import Final
 
 from harness.simulate.meaning.binding import exchanged
-from harness.simulate.meaning.difference import Difference
+from harness.simulate.meaning.difference import MeaningDifference
 from harness.simulate.meaning.said import Said, said_in
 from harness.simulate.meaning.slots import Read
 from harness.simulate.meaning.substitution import only_in_idioms, only_reworded
@@ -37,7 +37,7 @@ _IDIOMATIC: Final = {"within", "after", "before", "next", "second", "last", "unt
 """Words of scope that turns of phrase hold which are not about time."""
 
 
-def texts_differ(then: str, now: str) -> Difference | None:
+def texts_differ(then: str, now: str) -> MeaningDifference | None:
     """What differs first, and in which words; None where both mean the same. Values and denials come first."""
     if then == now or _same_letters(then, now):
         return None
@@ -60,7 +60,7 @@ def _same_letters(then: str, now: str) -> bool:
     return len(was) == len(is_) and " ".join(was).casefold() == " ".join(is_).casefold()
 
 
-def _values_differ(was: Read, is_: Read) -> Difference | None:
+def _values_differ(was: Read, is_: Read) -> MeaningDifference | None:
     if was.values != is_.values and not _said_more_often(was.values, is_.values):
         gone, new = _shown(was.values - is_.values), _shown(is_.values - was.values)
         return _slots(f"the log has {gone or 'no further value'}, the agent {new or 'none in its place'}")
@@ -68,7 +68,7 @@ def _values_differ(was: Read, is_: Read) -> Difference | None:
     return _slots(f"values belong to other things: {changed[:4]}") if changed else None
 
 
-def _things_differ(then: Said, now: Said) -> Difference | None:
+def _things_differ(then: Said, now: Said) -> MeaningDifference | None:
     was, is_ = then.read, now.read
     gone = _without_forms(was.things - is_.words.keys() - scope_words(), is_)
     new = _without_forms(is_.things - was.words.keys() - scope_words(), was)
@@ -87,7 +87,7 @@ def _things_differ(then: Said, now: Said) -> Difference | None:
     return None
 
 
-def _scope_differs(then: Said, now: Said) -> Difference | None:
+def _scope_differs(then: Said, now: Said) -> MeaningDifference | None:
     """Words such as `all`, `only`, `must` and `within` are counted one by one."""
     was, is_ = _scope_of(then.read), _scope_of(now.read)
     if was == is_:
@@ -114,12 +114,12 @@ def _is_said_otherwise(word: str, said: Said, other: Said) -> bool:
     return any(other.words[one] > said.words[one] for one in _SAID_OTHERWISE.get(word, ()))
 
 
-def _opposites_differ(was: Said, is_: Said) -> Difference | None:
+def _opposites_differ(was: Said, is_: Said) -> MeaningDifference | None:
     found = opposed((was.words - is_.words).keys(), (is_.words - was.words).keys())
     return None if found is None else _slots(f"the log says {found[0]!r}, the agent {found[1]!r}")
 
 
-def _exchanged(then: str, now: str) -> Difference | None:
+def _exchanged(then: str, now: str) -> MeaningDifference | None:
     found = exchanged(then, now)
     if found is None:
         return None
@@ -159,17 +159,17 @@ def _bound_otherwise(was: set[tuple[str, str]], is_: set[tuple[str, str]]) -> li
     return sorted(pair for pair in was ^ is_ if pair[0] in moved)
 
 
-def _denials_differ(was: Said, is_: Said) -> Difference | None:
+def _denials_differ(was: Said, is_: Said) -> MeaningDifference | None:
     if was.answer != is_.answer:
         said = f"the log answers {was.answer or 'neither yes nor no'}, the agent {is_.answer or 'neither'}"
-        return Difference(kind="act", reason=said)
+        return MeaningDifference(kind="act", reason=said)
     if not _same_negations(was.read.negated, is_.read.negated):
         many = f"{len(was.read.negated)} negation(s) in the log, {len(is_.read.negated)} by the agent"
-        return Difference(kind="act", reason=f"{many}, or of other things")
+        return MeaningDifference(kind="act", reason=f"{many}, or of other things")
     return None
 
 
-def _acts_differ(was: Said, is_: Said) -> Difference | None:
+def _acts_differ(was: Said, is_: Said) -> MeaningDifference | None:
     if was.asks != is_.asks:
         return _only_one("asks", was.asks)
     if was.questions != is_.questions:
@@ -177,19 +177,19 @@ def _acts_differ(was: Said, is_: Said) -> Difference | None:
             return _only_one("proposes", was.proposes)
         if was.facts_questioned != is_.facts_questioned:
             many = f"{was.facts_questioned} question(s) of fact, the agent {is_.facts_questioned}"
-            return Difference(kind="act", reason=f"the log puts {many}", of_wording=True)
+            return MeaningDifference(kind="act", reason=f"the log puts {many}", of_wording=True)
     if not was.asks and was.promises != is_.promises:  # beside a question it waits for the answer
         return _only_one("promises", was.promises)
     return None
 
 
-def _only_one(does: str, the_log: bool) -> Difference:
+def _only_one(does: str, the_log: bool) -> MeaningDifference:
     who, other = ("the log", "the agent") if the_log else ("the agent", "the log")
-    return Difference(kind="act", reason=f"{who} {does} something, {other} does not", of_wording=True)
+    return MeaningDifference(kind="act", reason=f"{who} {does} something, {other} does not", of_wording=True)
 
 
-def _slots(reason: str, *, of_wording: bool = False) -> Difference:
-    return Difference(kind="slots", reason=reason, of_wording=of_wording)
+def _slots(reason: str, *, of_wording: bool = False) -> MeaningDifference:
+    return MeaningDifference(kind="slots", reason=reason, of_wording=of_wording)
 
 
 def _same_negations(was: list[frozenset[str]], is_: list[frozenset[str]]) -> bool:
@@ -198,14 +198,14 @@ def _same_negations(was: list[frozenset[str]], is_: list[frozenset[str]]) -> boo
     return all(any(not one or not other or one & other for other in is_) for one in was)
 
 
-def _words_differ(was: Said, is_: Said) -> Difference | None:
+def _words_differ(was: Said, is_: Said) -> MeaningDifference | None:
     if was.is_empty != is_.is_empty:
-        return Difference(kind="meaning", reason="only one of both says anything")
+        return MeaningDifference(kind="meaning", reason="only one of both says anything")
     if was.read.values or was.read.words or was.is_empty:
         return None
     shared, every = len(was.words.keys() & is_.words.keys()), len(was.words.keys() | is_.words.keys())
     if every and shared / every < _LEAST_SHARED:
-        return Difference(kind="meaning", reason=f"{shared} of {every} words are shared", of_wording=True)
+        return MeaningDifference(kind="meaning", reason=f"{shared} of {every} words are shared", of_wording=True)
     return None
 
 

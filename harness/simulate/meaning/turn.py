@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.simulate.meaning.calls import ComparedCall, calls_differ
-from harness.simulate.meaning.difference import Difference
+from harness.simulate.meaning.difference import MeaningDifference
 from harness.simulate.meaning.texts import texts_differ
 
 
@@ -16,7 +16,7 @@ class AgentTurn:
     said: str = ""
 
 
-def difference(then: AgentTurn, now: AgentTurn) -> Difference | None:
+def difference(then: AgentTurn, now: AgentTurn) -> MeaningDifference | None:
     """Why two turns do not mean the same to the user, by rules; None where they do.
 
     Calls come first: writes have to be the same, reads are not compared, since the user learns of them only by what is
@@ -24,5 +24,5 @@ def difference(then: AgentTurn, now: AgentTurn) -> Difference | None:
     """
     called = calls_differ(then.calls, now.calls)
     if called is not None:
-        return Difference(kind="calls", reason=called)
+        return MeaningDifference(kind="calls", reason=called)
     return texts_differ(then.said, now.said)

@@ -9,8 +9,8 @@ from harness.case import ModelSpec
 from harness.cassette import (
     CallKey,
     Cassette,
-    Journal,
     Redactor,
+    TrialJournal,
     cassette_path,
     initial_state,
     merge_recordings,
@@ -63,7 +63,7 @@ class ModelCassette:
         self._redactor = Redactor(options.secrets)
         self._provenance = spec.provenance
         self.keys = RequestKeys(self._redactor, spec.ignore)
-        self._journal: Journal | None = None
+        self._journal: TrialJournal | None = None
         self._cassette = Cassette()
         self._path: Path | None = None
         if options.cassettes is not None and options.mode != "live":
@@ -91,7 +91,9 @@ class ModelCassette:
         if self._path is None or options.cassettes is None:
             return
         if self._journal is None:
-            self._journal = Journal(options.cassettes, suite=options.suite, case=self._case, redactor=self._redactor)
+            self._journal = TrialJournal(
+                options.cassettes, suite=options.suite, case=self._case, redactor=self._redactor
+            )
             self._recorder = ReplyRecorder(self._journal, self.keys, self._redactor, self._provenance)
         self._recorder.keep(exchange)
 

@@ -14,7 +14,7 @@ from harness.upstream.model.answer import ModelAnswer
 from harness.upstream.model.endpoints import Endpoint
 from harness.upstream.model.keys import RequestKeys
 from harness.upstream.model.pricing import cost_usd
-from harness.upstream.model.wire.format import Asked, Replied, Used, count_of, object_of
+from harness.upstream.model.wire.format import Replied, RequestContent, Used, count_of, object_of
 from harness.values import JsonObject, JsonValue, canonical_json
 
 _OWN_ATTRIBUTES = frozenset(
@@ -52,7 +52,7 @@ class ModelExchange:
     nearest: tuple[JsonObject, ...] = ()
     unchanged_body: JsonObject | None = None
     """The request as the agent sent it, where an intervention changed it; None: it was not changed."""
-    _read: tuple[JsonObject, Asked] | None = field(default=None, repr=False, compare=False)
+    _read: tuple[JsonObject, RequestContent] | None = field(default=None, repr=False, compare=False)
     """A body and its parsed content. No body is changed in place."""
 
     @property
@@ -76,18 +76,18 @@ class ModelExchange:
         return None if wire is None or self.unchanged_body is None else wire.asked(self.unchanged_body).system
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> RequestContent:
         """The parsed content of `body`; parsed once for each body."""
         if self._read is None or self._read[0] is not self.body:
             self._read = (self.body, self._asked())
         return self._read[1]
 
-    def _asked(self) -> Asked:
+    def _asked(self) -> RequestContent:
         wire = self.endpoint.wire
         if wire is not None:
             return wire.asked(self.body)
         model = self.body.get("model")
-        return Asked(model=model if isinstance(model, str) else None)
+        return RequestContent(model=model if isinstance(model, str) else None)
 
     @property
     def replied(self) -> Replied:

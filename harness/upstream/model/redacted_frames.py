@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from harness.cassette import Event, EventQueue, Redactor, payload_event
+from harness.cassette import EventQueue, Redactor, StreamEvent, payload_event
 from harness.upstream.model.wire.aws_frames import Frame, next_frame
 
 
@@ -40,6 +40,6 @@ class RedactedFrames:
         self._held.clear()
         return self.release()
 
-    def _encoded(self, events: list[Event]) -> list[bytes]:
+    def _encoded(self, events: list[StreamEvent]) -> list[bytes]:
         frames, self._frames = self._frames[: len(events)], self._frames[len(events) :]
         return [replace(frame, payload=event.encoded).encoded for frame, event in zip(frames, events, strict=True)]

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from harness.case import Provenance
-from harness.cassette import Journal, Mark, Recording, Redactor, initial_state, is_transient_of_model
+from harness.cassette import Mark, Recording, Redactor, TrialJournal, initial_state, is_transient_of_model
 from harness.upstream.model.endpoints import RESPONSES
 from harness.upstream.model.exchange import ModelExchange
 from harness.upstream.model.keys import RequestKeys
@@ -14,7 +14,7 @@ class ReplyRecorder:
     """Records the replies of one trial; without a journal it only stores which requests they answer."""
 
     def __init__(
-        self, journal: Journal | None, keys: RequestKeys, redactor: Redactor, provenance: Provenance = "service"
+        self, journal: TrialJournal | None, keys: RequestKeys, redactor: Redactor, provenance: Provenance = "service"
     ) -> None:
         """`provenance` applies to every reply."""
         self._journal = journal

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from harness.upstream.tools.source import ToolAnswer, ToolMiss, ToolRequest, ToolSource
+from harness.upstream.tools.source import ToolAnswer, ToolMiss, ToolRequest, TrialTools
 
 
 class RoutedSource:
     """`by_server` answers for its servers, `otherwise` for all others."""
 
-    def __init__(self, by_server: Mapping[str, ToolSource], otherwise: ToolSource) -> None:
+    def __init__(self, by_server: Mapping[str, TrialTools], otherwise: TrialTools) -> None:
         self._by_server = by_server
         self._otherwise = otherwise
 

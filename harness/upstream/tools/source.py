@@ -56,7 +56,7 @@ class ToolMiss:
     nearest: tuple[JsonObject, ...]
 
 
-class ToolSource(Protocol):
+class TrialTools(Protocol):
     """Answers the calls of one trial."""
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:

@@ -15,7 +15,7 @@ from harness.upstream.tools.mcp.source import McpSource
 from harness.upstream.tools.registered import RegisteredSource, registered_sources
 from harness.upstream.tools.routed import RoutedSource
 from harness.upstream.tools.servers import resolved_env
-from harness.upstream.tools.source import Reached, ToolSource
+from harness.upstream.tools.source import Reached, TrialTools
 from harness.upstream.waiting import Waits
 
 
@@ -35,7 +35,7 @@ class Upstreams:
         tier: Reached,
         closing: ExitStack,
         wait_for: Callable[[Coroutine[Any, Any, None]], None],
-    ) -> ToolSource:
+    ) -> TrialTools:
         """The source for one trial. `closing` ends everything that it opens, on the gateway's own thread."""
         http = HttpSource(self.client, upstreams, self.limiter, tier, self.waits)
         starts = {
@@ -51,7 +51,7 @@ class Upstreams:
             for name, server in self.suite.servers.items()
             if server.mcp is not None or server.python is not None
         }
-        by_server: dict[str, ToolSource] = {}
+        by_server: dict[str, TrialTools] = {}
         if starts:
             services = [name for name, server in self.suite.servers.items() if server.service is not None]
             mcp = McpSource(starts, self.limiter, tier, services)

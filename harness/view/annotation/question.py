@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
 
 from harness.errors import UsageError
-from harness.judge import AnnotationQueue, Asked, PersonAnswer
+from harness.judge import AnnotationQueue, PersonAnswer, QueuedQuestion
 from harness.view.markup import Markup, fragment, tag
 from harness.view.trial.texts import shown_text
 from harness.view.wording import bounded, chip
@@ -25,13 +25,13 @@ _LONG: Final = 1800
 _WHOLE: Final = 2_000_000
 
 
-def question_page(own: AnnotationQueue, asked: Asked, action: str, pieces: str) -> Markup:
+def question_page(own: AnnotationQueue, asked: QueuedQuestion, action: str, pieces: str) -> Markup:
     """The question with its form. `pieces`: the address of whole pieces of evidence, without their number."""
     shown = cast(dict[str, Any], own.shown(asked))
     return fragment(_criterion(shown), _evidence(shown["evidence"], pieces), _form(shown, action))
 
 
-def whole_piece(own: AnnotationQueue, asked: Asked, place: str) -> Markup:
+def whole_piece(own: AnnotationQueue, asked: QueuedQuestion, place: str) -> Markup:
     """One piece of the evidence, by its number. Raises UsageError."""
     evidence = cast(dict[str, Any], own.shown(asked))["evidence"]
     if not (place.isascii() and place.isdecimal() and len(place) < 9 and int(place) < len(evidence)):

@@ -6,7 +6,7 @@ from threading import Event, Lock, Thread
 
 from harness.case import Case, Suite
 from harness.errors import HarnessError, UsageError
-from harness.judge import AnnotationTask, Criterion, LabelItem, Rubric, Subject, work_of
+from harness.judge import AnnotationTask, Criterion, JudgedTrial, LabelItem, Rubric, work_of
 from harness.pipeline import judged_outcomes
 from harness.results import RunFolder, TrialKey
 
@@ -30,7 +30,7 @@ class StoredQuestion:
         trial = self.folder.trial(self.item.case_id, self.attempt)
         if trial is None or trial.trajectory.digest != self.item.trajectory:
             raise UsageError(f"trial {self.item.case_id} / {self.attempt} of {self.run} is another one than before")
-        return AnnotationTask(subject=Subject.of(self.run, trial, self.case), criterion=self.criterion)
+        return AnnotationTask(subject=JudgedTrial.of(self.run, trial, self.case), criterion=self.criterion)
 
 
 @dataclass(kw_only=True)
@@ -98,7 +98,7 @@ class RunQuestions:
         trial = self.folder.trial(*key)
         if trial is None or trial.outcome not in judged_outcomes(self.rubric):
             return
-        subject = Subject.of(self.folder.manifest.run, trial, case)
+        subject = JudgedTrial.of(self.folder.manifest.run, trial, case)
         for work in work_of([subject], self.rubric):
             yield StoredQuestion(
                 folder=self.folder, case=case, item=work.item, criterion=work.criterion, attempt=work.attempt

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast, get_args
 
 from harness.errors import UsageError
-from harness.judge import AnnotationQueue, AnnotatorSession, Asked, PersonAnswer, QueueEntry
+from harness.judge import AnnotationQueue, AnnotatorSession, PersonAnswer, QueuedQuestion, QueueEntry
 from harness.view.annotation.question import WORDS, question_page, whole_piece
 from harness.view.annotation.run_questions import RunQuestions
 from harness.view.asking import Ask, Page, PageSet
@@ -141,7 +141,7 @@ def _does(person: AnnotatorSession) -> str:
     return "adjudicates" if person.role == "adjudicator" else "labels"
 
 
-def _asked(ask: Ask, own: AnnotationQueue) -> Asked:
+def _asked(ask: Ask, own: AnnotationQueue) -> QueuedQuestion:
     return own.find(ask.place["case"], ask.attempt(), ask.place["criterion"])
 
 

@@ -15,7 +15,7 @@ from harness.view.tables import action, facts, fold, row, table
 from harness.view.trial.end_state import diff
 from harness.view.wording import UNKNOWN, bounded, chip, money, run_link, trial_path, when, words
 from harness.view.workbench.compared_verdicts import ComparedVerdicts, compared_verdicts
-from harness.view.workbench.draft import Draft
+from harness.view.workbench.draft import CriterionDraft
 
 _ROOM: Final = 2
 """The suggested budget over the estimate."""
@@ -72,7 +72,7 @@ def save(ask: Ask) -> str:
     return path_of("workbench", draft.id, prompt=saved.prompt, rubric=saved.rubric)
 
 
-def _opened(ask: Ask) -> tuple[Draft, RunFolder, Suite, Rubric]:
+def _opened(ask: Ask) -> tuple[CriterionDraft, RunFolder, Suite, Rubric]:
     """The draft of the address, with its run and what it changes."""
     draft = ask.project.tries.drafts.read(ask.place["id"])
     folder = ask.project.run(draft.run)
@@ -98,7 +98,7 @@ def _amount(text: str) -> float | None:
     return found
 
 
-def _about(draft: Draft) -> list[tuple[str, Markup | str]]:
+def _about(draft: CriterionDraft) -> list[tuple[str, Markup | str]]:
     return [
         ("run", run_link(draft.run)),
         ("trials", str(len(draft.trials))),
@@ -107,7 +107,7 @@ def _about(draft: Draft) -> list[tuple[str, Markup | str]]:
     ]
 
 
-def _notices(ask: Ask, draft: Draft, rubric: Rubric, *, running: bool) -> Iterator[Markup]:
+def _notices(ask: Ask, draft: CriterionDraft, rubric: Rubric, *, running: bool) -> Iterator[Markup]:
     if rubric.digest != draft.rubric_digest:
         yield tag("p", "The rubric has changed since this draft was made.", class_="alert")
     if draft.state == "running" and not running:
@@ -125,7 +125,7 @@ def _notices(ask: Ask, draft: Draft, rubric: Rubric, *, running: bool) -> Iterat
         yield tag("p", "Saved as a rubric. ", tag("code", again), class_="notice", role="status")
 
 
-def _changes(draft: Draft, rubric: Rubric, ask: Ask) -> Markup:
+def _changes(draft: CriterionDraft, rubric: Rubric, ask: Ask) -> Markup:
     """What differs from the version in use."""
     from harness.judge import PromptRegistry
 
@@ -147,7 +147,7 @@ def _changes(draft: Draft, rubric: Rubric, ask: Ask) -> Markup:
     return fold("What was changed", *shown, opened=not draft.judgements)
 
 
-def _state(draft: Draft, rubric: Rubric, *, running: bool) -> Iterator[Markup]:
+def _state(draft: CriterionDraft, rubric: Rubric, *, running: bool) -> Iterator[Markup]:
     estimate = draft.estimate
     if running:
         every = 0 if estimate is None else estimate.questions
@@ -165,7 +165,7 @@ def _state(draft: Draft, rubric: Rubric, *, running: bool) -> Iterator[Markup]:
         yield begin if draft.tried is None else fold("Try it again", begin)
 
 
-def _begin(draft: Draft, estimate: TryEstimate) -> Markup:
+def _begin(draft: CriterionDraft, estimate: TryEstimate) -> Markup:
     tokens = estimate.input_tokens + estimate.output_tokens
     about = (
         ("model", bounded(estimate.model, 100)),
@@ -189,7 +189,7 @@ def _begin(draft: Draft, estimate: TryEstimate) -> Markup:
     )
 
 
-def _saving(draft: Draft, rubric: Rubric) -> Markup:
+def _saving(draft: CriterionDraft, rubric: Rubric) -> Markup:
     before = rubric.criterion(draft.criterion)
     fields = []
     if before is not None and draft.changed_criterion(rubric) != before:
@@ -198,7 +198,7 @@ def _saving(draft: Draft, rubric: Rubric) -> Markup:
     return action(path_of("workbench", draft.id, "save"), "Save as candidate", None, *fields)
 
 
-def _results(draft: Draft, found: Sequence[ComparedVerdicts]) -> Iterator[Markup]:
+def _results(draft: CriterionDraft, found: Sequence[ComparedVerdicts]) -> Iterator[Markup]:
     tried = {(one.case_id, one.attempt, one.criterion): one for one in draft.judgements}
     yield tag("h2", "Verdicts")
     yield _agreement(tried, found)
@@ -232,7 +232,7 @@ def _agreement(tried: dict[tuple[str, int, str], Judgement], found: Sequence[Com
     )
 
 
-def _result(draft: Draft, one: ComparedVerdicts, tried: Judgement | None) -> Markup:
+def _result(draft: CriterionDraft, one: ComparedVerdicts, tried: Judgement | None) -> Markup:
     path = trial_path(draft.run, *one.key)
     name = f"{one.key[0]} / {one.key[1]}" + (f" · {one.criterion}" if one.criterion != draft.criterion else "")
     people = (

@@ -17,7 +17,7 @@ from harness.view.run_rows import run_choice
 from harness.view.tables import facts, row, table
 from harness.view.wording import UNKNOWN, bounded, chip, run_link, trial_path, when, words
 from harness.view.workbench.compared_verdicts import ComparedVerdicts, compared_verdicts
-from harness.view.workbench.draft import MOST_TRIALS, Draft, new_id
+from harness.view.workbench.draft import MOST_TRIALS, CriterionDraft, new_id
 
 _TRIAL = "trial."
 _FEW = 10
@@ -50,7 +50,7 @@ def draft(ask: Ask) -> str:
     rubric = ask.project.annotations.rubric(suite, form.get("rubric", ""))
     criterion = model_decided(rubric, form.get("criterion", ""))
     try:
-        made = Draft(
+        made = CriterionDraft(
             id=new_id(),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             run=form["run"],

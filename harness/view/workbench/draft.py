@@ -24,7 +24,7 @@ MOST_TRIALS: Final = 60
 State = Literal["drafted", "running", "ended", "failed"]
 
 
-class Draft(Frozen):
+class CriterionDraft(Frozen):
     """One criterion with a prompt, as changed, and the trials that it is tried on."""
 
     id: str
@@ -73,11 +73,11 @@ class Drafts:
     def __init__(self, runs: Path) -> None:
         self._folder = runs / _FOLDER
 
-    def read(self, id: str) -> Draft:
+    def read(self, id: str) -> CriterionDraft:
         """Raises UsageError where there is none, ResultsError for a damaged file."""
         path = self._path(id)
         try:
-            return Draft.model_validate(json.loads(read_plain_file(path)))
+            return CriterionDraft.model_validate(json.loads(read_plain_file(path)))
         except FileNotFoundError:
             raise UsageError(f"there is no draft {id[:40]!r}", remedy="begin another one") from None
         except OSError as error:
@@ -88,7 +88,7 @@ class Drafts:
             field, problem = first_words(error)
             raise ResultsError(f"{path}: field {field!r}: {problem}", remedy="delete the file") from None
 
-    def write(self, draft: Draft) -> None:
+    def write(self, draft: CriterionDraft) -> None:
         """Whole, or not at all. Raises ResultsError where the folder is a link."""
         if self._folder.is_symlink():  # an unpacked archive of runs may hold a link to any folder
             raise ResultsError(f"{self._folder} is a link, and no link is written through", remedy="delete it")
@@ -96,7 +96,7 @@ class Drafts:
         content = json.dumps(draft.model_dump(mode="json"))  # half a surrogate pair of a model's answer stays an escape
         write_atomically(self._path(draft.id), content.encode())
 
-    def latest(self) -> list[Draft]:
+    def latest(self) -> list[CriterionDraft]:
         """The newest first; what is damaged is left out, and reported where it is opened."""
         try:
             paths = sorted(self._folder.glob("*.json"), key=lambda one: one.lstat().st_mtime_ns, reverse=True)

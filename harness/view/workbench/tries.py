@@ -9,7 +9,7 @@ from harness.judge import Judgement, JudgeSettings, Rubric
 from harness.pipeline import TryRequest, try_criterion
 from harness.results import RunFolder
 from harness.upstream import Budget
-from harness.view.workbench.draft import Draft, Drafts
+from harness.view.workbench.draft import CriterionDraft, Drafts
 
 
 class RunningTries:
@@ -26,7 +26,9 @@ class RunningTries:
         thread = self._running.get(id)
         return thread is not None and thread.is_alive()
 
-    def start(self, draft: Draft, folder: RunFolder, rubric: Rubric, settings: JudgeSettings, budget: Budget) -> None:
+    def start(
+        self, draft: CriterionDraft, folder: RunFolder, rubric: Rubric, settings: JudgeSettings, budget: Budget
+    ) -> None:
         """Raises UsageError where it is running already. `rubric` is the one with the change."""
         with self._lock:
             if self.is_running(draft.id):
@@ -45,7 +47,7 @@ class RunningTries:
             self._running[draft.id] = thread
             thread.start()
 
-    def _run(self, draft: Draft, folder: RunFolder, asked: TryRequest) -> None:
+    def _run(self, draft: CriterionDraft, folder: RunFolder, asked: TryRequest) -> None:
         found: list[Judgement] = []
 
         def keep(judgement: Judgement) -> None:

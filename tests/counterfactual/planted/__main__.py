@@ -22,7 +22,7 @@ from harness.counterfactual import (
     BlameRequest,
     Mutant,
     Mutating,
-    Subject,
+    StoredSubject,
     blame_on,
     mutants,
     open_subject_of,
@@ -124,7 +124,7 @@ def planted(
             print(f"  {done} of {len(failed)}: {figures}", flush=True)
 
 
-def asked_of(bench: VariantBench, subject: Subject, mutant: Mutant, passing: Trial, figures: Figures) -> dict:
+def asked_of(bench: VariantBench, subject: StoredSubject, mutant: Mutant, passing: Trial, figures: Figures) -> dict:
     right = right_steps(mutant, subject.trial)
     figures.planted += 1
     figures.guess_made += bool(subject.guesses)

@@ -14,7 +14,7 @@ import pytest
 from harness.case import Case, HostSpec, Suite
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
-from harness.gateway.session import Session
+from harness.gateway.session import TrialSession
 from tests.gateway.web.hostile import HOST, Outside, running
 
 
@@ -107,11 +107,11 @@ def outside() -> Iterator[tuple[Outside, str]]:
 @pytest.fixture
 def started(
     suite: Suite, case: Case, outside, tmp_path: Path
-) -> Callable[..., contextlib.AbstractContextManager[Session]]:
+) -> Callable[..., contextlib.AbstractContextManager[TrialSession]]:
     """Opens a session that reaches the misbehaving host."""
 
     @contextlib.contextmanager
-    def start(mode: str = "live", steps: int = 50, timeout_s: float = 20) -> Iterator[Session]:
+    def start(mode: str = "live", steps: int = 50, timeout_s: float = 20) -> Iterator[TrialSession]:
         host = HostSpec(host=HOST, upstream=outside[1], disposable=True, timeout_s=timeout_s)
         chosen = suite.model_copy(update={"hosts": (host,), "probes": (), "servers": {}, "tools": ()})
         limited = case.model_copy(update={"limits": case.limits.model_copy(update={"steps": steps})})

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from harness.gateway.session import Session
+from harness.gateway.session import TrialSession
 from harness.trace.projection import trajectory_from
 
 HOST = "api.example.com"
@@ -126,19 +126,19 @@ def running(host: Outside) -> Iterator[str]:
     loop.close()
 
 
-def connected(session: Session) -> socket.socket:
+def connected(session: TrialSession) -> socket.socket:
     link = socket.socket(socket.AF_UNIX)
     link.settimeout(20)
     link.connect(str(session.socket))
     return link
 
 
-def secured(session: Session) -> ssl.SSLSocket:
+def secured(session: TrialSession) -> ssl.SSLSocket:
     context = ssl.create_default_context(cafile=str(session.socket.parent / "ca.pem"))
     return context.wrap_socket(connected(session), server_hostname=HOST)
 
 
-def ask(session: Session, path: str, method: str = "GET", body: bytes | None = None) -> tuple[int, bytes]:
+def ask(session: TrialSession, path: str, method: str = "GET", body: bytes | None = None) -> tuple[int, bytes]:
     """Through the proxy, over a connection of its own."""
     connection = http.client.HTTPConnection(HOST)
     connection.sock = connected(session)

@@ -12,7 +12,7 @@ import pytest
 from harness.case import HostSpec
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
-from harness.gateway.session import Session
+from harness.gateway.session import TrialSession
 from harness.trace.projection import trajectory_from
 from tests.gateway.web.hostile import HOST, ask, connected, secured
 
@@ -78,7 +78,7 @@ def test_a_tunnel_that_is_not_used_ends_with_the_session(started) -> None:
 def test_many_requests_at_once_are_all_answered(started) -> None:
     statuses: list[int] = []
 
-    def many(session: Session) -> None:
+    def many(session: TrialSession) -> None:
         with secured(session) as client:
             for _ in range(25):
                 client.sendall(f"GET /fine HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())

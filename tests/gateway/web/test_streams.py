@@ -10,13 +10,13 @@ from harness.case import HostSpec
 from harness.errors import UpstreamUnavailable
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
-from harness.gateway.session import Session
+from harness.gateway.session import TrialSession
 from tests.gateway.web.hostile import HOST, ask, connected, error_of, secured
 
 
 @pytest.mark.parametrize("link", [connected, secured])
 def test_a_stream_arrives_as_it_comes_and_is_replayed(started, link) -> None:
-    def read(session: Session) -> tuple[list[float], bytes]:
+    def read(session: TrialSession) -> tuple[list[float], bytes]:
         with link(session) as client:
             client.sendall(f"GET /stream HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
             times, got = [], b""

@@ -7,7 +7,7 @@ model, and nothing here says how good one would be.
 import random
 from collections.abc import Sequence
 
-from harness.judge.lab.calibration import Answered, Question, RuleReflector
+from harness.judge.lab.calibration import CalibrationRuleReflector, JudgeAnswer, Question
 
 SEED_PROMPT = "You judge one criterion. {criterion} {evidence}"
 MISSING = "Rule: an item that was named and never added is missing."
@@ -50,15 +50,15 @@ class RuleJudge:
         self.noise = noise
         self.asked: list[tuple[str, str, int]] = []
 
-    def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> list[Answered]:
+    def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> list[JudgeAnswer]:
         self.asked += [(prompt, one.id, sample) for one in questions]
         return [self._answer(prompt, one, sample) for one in questions]
 
-    def _answer(self, prompt: str, question: Question, sample: int) -> Answered:
+    def _answer(self, prompt: str, question: Question, sample: int) -> JudgeAnswer:
         passed = self._rules(prompt, question)
         if random.Random(f"{prompt}|{question.id}|{sample}").random() < self.noise:
             passed = not passed
-        return Answered(answer="pass" if passed else "fail", rationale="by the rules", shown=question.statement)
+        return JudgeAnswer(answer="pass" if passed else "fail", rationale="by the rules", shown=question.statement)
 
     def _rules(self, prompt: str, question: Question) -> bool:
         if question.criterion == "polite":
@@ -74,7 +74,7 @@ class Listening:
     """A reflector that keeps what it was asked."""
 
     def __init__(self, *rules: str) -> None:
-        self._reflector = RuleReflector({"*": rules})
+        self._reflector = CalibrationRuleReflector({"*": rules})
         self.requests: list[str] = []
 
     def __call__(self, request: str) -> str:

@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ResultsError, UsageError
-from harness.judge.lab.calibration import AnswerCache, Answered, Outcome, Question, Settings, calibrate, split_by_case
+from harness.judge.lab.calibration import (
+    AnswerCache,
+    CalibrationSettings,
+    JudgeAnswer,
+    Outcome,
+    Question,
+    calibrate,
+    split_by_case,
+)
 from tests.judge.calibration.planted import (
     APPROVED,
     GREETING,
@@ -25,7 +33,7 @@ def _calibrated(judge: RuleJudge, reflector: Listening, path: Path | None = None
         questions(),
         SEED_PROMPT,
         reflector,
-        settings=Settings(**({"max_calls": 1500} | settings)),
+        settings=CalibrationSettings(**({"max_calls": 1500} | settings)),
     )
 
 
@@ -120,7 +128,7 @@ def test_a_text_that_cannot_be_a_prompt_asks_nobody_and_wins_nothing() -> None:
         SEED_PROMPT,
         lambda request: "```\nJust say pass.\n```",
         is_usable=lambda text: None if "{evidence}" in text else "the placeholder {evidence} is gone",
-        settings=Settings(max_calls=200),
+        settings=CalibrationSettings(max_calls=200),
     )
     assert outcome.choice.chosen is None
     assert {SEED_PROMPT} == {prompt for prompt, _, _ in judge.asked}
@@ -131,14 +139,14 @@ class _Stopped(Exception):
 
 
 class _StoppedHalfWay(RuleJudge):
-    def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> list[Answered]:
+    def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> list[JudgeAnswer]:
         if len(self.asked) > 150:
             raise _Stopped
         return super().answers(prompt, questions, sample)
 
 
 def test_a_stopped_calibration_goes_the_same_way_again_and_on_from_there(tmp_path: Path) -> None:
-    path = tmp_path / "book.jsonl"
+    path = tmp_path / "answers.jsonl"
     rules = (MISSING, APPROVED, GREETING)
     undisturbed_judge = RuleJudge(noise=0.02)
     undisturbed = _calibrated(undisturbed_judge, Listening(*rules))
@@ -160,7 +168,7 @@ def test_a_stopped_calibration_goes_the_same_way_again_and_on_from_there(tmp_pat
 
 
 def test_a_damaged_memory_is_refused_with_its_line(tmp_path: Path) -> None:
-    path = tmp_path / "book.jsonl"
+    path = tmp_path / "answers.jsonl"
     path.write_text('{"key": "a", "proposal": "b"}\nnonsense\n')
     with pytest.raises(ResultsError, match="line 2"):
         AnswerCache(RuleJudge(), path)

@@ -6,10 +6,10 @@ import pytest
 from rich.console import Console
 
 from harness.judge.lab.calibration import (
-    Answered,
+    AgreementFigures,
     Calibrated,
     Choice,
-    Figures,
+    JudgeAnswer,
     Measured,
     Outcome,
     Question,
@@ -21,7 +21,7 @@ from harness.report.render.calibration import CalibrationView
 from harness.stats import noise_margin
 
 
-def _figures(*answers: str, critical: bool = True) -> Figures:
+def _figures(*answers: str, critical: bool = True) -> AgreementFigures:
     """Ten questions, the first four of which must fail; answers as `p`, `f` and `x` (the judge failed)."""
     said = {"p": "pass", "f": "fail", "x": "judge_failed"}
     asked = [
@@ -35,7 +35,7 @@ def _figures(*answers: str, critical: bool = True) -> Figures:
         )
         for number in range(10)
     ]
-    return figures(asked, [Answered.model_validate({"answer": said[one]}) for one in "".join(answers)])
+    return figures(asked, [JudgeAnswer.model_validate({"answer": said[one]}) for one in "".join(answers)])
 
 
 STRICT = _figures("ffff", "pffffp")
@@ -88,7 +88,7 @@ def test_mcnemar_counts_the_questions_that_changed_sides() -> None:
     assert pytest.approx(2 / 2**6) == paired_p([0] * 6 + [1], [1] * 6 + [1])
 
 
-def _shown(after: Figures) -> str:
+def _shown(after: AgreementFigures) -> str:
     """What a person reads at the end of a calibration whose revision gave these figures on held-out cases."""
     before = _figures("pppp", "pppppp")
     outcome = Outcome(

@@ -29,7 +29,7 @@ from harness.case.case import Limits
 from harness.case.endpoints.model import ModelMode, ToolMode
 from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
-from harness.gateway.session import Session
+from harness.gateway.session import TrialSession
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.engine import connect
 from harness.sandbox.images.image_store import ImageStore
@@ -73,7 +73,7 @@ class Bench:
         with Gateway(self.suite, mode, cassettes=cassettes, secrets=KEY, model_mode=model) as gateway:
             yield gateway
 
-    def session(self, gateway: Gateway, name: str) -> Session:
+    def session(self, gateway: Gateway, name: str) -> TrialSession:
         return gateway.open(SessionRequest(trial_id=name, case=self.suite.cases[0], attempt=1, agent="bench"))
 
 

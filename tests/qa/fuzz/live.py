@@ -19,7 +19,7 @@ from harness.case import AgentVersion, Case, HostSpec, HttpRoute, ModelSpec, Sui
 from harness.case.suite import McpServer
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
-from harness.gateway.session import Session
+from harness.gateway.session import TrialSession
 from harness.issues.github import GithubTracker
 from harness.issues.retrying import RequestPace
 from harness.issues.tracker import TrackerOptions
@@ -94,7 +94,7 @@ class _World:
         """What the MCP server over stdio says."""
         return self.folder / "said"
 
-    def open(self) -> Session:
+    def open(self) -> TrialSession:
         self.number += 1
         asked = SessionRequest(trial_id=f"t{self.number}", case=_CASE, attempt=1, agent="a", version="v1")
         return self.gateway.open(asked)
@@ -124,7 +124,7 @@ def _world() -> _World:
     return world
 
 
-def _sent(session: Session, content: bytes, within_s: float = 30) -> bytes:
+def _sent(session: TrialSession, content: bytes, within_s: float = 30) -> bytes:
     """What comes back until the gateway closes."""
     got = b""
     with socket.socket(socket.AF_UNIX) as connection, suppress(*_LOST):

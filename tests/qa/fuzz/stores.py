@@ -10,12 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from harness.cassette.cassette import load_cassette, save_cassette
-from harness.cassette.recorder.journal import Journal, recover_journals
+from harness.cassette.recorder.journal import TrialJournal, recover_journals
 from harness.cassette.redaction.redaction import Redactor
 from harness.cassette.upkeep.check import check_cassette, show_cassette
 from harness.drift.comparing.profile import profile_path, read_profile, write_profile
 from harness.issues.folder import FolderTracker
-from harness.issues.outbox import Outbox
+from harness.issues.outbox import ReportOutbox
 from harness.issues.tracker import TrackerOptions
 from harness.results import RunFolder
 from harness.results.baseline import read_baseline, write_baseline
@@ -74,7 +74,7 @@ def _json_cassettes() -> list[bytes]:
 
 def _journals() -> list[bytes]:
     with TemporaryDirectory() as folder:
-        journal = Journal(Path(folder), suite="s", case="c", redactor=Redactor({}))
+        journal = TrialJournal(Path(folder), suite="s", case="c", redactor=Redactor({}))
         for recording in load_cassette(ROOT / f"cassettes/drive_thru/{_CASE}.yaml").recordings[:3]:
             journal.add(recording)
         journal.close()
@@ -213,7 +213,7 @@ def _issue_head(content: bytes, folder: Path) -> None:
 
 def _outbox(content: bytes, folder: Path) -> None:
     write(folder / "outbox" / "folder" / "20260101T000000-run" / "drift.json", content)
-    for report in Outbox(folder, "folder").waiting():
+    for report in ReportOutbox(folder, "folder").waiting():
         assert report.suite is not None
 
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.judge.lab.calibration import AnswerCache, Answered, Outcome, Question, select, split_by_case
+from harness.judge.lab.calibration import AnswerCache, JudgeAnswer, Outcome, Question, select, split_by_case
 from harness.stats import cohen_kappa, position_consistency
 
 PROMPTS = ("Vanilla_NoRules", "Vanilla", "CoT", "Swap", "Metrics", "Reference", "Metrics_Reference")
@@ -69,12 +69,12 @@ class Replay:
     def __init__(self, recorded: dict[str, Recorded]) -> None:
         self._recorded = recorded
 
-    def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> list[Answered]:
+    def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> list[JudgeAnswer]:
         return [self._answer(prompt, *question.id.rsplit("#", 1)) for question in questions]
 
-    def _answer(self, prompt: str, item: str, order: str) -> Answered:
+    def _answer(self, prompt: str, item: str, order: str) -> JudgeAnswer:
         winner = self._recorded[prompt].verdicts[item][int(order)]
-        return Answered(answer="judge_failed" if winner is None else "pass" if winner == "1" else "fail")
+        return JudgeAnswer(answer="judge_failed" if winner is None else "pass" if winner == "1" else "fail")
 
 
 def questions(recorded: Recorded) -> list[Question]:

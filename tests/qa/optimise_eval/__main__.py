@@ -19,16 +19,16 @@ from typing import Any
 from harness.case import Case, Suite, load_suite
 from harness.judge import load_rubric
 from harness.optimise import (
+    AcceptanceRules,
     Candidate,
     Component,
-    Objective,
     Optimisation,
     OptimisationOutcome,
+    OptimisationSettings,
     Rollout,
     RuleReflector,
-    Rules,
-    Settings,
     Vetoes,
+    WeightedObjective,
     candidate_of,
     components_of,
     optimisers_of,
@@ -54,7 +54,7 @@ class Bench:
     suite: Suite
     trips: InProcess
     cases: list[Case]
-    objective: Objective
+    objective: WeightedObjective
     components: tuple[Component, ...]
 
     @classmethod
@@ -66,7 +66,7 @@ class Bench:
         if setting.kind != "bait":
             cases = _expecting(trips, cases, right, planted)[:TRIPS]
             trips = InProcess(suite, cases, rubric, micro, folder)
-        objective = Objective(weights={**rubric.weights, "checks": 50}, safety=("safety",))
+        objective = WeightedObjective(weights={**rubric.weights, "checks": 50}, safety=("safety",))
         return cls(
             setting=setting,
             suite=suite,
@@ -98,13 +98,13 @@ class Bench:
             rollouts=self.trips,
             reflector=RuleReflector(read_rule_book(self.suite.folder / "reflector.yaml"), seed=seed),
             optimisers={name: optimisers[name] for name in ("gepa", "random")[: 2 if component is None else 1]},
-            settings=Settings(
+            settings=OptimisationSettings(
                 rollouts=rollouts,
                 minibatch=4,
                 noise_samples=1,
                 seed=seed,
                 # An agent that asks more takes more steps: a fault may be that it asks too little.
-                rules=Rules(max_cost_increase=1.0),
+                rules=AcceptanceRules(max_cost_increase=1.0),
                 vetoes=vetoes or Vetoes(),
             ),
         )

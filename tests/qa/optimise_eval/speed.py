@@ -15,11 +15,11 @@ from pathlib import Path
 
 from harness.judge import load_rubric
 from harness.optimise import (
-    Objective,
     Optimisation,
+    OptimisationSettings,
     RuleReflector,
-    Settings,
     TrialJudge,
+    WeightedObjective,
     candidate_of,
     components_of,
     open_judge,
@@ -78,11 +78,11 @@ def main() -> int:
                     components=components_of(plan.suite),
                     agent_components=components_of(plan.suite),
                     cases={case.id: [case.task] for case in bench.cases},
-                    objective=Objective(weights=rubric.weights),
+                    objective=WeightedObjective(weights=rubric.weights),
                     rollouts=whole,
                     reflector=RuleReflector(read_rule_book(plan.suite.folder / "reflector.yaml"), seed=seed),
                     optimisers=optimisers_of("random"),
-                    settings=Settings(rollouts=options.rollouts, minibatch=4, noise_samples=2, seed=seed),
+                    settings=OptimisationSettings(rollouts=options.rollouts, minibatch=4, noise_samples=2, seed=seed),
                 ).run()
                 ran += found.spent.rollouts
             after, took = Used.now(doubles), time.monotonic() - began

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.themes import SEVERITIES, Embed, Failure, grouped
+from harness.themes import SEVERITIES, Embed, SessionFailure, grouped
 from tests.qa.themes_eval.measures import adjusted_rand_index, purity
 from tests.qa.themes_eval.planting import HOUR_NS, Planted, bases, planted_sessions
 from tests.qa.themes_eval.wordings import Wordings
@@ -57,15 +57,15 @@ def _next_day(sessions: Sequence[Planted], new: Sequence[Planted], embed: Embed 
     }
 
 
-def _share_same(kept: Sequence[Planted], before: dict[Failure, str], after: dict[Failure, str]) -> float:
+def _share_same(kept: Sequence[Planted], before: dict[SessionFailure, str], after: dict[SessionFailure, str]) -> float:
     return sum(before[_leading(one)] == after[_leading(one)] for one in kept) / len(kept)
 
 
-def _themes_of(groups: Sequence[Any]) -> dict[Failure, str]:
+def _themes_of(groups: Sequence[Any]) -> dict[SessionFailure, str]:
     return {failure: group.text.id for group in groups for failure in group.failures}
 
 
-def _leading(one: Planted) -> Failure:
+def _leading(one: Planted) -> SessionFailure:
     """The gravest failure of a session, of equals the first."""
     return max(one.failures, key=lambda failure: SEVERITIES[failure.weight])
 

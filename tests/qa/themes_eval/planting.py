@@ -11,7 +11,7 @@ from harness.judge import JudgeIdentity, Judgement
 from harness.pipeline.importing import with_rewards
 from harness.score import Evidence, Scorer, build_scorer
 from harness.score.verifiers.reward import REWARD
-from harness.themes import Failure, failures_of_card, failures_of_judgements
+from harness.themes import SessionFailure, failures_of_card, failures_of_judgements
 from harness.trace import Observation, Step, ToolCall, ToolErrorType, ToolFailure, Trajectory, Trial, unattributed
 from tests.qa.themes_eval.wordings import Wordings
 
@@ -44,7 +44,7 @@ class Planted(NamedTuple):
 
     session: str
     cause: str
-    failures: list[Failure]
+    failures: list[SessionFailure]
 
 
 def bases(data: Path, source: str) -> list[Base]:
@@ -98,7 +98,7 @@ def _planted(
     trial = base.trial.model_copy(update={"attempt": 1, "trajectory": trajectory, "states": states})
     session = f"default:{begin_ns}-{number}"
     received = begin_ns + int(number / count * 7 * 24) * HOUR_NS
-    common = Failure(session=session, case="", criterion="", received_ns=received)
+    common = SessionFailure(session=session, case="", criterion="", received_ns=received)
     card = base.scorer.score(base.evidence(trial))
     failures = failures_of_card(card, trajectory, common)
     if cause in CRITERIA:

@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, ValidationError
 
 from harness.errors import UsageError
-from harness.judge.lab.annotation.work import Asked
+from harness.judge.lab.annotation.work import QueuedQuestion
 from harness.judge.labels import Label, LabelFile, LabelItem, LabelledItem, PersonAnswer, sort_labels
 from harness.judge.labels.label import Annotator
 from harness.judge.rubric import Rubric
@@ -57,7 +57,7 @@ class AnnotationQueue:
         rubric: Rubric,
         file: LabelFile,
         annotator: AnnotatorSession,
-        work: Sequence[Asked],
+        work: Sequence[QueuedQuestion],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Selects from `work` the questions for this annotator: own answers first, then questions with one answer of
@@ -73,7 +73,7 @@ class AnnotationQueue:
         self._labels: dict[LabelItem, Label] = {}
         self._others: dict[LabelItem, tuple[Label, ...]] = {}
         self._stamp: tuple[int, int] | None = None
-        self.queue: Sequence[Asked] = ()
+        self.queue: Sequence[QueuedQuestion] = ()
         self.refresh()
 
     def refresh(self) -> None:
@@ -90,7 +90,7 @@ class AnnotationQueue:
             self.queue = self._to_adjudicate(self._work, labelled) if is_judge else self._to_label(self._work)
             self._stamp = stamp
 
-    def find(self, case_id: str, attempt: int, criterion: str) -> Asked:
+    def find(self, case_id: str, attempt: int, criterion: str) -> QueuedQuestion:
         """A question by what it is about: numbers change when the queue is refreshed.
 
         Raises UsageError where this annotator is not asked it.
@@ -121,7 +121,7 @@ class AnnotationQueue:
         """The page's data of one question. Raises UsageError for an unknown number."""
         return {"number": number, **self.shown(self._asked(number))}
 
-    def shown(self, asked: Asked) -> JsonObject:
+    def shown(self, asked: QueuedQuestion) -> JsonObject:
         """What the annotator sees of a question. Raises HarnessError where its trial cannot be read."""
         work = asked.loaded()
         criterion, trial = work.criterion, work.subject.trial
@@ -151,7 +151,7 @@ class AnnotationQueue:
         """Writes the label and returns it; an unchanged answer and note write nothing. Raises UsageError."""
         return self.answer_to(self._asked(number), answer, note)
 
-    def answer_to(self, work: Asked, answer: PersonAnswer, note: str = "") -> Label:
+    def answer_to(self, work: QueuedQuestion, answer: PersonAnswer, note: str = "") -> Label:
         """Like `answer`, for a question of `find`."""
         if answer == "not_eligible" and work.criterion.eligibility is None:
             raise UsageError(f"criterion {work.criterion.id!r} always applies")
@@ -163,7 +163,7 @@ class AnnotationQueue:
                 self._labels[work.item] = added
             return self._labels[work.item]
 
-    def _label(self, work: Asked, answer: PersonAnswer, note: str) -> Label | None:
+    def _label(self, work: QueuedQuestion, answer: PersonAnswer, note: str) -> Label | None:
         """The label to add; None where the same person gave the same one last, perhaps on another page."""
         earlier = self._own_labels(work)
         settled = len({one.answer for one in earlier}) == 1 or (bool(earlier) and earlier[-1].revises)
@@ -186,7 +186,7 @@ class AnnotationQueue:
             revises=bool(earlier),
         )
 
-    def _own_labels(self, work: Asked) -> list[Label]:
+    def _own_labels(self, work: QueuedQuestion) -> list[Label]:
         """The annotator's labels of the item as they are in the file now."""
         mine = (self.annotator.name, self.annotator.role, work.item, work.criterion.version)
         return [
@@ -197,7 +197,7 @@ class AnnotationQueue:
             and (label.annotator, label.role, label.item, label.criterion_version) == mine
         ]
 
-    def _asked(self, number: int) -> Asked:
+    def _asked(self, number: int) -> QueuedQuestion:
         if not 0 <= number < len(self.queue):
             raise UsageError(f"there is no question {number + 1}: there are {len(self.queue)}")
         return self.queue[number]
@@ -208,14 +208,16 @@ class AnnotationQueue:
             return []
         return [{"answer": label.answer, "note": label.note} for label in self._others.get(item, ())]
 
-    def _to_label(self, work: Sequence[Asked]) -> list[Asked]:
+    def _to_label(self, work: Sequence[QueuedQuestion]) -> list[QueuedQuestion]:
         waiting = {item: len(labels) for item, labels in self._others.items()}
         mine = [one for one in work if one.item in self._labels]
         missing = [one for one in work if one.item not in self._labels]
         open_ones = [one for one in missing if waiting.get(one.item, 0) < self.annotator.per_item]
         return [*mine, *sorted(open_ones, key=lambda one: -waiting.get(one.item, 0))]
 
-    def _to_adjudicate(self, work: Sequence[Asked], labelled: Mapping[LabelItem, LabelledItem]) -> list[Asked]:
+    def _to_adjudicate(
+        self, work: Sequence[QueuedQuestion], labelled: Mapping[LabelItem, LabelledItem]
+    ) -> list[QueuedQuestion]:
         contested = {item for item, one in labelled.items() if one.settled == "contested"}
         found = [one for one in work if one.item in contested or one.item in self._labels]
         answered = sum(self.annotator.name in {label.annotator for label in labelled[one.item].labels} for one in found)

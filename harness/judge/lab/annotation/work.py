@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from harness.judge.judge import Subject, why_not_eligible
+from harness.judge.judge import JudgedTrial, why_not_eligible
 from harness.judge.labels import LabelItem
 from harness.judge.rubric import Criterion, Rubric
 from harness.judge.transcript import Piece, view
 
 
-class Asked(Protocol):
+class QueuedQuestion(Protocol):
     """A question as a queue needs it: what it is about is known, and the trajectory is read when it is shown."""
 
     @property
@@ -34,7 +34,7 @@ class Asked(Protocol):
 class AnnotationTask:
     """One question to a person, with all data needed to answer it. It contains no answers of a judge."""
 
-    subject: Subject
+    subject: JudgedTrial
     criterion: Criterion
 
     @property
@@ -60,7 +60,7 @@ class AnnotationTask:
         return view(self.subject.transcript, self.criterion.evidence, self.criterion.agents)
 
 
-def work_of(subjects: Iterable[Subject], rubric: Rubric) -> Iterator[AnnotationTask]:
+def work_of(subjects: Iterable[JudgedTrial], rubric: Rubric) -> Iterator[AnnotationTask]:
     """The questions in the order of the trials; attempts with the same actions give one question."""
     seen: set[LabelItem] = set()
     for subject in subjects:

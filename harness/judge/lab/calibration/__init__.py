@@ -3,11 +3,11 @@ separate data.
 """
 
 from harness.judge.lab.calibration.answer_cache import AnswerCache
-from harness.judge.lab.calibration.calibrate import Measured, Outcome, Settings, calibrate, select
+from harness.judge.lab.calibration.calibrate import CalibrationSettings, Measured, Outcome, calibrate, select
 from harness.judge.lab.calibration.calibrated import Calibrated
 from harness.judge.lab.calibration.choice import Choice, choose, paired_p
-from harness.judge.lab.calibration.figures import Figures, figures
-from harness.judge.lab.calibration.question import Answered, PromptedJudge, Question, Reflector
+from harness.judge.lab.calibration.figures import AgreementFigures, figures
+from harness.judge.lab.calibration.question import JudgeAnswer, PromptedJudge, Question, Reflector
 from harness.judge.lab.calibration.record import (
     CalibrationRecord,
     add_record,
@@ -16,23 +16,23 @@ from harness.judge.lab.calibration.record import (
     record_path,
     uncalibrated,
 )
-from harness.judge.lab.calibration.rule_reflector import RuleReflector
+from harness.judge.lab.calibration.rule_reflector import CalibrationRuleReflector
 from harness.judge.lab.calibration.split import Split, split_by_case
 
 __all__ = [
+    "AgreementFigures",
     "AnswerCache",
-    "Answered",
     "Calibrated",
     "CalibrationRecord",
+    "CalibrationRuleReflector",
+    "CalibrationSettings",
     "Choice",
-    "Figures",
+    "JudgeAnswer",
     "Measured",
     "Outcome",
     "PromptedJudge",
     "Question",
     "Reflector",
-    "RuleReflector",
-    "Settings",
     "Split",
     "add_record",
     "asked_by",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from harness.documents import Journal
-from harness.judge.lab.calibration.question import Answered, PromptedJudge, Question
+from harness.judge.lab.calibration.question import JudgeAnswer, PromptedJudge, Question
 from harness.values import digest_of, digest_of_text
 
 _AT_ONCE = 64
@@ -27,14 +27,14 @@ class AnswerCache:
     def __init__(self, judge: PromptedJudge, path: Path | None = None) -> None:
         self._judge = judge
         self._journal = Journal(path, "delete the folder, and calibrate from the beginning")
-        self._answers: dict[str, Answered] = {}
+        self._answers: dict[str, JudgeAnswer] = {}
         self._proposals: dict[str, str] = {}
         self._asked_for: Counter[str] = Counter()
         self.calls = 0
         """The number of questions that were sent to the judge."""
         self._read()
 
-    def answers(self, prompt: str, questions: Sequence[Question], sample: int = 0) -> list[Answered]:
+    def answers(self, prompt: str, questions: Sequence[Question], sample: int = 0) -> list[JudgeAnswer]:
         """One answer for each question, in their order."""
         keys = [digest_of([digest_of_text(prompt), question.id, sample]) for question in questions]
         wanted = {key: one for key, one in zip(keys, questions, strict=True) if key not in self._answers}
@@ -61,7 +61,7 @@ class AnswerCache:
         for number, entry in enumerate(self._journal.entries(), 1):
             try:
                 if "answer" in entry:
-                    self._answers[str(entry["key"])] = Answered.model_validate(entry["answer"])
+                    self._answers[str(entry["key"])] = JudgeAnswer.model_validate(entry["answer"])
                 else:
                     self._proposals[str(entry["key"])] = str(entry["proposal"])
             except (ValueError, KeyError):

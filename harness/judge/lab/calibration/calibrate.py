@@ -6,7 +6,7 @@ from typing import Literal
 
 from harness.judge.lab.calibration.answer_cache import AnswerCache
 from harness.judge.lab.calibration.choice import Choice, choose, paired_p
-from harness.judge.lab.calibration.figures import Figures, figures, score
+from harness.judge.lab.calibration.figures import AgreementFigures, figures, score
 from harness.judge.lab.calibration.optimizer import IsUsable, Optimizer, any_text
 from harness.judge.lab.calibration.question import Question
 from harness.judge.lab.calibration.split import Split, split_by_case
@@ -19,8 +19,8 @@ Say = Callable[[str], None]
 class Measured(Frozen):
     """The figures of one part of the questions under the current prompt, and under the chosen one."""
 
-    before: Figures
-    after: Figures | None
+    before: AgreementFigures
+    after: AgreementFigures | None
     """None: nothing was chosen."""
     p: float | None = None
     """McNemar's exact test; None: no answer changed sides, or nothing was chosen."""
@@ -49,7 +49,7 @@ class Outcome(Frozen):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class CalibrationSettings:
     """The settings of a calibration."""
 
     seed: int = 0
@@ -61,50 +61,53 @@ class Settings:
 
 
 def calibrate(
-    book: AnswerCache,
+    cache: AnswerCache,
     questions: Sequence[Question],
     prompt: str,
     reflector: Callable[[str], str],
     *,
     is_usable: IsUsable = any_text,
-    settings: Settings | None = None,
+    settings: CalibrationSettings | None = None,
 ) -> Outcome:
     """Lets `reflector` propose revisions of `prompt` from disagreements, and accepts one or none.
 
     Raises UsageError for labels of fewer than three cases, and where gepa is not installed.
     """
-    used = settings or Settings()
+    used = settings or CalibrationSettings()
     split = split_by_case(questions, used.seed)
-    optimizer = Optimizer(book, is_usable, used.seed, used.minibatch)
+    optimizer = Optimizer(cache, is_usable, used.seed, used.minibatch)
     candidates = optimizer.candidates(prompt, split, reflector, used.max_calls)
-    return _decided("calibration", book, split, prompt, candidates, used)
+    return _decided("calibration", cache, split, prompt, candidates, used)
 
 
 def select(
-    book: AnswerCache, questions: Sequence[Question], prompts: Sequence[str], settings: Settings | None = None
+    cache: AnswerCache,
+    questions: Sequence[Question],
+    prompts: Sequence[str],
+    settings: CalibrationSettings | None = None,
 ) -> Outcome:
     """Chooses among existing prompts, the first of which is the current one.
 
     Nothing is trained, so the training part is used for the choice, too.
     """
-    used = settings or Settings()
+    used = settings or CalibrationSettings()
     split = split_by_case(questions, used.seed)
     split = Split(train=(), validation=(*split.train, *split.validation), held_out=split.held_out)
-    return _decided("selection", book, split, prompts[0], prompts[1:], used)
+    return _decided("selection", cache, split, prompts[0], prompts[1:], used)
 
 
 def _decided(
     way: Literal["calibration", "selection"],
-    book: AnswerCache,
+    cache: AnswerCache,
     split: Split,
     prompt: str,
     candidates: Sequence[str],
-    settings: Settings,
+    settings: CalibrationSettings,
 ) -> Outcome:
-    margin = _noise(book, split.validation, prompt, settings.noise_samples)
+    margin = _noise(cache, split.validation, prompt, settings.noise_samples)
     by_digest = {digest_of_text(text): text for text in candidates}
-    before = _figures(book, split.validation, prompt)
-    found = {digest: _figures(book, split.validation, text) for digest, text in by_digest.items()}
+    before = _figures(cache, split.validation, prompt)
+    found = {digest: _figures(cache, split.validation, text) for digest, text in by_digest.items()}
     choice = choose(before, found, margin)
     chosen = None if choice.chosen is None else by_digest[choice.chosen]
     return Outcome(
@@ -115,33 +118,33 @@ def _decided(
         candidates=len(by_digest),
         choice=choice,
         prompt=chosen or prompt,
-        validation=_measured(book, split.validation, prompt, chosen),
-        held_out=_measured(book, split.held_out, prompt, chosen),
+        validation=_measured(cache, split.validation, prompt, chosen),
+        held_out=_measured(cache, split.held_out, prompt, chosen),
         held_out_digest=split.held_out_digest,
-        calls=book.calls,
+        calls=cache.calls,
     )
 
 
-def _noise(book: AnswerCache, questions: Sequence[Question], prompt: str, samples: int) -> float:
-    rounds = [_scores(book, questions, prompt, sample) for sample in range(max(1, samples))]
+def _noise(cache: AnswerCache, questions: Sequence[Question], prompt: str, samples: int) -> float:
+    rounds = [_scores(cache, questions, prompt, sample) for sample in range(max(1, samples))]
     return noise_margin(list(zip(*rounds, strict=True)))
 
 
-def _scores(book: AnswerCache, questions: Sequence[Question], prompt: str, sample: int = 0) -> list[float]:
-    return [score(*pair) for pair in zip(questions, book.answers(prompt, questions, sample), strict=True)]
+def _scores(cache: AnswerCache, questions: Sequence[Question], prompt: str, sample: int = 0) -> list[float]:
+    return [score(*pair) for pair in zip(questions, cache.answers(prompt, questions, sample), strict=True)]
 
 
-def _figures(book: AnswerCache, questions: Sequence[Question], prompt: str) -> Figures:
-    return figures(questions, book.answers(prompt, questions))
+def _figures(cache: AnswerCache, questions: Sequence[Question], prompt: str) -> AgreementFigures:
+    return figures(questions, cache.answers(prompt, questions))
 
 
-def _measured(book: AnswerCache, questions: Sequence[Question], prompt: str, chosen: str | None) -> Measured:
+def _measured(cache: AnswerCache, questions: Sequence[Question], prompt: str, chosen: str | None) -> Measured:
     if chosen is None:
-        return Measured(before=_figures(book, questions, prompt), after=None)
+        return Measured(before=_figures(cache, questions, prompt), after=None)
     return Measured(
-        before=_figures(book, questions, prompt),
-        after=_figures(book, questions, chosen),
-        p=paired_p(_scores(book, questions, prompt), _scores(book, questions, chosen)),
+        before=_figures(cache, questions, prompt),
+        after=_figures(cache, questions, chosen),
+        p=paired_p(_scores(cache, questions, prompt), _scores(cache, questions, chosen)),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from harness.judge.lab.calibration.figures import Figures
+from harness.judge.lab.calibration.figures import AgreementFigures
 from harness.stats import sign_test
 from harness.values import Frozen
 
@@ -17,7 +17,7 @@ class Choice(Frozen):
     """Candidates that pass more critical failures than the current prompt."""
 
 
-def choose(before: Figures, candidates: Mapping[str, Figures], margin: float) -> Choice:
+def choose(before: AgreementFigures, candidates: Mapping[str, AgreementFigures], margin: float) -> Choice:
     """The candidate with the highest validation agreement, the earlier one in a tie.
 
     It is chosen only where it is ahead by more than `margin` and passes the veto: it must not pass more

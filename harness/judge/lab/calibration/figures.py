@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from harness.judge.lab.calibration.question import Answered, Question
+from harness.judge.lab.calibration.question import JudgeAnswer, Question
 from harness.stats import AnswerPair as Pair
 from harness.stats import BinaryAgreement, binary_agreement, cohen_kappa
 from harness.values import Frozen
 
 
-class Figures(Frozen):
+class AgreementFigures(Frozen):
     """Figures over pass, fail and "not eligible" together; a failed judge agrees with no answer."""
 
     questions: int
@@ -23,12 +23,12 @@ class Figures(Frozen):
     judge_failed: int
 
 
-def figures(questions: Sequence[Question], answers: Sequence[Answered]) -> Figures:
+def figures(questions: Sequence[Question], answers: Sequence[JudgeAnswer]) -> AgreementFigures:
     """The figures of at least one question."""
     pairs = list(zip(questions, answers, strict=True))
     lenient = [question for question, answer in pairs if is_false_pass(question, answer)]
     some_critical = any(question.critical for question in questions)
-    return Figures(
+    return AgreementFigures(
         questions=len(questions),
         agreement=sum(score(question, answer) for question, answer in pairs) / len(questions),
         kappa=cohen_kappa([(question.right, answer.answer) for question, answer in pairs]),
@@ -45,11 +45,11 @@ def figures(questions: Sequence[Question], answers: Sequence[Answered]) -> Figur
     )
 
 
-def score(question: Question, answer: Answered) -> float:
+def score(question: Question, answer: JudgeAnswer) -> float:
     """1 where the judge's answer is correct, else 0."""
     return float(answer.answer == question.right)
 
 
-def is_false_pass(question: Question, answer: Answered) -> bool:
+def is_false_pass(question: Question, answer: JudgeAnswer) -> bool:
     """Whether the judge passed a failure: the most costly error."""
     return question.right == "fail" and answer.answer == "pass"

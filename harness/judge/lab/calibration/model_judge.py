@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
 from harness.errors import HarnessError
-from harness.judge.judge import Judge, Subject
-from harness.judge.lab.calibration.question import Answered, Question
+from harness.judge.judge import Judge, JudgedTrial
+from harness.judge.lab.calibration.question import JudgeAnswer, Question
 from harness.judge.prompts import Prompt
 from harness.judge.rubric import Criterion
 from harness.upstream import ModelClient, OutOfBudget, Replied
@@ -26,28 +26,28 @@ class AskingJudge:
     """
 
     judge: Judge
-    places: Mapping[str, tuple[Subject, Criterion]]
+    places: Mapping[str, tuple[JudgedTrial, Criterion]]
     """Subject and criterion by a question's id."""
     in_flight: int
 
-    def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> list[Answered]:
+    def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> list[JudgeAnswer]:
         """Returns the answers; raises OutOfBudget, and errors of the gateway."""
         del sample  # every question is sent
         text = Prompt(name=self.judge.prompt.name, version=_CASSETTE, text=prompt)
         return asyncio.run(self._ask_all(replace(self.judge, prompt=text, samples=1), questions))
 
-    async def _ask_all(self, judge: Judge, questions: Sequence[Question]) -> list[Answered]:
+    async def _ask_all(self, judge: Judge, questions: Sequence[Question]) -> list[JudgeAnswer]:
         seats = asyncio.Semaphore(self.in_flight)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(judge.asker)
             cassette = await stack.enter_async_context(judge.asker.cassette(_CASSETTE))
 
-            async def one(question: Question) -> Answered:
+            async def one(question: Question) -> JudgeAnswer:
                 subject, criterion = self.places[question.id]
                 async with seats:
                     judgement = await judge.judge(subject, criterion, (cassette,))
                 shown = "\n".join(f"{piece.who}: {piece.text}" for piece in judge.evidence(subject, criterion))
-                return Answered(
+                return JudgeAnswer(
                     answer=judgement.answer, rationale=judgement.failure or judgement.rationale, shown=shown
                 )
 
@@ -80,10 +80,10 @@ class ModelReflector:
         return text
 
 
-async def _gathered(asked: Sequence[Awaitable[Answered]]) -> Sequence[Answered]:
+async def _gathered(asked: Sequence[Awaitable[JudgeAnswer]]) -> Sequence[JudgeAnswer]:
     """All answers; raises the first error after all requests have ended, so that none is left running."""
     found = await asyncio.gather(*asked, return_exceptions=True)
-    answers: list[Answered] = []
+    answers: list[JudgeAnswer] = []
     for one in found:
         if isinstance(one, BaseException):
             raise one

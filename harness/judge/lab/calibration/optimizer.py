@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from harness.gepa_loop import GepaLoop, Guard, Texts, VetoingSelector, batch_of, check_gepa
+from harness.gepa_loop import FirstError, GepaLoop, Texts, VetoingSelector, batch_of, check_gepa
 from harness.judge.lab.calibration.answer_cache import AnswerCache
 from harness.judge.lab.calibration.figures import figures, is_false_pass, score
-from harness.judge.lab.calibration.question import Answered, Question
+from harness.judge.lab.calibration.question import JudgeAnswer, Question
 from harness.judge.lab.calibration.split import Split
 
 _PROMPT = "prompt"
@@ -40,18 +40,18 @@ class _Adapter:
 
     propose_new_texts = None
 
-    def __init__(self, book: AnswerCache, is_usable: IsUsable, guard: Guard) -> None:
-        self._book = book
+    def __init__(self, cache: AnswerCache, is_usable: IsUsable, guard: FirstError) -> None:
+        self._cache = cache
         self._is_usable = is_usable
         self._guard = guard
 
     def evaluate(self, batch: list[Question], candidate: dict[str, str], capture_traces: bool = False) -> Any:
         prompt = candidate[_PROMPT]
         problem = self._is_usable(prompt)
-        unusable = Answered(answer="judge_failed", rationale=problem or "")
+        unusable = JudgeAnswer(answer="judge_failed", rationale=problem or "")
         answers = [unusable] * len(batch)
         if problem is None:
-            answers = self._guard.run(lambda: self._book.answers(prompt, batch))
+            answers = self._guard.run(lambda: self._cache.answers(prompt, batch))
         answered = list(zip(batch, answers, strict=True))
         return batch_of(
             answers, [score(question, answer) for question, answer in answered], answered if capture_traces else None
@@ -65,7 +65,7 @@ class _Adapter:
         return {component: [_feedback(*pair) for pair in wrong_first] for component in components_to_update}
 
 
-def _feedback(question: Question, answer: Answered) -> Mapping[str, str]:
+def _feedback(question: Question, answer: JudgeAnswer) -> Mapping[str, str]:
     right = f"People decided: {question.right}."
     notes = "".join(f" {note}" for note in question.notes)
     if answer.answer == question.right:
@@ -91,15 +91,15 @@ def _is_better(proposal: Any) -> bool:
     return _critical(after.trajectories) <= _critical(before.trajectories)
 
 
-def _critical(answered: Sequence[tuple[Question, Answered]]) -> int:
+def _critical(answered: Sequence[tuple[Question, JudgeAnswer]]) -> int:
     return figures([one for one, _ in answered], [answer for _, answer in answered]).critical_false_passes
 
 
 class Optimizer:
     """Proposes prompts: uses the training and validation parts, and never the held-out one."""
 
-    def __init__(self, book: AnswerCache, is_usable: IsUsable, seed: int = 0, minibatch: int = 8) -> None:
-        self._book = book
+    def __init__(self, cache: AnswerCache, is_usable: IsUsable, seed: int = 0, minibatch: int = 8) -> None:
+        self._cache = cache
         self._is_usable = is_usable
         self._seed = seed
         self._minibatch = minibatch
@@ -111,21 +111,21 @@ class Optimizer:
         where gepa is not installed.
         """
         check_gepa()
-        guard = Guard()
+        guard = FirstError()
         validation = list(split.validation)
-        allowed = figures(validation, self._book.answers(prompt, validation)).critical_false_passes
+        allowed = figures(validation, self._cache.answers(prompt, validation)).critical_false_passes
 
         def is_vetoed(texts: Texts) -> bool:
             if self._is_usable(texts[_PROMPT]) is not None:
                 return True
-            answers = self._book.answers(texts[_PROMPT], validation)
+            answers = self._cache.answers(texts[_PROMPT], validation)
             return figures(validation, answers).critical_false_passes > allowed
 
         loop = GepaLoop(
             start={_PROMPT: prompt},
             train=split.train,
             validation=validation,
-            adapter=_Adapter(self._book, self._is_usable, guard),
+            adapter=_Adapter(self._cache, self._is_usable, guard),
             guard=guard,
             accepts=_is_better,
             selects=VetoingSelector(is_vetoed, self._seed),
@@ -133,7 +133,7 @@ class Optimizer:
             minibatch=self._minibatch,
             seed=self._seed,
             reflection={
-                "reflection_lm": lambda request: guard.run(lambda: self._book.proposal(str(request), reflector)),
+                "reflection_lm": lambda request: guard.run(lambda: self._cache.proposal(str(request), reflector)),
                 "reflection_prompt_template": _REQUEST,
             },
         )

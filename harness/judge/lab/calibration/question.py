@@ -21,7 +21,7 @@ class Question(Frozen):
     """Notes that people wrote."""
 
 
-class Answered(Frozen):
+class JudgeAnswer(Frozen):
     """The judge's answer to one question."""
 
     answer: Answer
@@ -33,7 +33,7 @@ class Answered(Frozen):
 class PromptedJudge(Protocol):
     """A judge whose prompt can be exchanged."""
 
-    def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> Sequence[Answered]:
+    def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> Sequence[JudgeAnswer]:
         """Returns one answer per question, in their order; a `sample` above 0 requests a new answer without a cache.
 
         A problem with one question becomes its answer `judge_failed`; a problem with the judge itself is raised.

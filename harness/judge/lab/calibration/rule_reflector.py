@@ -16,7 +16,7 @@ _EXAMPLE: Final = re.compile(
 )
 
 
-class RuleReflector:
+class CalibrationRuleReflector:
     """Returns the same answer to the same request."""
 
     def __init__(self, rules: Mapping[str, Sequence[str]]) -> None:

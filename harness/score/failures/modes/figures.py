@@ -113,7 +113,7 @@ def _found(
     )
 
 
-class Figures:
+class UngroundedFigures:
     """Figures from nowhere that a conversation goes on with."""
 
     name: ClassVar[str] = "figures"

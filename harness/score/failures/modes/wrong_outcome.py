@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from harness.case import ReferenceCall
-from harness.score.comparison.comparing import Difference, differences
+from harness.score.comparison.comparing import ArgumentDifference, differences
 from harness.score.comparison.jsonvalue import equality_key
 from harness.score.diagnosis import Diagnosis, Kind
 from harness.score.evidence import Evidence
@@ -75,7 +75,7 @@ def _unpaired(wanted: Sequence[ReferenceCall], made: Sequence[Act]) -> tuple[lis
     return missing, left
 
 
-def _unlike(call: ReferenceCall, act: Act) -> tuple[Difference, ...]:
+def _unlike(call: ReferenceCall, act: Act) -> tuple[ArgumentDifference, ...]:
     return differences(call.arguments, act.call.arguments or {})
 
 
@@ -111,7 +111,7 @@ def _by_tool(acts: Sequence[Act]) -> Iterator[tuple[Act, tuple[int, ...]]]:
         yield own[0], tuple(dict.fromkeys(act.step for act in own))
 
 
-def _weight(unlike: Sequence[Difference]) -> tuple[int, int]:
+def _weight(unlike: Sequence[ArgumentDifference]) -> tuple[int, int]:
     return sum(one.is_target and not one.encoding for one in unlike), len(unlike)
 
 
@@ -125,7 +125,7 @@ def _differing(call: ReferenceCall, act: Act) -> Diagnosis:
     return _found(kind, act.step, f"{act.call.name}{_tell(unlike)}", 0.8)
 
 
-def _tell(unlike: Sequence[Difference]) -> str:
+def _tell(unlike: Sequence[ArgumentDifference]) -> str:
     parts = [f"{one.argument}: expected {_shown(one.expected)}, found {_shown(one.found)}" for one in unlike[:4]]
     return f": {'; '.join(parts)}" if parts else ""
 

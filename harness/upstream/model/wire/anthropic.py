@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from harness.case import Provider
 from harness.strict_json import NotJson, parse_json
 from harness.upstream.model.wire.format import (
-    Asked,
     Replied,
+    RequestContent,
     Used,
     call_part,
     count_of,
@@ -34,8 +34,8 @@ class AnthropicMessages:
 
     provider: Provider = "anthropic"
 
-    def asked(self, body: JsonObject) -> Asked:
-        return Asked(
+    def asked(self, body: JsonObject) -> RequestContent:
+        return RequestContent(
             model=text_of(body.get("model")),
             messages=tuple(m for message in objects_of(body.get("messages")) for m in _messages(message)),
             system=_text(body.get("system")),

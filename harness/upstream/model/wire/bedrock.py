@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from harness.case import Provider
 from harness.strict_json import NotJson, parse_json
 from harness.upstream.model.wire.format import (
-    Asked,
     Replied,
+    RequestContent,
     Used,
     call_part,
     count_of,
@@ -49,9 +49,9 @@ class BedrockConverse:
     def __init__(self, *, streams: bool = False) -> None:
         self._streams = streams
 
-    def asked(self, body: JsonObject) -> Asked:
+    def asked(self, body: JsonObject) -> RequestContent:
         tools = objects_of(object_of(body.get("toolConfig")).get("tools"))
-        return Asked(
+        return RequestContent(
             model=text_of(body.get("model")),
             messages=tuple(m for message in objects_of(body.get("messages")) for m in _messages(message)),
             system=joined([text_of(block.get("text")) or "" for block in objects_of(body.get("system"))]),

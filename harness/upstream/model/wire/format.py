@@ -13,7 +13,7 @@ from harness.values import JsonObject, JsonValue
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RequestContent:
     """The parsed content of a model request."""
 
     model: str | None
@@ -60,7 +60,7 @@ class WireFormat(Protocol):
 
     provider: Provider
 
-    def asked(self, body: JsonObject) -> Asked: ...
+    def asked(self, body: JsonObject) -> RequestContent: ...
 
     def replied(self, body: JsonObject) -> Replied: ...
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from harness.case import Provider
 from harness.upstream.model.wire.format import (
-    Asked,
     Replied,
+    RequestContent,
     Used,
     call_part,
     count_of,
@@ -39,10 +39,10 @@ class GeminiContent:
     def __init__(self, *, streams: bool = False) -> None:
         self._streams = streams
 
-    def asked(self, body: JsonObject) -> Asked:
+    def asked(self, body: JsonObject) -> RequestContent:
         contents = objects_of(body.get("contents"))
         declared = [_either(tool, "functionDeclarations") for tool in objects_of(body.get("tools"))]
-        return Asked(
+        return RequestContent(
             model=text_of(body.get("model")),
             messages=tuple(message for content in contents for message in _messages(content)),
             system=joined([text_of(part.get("text")) or "" for part in _parts(_either(body, "systemInstruction"))]),

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from harness.case import Provider
 from harness.upstream.model.wire.format import (
-    Asked,
     Replied,
+    RequestContent,
     Used,
     call_part,
     count_of,
@@ -30,10 +30,10 @@ class OpenAIChat:
 
     provider: Provider = "openai"
 
-    def asked(self, body: JsonObject) -> Asked:
+    def asked(self, body: JsonObject) -> RequestContent:
         messages = objects_of(body.get("messages"))
         system = [_text(message.get("content")) or "" for message in messages if _is_system(message)]
-        return Asked(
+        return RequestContent(
             model=text_of(body.get("model")),
             messages=tuple(_message(message) for message in messages if not _is_system(message)),
             system=joined(system),

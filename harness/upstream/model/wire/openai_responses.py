@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from harness.case import Provider
 from harness.upstream.model.wire.format import (
-    Asked,
     Replied,
+    RequestContent,
     Used,
     call_part,
     count_of,
@@ -30,12 +30,12 @@ class OpenAIResponses:
 
     provider: Provider = "openai"
 
-    def asked(self, body: JsonObject) -> Asked:
+    def asked(self, body: JsonObject) -> RequestContent:
         given = body.get("input")
         items = objects_of([{"role": "user", "content": given}] if isinstance(given, str) else given)
         system = [text_of(body.get("instructions")) or ""]
         system += [_text(item.get("content")) or "" for item in items if _is_system(item)]
-        return Asked(
+        return RequestContent(
             model=text_of(body.get("model")),
             messages=tuple(_messages([item for item in items if not _is_system(item)])),
             system=joined(system),

@@ -6,7 +6,7 @@ from harness.case import FedCall, Invocation, ToolSpec
 from harness.score.comparison.alignment import Deviation, call_key, changed_call, invocations, is_write
 
 
-def alternatives(
+def alternative_deviations(
     made: Sequence[FedCall], found: Sequence[Deviation], right: Sequence[Invocation], tools: Sequence[ToolSpec]
 ) -> Iterator[Deviation]:
     """For each write that differs: that it was needless, and that the next right write belongs in its place, or before

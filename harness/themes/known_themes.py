@@ -60,8 +60,8 @@ class KnownThemes(Frozen):
         return KnownThemes(themes=tuple(sorted(kept[:_MOST_KEPT], key=lambda one: (one.first_ns, one.text.id))))
 
 
-def book_path(project: Path, suite: str, *, of_runs: bool) -> Path:
-    """Runs have a book of their own: what a run does not show says nothing about production.
+def known_themes_path(project: Path, suite: str, *, of_runs: bool) -> Path:
+    """Runs have a file of their own: what a run does not show says nothing about production.
 
     The name of a suite that sessions or an untrusted run name is not a path.
     """
@@ -70,21 +70,21 @@ def book_path(project: Path, suite: str, *, of_runs: bool) -> Path:
     return project / FOLDER / ("runs" if of_runs else "") / f"{name}.json"
 
 
-def read_book(path: Path) -> KnownThemes:
+def read_known_themes(path: Path) -> KnownThemes:
     """An empty one where there is none. Raises InvalidDocument that names file and field."""
     return read_document(path, KnownThemes) if path.is_file() and not path.is_symlink() else KnownThemes()
 
 
 @contextmanager
-def book_alone(project: Path) -> Iterator[None]:
-    """Held from reading a book to writing it."""
+def known_themes_lock(project: Path) -> Iterator[None]:
+    """Held from reading the file to writing it."""
     make_folder(project / FOLDER)
     with (project / FOLDER / ".lock").open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def write_book(path: Path, book: KnownThemes) -> None:
+def write_known_themes(path: Path, known: KnownThemes) -> None:
     """Whole, or not at all."""
     make_folder(path.parent)
-    write_atomically(path, (book.model_dump_json(indent=1) + "\n").encode())
+    write_atomically(path, (known.model_dump_json(indent=1) + "\n").encode())

@@ -1,0 +1,58 @@
+"""What a run recorded into its cassettes: sums by case, and a line only for what there is."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harness.report import summarise
+from harness.report.figures.recorded import recorded_cassettes
+from harness.report.render.recorded import recorded_lines
+from harness.results import RunManifest
+from harness.trace import RecordingReport
+
+NUMBERS = ("added", "kept", "marked", "replaced", "dropped", "levelled", "unsettled")
+
+
+def test_the_recordings_of_a_case_are_the_sum_of_its_trials() -> None:
+    values = {name: place for place, name in enumerate(NUMBERS, 1)}
+    one = RecordingReport(failed={"pay": 1, "add": 2}, differing=("b",), advice=("x", "y"), **values)
+    other = RecordingReport(failed={"pay": 4}, differing=("a", "b"), advice=("y", "z"), added=10)
+    first, second = recorded_cassettes([("k", one), ("j", RecordingReport()), ("k", other)])
+    assert ("k", "j", 0, {}) == (first.case, second.case, second.added, second.failed)
+    assert {**values, "added": 11} == {name: getattr(first, name) for name in NUMBERS}
+    assert [("add", 2), ("pay", 5)] == list(first.failed.items())
+    assert (("a", "b"), ("x", "y", "z")) == (first.differing, first.advice)
+
+
+@pytest.mark.parametrize(
+    ("report", "lines"),
+    [
+        ({}, ["0 added, 0 kept, 0 replaced, 0 failed"]),
+        (
+            {"added": 1, "kept": 2, "replaced": 3, "failed": {"pay": 2, "add": 2}},
+            ["1 added, 2 kept, 3 replaced, 4 failed", "add (2), pay (2)"],
+        ),
+        ({"dropped": 1}, ["0 failed, 1 dropped"]),
+        ({"marked": 1}, ["0 failed", "1 of the kept"]),
+        ({"levelled": 1}, ["0 failed", "1 answers"]),
+        ({"unsettled": 1}, ["0 failed", "1 answers; record again"]),
+        ({"differing": ("a", "b")}, ["0 failed", "a, b; the recorded ones are kept"]),
+        ({"differing": ("a",), "replaced": 1}, ["1 replaced, 0 failed", "differ from the recorded ones: a"]),
+        ({"advice": ("first", "then")}, ["0 failed", "first", "then"]),
+    ],
+)
+def test_a_cassette_has_a_line_for_each_thing_that_became_of_it(
+    manifest: Callable[..., RunManifest], report: dict[str, Any], lines: list[str]
+) -> None:
+    found = recorded_cassettes([("k", RecordingReport(**report))])
+    shown = recorded_lines(summarise(manifest(), []).model_copy(update={"recorded": found}))
+    assert len(lines) == len(shown)
+    assert all(words in line for words, line in zip(lines, shown, strict=True))
+    assert shown[0].startswith("cassette drive_thru/k: ")
+    assert ("dropped" in report) == ("dropped" in shown[0])
+    assert ("are kept" in "".join(shown)) == ("differing" in report and "replaced" not in report)
+
+
+def test_a_run_that_recorded_nothing_has_no_line(manifest: Callable[..., RunManifest]) -> None:
+    assert [] == recorded_lines(summarise(manifest(), []))
