@@ -25,11 +25,11 @@ BACKSLASHES: Final = rb"\\{1,16}"
 _ZEROS: Final = b"0{0,16}"
 _SPACES: Final = rb"[ \t\r\n]{1,80}"
 _SEPARATORS: Final = rb"""[ \t\r\n:;,.|'"_-]{%d,8}"""
-_BETWEEN: Final = rb"""[ \t\r\n,;|'"\\]{1,16}"""
-"""What stands between the characters of a list."""
+_BETWEEN: Final = rb"""[ \t\r\n,;|'"\\]{1,40}?"""
+"""What stands between the characters of a list; as little as will do, since such characters may be in the list."""
 _AMBIGUOUS: Final = frozenset("%&\\=")
 """Characters with which their own encodings begin."""
-_REPEATED: Final = re.compile(rb"\{\d,(\d+)\}\Z")
+_REPEATED: Final = re.compile(rb"\{\d,(\d+)\}\??\Z")
 _HEXADECIMAL: Final = re.compile(rf"[0-9a-fA-F-]{{{_LONG_ENOUGH},}}")
 """A key of hexadecimal digits, or a UUID, which programs take and write in either case, with or without hyphens."""
 _SOFT_BREAKS: Final = (
