@@ -44,6 +44,8 @@ class ActionForm:
     shown_by: re.Pattern[str]
     """Matches instructions that declare the form."""
     find: Callable[[str], "list[Written]"]
+    is_explicit: bool = False
+    """It is nothing but an action wherever it stands, so that one use of it tells how the agent acts."""
 
     def acted(self, text: str) -> tuple[str | None, tuple[ForeignCall, ...]]:
         """The text around a reply's actions, and the calls; None for an empty text."""
@@ -73,12 +75,13 @@ def form_of(instructions: Iterable[str], replies: Sequence[tuple[str, bool]]) ->
     """
     instructions_text = "\n".join(instructions)[:_LONGEST]
     for form in FORMS:
-        using = [followed for text, followed in replies if form.find(text)]
+        using = [followed for text, followed in replies if form.find(_THINK.sub("", text))]
         if not using:
             continue
         declared = form.shown_by.search(instructions_text) is not None
         shown = 2 * len(using) >= len(replies) and len(using) >= 2 and sum(not one for one in using) <= 1
-        if (declared and 2 * len(using) >= len(replies)) or shown:
+        used = 2 * len(using) >= len(replies) or (form.is_explicit and any(using))
+        if (declared and used) or shown:
             return form
     return None
 
@@ -188,10 +191,10 @@ def _named_or_bracketed(text: str) -> list[Written]:
 
 
 FORMS: Final = (
-    ActionForm(name="function", shown_by=re.compile(r"<function="), find=_functions),
-    ActionForm(name="tool_call", shown_by=re.compile(r"<tool_call>"), find=_tool_calls),
+    ActionForm(name="function", shown_by=re.compile(r"<function="), find=_functions, is_explicit=True),
+    ActionForm(name="tool_call", shown_by=re.compile(r"<tool_call>"), find=_tool_calls, is_explicit=True),
     ActionForm(name="tags", shown_by=re.compile(r"<(?:execute\w*|bash|ipython|run_ipython|action)>"), find=_tagged),
-    ActionForm(name="react", shown_by=re.compile(r"(?m)^[ \t]*Action(?: ?\d{1,3})?:"), find=_react),
+    ActionForm(name="react", shown_by=re.compile(r"(?m)^[ \t]*Action(?: ?\d{1,3})?:"), find=_react, is_explicit=True),
     ActionForm(
         name="bash",
         shown_by=re.compile(r"```(?:bash|sh|shell)\b|bash code block|(?i:shell|command)"),
