@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 import pytest
+from harness.score.comparison.alternatives import alternatives
 
 from harness.case import FedCall, Invocation, ReferenceCall, ToolSpec
 from harness.score.comparison.alignment import Deviation, deviations_from_trial
-from harness.score.comparison.alternatives import alternatives
 from harness.score.comparison.reference_match import deviations_from_reference
 
 
