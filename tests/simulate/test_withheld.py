@@ -29,6 +29,7 @@ def found(plan: str, question: str, message: str, profile: JsonObject | None = N
     ("plan", "question", "message"),
     [
         (BUDGET, "Sure, which snacks?", "I can spend up to 30 dollars."),
+        (BUDGET, "It has a price of $4. What is your order number?", "My budget is $30."),  # asks for another number
         (GUESTS, "When?", "Tonight. We are 6 people."),
         (ALLERGY, "Which flavour?", "Chocolate. I am allergic to nuts."),
         (ADDRESS, "Which flavour?", "Chocolate, and bring it to 12 Elm Road."),

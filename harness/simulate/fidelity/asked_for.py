@@ -15,11 +15,11 @@ _ANYTHING: Final = re.compile(
     re.IGNORECASE,
 )
 _AMOUNT: Final = (
-    r"how much|budget|spend|price|cost|afford|limit|wie ?viel|ausgeben|preis|cu\u00e1nto|gastar|presupuesto|precio"
+    r"how much (?:would|do|can|could|may|are) you|budget|price (?:limit|range)|spend|afford|"
+    r"wie ?viel (?:m\u00f6chten|wollen|k\u00f6nnen|darf)|ausgeben|cu\u00e1nto (?:quiere|puede|desea)|gastar|presupuesto"
 )
 _DAY: Final = r"when|what day|which day|what date|what time|wann|welche[rmn]? tag|cu\u00e1ndo|qu\u00e9 d\u00eda|hora"
-_NUMBER: Final = r"how many|how old|how much|number|wie ?viele?|wie alt|nummer|cu\u00e1nt[oa]s|n\u00famero|edad"
-_CODE: Final = r"number|code|id|reference|account|member\w*|e-?mail|nummer|konto|n\u00famero|c\u00f3digo|cuenta"
+_NUMBER: Final = r"how many|how old|wie ?viele|wie alt|cu\u00e1nt[oa]s|edad"
 _KINDS: Final = {
     kind: re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
     for kind, words in (
@@ -28,12 +28,12 @@ _KINDS: Final = {
         ("time", _DAY),
         ("number", _NUMBER),
         ("percent", _NUMBER),
-        ("id", _CODE),
     )
 }
 KINDS: Final = frozenset(("money", "date", "time", "number", "percent"))
 """Kinds of values that are asked for by words of their own."""
 _TOPICS: Final = (
+    (re.compile(r"loyal|reward|bonus", re.IGNORECASE), re.compile(r"\bmember\w*|\bmitglied\w*", re.IGNORECASE)),
     (
         re.compile(r"address|street|live|adress|wohn|direcci|domicilio", re.IGNORECASE),
         re.compile(r"\b(?:where|deliver\w*|ship\w*|wohin|wo|liefer\w*|d\u00f3nde|enviar\w*)\b", re.IGNORECASE),
