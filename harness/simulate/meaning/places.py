@@ -39,7 +39,8 @@ def in_each_others_place(
         if one[0] == "word" and not words:
             continue
         was, is_ = _places(here, one, other), _places(there, one, other)
-        if was == is_ and not _are_equals(here, one, other):
+        stayed = _places(here, one, other, hide=False) == _places(there, one, other, hide=False)
+        if was == is_ and not stayed and not _are_equals(here, one, other):
             return one[1], other[1]
     return None
 
@@ -64,14 +65,12 @@ def _kinds(clause: Parsed) -> tuple[str, ...]:
     return tuple(kind for kind, _ in clause.tokens)
 
 
-def _places(clauses: Sequence[Parsed], one: Element, other: Element) -> list[tuple[object, ...]]:
+def _places(clauses: Sequence[Parsed], one: Element, other: Element, *, hide: bool = True) -> list[tuple[object, ...]]:
     """The clauses that hold one of two elements, in which both are hidden."""
-    hidden = {one[1], other[1]}
+    hidden = (one, other) if hide else ()
+    forms = {form for _, form in hidden}
     return sorted(
-        (
-            tuple(_HIDDEN if token in (one, other) else token for token in clause.tokens),
-            sorted(clause.above - hidden),
-        )
+        (tuple(_HIDDEN if token in hidden else token for token in clause.tokens), sorted(clause.above - forms))
         for clause in clauses
         if one in clause.tokens or other in clause.tokens
     )
