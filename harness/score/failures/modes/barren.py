@@ -60,20 +60,31 @@ def asked_again(reading: Reading, looped: Collection[int]) -> Iterator[Diagnosis
     if len(reading.acts) < _AGAIN:
         return
     said = [reading.moments[step.index] for step in reading.steps if step.source == "user" and step.message]
-    asked: dict[tuple[int, int, str, str], list[Act]] = {}
+    asked: dict[tuple[int, int, str], list[Act]] = {}
     wrote = 0
     for act in reading.acts:
         if act.tool is None or act.writes:
             wrote += not act.failed  # of a tool that nobody declared it is not known what it changes
-        elif not act.failed and not hands_in(act.call.name):
-            answer = answer_key(act)
-            if answer is not None:
-                asked.setdefault((bisect(said, act.moment), wrote, gist_key(act), answer), []).append(act)
-    for acts in asked.values():
-        steps = list(dict.fromkeys(act.step for act in acts))
-        if len(steps) >= _AGAIN and set(looped).isdisjoint(steps):
-            evidence = f"{acts[0].call.name}: {len(acts)} times with the same answer, and nothing had changed"
-            yield _found("repeated_call", steps[1:], evidence, 0.6)
+        elif act.seen is not None and not act.failed and not hands_in(act.call.name):
+            asked.setdefault((bisect(said, act.moment), wrote, act.call.name), []).append(act)
+    for some in asked.values():
+        for acts in _equal(some) if len(some) >= _AGAIN else ():
+            steps = list(dict.fromkeys(act.step for act in acts))
+            if len(steps) >= _AGAIN and set(looped).isdisjoint(steps):
+                evidence = f"{acts[0].call.name}: {len(acts)} times with the same answer, and nothing had changed"
+                yield _found("repeated_call", steps[1:], evidence, 0.6)
+
+
+def _equal(acts: Sequence[Act]) -> Iterator[list[Act]]:
+    """Those that ask for the same, in groups that were answered the same."""
+    asked: dict[str, list[Act]] = {}
+    for act in acts:
+        asked.setdefault(gist_key(act), []).append(act)
+    for some in asked.values():
+        answered: dict[str | None, list[Act]] = {}
+        for act in some if len(some) >= _AGAIN else ():
+            answered.setdefault(answer_key(act), []).append(act)
+        yield from answered.values()
 
 
 def _stretches(reading: Reading) -> Iterator[list[Act]]:

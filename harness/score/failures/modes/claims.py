@@ -21,6 +21,7 @@ Origin: the message. Dependent steps: none.
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
 from typing import ClassVar, Final
 
 from harness.case import ToolSpec, action_of, deeds_in, deeds_of, objects_of, singular
@@ -138,7 +139,7 @@ def claimed_calls(reading: Reading) -> tuple[Diagnosis, ...]:
             read = read or _tells(upcoming)
             wrote = wrote or upcoming.writes or upcoming.tool is None or is_hand_over(upcoming.call.name)
             upcoming = next(successes, None)
-        for verb, words, sentence in _claims(reading.words[step.index], offered.objects):
+        for verb, words, sentence in _claims(reading.words[step.index], offered):
             if verb in _LOOKED:
                 is_false = not read and _FRUITLESS.search(sentence) is None
             else:
@@ -152,8 +153,15 @@ class _Offered:
     """The verbs of the tools that write, by what they act on."""
 
     def __init__(self, tools: Iterable[ToolSpec]) -> None:
-        self._verbs = [(deed, objects_of(tool)) for tool in tools for deed in sorted(deeds_of(tool))]
-        self.objects = frozenset[str]().union(*(objects for _, objects in self._verbs))
+        self._tools = tuple(tools)
+
+    @cached_property
+    def _verbs(self) -> list[tuple[str, frozenset[str]]]:
+        return [(deed, objects_of(tool)) for tool in self._tools for deed in sorted(deeds_of(tool))]
+
+    @cached_property
+    def objects(self) -> frozenset[str]:
+        return frozenset[str]().union(*(objects for _, objects in self._verbs))
 
     def for_sentence(self, sentence: str) -> frozenset[str]:
         """Those of the tools that act on something that the sentence names: of others it claims nothing."""
@@ -176,8 +184,8 @@ def _done_to(participle: str, sentence: str, done: Collection[tuple[str, frozens
     )
 
 
-def _claims(message: str, objects: Collection[str]) -> Iterator[tuple[str, str, str]]:
-    """(participle, words, sentence) of what is said to have been done. `objects`: what the tools act on."""
+def _claims(message: str, offered: _Offered) -> Iterator[tuple[str, str, str]]:
+    """(participle, words, sentence) of what is said to have been done."""
     for sentence in _SENTENCE.findall(message.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")):
         if sentence.endswith("?"):
             continue
@@ -186,21 +194,21 @@ def _claims(message: str, objects: Collection[str]) -> Iterator[tuple[str, str, 
             yield "searched", researched.group(), sentence
         for pattern in _patterns(sentence):
             for match in pattern.finditer(sentence):
-                if _is_deed(match, objects) and _UNCLAIMED.search(sentence, 0, match.start()) is None:
+                if _is_deed(match, offered) and _UNCLAIMED.search(sentence, 0, match.start()) is None:
                     yield _said(match), match.group(), sentence
 
 
-def _is_deed(match: re.Match[str], objects: Collection[str]) -> bool:
+def _is_deed(match: re.Match[str], offered: _Offered) -> bool:
     """Whether the words tell of something done that a tool could have done."""
     said = _said(match)
+    if not (match.re is _ABLE or said.endswith("ed") or said in _IRREGULAR or said in _LOOKED):
+        return False  # mostly so
     if _IDLE.match(match.string, match.end()):
         return False
     if said in _LOOKED:
         return match.group().startswith(("i ", "i'", "we "))
     unworldly = _UNWORLDLY.match(match.string, match.end())
-    if unworldly is not None and unworldly.group(1) not in objects:
-        return False
-    return match.re is _ABLE or said.endswith("ed") or said in _IRREGULAR
+    return unworldly is None or unworldly.group(1) in offered.objects
 
 
 def _said(match: re.Match[str]) -> str:

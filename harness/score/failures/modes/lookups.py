@@ -93,18 +93,22 @@ def unmade_checks(reading: Reading) -> tuple[Diagnosis, ...]:
     """At most one finding: a check that the agent announced in its own words, behind which no call followed."""
     if reading.evidence.success is True or not reading.records_calls:
         return ()
-    last = max((act.moment for act in reading.acts if not is_answer(act.call)), default=-1)
+    heard = max((reading.moments[step.index] for step in reading.steps if step.source == "user"), default=-1)
+    found = [
+        (step.index, match.group())
+        for step in reading.steps
+        if step.source == "agent" and reading.moments[step.index] > heard
+        for match in (_WILL_CHECK.search(reading.words.get(step.index, "").casefold()),)
+        if match is not None
+    ]
+    if not found:
+        return ()  # mostly so
+    last = max((act.step for act in reading.acts if not is_answer(act.call)), default=-1)
     ends = [act.step for act in reading.acts if is_answer(act.call)][-1:]
     ends = ends or [step.index for step in (last_words(reading),) if step is not None]
-    for step in reading.steps:
-        moment = reading.moments[step.index]
-        if moment <= last or step.source != "agent" or not ends or step.index > ends[0]:
-            continue
-        words = reading.words.get(step.index, "")
-        announced_check = _WILL_CHECK.search(words.casefold())
-        heard = any(one.source == "user" and moment < reading.moments[one.index] for one in reading.steps)
-        if announced_check is not None and not heard:
-            evidence = f"announces {announced_check.group()!r}, and no call followed before the answer"
+    for index, words in found:
+        if ends and last < index <= ends[0]:
+            evidence = f"announces {words!r}, and no call followed before the answer"
             return (_finding("premature_commitment", "unchecked_answer", ends[0], (), evidence, 0.7),)
     return ()
 
