@@ -6,7 +6,7 @@ LOCKED := otlp github calibrate mcp mlflow online clickhouse embeddings grpc ray
 # Tests start the command thousands of times: each would compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo drift-real demo-drift demo-causes demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes clickhouse local-model lint bench soak audit licences install lock reference docs clean demo-online demo-simulate demo-optimise demo-view eval-optimise eval-themes eval-shifts bench-online kill-receiver mutate release release-tools
+.PHONY: engines demo drift-real demo-drift demo-causes demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes clickhouse local-model lint bench soak audit licences install lock reference docs clean demo-online demo-simulate demo-optimise demo-view eval-optimise eval-themes eval-shifts bench-online kill-receiver mutate release release-tools
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -84,6 +84,10 @@ browser: ## the Chromium that `make test-full` looks at reports with (as root, o
 
 runtimes: ## the second container runtime, crun, that `make test-full` runs sandboxes under (as root, on Debian)
 	apt-get update --quiet && apt-get install --yes --no-install-recommends crun
+
+engines: install ## other container engines that `make test-full` runs sandboxes on: Docker 26.1 and Podman (as root, on Debian)
+	apt-get update --quiet && apt-get install --yes --no-install-recommends podman uidmap slirp4netns netavark
+	@$(BIN)/python -m tests.engines.docker_26
 
 clickhouse: install ## ClickHouse inside of the process, chdb, about 500 MB, which the tests of that engine need
 	@$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r tests/online/chdb.lock

@@ -57,9 +57,10 @@ def check_depth(text: str, most: int = MAX_DEPTH) -> None:
             raise NotJson(f"nested more than {most} levels deep")
 
 
-def count_outside_strings(text: str, char: str) -> int:
-    """How often the character stands outside of the text's strings; takes linear time."""
-    return _STRING.sub("", text).count(char)
+def count_outside_strings(text: str, chars: str) -> int:
+    """How often the characters stand outside of the text's strings; takes linear time."""
+    outside = _STRING.sub("", text)
+    return sum(map(outside.count, chars))
 
 
 def _each_once(pairs: list[tuple[str, JsonValue]]) -> JsonObject:

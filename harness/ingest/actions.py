@@ -7,7 +7,7 @@ What follows such a reply is then the observation of its call.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,12 +21,10 @@ _LONGEST: Final = 200_000
 _SHELLS: Final = frozenset({"", "bash", "sh", "shell", "console", "zsh"})
 _PYTHON: Final = frozenset({"py", "python", "python3"})
 _FENCE: Final = re.compile(r"```([a-zA-Z0-9_-]{0,20})[ \t]*\n(.*?)(?:\n```|```|\Z)", re.S)
-_TAG: Final = re.compile(
-    r"<(execute_bash|execute_ipython|execute|bash|ipython|run_ipython|action)>\s*(.*?)\s*</\1>", re.S
-)
-_FUNCTION: Final = re.compile(r"<function=([\w.-]{1,80})>(.*?)</function>", re.S)
-_PARAMETER: Final = re.compile(r"<parameter=([\w.-]{1,80})>(.*?)</parameter>", re.S)
-_TOOL_CALL: Final = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.S)
+_TAG: Final = re.compile(r"<(execute_bash|execute_ipython|execute|bash|ipython|run_ipython|action)>")
+_FUNCTION: Final = re.compile(r"<(function)=([\w.-]{1,80})>")
+_PARAMETER: Final = re.compile(r"<(parameter)=([\w.-]{1,80})>")
+_TOOL_CALL: Final = re.compile(r"<(tool_call)>(?=\s{0,200}\{)")
 _REACT_JSON: Final = re.compile(r"(?m)^\s{0,8}Action(?: ?\d{1,3})?:\s*(?=\{)")
 _REACT: Final = re.compile(
     r"(?m)^\s{0,8}Action(?: ?\d{1,3})?:\s*([\w.-]{1,80})\s*\n\s{0,8}Action Input(?: ?\d{1,3})?:\s*"
@@ -46,6 +44,8 @@ class ActionForm:
     shown_by: re.Pattern[str]
     """Matches instructions that declare the form."""
     find: Callable[[str], "list[Written]"]
+    is_explicit: bool = False
+    """It is nothing but an action wherever it stands, so that one use of it tells how the agent acts."""
 
     def acted(self, text: str) -> tuple[str | None, tuple[ForeignCall, ...]]:
         """The text around a reply's actions, and the calls; None for an empty text."""
@@ -75,12 +75,13 @@ def form_of(instructions: Iterable[str], replies: Sequence[tuple[str, bool]]) ->
     """
     instructions_text = "\n".join(instructions)[:_LONGEST]
     for form in FORMS:
-        using = [followed for text, followed in replies if form.find(text)]
+        using = [followed for text, followed in replies if form.find(_THINK.sub("", text))]
         if not using:
             continue
         declared = form.shown_by.search(instructions_text) is not None
         shown = 2 * len(using) >= len(replies) and len(using) >= 2 and sum(not one for one in using) <= 1
-        if (declared and 2 * len(using) >= len(replies)) or shown:
+        used = 2 * len(using) >= len(replies) or (form.is_explicit and any(using))
+        if (declared and used) or shown:
             return form
     return None
 
@@ -102,33 +103,61 @@ def _written(match: re.Match[str], name: str, arguments: JsonValue) -> Written:
     return Written(call=ForeignCall(id=None, name=name, arguments=arguments), start=match.start(), end=match.end())
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Element:
+    """A tag, up to the next end of one of its kind."""
+
+    opened: re.Match[str]
+    content: str
+    end: int
+
+    def written(self, name: str, arguments: JsonValue) -> Written:
+        call = ForeignCall(id=None, name=name, arguments=arguments)
+        return Written(call=call, start=self.opened.start(), end=self.end)
+
+
+def _elements(text: str, opening: re.Pattern[str]) -> Iterator[_Element]:
+    """In linear time, however many tags are opened and never closed: the agent wrote them."""
+    at, ends = 0, dict[str, int]()
+    while (opened := opening.search(text, at)) is not None:
+        closing, at = f"</{opened[1]}>", opened.end()
+        end = ends.get(closing, 0)
+        if 0 <= end < at:
+            end = ends[closing] = text.find(closing, at)
+        if end >= 0:
+            content, at = text[at:end], end + len(closing)
+            yield _Element(opened=opened, content=content, end=at)
+
+
 def _tagged(text: str) -> list[Written]:
-    return [_invoked(match, match[1], match[2]) for match in _TAG.finditer(text)] if "</" in text else []
+    return [_invoked(one, one.opened[1], one.content.strip()) for one in _elements(text, _TAG)] if "</" in text else []
 
 
-def _invoked(match: re.Match[str], tag: str, body: str) -> Written:
+def _invoked(element: _Element, tag: str, body: str) -> Written:
     """`click('12')` in an `<action>` names its tool; a script is an argument of the tag's own tool."""
     call = _INVOCATION.fullmatch(body) if tag == "action" else None
     if call is not None and "\n" not in call[1]:
-        return _written(match, call[1], {"arguments": call[2].strip()})
-    return _written(match, tag, {"command" if "bash" in tag or tag == "execute" else "code": body})
+        return element.written(call[1], {"arguments": call[2].strip()})
+    return element.written(tag, {"command" if "bash" in tag or tag == "execute" else "code": body})
 
 
 def _functions(text: str) -> list[Written]:
     if "<function=" not in text:
         return []
     return [
-        _written(match, match[1], {key: value.strip("\n") for key, value in _PARAMETER.findall(match[2])})
-        for match in _FUNCTION.finditer(text)
+        one.written(
+            one.opened[2], {inner.opened[2]: inner.content.strip("\n") for inner in _elements(one.content, _PARAMETER)}
+        )
+        for one in _elements(text, _FUNCTION)
     ]
 
 
 def _tool_calls(text: str) -> list[Written]:
     found = []
-    for match in _TOOL_CALL.finditer(text) if "<tool_call>" in text else ():
-        parsed = embedded_json(match[1])
+    for one in _elements(text, _TOOL_CALL):
+        parsed = embedded_json(one.content)
         if isinstance(parsed, dict) and isinstance(parsed.get("name"), str):
-            found.append(_written(match, str(parsed["name"]), parsed.get("arguments")))
+            found.append(one.written(str(parsed["name"]), parsed.get("arguments")))
     return found
 
 
@@ -162,10 +191,10 @@ def _named_or_bracketed(text: str) -> list[Written]:
 
 
 FORMS: Final = (
-    ActionForm(name="function", shown_by=re.compile(r"<function="), find=_functions),
-    ActionForm(name="tool_call", shown_by=re.compile(r"<tool_call>"), find=_tool_calls),
+    ActionForm(name="function", shown_by=re.compile(r"<function="), find=_functions, is_explicit=True),
+    ActionForm(name="tool_call", shown_by=re.compile(r"<tool_call>"), find=_tool_calls, is_explicit=True),
     ActionForm(name="tags", shown_by=re.compile(r"<(?:execute\w*|bash|ipython|run_ipython|action)>"), find=_tagged),
-    ActionForm(name="react", shown_by=re.compile(r"(?m)^\s*Action(?: ?\d{1,3})?:"), find=_react),
+    ActionForm(name="react", shown_by=re.compile(r"(?m)^[ \t]*Action(?: ?\d{1,3})?:"), find=_react, is_explicit=True),
     ActionForm(
         name="bash",
         shown_by=re.compile(r"```(?:bash|sh|shell)\b|bash code block|(?i:shell|command)"),

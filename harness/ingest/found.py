@@ -39,6 +39,8 @@ class FoundRun:
     reward: float | None = None
     final_output: JsonValue = None
     """None: the agent's last message, where it called no tool after it."""
+    asides: frozenset[int] = frozenset()
+    """Indices of messages that are no answer to the user: instructions to other agents, notes of the runner."""
     uncaptured: tuple[Content, ...] = ()
     """What the file does not carry of the steps."""
     trace_id: str | None = None

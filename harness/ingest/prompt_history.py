@@ -13,7 +13,6 @@ from harness.ingest.foreign import ForeignStep
 
 _STEP: Final = re.compile(r"(?m)^## step \d{1,4}\s*$")
 _END: Final = re.compile(r"(?m)^# [A-Z]")
-_THOUGHT: Final = re.compile(r"<think>\s*(.*?)\s*</think>", re.S)
 _TAGS: Final = next(form for form in FORMS if form.name == "tags")
 
 
@@ -27,8 +26,8 @@ def steps_in_prompt(prompt: str) -> list[ForeignStep]:
         closed = _END.search(block)
         block = block[: closed.start()] if closed else block
         said, calls = _TAGS.acted(block)
-        thought = _THOUGHT.search(block)
+        thought, told, _ = block.partition("<think>")[2].partition("</think>")
         if calls:
-            step = ForeignStep(source="agent", message=said, thought=thought[1] if thought else None)
+            step = ForeignStep(source="agent", message=said, thought=thought.strip() if told else None)
             steps.append(replace(step, calls=calls))
     return steps

@@ -14,7 +14,7 @@ from harness.values import JsonObject
 
 _MARK: Final = re.compile(r"(?m)^[ \t]{0,8}(Thought|Action Input|Action|Observation)(?: ?\d{1,3})?:[ \t]*")
 _BRACKETS: Final = re.compile(r"\s*([A-Za-z][\w.-]{0,60})\[(.*)\]\s*", re.S)
-_INVOKED: Final = re.compile(r"\s*([A-Za-z_][\w.]{0,60})\((.*)\)\s*;?\s*", re.S)
+_INVOKED: Final = re.compile(r"\s*([A-Za-z_][\w.]{0,60})\((.*)\)\s*(?:;\s*)?", re.S)
 _NAME: Final = re.compile(r"[A-Za-z_][\w.-]{0,60}")
 _LONGEST: Final = 5_000_000
 

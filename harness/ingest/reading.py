@@ -168,7 +168,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, JsonValue]]:
 
 def parse_json(path: Path, text: str, *, line: int | None = None) -> JsonValue:
     """JSON text as plain values that can be stored. Raises InvalidDocument."""
-    if text.count(",") + text.count("[") + text.count("{") > MAX_VALUES:
+    if _may_hold_too_many(text):
         raise InvalidDocument(path, f"may hold more than {MAX_VALUES} values", line=line, remedy="split it")
     try:
         value: JsonValue = json.loads(text, parse_constant=str, parse_float=_float_or_text)
@@ -186,6 +186,8 @@ def parse_json(path: Path, text: str, *, line: int | None = None) -> JsonValue:
 
 def embedded_json(text: str) -> JsonValue | None:
     """JSON that stands as text inside a value; None where it is none, or is none that could be stored."""
+    if _may_hold_too_many(text):
+        return None
     try:
         value: JsonValue = json.loads(text, parse_constant=_no_constant, parse_float=_finite_float)
     except (ValueError, RecursionError):
@@ -193,6 +195,10 @@ def embedded_json(text: str) -> JsonValue | None:
     if not is_shallow(value):
         return None
     return without_surrogates(value) if _has_lone_surrogate(text) else value
+
+
+def _may_hold_too_many(text: str) -> bool:
+    return text.count(",") + text.count("[") + text.count("{") > MAX_VALUES
 
 
 def _has_lone_surrogate(text: str) -> bool:

@@ -114,7 +114,7 @@ def _holds_lines(path: Path) -> bool:
     try:
         with path.open("rb") as stream:
             first = stream.readline(MAX_LINE_BYTES)
-            return bool(stream.readline().strip()) and isinstance(embedded_json(first.decode()), dict)
+            return bool(stream.readline(MAX_LINE_BYTES).strip()) and isinstance(embedded_json(first.decode()), dict)
     except (OSError, UnicodeDecodeError):
         return False  # reading it says what is wrong
 

@@ -25,6 +25,8 @@ from harness.trace import Span, Trajectory, Trial, prompts_of
 
 TrialKey = tuple[str, int]
 ImportedTrial = tuple[Trial, tuple[Span, ...]]
+_LARGEST_TOOLS = 4 * 1024 * 1024
+"""Bytes up to which a file that is refused is read as definitions of tools."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +167,8 @@ def _files(importer: Importer, path: Path) -> list[Path]:
     if not path.is_dir():
         if not path.exists():
             raise InvalidDocument(path, "does not exist")
+        if not path.is_file():
+            raise InvalidDocument(path, "is not a regular file", remedy="store what it gives in a file, and name that")
         return [path]
     named = [pattern for pattern in importer.patterns if "*" not in pattern and any(path.rglob(pattern))]
     # a folder of ours holds more than its spans: a file that a format names stands for the folder
@@ -180,7 +184,8 @@ def _with_remedy(error: InvalidDocument) -> InvalidDocument:
     if error.remedy is not None:
         return error
     try:
-        are_tools = any(tool.parameters is not None for tool in read_tools(error.path))
+        small = error.path.stat().st_size <= _LARGEST_TOOLS
+        are_tools = small and any(tool.parameters is not None for tool in read_tools(error.path))
     except (UsageError, OSError):
         are_tools = False
     remedy = "correct the file, choose the format that it is in, or name the files that hold the runs"
@@ -207,7 +212,7 @@ def _trial(found: Found, run: FoundRun, key: TrialKey, sha256: str) -> ImportedT
         agent=run.agent,
         version=run.version,
         steps=run.steps,
-        final_output=final_output(run.steps) if run.final_output is None else run.final_output,
+        final_output=final_output(run.steps, run.asides) if run.final_output is None else run.final_output,
         prompts=prompts_of(run.spans or ()),
         uncaptured=run.uncaptured,
     )

@@ -42,6 +42,8 @@ class SuiteBuilder:
     _replaced: dict[str, FoundTool] = field(default_factory=dict)
     """Declarations of before `mark` that were widened since."""
     _used: dict[str, None] = field(default_factory=dict)
+    _calling: dict[str, None] = field(default_factory=dict)
+    """Cases in whose runs tools were called."""
     _agents: dict[str, None] = field(default_factory=dict)
 
     def mark(self) -> tuple[int, ...]:
@@ -59,7 +61,7 @@ class SuiteBuilder:
 
     def _collected(self) -> tuple[dict[str, Any], ...]:
         """Everything that `add` fills; each grows at its end, and what it replaces stands in `_replaced`."""
-        return (self._cases, self._offered, self._tools, self._used, self._agents)
+        return (self._cases, self._offered, self._tools, self._used, self._calling, self._agents)
 
     def add(self, path: Path, found: Found) -> str:
         """Takes in a record's case, tools and agent; the id under which the case stands in the suite."""
@@ -73,6 +75,8 @@ class SuiteBuilder:
         if found.run is not None:
             self._agents[found.run.agent] = None
             self._used |= dict.fromkeys(_answered_tools(found))
+            if any(step.calls for step in found.run.steps):
+                self._calling[case.id] = None
         return case.id
 
     def build(self, path: Path) -> Suite | None:
@@ -162,7 +166,9 @@ class SuiteBuilder:
     def _offering(self, case: Case, names: tuple[str, ...]) -> Case:
         offered = self._offered.get(case.id)
         if offered is None:
-            return case
+            known = bool(self.given) or case.id in self._calling
+            # what records of other cases declare or use is not offered where nothing tells of a tool at all
+            return case if known or not names else case.model_copy(update={"tools": ()})
         kept = tuple(name for name in names if name in offered or name in {tool.name for tool in self.given})
         return case if kept == names else case.model_copy(update={"tools": kept})
 

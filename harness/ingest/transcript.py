@@ -7,7 +7,7 @@ call has an id of its own, so that nobody who looks a result up by it meets anot
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.ingest.credentials import Cleaner
@@ -19,6 +19,7 @@ _SUBMITTING = frozenset({"submit", "submitanswer", "finalanswer", "finish", "sub
 _SUBMITS = "COMPLETE_TASK_AND_SUBMIT"
 """The marker that mini-swe-agent's agents print to submit."""
 _WORDS = re.compile(r"[^a-z]+")
+_MARKED = re.compile(r"(?m)^\s{0,8}\**FINAL ANSWER\**:\**\s{0,4}(\S[^\n]*?)\**\s*$")
 Report = Callable[[str], None]
 """Takes a note about the trajectory: the problem in words."""
 
@@ -46,6 +47,8 @@ class TranscriptBuilder:
         self._repeats: dict[str, int] = {}
         self._last_with: dict[str, str] = {}
         self._completed: set[int] = set()
+        self.asides: set[int] = set()
+        """Steps whose messages are no answer to the user."""
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -237,11 +240,19 @@ class TranscriptBuilder:
         )
 
 
-def final_output(steps: Iterable[Step]) -> str | None:
-    """The agent's last message, or what it submitted; None where it went on to call other tools, and gave no answer."""
+def final_output(steps: Sequence[Step], asides: Collection[int] = ()) -> str | None:
+    """The agent's last message, or what it submitted; None where it went on to call other tools, and gave no answer.
+
+    `asides`: messages that are no answer to the user. Where there are some, agents talk to each other: what the last
+    message of any of them marks as the final answer is it.
+    """
+    last = next((step for step in reversed(steps) if step.source == "agent"), None) if asides else None
+    marked = None if last is None else _MARKED.search(last.message or last.thought or "")
+    if marked is not None:
+        return marked[1]
     answer: str | None = None
     for step in steps:
-        if step.source == "agent" and step.parent is None:
+        if step.source == "agent" and step.parent is None and step.index not in asides:
             if step.calls:
                 answer = _submitted(step)
             elif step.message is not None:

@@ -126,6 +126,7 @@ class Receiver:
             await self._grpc.close()
         if self._runner is not None:
             await self._runner.cleanup()
+        await asyncio.to_thread(self._intake.close)
         await asyncio.to_thread(self._journal.close)
 
     @property

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from harness.pipeline.cases.case_check import CaseFinding as CaseFinding
     from harness.pipeline.cases.case_check import check_cases as check_cases
     from harness.pipeline.cases.data_set import cases_of_rows as cases_of_rows
+    from harness.pipeline.cases.data_set import cases_of_tasks as cases_of_tasks
     from harness.pipeline.cases.data_set import write_cases as write_cases
     from harness.pipeline.cases.from_trace import AddedCase as AddedCase
     from harness.pipeline.cases.from_trace import Request as Request
@@ -138,7 +139,7 @@ else:
             "determinism": ("StepDivergence", "changed_by_agent", "divergences", "prefix_difference"),
             "drift.check": ("DriftPlan", "DriftResult", "compare_run", "learn_suite", "probe_suite"),
             "drift.flips": ("FlipPlan",),
-            "cases.data_set": ("cases_of_rows", "write_cases"),
+            "cases.data_set": ("cases_of_rows", "cases_of_tasks", "write_cases"),
             "cases.from_trace": (
                 "AddedCase",
                 "Request",

@@ -6,7 +6,6 @@ check.<name>          whether it passed, with the verifier's reason
 failure.<mode>        whether a detector found it; none where nothing was found and not all of it could be searched for
 """
 
-import math
 from collections.abc import Iterator
 from typing import get_args
 
@@ -20,8 +19,8 @@ def card_values(card: Scorecard, reason: str | None = None) -> Iterator[tuple[st
     if card.success is not None:
         yield "success", card.success, reason or ""
     for score in card.scores:
-        if score.value is not None and math.isfinite(score.value):
-            yield score.metric, float(score.value), score.explanation
+        if score.value is not None:
+            yield score.metric, score.value, score.explanation
     for verdict in card.verdicts:
         if verdict.passed is not None:
             yield f"check.{verdict.check}", verdict.passed, verdict.reason

@@ -37,6 +37,10 @@ class ToolUse(Frozen):
     """How one tool was used in a trial, by the model that called it."""
 
     tool: str
+    undeclared: bool = False
+    """The suite does not declare the tool: the agent chose its name."""
+    others: int = 0
+    """If not 0: the calls of so many undeclared names together, which have no row of their own."""
     model: str | None = None
     """None: no model traffic was seen."""
     calls: int

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from harness.score.comparison.arguments import argument_faults
 from harness.score.comparison.encodings import encoding_faults
@@ -14,6 +14,9 @@ from harness.trace import Observation, ToolErrorType
 from harness.values import digest_of
 
 _Kind = TypeVar("_Kind", ParameterFault, EncodingFault)
+_MOST_UNDECLARED: Final = 100
+"""Names that the suite does not declare, which an agent chooses, with rows of their own; the rest shares one."""
+_OTHERS: Final = "other names"
 _NO_ERRORS: frozenset[ToolErrorType] = frozenset({"replay_miss", "limit_reached"})
 
 
@@ -23,10 +26,22 @@ def tool_use(evidence: Evidence) -> tuple[ToolUse, ...]:
     faults, encodings = (argument_faults(evidence), encoding_faults(evidence)) if known else ({}, {})
     seen = evidence.trial.trajectory.observations
     recovered = {(one.step, one.tool) for one in recoveries(evidence) if one.recovered}
-    parts: dict[tuple[str, str | None], list[Chosen]] = {}
+    declared = {tool.name for tool in evidence.tools}
+    parts: dict[tuple[str | None, str | None], list[Chosen]] = {}
+    undeclared: set[str] = set()
+    others: set[str] = set()
     for chosen in choices(evidence):
-        parts.setdefault((chosen.call.name, chosen.step.model), []).append(chosen)
-    return tuple(_use(model, own, faults, encodings, seen, recovered) for (_, model), own in parts.items())
+        name = chosen.call.name
+        if name not in declared and name not in undeclared:
+            (undeclared if len(undeclared) < _MOST_UNDECLARED else others).add(name)
+        key = None if name in others else name, chosen.step.model
+        parts.setdefault(key, []).append(chosen)
+    uses = [_use(model, own, faults, encodings, seen, recovered) for (_, model), own in parts.items()]
+    facts = [(name in undeclared, 0) if name is not None else (True, len(others)) for name, _ in parts]
+    return tuple(
+        use.model_copy(update={"undeclared": is_undeclared, "others": count, **({"tool": _OTHERS} if count else {})})
+        for use, (is_undeclared, count) in zip(uses, facts, strict=True)
+    )
 
 
 def models(evidence: Evidence) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ The model is given the plan, the persona, the profile and what was said aloud: n
 
 import json
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -188,6 +188,15 @@ def _section(name: str, content: str) -> str:
 def _plain(spoken: str) -> str:
     """A reply in which nothing looks like the frame around it."""
     return _FRAME.sub(lambda found: f"({found[1].lower()})", without_signals(spoken))
+
+
+def texts_by_name(profile: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
+    """The short texts of a profile, each with its field's name in words."""
+    for name, value in profile.items():
+        if isinstance(value, dict):
+            yield from texts_by_name(value)
+        elif isinstance(value, str) and 0 < len(value.split()) <= 6:
+            yield name.replace("_", " ").lower(), value
 
 
 def _texts(value: JsonValue) -> list[str]:

@@ -93,6 +93,22 @@ SPELLINGS: dict[str, Spell] = {
     "escapes of LDAP": _chars(lambda char: f"\\{ord(char):02x}"),
     "decimal, a list": _bytes(str, ", "),
     "decimal, spaces": _bytes(str, " "),
+    "percent three times": _bytes(lambda byte: f"%2525{byte:02x}"),
+    "base32": lambda text: base64.b32encode(text.encode()).decode(),
+    "base32, small letters": lambda text: base64.b32encode(text.encode()).decode().rstrip("=").lower(),
+    "base32, lines": lambda text: _lines(base64.b32encode(text.encode()).decode(), 16, "\n"),
+    **{
+        f"base32, every offset: {offset}": lambda text, offset=offset: base64.b32encode(  # type: ignore[misc]
+            b"y" * offset + text.encode()
+        ).decode()
+        for offset in (1, 2, 3, 4)
+    },
+    "base85": lambda text: base64.b85encode(text.encode()).decode(),
+    "base85 of Adobe": lambda text: base64.a85encode(text.encode(), adobe=True).decode(),
+    "a list of characters": lambda text: json.dumps([*text], ensure_ascii=False),
+    "a list of characters, escaped": lambda text: json.dumps([*text]),
+    "a list of characters in a JSON text": lambda text: _json(json.dumps([*text])),
+    "characters apart": " ".join,
     "UTF-16 in a JSON text": lambda text: "".join(f"{char}\\u0000" for char in text if char.isascii()),
     "a mixture": lambda text: "".join(
         random.Random(5).choice([f"%{ord(c):02x}", f"&#{ord(c)};", f"\\u{ord(c):04x}", c]) if c.isascii() else c

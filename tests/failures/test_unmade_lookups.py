@@ -131,3 +131,25 @@ def test_queries_that_stay_with_the_goal_or_are_few_or_single_words_are_no_drift
     for turns in (stays, few, single):
         found = findings(told(*turns, task=TASK, tools=TOOLS, failed=True), every)[0]
         assert "goal_drift" not in {one.failure for one in found}
+
+
+def test_an_answer_in_words_stands_in_place_of_look_ups_too(found: Found) -> None:
+    kinds = [("unchecked_answer", 1), ("unsupported_answer", 1)]
+    assert kinds == found(PLAN, SAYS, task=TASK, tools=TOOLS)
+    assert [] == found(PLAN, ("user", "No need to."), SAYS, task=TASK, tools=TOOLS)
+    assert [] == found(PLAN, SAYS, task=TASK, tools=[])
+
+
+def test_a_check_that_was_announced_later_and_not_made_is_premature(found: Found) -> None:
+    looked = ("call", "web_search", {"query": "bridge"}, PAGE)
+    will = ("agent", "The page says so. I will verify this with a second source.")
+    assert [("unchecked_answer", 2)] == found(looked, will, ANSWER, task=TASK, tools=TOOLS)
+    assert [] == found(will, looked, ANSWER, task=TASK, tools=TOOLS)
+    assert [] == found(looked, will, ("user", "No need to."), ANSWER, task=TASK, tools=TOOLS)
+
+
+def test_a_failed_run_that_asked_no_tool_at_all_answered_from_nowhere(found: Found) -> None:
+    assert [("unsupported_answer", 0)] == found(ANSWER, task=TASK, tools=TOOLS, failed=True)
+    assert [] == found(ANSWER, task=TASK, tools=TOOLS)
+    kinds = found(ANSWER, task=TASK, tools=[_tool("final_answer")], failed=True)
+    assert "unsupported_answer" not in [kind for kind, _ in kinds]

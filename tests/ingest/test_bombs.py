@@ -1,5 +1,6 @@
 """Small files that unpack or parse to gigabytes are refused by name of file and limit, before they take the memory."""
 
+import os
 import resource
 import zipfile
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InvalidDocument
-from harness.ingest import reading
+from harness.ingest import import_file, reading
 from harness.ingest.formats.inspect_archive import LogArchive
 from harness.ingest.reading import parse_json, read_lines
 
@@ -32,6 +33,50 @@ def test_a_member_that_unpacks_to_far_more_than_it_takes_is_refused(tmp_path: Pa
     assert "250 times its size" in str(caught.value)
     assert "samples/1.json" in str(caught.value)
     assert peak_mb() - before < 100
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_member_whose_told_size_is_not_true_is_not_unpacked(tmp_path: Path, method: int) -> None:
+    """The size that an archive tells of a member is bounded; what its bytes unpack to was not."""
+    path = tmp_path / "lying.eval"
+    with zipfile.ZipFile(path, "w", method) as packed:
+        packed.writestr("header.json", bytes(200 << 20))
+    content = bytearray(path.read_bytes())
+    for signature, place in ((b"PK\1\2", 24), (b"PK\3\4", 22)):
+        at = content.rindex(signature) + place
+        content[at : at + 4] = (1000).to_bytes(4, "little")
+    path.write_bytes(content)
+    before = peak_mb()
+    with LogArchive(path) as log, pytest.raises(InvalidDocument):
+        log.header()
+    assert peak_mb() - before < 50
+
+
+def test_the_lines_of_a_file_are_looked_for_within_bounds(tmp_path: Path) -> None:
+    """Whether a file without the ending holds lines is seen from its first two."""
+    many, hole = tmp_path / "many.json", tmp_path / "hole.json"
+    many.write_text('{"a": [' + "[]," * (reading.MAX_VALUES + 1) + '1]}\n{"b": 1}\n', encoding="utf-8")
+    hole.write_text('{"messages": []}\n', encoding="utf-8")
+    os.truncate(hole, reading.MAX_BYTES * 2)
+    before = peak_mb()
+    for path in (many, hole):
+        with pytest.raises(InvalidDocument):
+            import_file("openai-chat", path)
+    assert peak_mb() - before < 250
+
+
+def test_json_in_a_text_is_bounded_whatever_spelling_its_brackets_have(tmp_path: Path) -> None:
+    text = "[" + "[]," * reading.MAX_VALUES + "1]"
+    before = peak_mb()
+    assert None is reading.embedded_json(text)
+    assert peak_mb() - before < 100
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    """Reading it would wait for somebody who writes to it."""
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(InvalidDocument, match="not a regular file"):
+        import_file("openai-chat", tmp_path / "pipe.json")
 
 
 def test_a_member_of_an_ordinary_size_is_read(tmp_path: Path) -> None:

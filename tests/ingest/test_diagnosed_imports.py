@@ -304,3 +304,33 @@ def test_a_failure_is_counted_only_where_it_is_known(importing: Importing) -> No
     messages = [_user("Look at W2378156"), *_call("get_order", '{"id": "W2378156"}', "open")]
     [evidence] = _evidence(importing("openai-chat", {"messages": messages, "tools": [GET]}))
     assert (None, ()) == (evidence.success, diagnose(evidence))
+
+
+def test_a_record_without_tools_and_calls_is_accused_of_nothing_beside_one_that_declares_some(
+    importing: Importing,
+) -> None:
+    said = [_user("Please cancel my order"), _agent("I have cancelled your order.")]
+    run = importing("openai-chat", [{"id": "a", "messages": said}, {"id": "b", "messages": said, "tools": [CANCEL]}])
+    assert [[], ["claimed_call"]] == [[one.kind for one in diagnose(each)] for each in _evidence(run)]
+
+
+def _group(*last: tuple[str, str]) -> list[dict[str, Any]]:
+    sent = ("Orchestrator (-> WebSurfer)", "Please open the page and tell how many there are.")
+    told = (("human", "How many are there?"), sent, ("WebSurfer", "I clicked 'Search'."), *last)
+    return [{"role": role, "content": content} for role, content in told]
+
+
+@pytest.mark.parametrize(
+    ("last", "answer"),
+    [
+        ([("Orchestrator (-> WebSurfer)", "Please count them.")], None),
+        ([("Orchestrator (termination condition)", "Max rounds (30) reached.\nFINAL ANSWER: 5\nRUN COMPLETE")], "5"),
+        ([("WebSurfer", "A screenshot of the page\nFINAL ANSWER: Unable to tell\nRUN COMPLETE")], "Unable to tell"),
+        ([("Orchestrator", "There are five.")], "There are five."),
+    ],
+)
+def test_a_coordinators_instruction_is_no_answer_and_a_marked_one_is(
+    importing: Importing, last: list[tuple[str, str]], answer: str | None
+) -> None:
+    [(trial, _)] = importing("openai-chat", {"messages": _group(*last)}).trials
+    assert answer == trial.trajectory.final_output

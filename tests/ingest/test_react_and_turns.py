@@ -117,3 +117,20 @@ def test_lines_that_are_messages_are_one_conversation(importing: Importing) -> N
     lines = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
     [(trial, _)] = importing("openai-chat", lines, name="chat.jsonl").trials
     assert ["Hello", "Hi"] == [step.message for step in trial.trajectory.steps]
+
+
+def test_a_declared_form_is_read_though_the_agent_mostly_speaks(importing: Importing) -> None:
+    says = [{"role": "user", "content": "And?"}, {"role": "assistant", "content": "Which order is it?"}]
+    acts = (
+        "<think>I need it.</think>\nThought:\nI find the user.\nAction:\n" + '{"name": "find", "arguments": {"id": 5}}'
+    )
+    messages = [
+        {"role": "system", "content": "Respond like this:\nThought:\n...\nAction:\n{...}"},
+        *says,
+        {"role": "user", "content": "Mine, user 5."},
+        {"role": "assistant", "content": acts},
+        {"role": "user", "content": "API output: mia"},
+        {"role": "assistant", "content": "You are mia."},
+        *says,
+    ]
+    assert [("find", {"id": 5})] == _calls(importing("openai-chat", {"messages": messages}))

@@ -4,6 +4,8 @@ import gzip
 import json
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -381,13 +383,42 @@ def test_a_record_of_too_many_values_is_rejected_and_the_largest_that_is_taken_c
         served.compact()
 
 
-def test_a_json_request_of_millions_of_empty_objects_is_refused_before_it_is_read(served: Served) -> None:
-    empty = b'{"resourceSpans":[{"scopeSpans":[{"spans":[' + b",".join([b"{}"] * 4_000_001) + b"]}]}]}"
+@pytest.mark.parametrize("empty", [b"{}", b"[]", b"1"])
+def test_a_json_request_of_millions_of_empty_values_is_refused_before_it_is_read(served: Served, empty: bytes) -> None:
+    empty = b'{"resourceSpans":[{"scopeSpans":[{"spans":[' + b",".join([empty] * 4_000_001) + b"]}]}]}"
     answered = served.post("/v1/traces", empty, headers={"Content-Type": "application/json"}, zipped=True)
-    assert (400, True) == (answered.status, "more than 4000000 objects" in answered.json["message"])
+    assert (400, True) == (answered.status, "more than 4000000 objects, lists and commas" in answered.json["message"])
     braces = request(span(1, 2, attributes={CONVERSATION: "c1", "text": "{" * 4_000_001}))
     assert 200 == served.post("/v1/traces", braces).status
     assert ["default:c1"] == [row.key for row in served.store().sessions()]
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_request_that_takes_long_to_read_holds_nobody_else(served: Served, as_json: bool) -> None:
+    """A million events of two bytes each took seconds in which nobody else was answered."""
+    holder = ExportTraceServiceRequest()
+    events = holder.resource_spans.add().scope_spans.add().spans.add().events
+    for _ in range(900_000):
+        events.add()
+    body = holder.SerializeToString()
+    if as_json:
+        body = json.dumps(request(span(1, 1, events=[{}] * 1_500_000))).encode()
+    packed, began = gzip.compress(body, 1), time.monotonic()
+    ended, waits = list[float](), list[float]()
+
+    def send() -> None:
+        kind = {"Content-Type": "application/json"} if as_json else {}
+        served.post("/v1/traces", packed, headers={"Content-Encoding": "gzip", **kind})
+        ended.append(time.monotonic())
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    while not ended:
+        asked = time.monotonic()
+        assert 200 == served.post("/v1/traces", request(span(2, len(waits) + 1))).status
+        waits.append(time.monotonic() - asked)
+    thread.join()
+    assert max(waits) < (ended[0] - began) / 2
 
 
 @pytest.mark.parametrize("path", ["/v1/traces", "/v1/logs"])

@@ -1,12 +1,12 @@
 """Every built-in verifier and metric says what it reads of a trajectory, so that a new one is decided about."""
 
-from typing import get_args
+from typing import Any, ClassVar, get_args
 
 import pytest
 
 from harness.case import Case, HttpRoute, ToolSpec
 from harness.score import Evidence
-from harness.score.captured import _READS
+from harness.score.captured import _READS, content_read, unknown_because
 from harness.score.diagnosis import Failure, Kind
 from harness.score.failures import findings, not_measured
 from harness.score.failures.needed_content import KINDS
@@ -67,3 +67,38 @@ def test_an_invented_tool_is_found_by_its_name_alone() -> None:
     trial = evidence.trial.model_copy(update={"trajectory": trajectory})
     facts, _ = findings(evidence.model_copy(update={"trial": trial}))
     assert ["invented_tool"] == [one.kind for one in facts]
+
+
+@pytest.mark.parametrize(
+    ("verifier", "parameters", "reads"),
+    [
+        ("final_answer", {}, {"answer"}),
+        ("json_schema", {"schema": {}}, {"answer"}),
+        ("json_schema", {"schema": {}, "of": "file", "file": "a"}, set()),
+        ("trajectory", {"mode": "strict"}, {"arguments"}),
+        ("trajectory", {"mode": "strict", "arguments": "ignore"}, set()),
+        ("trajectory", {"mode": "strict", "arguments": "ignore", "minefields": [{"tool": "search"}]}, {"arguments"}),
+        ("required_tools", {}, set()),
+        ("no_failure", {"failure": "loop_trap"}, {*get_args(Content)}),
+    ],
+)
+def test_a_check_cannot_tell_where_what_it_reads_was_not_captured(
+    verifier: str, parameters: dict[str, Any], reads: set[str]
+) -> None:
+    check = VERIFIERS[verifier].model_validate(parameters)
+    assert reads == content_read(check)
+    for content in get_args(Content):
+        assert (content in reads) == (unknown_because(check, _looping((content,))) is not None)
+    assert unknown_because(check, _looping(())) is None
+
+
+def test_a_check_of_a_suites_own_reads_everything_unless_it_says_what() -> None:
+    class Own:
+        reads: ClassVar[object] = frozenset({"answer", "no such content"})
+
+    assert {"answer"} == content_read(Own())
+    Own.reads = ("answer",)
+    assert {*get_args(Content)} == content_read(Own())
+    why = unknown_because(Own(), _looping(("answer", "messages", "results")))
+    assert why is not None
+    assert why.endswith("the final answer, what was said and the results of calls")

@@ -260,6 +260,12 @@ def test_recovery_is_what_was_made_of_errors(
         ([FIND, ADD], {"reference": CHAIN}, {"outcome": "agent_failed"}, True, "crash"),
         ([FIND, ADD], {"reference": CHAIN}, {"answer": " "}, True, "no_answer"),
         ([FIND], {"required_tools": ["add"]}, {}, False, "premature"),
+        ([("look", {})] * 3, {}, {"outcome": "limit_reached"}, False, "loop"),
+        ([("look", {})] * 3, {}, {"outcome": "agent_failed"}, False, "loop"),
+        ([("look", {})] * 3, {}, {"answer": " "}, False, "loop"),
+        ([("look", {})] * 3, {"reference": CHAIN}, {}, False, "premature"),  # it came to an end of its own
+        ([*[("look", {})] * 3, FIND], {}, {"outcome": "limit_reached"}, False, "limit"),  # it had got out
+        ([], {}, {"outcome": "limit_reached"}, False, "limit"),
     ],
 )
 def test_termination_names_how_it_ended(

@@ -259,6 +259,9 @@ def fits(answer, expected):
 
 def silly(answer, expected):
     return "perhaps"
+
+def plain(answer, expected):
+    return {"4": True, "5": False}.get(answer)
 """
 
 
@@ -276,6 +279,10 @@ def test_an_answer_is_judged_by_a_function_and_by_the_rules_beside_it(
     assert passed("5", function="own.py:fits") == (False, "'5' against '4'")
     assert passed("4", function="own.py:fits", contains="x")[0] is False
     assert passed("4", function="own.py:silly") == (None, "own.py:silly gave str, no truth value")
+    told = {"4": (True, "accepts"), "5": (False, "refuses"), "6": (None, "cannot tell")}
+    for answer, (held, word) in told.items():
+        found = passed(answer, function="own.py:plain")
+        assert (held, True) == (found[0], found[1].startswith(f"own.py:plain {word}"))
     assert passed(None, function="own.py:fits")[0] is False
     assert passed("about 3.99", number=4, tolerance=0.1)[0] is True
     assert passed('{"a": 1.0}', json={"a": 1})[0] is True

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.case import SqlProbe, StateProbe, ToolSpec
+from harness.case import SqlProbe, StateProbe, Suite, ToolSpec
 from harness.sandbox import Table, changes
 from harness.score import Evidence, ReferenceState
 from harness.score.verifiers import VERIFIERS
@@ -216,3 +216,31 @@ def test_without_the_answer_that_the_reference_had_the_check_is_undecided(eviden
     passed, reason, _ = told(evidence, ORDERS, None)
     assert passed is None
     assert "the stored state of the reference has no answer of the probe 'shop'" in reason
+
+
+SHOP = {"name": "shop", "tool": "find"}
+DATABASE = {"name": "db", "sql": {"service": "db", "query": "select 1"}}
+
+
+@pytest.mark.parametrize(
+    ("probes", "rule", "field"),
+    [
+        ([], {}, "with"),
+        ([], {"files": ["*.txt"]}, None),
+        ([SHOP], {}, None),
+        ([SHOP], {"probes": ["absent"]}, "absent"),
+        ([SHOP], {"probes": ["shop"], "ignore": {"shop": ["/n"]}}, None),
+        ([SHOP], {"ignore": {"absent": ["/n"]}}, "with.ignore"),
+        ([SHOP], {"unordered": {"absent": ["/n"]}}, "with.unordered"),
+        ([SHOP, DATABASE], {"probes": ["db"], "ignore": {"shop": ["/n"]}}, "with.ignore"),
+        ([SHOP, DATABASE], {"unordered": {"shop": ["/n"], "db": ["/n"]}}, "with.unordered: 'db'"),
+    ],
+)
+def test_a_check_that_names_no_state_that_is_compared_is_refused_before_the_run(
+    suite: Callable[..., Suite], probes: list[dict[str, Any]], rule: dict[str, Any], field: str | None
+) -> None:
+    built = suite()
+    own = Suite.model_validate({**built.model_dump(by_alias=True), "probes": probes})
+    problem = VERIFIERS["reference_state"].model_validate(rule).problem_in(own)
+    assert (field is None) == (problem is None)
+    assert field is None or field in problem

@@ -50,6 +50,7 @@ def test_what_went_wrong_is_told_by_turn():
     _, words = measured(("Risotto.", "preferences search cart"), ("Wine.", "cart"))
     assert "1 rerouted" in words
     assert "turn 2: expected search, acted cart" in words
+    assert "1 of 1 turns went to the expected agents only" == measured(("Risotto.", "search cart"))[1]
 
 
 def test_without_routes_or_turns_nothing_is_known():

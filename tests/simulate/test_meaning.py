@@ -71,12 +71,33 @@ EXCHANGED = [
         '{"a": [{"id": "X11", "price": 6}, {"id": "X12", "price": 4}]}',
     ),
     ("Ann Lee (2001-02-03), Bo Park (1999-08-07).", "Ann Lee (1999-08-07), Bo Park (2001-02-03)."),
+    (
+        "A ticket from Port Dover (DVR) to Calais (CQF), with number: Z12",
+        "A ticket from Port Dover (CQF) to Calais (DVR), with number: Z12",
+    ),
+    (
+        "The ferry (id: 4711) is swapped for the boat (id: 4712).",
+        "The ferry (id: 4712) is swapped for the boat (id: 4711).",
+    ),
+    (
+        "Swap: jar (id 4711), lid blue -> jar (id 4712), lid red",
+        "Swap: jar (id 4712), lid blue -> jar (id 4711), lid red",
+    ),
+    (
+        "1. First\n   **Ferry F1**: Dover\n   - Leaves: 17:00\n2. Second\n   **Ferry F2**: Dover\n   - Leaves: 23:00",
+        "1. First\n   **Ferry F1**: Dover\n   - Leaves: 23:00\n2. Second\n   **Ferry F2**: Dover\n   - Leaves: 17:00",
+    ),
+    (
+        '{"a": [{"id": "X11", "price": 4}, {"id": "X12", "price": 6}]}\nThat is all.',
+        '{"a": [{"id": "X11", "price": 6}, {"id": "X12", "price": 4}]}\nThat is all.',
+    ),
 ]
 MOVED_WHOLE = [
     ("The jam costs $5. The honey costs $7.", "The honey costs $7. The jam costs $5."),
     ("1. Hammer\n   - Price: $9\n2. Saw\n   - Price: $14", "1. Saw\n   - Price: $14\n2. Hammer\n   - Price: $9"),
     ("- Bolts: 12\n- Nuts: 30", "- Nuts: 30\n- Bolts: 12"),
     ("You can take flight HAT100, HAT200 or HAT300.", "You can take flight HAT300, HAT100 or HAT200."),
+    ("I paid with cards of $5 and $7.", "I paid with cards of $7 and $5."),
     ("Great! The glass is $4.", "The glass is $4."),
     ("I need it prior to Monday.", "I need it before Monday."),
 ]

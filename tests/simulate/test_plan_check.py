@@ -130,6 +130,7 @@ def suite_of(root: Path, user: str = "") -> None:
         "- {name: orders, server: shop, description: Orders., effect: read, parameters: {type: object}, "
         "http: {method: GET, path: /orders}}\n"
     )
+    (folder / "about.yaml").write_text("criteria: [{name: kept, cases: [again]}]\n")  # names the case, holds no plan
     (folder / "fixtures" / "history.yaml").write_text("orders:\n  answer:\n    orders:\n      - {order_id: o-200}\n")
 
 
@@ -139,7 +140,7 @@ def test_the_run_is_refused_and_a_user_who_is_meant_to_be_wrong_is_not(tmp_path:
     with pytest.raises(InvalidDocument) as refused:
         harness.run(RunOptions(suite="shop", sandbox="local"), project=tmp_path)
     said = str(refused.value)
-    assert "cases.yaml:6" in said
+    assert "cases.yaml:6" in said  # not the first file that names the case
     assert "history.yaml, line 4" in said
     assert "mistaken: true" in said
     assert not list(tmp_path.glob("runs/*"))

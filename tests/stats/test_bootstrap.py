@@ -99,6 +99,10 @@ def test_cases_are_drawn_below_300_and_where_the_means_skewness_passes_a_quarter
     assert drawn == (bounds == pytest.approx(tuple(map(round, bounds)), abs=1e-6))
 
 
+def test_many_cases_that_vary_only_within_have_an_interval_without_width() -> None:
+    assert Interval(low=0.5, high=0.5) == bootstrap({str(case): [0.0, 1.0] for case in range(300)})
+
+
 def test_where_a_few_of_many_cases_decide_they_are_drawn() -> None:
     values = {str(case): [float(case == 0)] for case in range(400)}
 

@@ -10,6 +10,7 @@ its declaration's to say. Only where a foreign file declares nothing, its words 
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final
 
 from harness.case.endpoints.tool import ToolSpec
@@ -18,9 +19,24 @@ from harness.values import JsonObject
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SENTENCE: Final = re.compile(r"[A-Za-z]{3,24}")
 _VERBS: Final = frozenset(
-    {"activate", "add", "adjust", "apply", "assign", "buy", "cancel", "check", "close", "configure", "create"}
-    | {"deactivate", "delete", "disable", "downgrade", "edit", "enable", "enroll", "fetch", "find", "get", "grant"}
-    | {"issue", "list", "modify", "move", "notify", "pause", "pay", "publish", "purchase", "put", "read", "rebook"}
+    {"activate", "add", "adjust", "apply", "approve", "archive", "assign", "buy", "cancel", "check", "close"}
+    | {"configure", "create", "deactivate", "delete", "deploy", "disable", "downgrade", "edit", "enable", "enroll"}
+    | {"fetch", "find", "freeze", "get", "grant", "install", "invite", "issue", "list", "merge", "modify", "move"}
+    | {
+        "notify",
+        "pause",
+        "pay",
+        "publish",
+        "purchase",
+        "put",
+        "read",
+        "rebook",
+        "reject",
+        "save",
+        "unblock",
+        "unfreeze",
+    }
+    | {"unlock", "withdraw"}
     | {"reboot", "refresh", "register", "reload", "remove", "rename", "replace", "reserve", "reset", "restart"}
     | {"restore", "resume", "revoke", "schedule", "search", "seat", "sell", "send", "show", "submit", "subscribe"}
     | {"suspend", "swap", "terminate", "toggle", "transfer", "turn", "unsubscribe", "update", "upgrade", "upload"}
@@ -29,6 +45,32 @@ _VERBS: Final = frozenset(
 _ALSO_NOUNS: Final = frozenset(
     {"book", "change", "email", "exchange", "message", "open", "order", "place", "refund", "return", "set", "trade"}
 )
+_DEED_NOUNS: Final = MappingProxyType(
+    {
+        "activation": "activate",
+        "booking": "book",
+        "cancellation": "cancel",
+        "creation": "create",
+        "deletion": "delete",
+        "enrollment": "enroll",
+        "modification": "modify",
+        "payment": "pay",
+        "registration": "register",
+        "removal": "remove",
+        "reservation": "reserve",
+        "transfer": "transfer",
+    }
+)
+"""What is done, said as a thing: `make_payment` pays, `update_booking` does not book."""
+_ONLY_DEEDS: Final = frozenset(
+    {"activation", "cancellation", "creation", "deletion", "enrollment", "modification", "registration", "removal"}
+)
+"""Those that are no things which other tools act on."""
+_LIGHT: Final = frozenset(
+    {"add", "apply", "begin", "complete", "create", "do", "execute", "handle", "initiate", "issue", "make", "perform"}
+    | {"place", "post", "process", "put", "request", "start", "submit"}
+)
+"""Verbs that leave it to the word behind them what is done."""
 _READING: Final = frozenset(
     {"calculate", "can", "check", "count", "describe", "fetch", "find", "get", "has", "inspect", "is", "list", "look"}
     | {"lookup", "query", "read", "retrieve", "search", "show", "test", "think", "view"}
@@ -54,7 +96,10 @@ def action_of(name: str) -> str:
     words = words_of(bare_name(name)) or words_of(name)
     sure = next((word for word in words if word in _VERBS), None)
     ambiguous = next((word for word in words if word in _ALSO_NOUNS), None)
-    return sure or ambiguous or (words[0] if words else "")
+    noun = next((_DEED_NOUNS[word] for word in map(singular, words) if word in _DEED_NOUNS), None)
+    if words and singular(words[-1]) in _ONLY_DEEDS:
+        ambiguous = noun  # what an order's cancellation does is to cancel
+    return sure or ambiguous or noun or (words[0] if words else "")
 
 
 def deed_of(tool: ToolSpec) -> str:
@@ -65,14 +110,14 @@ def deed_of(tool: ToolSpec) -> str:
 def deeds_of(tool: ToolSpec) -> frozenset[str]:
     """Every verb that a call of the tool can stand for: its own, and those that its schema lets a call choose."""
     chosen = {verb for _, verbs in _choices(tool) for verb in verbs.values()}
-    return frozenset({deed_of(tool), *chosen})
+    return _own_deeds(tool.name, tool.description) | chosen
 
 
 def deeds_in(tool: ToolSpec, arguments: JsonObject | None) -> frozenset[str]:
     """The verbs that one call stands for: what its arguments choose, else the tool's own."""
     given = arguments or {}
     chosen = {verbs[str(given[name])] for name, verbs in _choices(tool) if str(given.get(name)) in verbs}
-    return frozenset(chosen or {deed_of(tool)})
+    return frozenset(chosen) or _own_deeds(tool.name, tool.description)
 
 
 def reads_by_its_words(name: str, description: str) -> bool:
@@ -105,6 +150,19 @@ def _deed(name: str, description: str) -> str:
     return next((word for word in words if word in _VERBS or word in _ALSO_NOUNS), verb)
 
 
+@lru_cache(maxsize=4096)
+def _own_deeds(name: str, description: str) -> frozenset[str]:
+    """The verb of the tool and, where it says little (`submit_cancel_request`, `make_payment`), what is done by it."""
+    verb = _deed(name, description)
+    words = words_of(bare_name(name)) or words_of(name)
+    if verb in (_VERBS | _READING) - _LIGHT:
+        return frozenset({verb})
+    meant = {_DEED_NOUNS[noun] for noun in map(singular, words) if noun in _DEED_NOUNS}
+    if verb not in _ALSO_NOUNS - _LIGHT:
+        meant.update(word for word in words if word in _VERBS or word in _ALSO_NOUNS)
+    return frozenset({verb, *meant})
+
+
 def _base(word: str) -> str:
     """`Cancels`, `cancelling` and `cancelled` as `cancel`; what is not a form of a known verb as it is."""
     word = word.casefold()
@@ -126,9 +184,8 @@ def objects_of(tool: ToolSpec) -> frozenset[str]:
 def _objects(name: str, description: str, deed: str) -> frozenset[str]:
     text = " ".join((*words_of(name), description.split("\n", 1)[0][:300]))
     words = (word.casefold() for word in _SENTENCE.findall(text))
-    return frozenset(
-        singular(word) for word in words if word not in _EMPTY and _base(word) != deed and _base(word) not in _VERBS
-    )
+    things = (word for word in words if word not in _EMPTY and word not in _LIGHT and singular(word) not in _ONLY_DEEDS)
+    return frozenset(singular(word) for word in things if _base(word) != deed and _base(word) not in _VERBS)
 
 
 def singular(word: str) -> str:

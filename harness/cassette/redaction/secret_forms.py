@@ -25,9 +25,11 @@ BACKSLASHES: Final = rb"\\{1,16}"
 _ZEROS: Final = b"0{0,16}"
 _SPACES: Final = rb"[ \t\r\n]{1,80}"
 _SEPARATORS: Final = rb"""[ \t\r\n:;,.|'"_-]{%d,8}"""
+_BETWEEN: Final = rb"""[ \t\r\n,;|'"\\]{1,40}?"""
+"""What stands between the characters of a list; as little as will do, since such characters may be in the list."""
 _AMBIGUOUS: Final = frozenset("%&\\=")
 """Characters with which their own encodings begin."""
-_REPEATED: Final = re.compile(rb"\{\d,(\d+)\}\Z")
+_REPEATED: Final = re.compile(rb"\{\d,(\d+)\}\??\Z")
 _HEXADECIMAL: Final = re.compile(rf"[0-9a-fA-F-]{{{_LONG_ENOUGH},}}")
 """A key of hexadecimal digits, or a UUID, which programs take and write in either case, with or without hyphens."""
 _SOFT_BREAKS: Final = (
@@ -77,18 +79,39 @@ def forms_of(value: str) -> Iterable[Form]:
     for utf16 in (value.encode("utf-16-be", "surrogatepass"), value.encode("utf-16-le", "surrogatepass")):
         yield tuple(map(_utf16, utf16.strip(b"\0")))
     for utf32 in (value.encode("utf-32-be", "surrogatepass"), value.encode("utf-32-le", "surrogatepass")):
-        yield _literal(utf32.strip(b"\0"))
+        yield tuple(map(_utf16, utf32.strip(b"\0")))
     raw = value.encode("utf-8", "surrogatepass")
     yield _literal(base64.b64encode(raw))
     if len(raw) >= _LONG_ENOUGH:
-        yield tuple(_hexadecimal(byte, first=at == 0) for at, byte in enumerate(raw))
-        yield tuple(_decimal(byte, first=at == 0) for at, byte in enumerate(raw))
-        for offset in range(3):
-            # Inside a longer text the encoding starts at one of three offsets; characters that the neighbours
-            # share are cut off.
-            encoded = base64.b64encode(b"\0" * offset + raw).rstrip(b"=").decode()
-            core = encoded[(0, 2, 3)[offset] : len(encoded) - (1 if (offset + len(raw)) % 3 else 0)]
-            yield from (_base64(core), _base64(core[_UNBROKEN:]))
+        yield tuple(_listed(char, first=at == 0) for at, char in enumerate(value))
+        yield from _encoded(raw)
+
+
+def _encoded(raw: bytes) -> Iterable[Form]:
+    """Encodings of bytes in digits and letters, by which a short value would be found by chance."""
+    yield tuple(_hexadecimal(byte, first=at == 0) for at, byte in enumerate(raw))
+    yield tuple(_decimal(byte, first=at == 0) for at, byte in enumerate(raw))
+    yield from _sixtyfour(raw)
+    yield from _thirtytwo(raw)
+    yield from (_literal(encode(raw)) for encode in (base64.b85encode, base64.a85encode))
+
+
+def _sixtyfour(raw: bytes) -> Iterable[Form]:
+    """Base64 inside a longer text, where it starts at one of three offsets; characters that the neighbours share are
+    cut off.
+    """
+    for offset in range(3):
+        encoded = base64.b64encode(b"\0" * offset + raw).rstrip(b"=").decode()
+        core = encoded[(0, 2, 3)[offset] : len(encoded) - (1 if (offset + len(raw)) % 3 else 0)]
+        yield from (_base64(core), _base64(core[_UNBROKEN:]))
+
+
+def _thirtytwo(raw: bytes) -> Iterable[Form]:
+    """Base32, alone or inside a longer text, where it starts at one of five offsets."""
+    for offset in range(5):
+        encoded = base64.b32encode(b"\0" * offset + raw).rstrip(b"=").decode()
+        core = encoded[-(-8 * offset // 5) : len(encoded) - (1 if (offset + len(raw)) % 5 else 0)]
+        yield tuple(_thirtysecond(char, first=at == 0) for at, char in enumerate(core))
 
 
 def _characters(value: str, *, raw_first: bool) -> Form:
@@ -174,9 +197,9 @@ def _escapes(char: str) -> Iterable[Spelling]:
 
 
 def _percent(char: str) -> Iterable[Spelling]:
-    """Percent-encoded once or twice, and quoted-printable."""
+    """Percent-encoded once, twice or three times, and quoted-printable."""
     raw = char.encode("utf-8", "surrogatepass")
-    for mark in ((b"%", b"2", b"5"), (b"%",)):
+    for mark in ((b"%", b"2", b"5", b"2", b"5"), (b"%", b"2", b"5"), (b"%",)):
         yield tuple(piece for byte in raw for piece in (*mark, *_digits(byte, 2)))
     yield _quoted_printable(char)
     units = char.encode("utf-16-be", "surrogatepass")
@@ -240,6 +263,20 @@ def _decimal(byte: int, *, first: bool) -> Token:
     """`115`, and after the first byte ` 107`, `,107`, `, 107`: buffers, as programs print them."""
     digits = tuple(b"%d" % int(digit) for digit in str(byte))
     return Token(digits if first else (_SEPARATORS % 1, *digits))
+
+
+@cache
+def _listed(char: str, *, first: bool) -> Token:
+    """`"s"`, and after the first character also `, "k"`: texts that are given as lists of their characters."""
+    spellings = _character(char, raw_first=True).spellings
+    return Token(*spellings) if first else Token(*((_BETWEEN, *one) for one in spellings))
+
+
+@cache
+def _thirtysecond(char: str, *, first: bool) -> Token:
+    """A character of base32 in either case, possibly after a line break."""
+    raw = f"[{char}{char.lower()}]".encode() if char.isalpha() else char.encode()
+    return Token((raw,)) if first else Token((raw,), (_SPACES, raw), (BACKSLASHES, b"n", raw))
 
 
 @cache

@@ -15,6 +15,7 @@ class DataValues(TypedDict):
 
     template: Path | None
     as_samples: bool
+    as_tasks: bool
     output: Path | None
     replace: bool
 
@@ -26,6 +27,7 @@ class DataValues(TypedDict):
 @click.option(
     "--inspect", "as_samples", is_flag=True, help="Read the rows as samples of Inspect: input, target, choices."
 )
+@click.option("--tau2", "as_tasks", is_flag=True, help="Read FILE as the `tasks.json` of a domain of tau2-bench.")
 @click.option(
     "-o",
     "--output",
@@ -41,24 +43,33 @@ def from_data(project: Path, /, suite: str, file: Data, **options: Unpack[DataVa
     harness case from-data geography capitals.csv --template capital.yaml
     harness case from-data trivia samples.jsonl --inspect
     harness case from-data support langfuse:support-questions --template question.yaml
+    harness case from-data retail tasks.json --tau2
 
     In a template, {{column}} stands for the row's value, and {{row}} for its number from 1. A text that is nothing else
     is replaced by the value itself: a number of a .jsonl file stays a number. If a row makes no valid case, the message
     names its line, and nothing is written. An item of a Langfuse dataset has the columns id, input, expected_output and
     metadata, and input.FIELD and so on for each field of an object; its line is its number.
+
+    A task of tau2-bench that no case can represent is left out and listed.
     """
     from harness.case import load_suite
     from harness.errors import UsageError
-    from harness.pipeline import cases_of_rows, write_cases
+    from harness.pipeline import cases_of_rows, cases_of_tasks, write_cases
 
-    if (options["template"] is None) != options["as_samples"]:
-        raise UsageError("the kind of the rows is not given", remedy="either --template FILE or --inspect")
+    if sum((options["template"] is not None, options["as_samples"], options["as_tasks"])) != 1:
+        raise UsageError("the kind of the rows is not given", remedy="--template FILE, --inspect or --tau2")
     found = load_suite(project, suite)
     target = (options["output"] or found.folder / f"{file.stem}.yaml").resolve()
     if target == (found.folder / "suite.yaml").resolve():
         raise UsageError(f"{target} is the suite itself, and no case file", remedy="name another file: -o FILE")
-    cases = cases_of_rows(file.path, options["template"], rows=file.rows())
+    left_out: dict[str, str] = {}
+    if options["as_tasks"]:
+        cases, left_out = cases_of_tasks(file.path, [tool.name for tool in found.tools if tool.effect == "read"])
+    else:
+        cases = cases_of_rows(file.path, options["template"], rows=file.rows())
     write_cases(found, file.path, cases, target, replace=options["replace"])
     click.echo(f"wrote {len(cases)} cases to {target}")
+    for task, reason in left_out.items():
+        click.echo(f"left out {task}: {reason}")
     if not set(map(str, (case["id"] for case in cases))) <= {case.id for case in load_suite(project, suite).cases}:
         click.echo(f"name the file in suite.yaml: cases: [..., {target.name}]")

@@ -17,6 +17,11 @@ MAX_RATIO = 250
 _SMALL = 1024 * 1024
 """Members up to this size are unpacked with any ratio."""
 
+_BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""The methods of which `zipfile` unpacks no more than it is asked for, whatever sizes the archive tells."""
+_PART = 1024 * 1024
+_CONVERT = "inspect log convert --to json writes one that can be read"
+
 
 class LogArchive:
     """An open `.eval` file. Raises InvalidDocument for unreadable content."""
@@ -68,12 +73,13 @@ class LogArchive:
                 raise InvalidDocument(inside, f"is larger than {MAX_BYTES} bytes")
             if member.file_size > max(_SMALL, MAX_RATIO * member.compress_size):
                 raise InvalidDocument(inside, f"unpacks to more than {MAX_RATIO} times its size in the archive")
-            content = self._zip.read(name)
+            if member.compress_type not in _BOUNDED:
+                raise InvalidDocument(inside, "is packed by a method that unpacks without a limit", remedy=_CONVERT)
+            with self._zip.open(member) as packed:
+                content = b"".join(iter(lambda: packed.read(_PART), b""))
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
             # NotImplementedError (a RuntimeError) is a compression that this Python does not know.
-            raise InvalidDocument(
-                inside, f"cannot be unpacked: {error}", remedy="inspect log convert --to json writes one that can be"
-            ) from None
+            raise InvalidDocument(inside, f"cannot be unpacked: {error}", remedy=_CONVERT) from None
         value = parse_json(inside, decoded(inside, content))
         if not isinstance(value, dict):
             raise InvalidDocument(inside, f"the document is {kind_of(value)}, not an object")

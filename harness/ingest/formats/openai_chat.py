@@ -24,6 +24,7 @@ from harness.trace import ToolFailure, Usage
 from harness.trace.trajectory import Source as StepSource
 from harness.values import JsonValue
 
+_ENDS: Final = "(termination condition)"
 _SENT_TO: Final = re.compile(r"\(->\s*([^)]{1,80})\)")
 
 _FLAGS: Final = ("success", "resolved", "is_correct", "correct", "passed", "is_corrected")
@@ -151,6 +152,8 @@ class _Talk:
         sent = _SENT_TO.search(role)
         if sent is not None:
             self._sent_to[sent[1].strip()] = len(self._transcript) - 1
+        if sent is not None or _ENDS in role:
+            self._transcript.asides.add(len(self._transcript) - 1)
 
     def _result(self, message: Record, content: JsonValue) -> None:
         self._transcript.result(
@@ -249,6 +252,7 @@ def _found(source: Source, name: str, record: Record) -> Found:
         tools=declared_in(record),
         run=FoundRun(
             steps=transcript.steps(),
+            asides=frozenset(transcript.asides),
             agent=record.text("agent", "model") or "agent",
             attempt=record.count("trial", "attempt"),
             reward=_reward(record),

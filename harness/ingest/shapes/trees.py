@@ -12,7 +12,6 @@ from harness.ingest.python_text import object_in
 from harness.values import JsonObject, JsonValue
 
 _NAME: Final = re.compile(r"\{'name': '([^']{1,200})'")
-_ARGUMENTS: Final = re.compile(r"'arguments': '(.*?)', 'response'", re.S)
 _FINISH: Final[JsonObject] = {"name": "Finish", "description": "Hands in the answer, or gives up."}
 
 
@@ -46,9 +45,9 @@ def tree_tools(record: JsonObject) -> list[JsonValue] | None:
 
 def _called(id: str, text: str) -> Iterator[JsonValue]:
     whole = object_in(text)
-    found, asked = _NAME.match(text), _ARGUMENTS.search(text)
+    found, (asked, closed, _) = _NAME.match(text), text.partition("'arguments': '")[2].partition("', 'response'")
     name = whole.get("name") if whole is not None else found[1] if found is not None else "unreadable"
-    arguments: JsonValue = asked[1].replace("\\n", "\n") if asked is not None else text
+    arguments: JsonValue = asked.replace("\\n", "\n") if closed else text
     if whole is not None:
         arguments = whole.get("arguments")
     yield {"role": "assistant", "tool_calls": [{"id": id, "function": {"name": name, "arguments": arguments}}]}

@@ -28,17 +28,17 @@ class RecordCleaner:
 
     def clean(self, records: Sequence[RawRecord]) -> None:
         """Redacts records in place; the resource that records share is cleaned once."""
-        resources: dict[int, JsonObject] = {}
-        for record in records:
-            resource = resources.get(id(record.resource))
-            if resource is None:
-                resource = resources[id(record.resource)] = self._cleaner.fields(record.resource)
-                resources[id(resource)] = resource
-            record.resource = resource
-            record.attributes = self._cleaner.fields(record.attributes)
-            record.events = [self._cleaner.fields(event) for event in record.events]
-            record.name = self._cleaner.text(record.name)
+        _clean(records, self._cleaner)
         self._renew(len(records))
+
+    def clean_apart(self, records: Sequence[RawRecord]) -> int:
+        """The same in any thread; what was found, to be given to `count` by the thread that uses the rest."""
+        cleaner = self._made()
+        _clean(records, cleaner)
+        return cleaner.found
+
+    def count(self, found: int) -> None:
+        self._before += found
 
     def _renew(self, seen: int) -> None:
         self._seen += seen
@@ -48,3 +48,16 @@ class RecordCleaner:
 
     def _made(self) -> Cleaner:
         return Cleaner(self._secrets, key=self._key)
+
+
+def _clean(records: Sequence[RawRecord], cleaner: Cleaner) -> None:
+    resources: dict[int, JsonObject] = {}
+    for record in records:
+        resource = resources.get(id(record.resource))
+        if resource is None:
+            resource = resources[id(record.resource)] = cleaner.fields(record.resource)
+            resources[id(resource)] = resource
+        record.resource = resource
+        record.attributes = cleaner.fields(record.attributes)
+        record.events = [cleaner.fields(event) for event in record.events]
+        record.name = cleaner.text(record.name)

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from harness.online.receiving.bounds import BadRequest
@@ -16,6 +17,11 @@ _RETRY_FULL_S: Final = 1
 _RETRY_FAILED_S: Final = 5
 _STORED_TIMES: Final = 4
 """So much larger may a request be when it is stored: each record holds its resource."""
+
+_WAITING_TIMES: Final = 4
+"""So many requests of the maximum size may wait to be read."""
+_LARGE: Final = 1 << 15
+"""Bytes from which on a request is read in a thread of its own, so that the others are answered meanwhile."""
 
 
 class Refused(Exception):
@@ -37,6 +43,9 @@ class Intake:
         self._cleaner = cleaner
         self.tokens = tokens
         self.max_body = max_body
+        self._one_by_one = ThreadPoolExecutor(1, thread_name_prefix="large requests")
+        self._waiting = 0
+        """Bytes of the large requests that are being read, or wait for it."""
         self.counts: Counter[str] = Counter()
         """`spans`, `logs`, `requests`, `bytes`, `cut`, `rejected: <reason>`, `refused: <status>`."""
 
@@ -54,16 +63,44 @@ class Intake:
 
     async def take(self, signal: Signal, body: bytes, sender: tuple[str, bool], *, as_json: bool = False) -> Decoded:
         """Returns when the records are on the disk. Raises Refused: then nothing of the request was kept."""
-        try:
-            decoded = decode(signal, body, as_json=as_json)
-        except BadRequest as error:
-            raise Refused(400, str(error)) from None
-        self._cleaner.clean(decoded.records)
-        lines = self._lines(decoded, *sender)
+        if len(body) <= _LARGE:
+            decoded = _decoded(signal, body, as_json)
+            self._cleaner.clean(decoded.records)
+            lines = self._lines(decoded, *sender)
+        else:
+            decoded, lines = await self._take_large(signal, body, sender, as_json)
         if lines:
             await self._keep(lines)
         self._count(signal, decoded, len(body))
         return decoded
+
+    def close(self) -> None:
+        """Ends the thread of large requests."""
+        self._one_by_one.shutdown()
+
+    async def _take_large(
+        self, signal: Signal, body: bytes, sender: tuple[str, bool], as_json: bool
+    ) -> tuple[Decoded, bytes]:
+        if self._waiting + len(body) > self.max_body * _WAITING_TIMES:
+            raise Refused(429, "too many large requests wait; send it again", _RETRY_FULL_S)
+        self._waiting += len(body)
+        loop = asyncio.get_running_loop()
+        try:
+            decoded, lines, found = await loop.run_in_executor(
+                self._one_by_one, self._read_apart, signal, body, sender, as_json
+            )
+        finally:
+            self._waiting -= len(body)
+        self._cleaner.count(found)
+        return decoded, lines
+
+    def _read_apart(
+        self, signal: Signal, body: bytes, sender: tuple[str, bool], as_json: bool
+    ) -> tuple[Decoded, bytes, int]:
+        """The records, their lines, and in how many places a credential stood."""
+        decoded = _decoded(signal, body, as_json)
+        found = self._cleaner.clean_apart(decoded.records)
+        return decoded, self._lines(decoded, *sender), found
 
     def _lines(self, decoded: Decoded, source: str, trusted: bool) -> bytes:
         now_ns, most = time.time_ns(), self.max_body * _STORED_TIMES
@@ -89,3 +126,10 @@ class Intake:
         self.counts["cut"] += decoded.cut
         for reason, number in decoded.rejected.items():
             self.counts[f"rejected: {reason}"] += number
+
+
+def _decoded(signal: Signal, body: bytes, as_json: bool) -> Decoded:
+    try:
+        return decode(signal, body, as_json=as_json)
+    except BadRequest as error:
+        raise Refused(400, str(error)) from None

@@ -13,8 +13,10 @@ from harness.values import JsonObject, JsonValue
 
 _MAX_DEPTH: Final = 150
 """Of the text: a value of 32 levels nests four levels for each, and ten above them."""
-_MAX_OBJECTS: Final = 4_000_000
-"""Of the text: one of two bytes takes 64 when it is read."""
+_MAX_VALUES: Final = 4_000_000
+"""Objects, lists and commas of the text: an object of two bytes takes 64 when it is read, and all of the text is read
+at once.
+"""
 _STATUS: Final = {0: "unset", 1: "ok", 2: "error"}
 
 
@@ -29,9 +31,9 @@ class Malformed(ValueError):
 def json_records(signal: Literal["traces", "logs"], body: bytes) -> Iterator[Callable[[], RawRecord]]:
     """A function for each record, which raises Malformed where it is none. Raises ValueError for the body."""
     text = body.decode("utf-8")
+    if sum(map(text.count, "{[,")) > _MAX_VALUES and count_outside_strings(text, "{[,") > _MAX_VALUES:
+        raise ValueError(f"more than {_MAX_VALUES} objects, lists and commas; send smaller batches")
     check_depth(text, _MAX_DEPTH)
-    if text.count("{") > _MAX_OBJECTS and count_outside_strings(text, "{") > _MAX_OBJECTS:
-        raise ValueError(f"more than {_MAX_OBJECTS} objects")
     whole = json.loads(text, parse_constant=str)
     outer, inner, records = (
         ("resourceSpans", "scopeSpans", "spans") if signal == "traces" else ("resourceLogs", "scopeLogs", "logRecords")

@@ -1,11 +1,11 @@
-"""Makes cases from a data set: one case per row, by a template or from Inspect's samples.
+"""Makes cases from a data set: one case per row, by a template, from Inspect's samples or from the tasks of tau2.
 
 A data set is converted completely or not at all: an error names file and line of the first invalid row.
 """
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from harness.case import Case, Suite
 from harness.documents import read_plain, shaped, write_atomically
 from harness.errors import InvalidDocument, UsageError
 from harness.pipeline.cases.inspect_samples import case_of_sample
+from harness.pipeline.cases.tau2_tasks import case_of_task
 from harness.strict_json import parse_json
 from harness.values import JsonObject, JsonValue
 
@@ -56,6 +57,46 @@ def cases_of_rows(file: Path, template: Path | None, *, rows: Sequence[JsonObjec
     if not cases:
         raise InvalidDocument(file, "has no row", remedy="expected at least one")
     return cases
+
+
+def cases_of_tasks(file: Path, reads: Collection[str] = ()) -> tuple[list[JsonObject], dict[str, str]]:
+    """The cases of a `tasks.json` of tau2, and the tasks that no case can represent: id -> why.
+
+    `reads` are the tools that change nothing.
+
+    Raises InvalidDocument where the file is none, an id comes twice, or no task is left.
+    """
+    cases: list[JsonObject] = []
+    left_out: dict[str, str] = {}
+    for number, task in enumerate(_tasks(file), start=1):
+        try:
+            case = case_of_task(task, reads)
+        except ValueError as error:
+            left_out[str(task.get("id") or f"task {number}")] = str(error)
+            continue
+        if any(case["id"] == other["id"] for other in cases):
+            raise InvalidDocument(file, f"task {number} has the id {case['id']!r} of an earlier one")
+        shaped(file, case, Case, {})
+        cases.append(case)
+    if not cases:
+        first = next(iter(left_out.items()), ("", "the list is empty"))
+        raise InvalidDocument(
+            file,
+            f"no task can be a case; {first[0] or 'none'}: {first[1]}",
+            remedy="expected tasks that are decided by the database and by what the agent says",
+        )
+    return cases, left_out
+
+
+def _tasks(file: Path) -> list[JsonObject]:
+    try:
+        values = parse_json(file.read_bytes(), once=True)
+    except ValueError as error:
+        raise InvalidDocument(file, f"is not JSON: {error}", remedy="name the `tasks.json` of a domain") from None
+    tasks = [one for one in values if isinstance(one, dict)] if isinstance(values, list) else []
+    if not isinstance(values, list) or len(tasks) < len(values):
+        raise InvalidDocument(file, "is not a list of tasks", remedy="name the `tasks.json` of a domain")
+    return tasks
 
 
 def write_cases(suite: Suite, source: Path, cases: list[JsonObject], target: Path, *, replace: bool) -> None:

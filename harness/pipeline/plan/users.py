@@ -94,11 +94,16 @@ def refuse_contradicted_plans(suite: Suite, options: UserOptions, planned: Seque
 
 def place_of_plan(folder: Path, case_id: str, said: str) -> tuple[Path, int | None]:
     """The file of the suite that holds the case, and the line of what its plan says."""
+    naming: list[tuple[Path, int]] = []
     for path in sorted(path for path in folder.rglob("*") if path.suffix in (".yaml", ".yml", ".json")):
         begins = line_with(path, case_id)
-        if begins is not None:
-            return path, line_with(path, said, after=begins) or begins
-    return folder / "suite.yaml", None
+        if begins is None:
+            continue
+        at = line_with(path, said, after=begins)
+        if at is not None:
+            return path, at
+        naming.append((path, begins))  # a rubric may name a case, too; a plan may be folded over lines
+    return naming[0] if naming else (folder / "suite.yaml", None)
 
 
 def line_with(path: Path, text: str, after: int = 1) -> int | None:

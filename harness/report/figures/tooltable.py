@@ -1,20 +1,25 @@
 """The table by tool: the number of calls, their faults, and their results."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeVar
 
 from harness.report.figures.latency import Spread
 from harness.score import EncodingFault, ParameterFault, Scorecard, ToolUse
 from harness.values import Frozen
 
 _Kind = TypeVar("_Kind", ParameterFault, EncodingFault)
+_Uses = list[tuple[Scorecard, ToolUse]]
+_MOST_CHOSEN: Final = 100
+"""Names that the agent chose, with rows of their own."""
 
 
 class ToolRow(Frozen):
     """One tool, or the calls of one model, over a run's trials."""
 
     name: str
+    others: int = 0
+    """If not 0: so many names that have no row of their own, together; at least so many, where trials share names."""
     calls: int
     trials: int
     """Trials in which the tool was called."""
@@ -42,28 +47,46 @@ class ToolRow(Frozen):
 
 
 def by_tool(cards: Iterable[Scorecard], latencies: Mapping[str, Spread]) -> tuple[ToolRow, ...]:
-    """Most called first."""
-    rows = _rows(cards, lambda use: use.tool)
-    return tuple(row.model_copy(update={"latency": latencies.get(row.name)}) for row in rows)
+    """Most called first; what the agent itself named beyond the 100 most called names is one row, the last."""
+    uses = _uses(cards)
+    own = _by_name([one for one in uses if not one[1].others], lambda use: use.tool)
+    rows = _rows(own, [one for one in uses if one[1].others], lambda use: use.undeclared)
+    return tuple(row.model_copy(update={"latency": latencies.get(row.name)}) if not row.others else row for row in rows)
 
 
 def by_model(cards: Iterable[Scorecard]) -> tuple[ToolRow, ...]:
-    """Most calls first; empty where no model was seen."""
-    return _rows(cards, lambda use: use.model)
+    """Most calls first; empty where no model was seen. An agent may name models: they are bounded in the same way."""
+    return _rows(_by_name(_uses(cards), lambda use: use.model), [], lambda _: True)
 
 
-def _rows(cards: Iterable[Scorecard], name_of: Callable[[ToolUse], str | None]) -> tuple[ToolRow, ...]:
-    parts: dict[str, list[tuple[Scorecard, ToolUse]]] = {}
-    for card in cards:
-        for use in card.tool_use:
-            name = name_of(use)
-            if name is not None:
-                parts.setdefault(name, []).append((card, use))
+def _uses(cards: Iterable[Scorecard]) -> _Uses:
+    return [(card, use) for card in cards for use in card.tool_use]
+
+
+def _by_name(uses: _Uses, name_of: Callable[[ToolUse], str | None]) -> dict[str, _Uses]:
+    parts: dict[str, _Uses] = {}
+    for one in uses:
+        name = name_of(one[1])
+        if name is not None:
+            parts.setdefault(name, []).append(one)
+    return parts
+
+
+def _rows(parts: dict[str, _Uses], rest: _Uses, is_chosen: Callable[[ToolUse], bool]) -> tuple[ToolRow, ...]:
+    """`is_chosen`: whether the agent chose the name; `rest`: uses without a name of their own."""
     rows = [_row(name, own) for name, own in parts.items()]
-    return tuple(sorted(rows, key=lambda row: (-row.calls, row.name)))
+    rows.sort(key=lambda row: (-row.calls, row.name))
+    chosen = [row.name for row in rows if is_chosen(parts[row.name][0][1])]
+    left_out = frozenset(chosen[_MOST_CHOSEN:])
+    rest = [*rest, *(one for name in left_out for one in parts[name])]
+    kept = tuple(row for row in rows if row.name not in left_out)
+    if not rest:
+        return kept
+    names = max((use.others for _, use in rest), default=0) + len(left_out)
+    return *kept, _row("other names", rest).model_copy(update={"others": names})
 
 
-def _row(name: str, own: Sequence[tuple[Scorecard, ToolUse]]) -> ToolRow:
+def _row(name: str, own: _Uses) -> ToolRow:
     uses = [use for _, use in own]
     costs = [use.cost_usd for use in uses if use.cost_usd is not None]
     return ToolRow(

@@ -75,7 +75,7 @@ _TOOL_HEADS = ("calls", "wrong", "invalid", "errors", "recovered", "faults", "mi
 
 
 def _tools(summary: Summary) -> Section:
-    rows = tuple((row.name, *_cells(row)) for row in summary.tools)
+    rows = tuple((_named(row), *_cells(row)) for row in summary.tools)
     shown = _with_content(("tool", *_TOOL_HEADS), rows)
     notes = tuple(_invalid_words(row) for row in summary.tools if row.invalid)
     if not summary.models:
@@ -84,11 +84,15 @@ def _tools(summary: Summary) -> Section:
 
 
 def _models(summary: Summary) -> Section:
-    rows = tuple((row.name, *_cells(row)) for row in summary.models)
+    rows = tuple((_named(row), *_cells(row)) for row in summary.models)
     shown = _with_content(("model", "tool calls", *_TOOL_HEADS[1:]), rows)
     notes = tuple(_invalid_words(row) for row in summary.models if row.invalid)
     notes += tuple(_encoding_words(row) for row in summary.models if row.encodings)
     return Section(title="tool calls by model", heads=shown[0], rows=shown[1], notes=notes)
+
+
+def _named(row: ToolRow) -> str:
+    return f"({row.others:,} {row.name})" if row.others else row.name
 
 
 def _cells(row: ToolRow) -> tuple[str, ...]:

@@ -77,6 +77,10 @@ def disk_has_a_limit(stand: ProviderFixture) -> None:
         written = int(ended.stdout)
         if not 0 < written <= 4 << 20:
             raise ProviderNotConforming(f"{place}: {written} bytes were written where 4 MB is the limit")
+
+
+def number_of_files_has_a_limit(stand: ProviderFixture) -> None:
+    sandbox = stand.start(limits=_SMALL)
     ended = python(sandbox, "import os\nfor n in range(100_000): os.mknod(f'/work/{n}')")
     expect("files without end", (ended.code, "No space left" in ended.stderr), (1, True))
 
@@ -109,6 +113,7 @@ CHECKS = (
             many_small_hogs_are_ended,
             full_disks_leave_memory_to_programs,
             disk_has_a_limit,
+            number_of_files_has_a_limit,
             processes_have_a_limit,
         ),
     ),

@@ -17,7 +17,7 @@ from harness.case import Limits
 from harness.errors import SandboxError, UsageError
 from harness.sandbox.containers.layers import layers_by_image
 from harness.sandbox.containers.seccomp import MAKES_SANDBOXES, seccomp_profile
-from harness.sandbox.engines.dialect import more_ulimits, seccomp_option, tmpfs_options
+from harness.sandbox.engines.dialect import launcher_owns_places, more_ulimits, seccomp_option, tmpfs_options
 from harness.sandbox.engines.facts import facts_of
 from harness.sandbox.launch.launched import LauncherView
 from harness.sandbox.launch.layout import Layout
@@ -119,13 +119,20 @@ class Containers:
             snapshot,
             {TRIAL_LABEL: spec.trial_id, **spec.labels},
             command=_started("launcher", f"{_CONTROL}/control.sock"),
-            cap_add=list(_LAUNCHERS),
+            cap_add=[*_LAUNCHERS, *(("CHOWN",) if launcher_owns_places(self._engine) else ())],
             security_opt=["no-new-privileges:true", seccomp_option(self._engine, seccomp_profile())],
             mounts=_mounts(folder, spec, gateway),
             tmpfs={place: place_options(place, spec, layout) for place in layout.places},
             **self._limits(spec, layout),
             **_names(spec),
         )
+
+    def launcher_view(self, spec: SandboxSpec, layout: Layout) -> LauncherView:
+        """The container of a trial as its launcher sees it; the launcher owns what the engine cannot."""
+        view = launcher_view(spec, layout)
+        if not launcher_owns_places(self._engine):
+            return view
+        return replace(view, to_own={place: _owner_and_mode(place, layout) for place in layout.places})
 
     def warm_config(self, folder: Path, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> dict[str, Any]:
         """The configuration of a container in which similar trials get environments of their own; `folder` is shared
@@ -275,9 +282,14 @@ def place_size(place: str, spec: SandboxSpec, layout: Layout) -> str:
     if spec.end_state_from is not None:  # sparse files and hard links of the end state have become full files
         size_mb = max(size_mb, layout.size_mb(place) + _MORE_MB)
     inodes = min(max(size_mb * _INODES_PER_MB, _INODES_MIN), _INODES_MAX)
+    uid, mode = _owner_and_mode(place, layout)
+    owner = f",uid={uid},gid={uid}" if uid else ""
+    return f"size={size_mb}m,nr_inodes={inodes},mode={mode:04o}{owner}"
+
+
+def _owner_and_mode(place: str, layout: Layout) -> tuple[int, int]:
     shared = place == "/tmp" or layout.place_owner(place) == "root"
-    owner = "mode=1777" if shared else f"mode=0755,uid={AGENT_UID},gid={AGENT_UID}"
-    return f"size={size_mb}m,nr_inodes={inodes},{owner}"
+    return (0, 0o1777) if shared else (AGENT_UID, 0o755)
 
 
 def _mounts(folder: Path, spec: SandboxSpec, gateway: Path | None) -> list[Mount]:

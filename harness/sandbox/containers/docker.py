@@ -16,7 +16,6 @@ from harness.sandbox.containers.container import (
     Containers,
     container_limits,
     gateway_ports,
-    launcher_view,
     place_options,
 )
 from harness.sandbox.containers.gateway_link import link_gateway
@@ -136,7 +135,9 @@ class DockerSandboxProvider:
 
     def _restored(self, cell: "_TrialContainer", spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> Sandbox:
         assert cell.control is not None  # it has started
-        sandbox = LaunchedSandbox(cell.control, launcher_view(spec, layout), spec, cell.why_dead, cell.discard)
+        sandbox = LaunchedSandbox(
+            cell.control, self._containers.launcher_view(spec, layout), spec, cell.why_dead, cell.discard
+        )
         sandbox.restore(snapshot, layout, gateway_ports(spec))
         return sandbox
 

@@ -44,6 +44,8 @@ def facts_of(version: Mapping[str, Any], info: Mapping[str, Any]) -> EngineFacts
     name = engine_name(version)
     machine = str(version.get("Arch") or info.get("Architecture") or "")
     options = [str(option) for option in info.get("SecurityOptions") or ()]
+    rootless = bool(info.get("Rootless")) or any(_ROOTLESS in option for option in options)
+    cgroups = str(info.get("CgroupVersion") or "?")
     runtimes = sorted(name for name in info.get("Runtimes") or {} if not name.startswith("io.containerd."))
     return EngineFacts(
         name=name,
@@ -51,20 +53,23 @@ def facts_of(version: Mapping[str, Any], info: Mapping[str, Any]) -> EngineFacts
         machine={"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine),
         cpus=int(info.get("NCPU") or 1),
         driver=str(info.get("Driver") or "?"),
-        cgroups=str(info.get("CgroupVersion") or "?"),
+        cgroups=cgroups,
         kernel=str(info.get("KernelVersion") or "?"),
-        rootless=bool(info.get("Rootless")) or any(_ROOTLESS in option for option in options),
+        rootless=rootless,
         runtimes=tuple(runtimes),
         default_runtime=str(info.get("DefaultRuntime") or "?"),
-        lacks=(*lacks_by_name(name), *_missing_limits(info)),
+        lacks=(*lacks_by_name(name), *_missing_limits(info, none_at_all=rootless and cgroups == "1")),
     )
 
 
-def _missing_limits(info: Mapping[str, Any]) -> tuple[str, ...]:
-    """The limits that the engine says the kernel does not apply; an engine that says nothing has them."""
+def _missing_limits(info: Mapping[str, Any], *, none_at_all: bool) -> tuple[str, ...]:
+    """The limits that the engine says the kernel does not apply; an engine that says nothing has them.
+
+    `none_at_all`: it may set none, whatever it says: version 1 of cgroups belongs to root.
+    """
     limits = {"MemoryLimit": "memory", "PidsLimit": "processes", "CpuCfsQuota": "processors"}
     return tuple(
         f"no limit on {limit}: a trial can take what other trials need"
         for field, limit in limits.items()
-        if info.get(field) is False
+        if none_at_all or info.get(field) is False
     )

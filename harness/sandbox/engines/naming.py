@@ -20,9 +20,4 @@ def lacks_by_name(name: str) -> tuple[str, ...]:
     return _LACKS.get(name, ())
 
 
-_LACKS = {
-    PODMAN: (
-        "no limit on the number of files in a writable place (its memory limit holds)",
-        "writable places belong to root and are open to everybody in the sandbox, instead of belonging to the agent",
-    )
-}
+_LACKS = {PODMAN: ("no limit on the number of files in a writable place (its memory limit holds)",)}

@@ -215,8 +215,11 @@ def _ended(process: "subprocess.Popen[bytes]") -> Iterator["subprocess.Popen[byt
 def _import(client: "docker.DockerClient", archive: Path) -> None:
     from docker.errors import ImageNotFound
 
+    from harness.sandbox.engines.dialect import name_imported
+
     repository, _, tag = debian_tag().partition(":")
     answer = client.api.import_image_from_file(str(archive), repository=repository, tag=tag, changes=list(_SETTINGS))
+    name_imported(client, answer, repository, tag)
     try:
         client.images.get(debian_tag())
     except ImageNotFound:

@@ -66,6 +66,7 @@ class Confinement:
         self._shared_memory = shared_memory
         self._shown = shown
         self._problem: OSError | None = None
+        self._made: list[str] = []
 
     def lay_root(self, stage: str, layers: str) -> None:
         """Must be called once, in the supervisor. `build` raises its error."""
@@ -111,6 +112,8 @@ class Confinement:
                 uppers[path] = kept.lay_over(path, target, options.decode())
             else:
                 mount("tmpfs", target, "tmpfs", _NOSUID | _NODEV, options.decode())
+        for folder in self._made:
+            mount("none", folder, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV)
         self._turn_over()
         _give_up_capabilities()
         _forbid_what_built_this()
@@ -171,8 +174,26 @@ class Confinement:
                 mount("none", target, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV)
 
     def _show(self, source: str, target: str) -> None:
+        self._make_mount_point(target)
         mount(source, self._root + target, None, _BIND)
         mount("none", self._root + target, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV)
+
+    def _make_mount_point(self, target: str) -> None:
+        """Creates it in memory where the image has none: an engine that mounts a file system of its own at /run has
+        made the container's mount points there.
+        """
+        missing = []
+        while not _exists(self._root + target):
+            missing.append(self._root + target)
+            target = target.rpartition("/")[0]
+        if not missing:
+            return
+        folder = self._root + target
+        if not any(folder == made or folder.startswith(made + "/") for made in self._made):
+            mount("tmpfs", folder, "tmpfs", _NOSUID | _NODEV, "size=64k,mode=0755")
+            self._made.append(folder)
+        for path in reversed(missing):
+            posix.mkdir(path, 0o755)
 
     def _turn_over(self) -> None:
         """Replaces the old root by the new one and unmounts the old: no path leads outside."""

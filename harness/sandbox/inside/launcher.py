@@ -79,6 +79,9 @@ class Launcher:
         posix.umask(0)
         self._uid = request.get("uid")
         self._places = WritablePlaces(request["places"], confined=not self._namespaced)
+        for place, uid, mode in request["own"]:
+            posix.chmod(self._places.real(place), mode)  # before it is another user's
+            posix.chown(self._places.real(place), uid, uid)
         port = None
         if "gateway" in request:
             from harness.sandbox.inside.forward import Forwarder

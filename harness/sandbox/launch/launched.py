@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -43,6 +43,8 @@ class LauncherView:
     """Where each writable place is, seen by the launcher."""
     uid: int | None = None
     """The user of the programs; None: the launcher's own user."""
+    to_own: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Places whose owner and mode the launcher sets, because the engine cannot: place -> user, mode."""
 
 
 class LaunchedSandbox:
@@ -172,6 +174,7 @@ class LaunchedSandbox:
                 "do": "setup",
                 "uid": self._inside.uid,
                 "places": [[place, self._inside.real[place]] for place in layout.places],
+                "own": [[place, uid, mode] for place, (uid, mode) in self._inside.to_own.items()],
                 "gateway": self._places.gateway_socket,
                 "port": list(ports),
             }

@@ -1,7 +1,6 @@
 """Whether a message says of the user what its profile or its plan has otherwise, by words instead of values."""
 
 import re
-from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
@@ -9,27 +8,35 @@ from harness.simulate.fidelity.before import Before
 from harness.simulate.fidelity.reading_text import lower_case, plain_words
 from harness.simulate.meaning.sentences import asks, sentences
 from harness.simulate.meaning.words import listed, stem
-from harness.simulate.role import Role
-from harness.values import JsonValue
+from harness.simulate.role import Role, texts_by_name
 
 _OWN: Final = re.compile(
     r"\bmy (?P<cue>[a-z][a-z ]{1,30}?) (?:is|was|'s|:) (?P<value>[a-z][a-z' -]{0,40}?)(?=[.,;!?]|$| and\b| but\b)"
 )
 _LIVES: Final = re.compile(r"\bi (?:live|am|'m|reside) in (?P<value>[a-z][a-z' -]{0,40}?)(?=[.,;!?]|$| and\b| but\b)")
-_CALLED: Final = re.compile(r"\b(?:i am|i'm) called (?P<value>[a-z][a-z' -]{0,40}?)(?=[.,;!?]|$| and\b| but\b)")
+_CALLED: Final = re.compile(
+    r"\b(?:(?:i am|i'm) called|ich hei\u00dfe|mein name ist|me llamo|mi nombre es) (?P<value>[a-z][a-z' "
+    r"-]{0,40}?)(?=[.,;!?]|$| and\b| but\b)"
+)
 _PLACES: Final = ("city", "town", "state", "country", "address", "location")
 _NO_VALUE: Final = re.compile(
     r"^(?:not|in|on|at|the|a|an|that|this|to|still|already|correct|right|wrong|fine|on file|different|same)\b"
 )
 _REFUSES: Final = re.compile(
-    r"^(?:refuse|decline|reject|do not (?:accept|want|take)|don't (?:accept|want|take))\s+(?P<what>[^.]+)"
+    r"^(?:lehne) (?P<german>[^.]+) ab\b|^(?:rechaza|no aceptes) (?P<spanish>[^.]+)|^(?:refuse|decline|reject|do "
+    r"not (?:accept|want|take)|don't (?:accept|want|take))\s+(?P<what>[^.]+)"
 )
 _ACCEPTS: Final = re.compile(
-    r"^(?:yes|yeah|yep|sure|okay|ok|all right)\b|"
+    r"^(?:yes|yeah|yep|sure|okay|ok|all right|ja|gern|s\u00ed)\b|"
     r"\b(?:please (?:add|include|book|give)|i(?:'d| would) like|i'll take|add)\b"
 )
-_DENIES: Final = re.compile(r"\b(?:no|not|don't|without|never|instead of|n't|remove|cancel)\b")
-_WEIGHTLESS: Final = listed("the a an any of for to with my your it them offer offers offered")
+_DENIES: Final = re.compile(
+    r"\b(?:no|not|don't|without|never|instead of|n't|remove|cancel|nein|nicht|keine?n?|ohne|sin)\b"
+)
+_WEIGHTLESS: Final = listed(
+    "der die das den dem ein eine einen el la los las un una the a an any of for to with my your it them offer "
+    "offers offered"
+)
 _CHOICES: Final = tuple(
     map(
         listed,
@@ -51,7 +58,7 @@ class AgainstRole:
     """The check of one role's messages."""
 
     def __init__(self, role: Role) -> None:
-        self._profile = dict(_flat(role.profile or {}))
+        self._profile = dict(texts_by_name(role.profile or {}))
         self._places = [value for key, value in self._profile.items() if key.split()[-1] in _PLACES]
         self._plan = set(pairwise(plain_words(f"{role.opening} . {role.plan}").split()))
         self._refused = [words for one in sentences(role.plan) if (words := _refused(one))]
@@ -110,15 +117,10 @@ def _is_another(value: str, known: list[str]) -> bool:
 
 def _refused(sentence: str) -> frozenset[str]:
     found = _REFUSES.match(lower_case(sentence))
-    if found is None or re.search(r"\b(?:unless|if|but|except|until|other than|before|any)\b", found["what"]):
+    if found is None:
         return frozenset()
-    words = [word for word in plain_words(found["what"]).split() if word not in _WEIGHTLESS]
+    what = found["what"] or found["german"] or found["spanish"]
+    if re.search(r"\b(?:unless|if|but|except|until|other than|before|any|wenn|au\u00dfer|bis|si|salvo|hasta)\b", what):
+        return frozenset()
+    words = [word for word in plain_words(what).split() if word not in _WEIGHTLESS]
     return frozenset(map(stem, words)) if 0 < len(words) <= _LONGEST_REFUSED else frozenset()
-
-
-def _flat(profile: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
-    for name, value in profile.items():
-        if isinstance(value, dict):
-            yield from _flat(value)
-        elif isinstance(value, str) and 0 < len(value.split()) <= 6:
-            yield name.replace("_", " ").lower(), value

@@ -16,12 +16,18 @@ _FRAME: Final = re.compile(
 _RATES: Final = re.compile(
     r"\b(?:10|ten|5|five) (?:out of|of) (?:10|ten|5|five)\b|\b(?:10/10|5/5)|\b(?:five|5)[- ]stars?\b|"
     r"\b(?:this|the|an?) (?:(?:ai|virtual) )?(?:agent|assistant|bot) (?:is|was|did|has been|handled)\b.{0,40}"
-    r"\b(?:perfect|excellent|flawless|outstanding|best|great|amazing|brilliant|superb|wonderful|well)",
+    r"\b(?:perfect|excellent|flawless|outstanding|best|great|amazing|brilliant|superb|wonderful|well)|"
+    r"\b(?:10|zehn|f\u00fcnf|5) von (?:10|zehn|f\u00fcnf|5)\b|\b(?:10|diez|5|cinco) (?:de|sobre) (?:10|diez|5|cinco)\b|"
+    r"\b(?:dieser|der) (?:assistent|agent|bot) (?:ist|war)\b.{0,40}\b(?:perfekt|ausgezeichnet|hervorragend|"
+    r"gro\u00dfartig)|"
+    r"\beste (?:asistente|agente|bot) (?:es|fue)\b.{0,40}\b(?:perfecto|excelente|genial|estupendo)",
     re.IGNORECASE,
 )
 _TEST: Final = re.compile(
     r"\b(?:system prompt|my (?:instructions|persona|directives)|as an? (?:ai|language model|simulated user)|"
-    r"simulated user|i am simulating|end signal|stop (?:signal|token))\b",
+    r"simulated user|i am simulating|end signal|stop (?:signal|token)|"
+    r"meine (?:anweisungen|rolle als)|mein plan:|simulierter? (?:nutzer|benutzer)|als (?:ki|sprachmodell)|"
+    r"mis instrucciones|mi plan:|usuario simulado|como (?:ia|modelo de lenguaje))(?!\w)",
     re.IGNORECASE,
 )
 

@@ -7,9 +7,14 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
+from harness.simulate.meaning.words import listed, stem
+
 _FILE: Final = "frequent_words.txt"
 _WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _LEAST_WORDS: Final = 4
+_ADDRESSING: Final = listed(
+    "dein deine deinen deinem deiner deines dich dir bist hast sollst tu tus eres tienes debes unos unas"
+)
 _MAIN: Final = {
     "LATIN",
     "CYRILLIC",
@@ -38,6 +43,16 @@ def language_of(text: str) -> str | None:
     best = max(counts, key=lambda name: counts[name])
     second = max(count for name, count in counts.items() if name != best)
     return best if counts[best] >= 2 and counts[best] > second else None
+
+
+def is_function_word(root: str) -> bool:
+    """Whether a stem is that of a most frequent word of a language, or of a word that addresses the user."""
+    return root in _function_roots()
+
+
+@cache
+def _function_roots() -> frozenset[str]:
+    return frozenset(map(stem, _ADDRESSING.union(*_frequent().values())))
 
 
 @cache

@@ -1,6 +1,7 @@
 """Texts of a conversation in the form that the rules compare: values, lower case, plain words."""
 
 import re
+import unicodedata
 from functools import lru_cache
 from typing import Final
 
@@ -26,10 +27,15 @@ def read_all_values(texts: tuple[str, ...]) -> Read:
     return every
 
 
+def without_accents(word: str) -> str:
+    """A word with plain letters: `alergia` and `al\u00e9rgico` begin with the same ones."""
+    return "".join(letter for letter in unicodedata.normalize("NFKD", word) if not unicodedata.combining(letter))
+
+
 def lower_case(text: str) -> str:
     return text.lower().replace("\u2019", "'")
 
 
 def plain_words(text: str) -> str:
     """The words alone, by which two messages are the same whatever their punctuation."""
-    return " ".join(re.findall(r"[a-z0-9']+", lower_case(text)))
+    return " ".join(re.findall(r"[^\W_]+(?:'[^\W_]+)*", lower_case(text)))

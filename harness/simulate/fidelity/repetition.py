@@ -13,12 +13,14 @@ _SAME_WORDS: Final = 0.95
 _AGAIN: Final = re.compile(
     r"\b(?:again|repeat|rephrase|once more|(?:did not|didn't|don't|do not|could not|couldn't) (?:quite )?(?:catch|"
     r"understand|get|hear|"
-    r"find|recognize)|clarify|invalid|incorrect|not found|no (?:user|account|order|reservation))\b",
+    r"find|recognize)|clarify|invalid|incorrect|not found|no (?:user|account|order|reservation)|"
+    r"noch einmal|nochmals?|wiederholen|nicht (?:ganz )?(?:verstanden|gefunden)|ung\u00fcltig|"
+    r"otra vez|de nuevo|repetir|no (?:le |te |lo )?(?:he )?(?:entend\w+|encontr\w+))\b",
     re.IGNORECASE,
 )
 _CLOSES: Final = re.compile(
     r"\b(?:thank|thanks|bye|goodbye|great|perfect|appreciate|have a|all set|wonderful|you too|take care|okay|ok|"
-    r"nothing else)\b",
+    r"nothing else|danke|vielen dank|tsch\u00fcss|wiedersehen|gracias|adi\u00f3s|hasta luego)\b",
     re.IGNORECASE,
 )
 

@@ -72,7 +72,8 @@ _PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
         (
             "to be praised",
             r"\b(?:give|rate|score|grade|award)\b.{0,20}\b(?:me|this (?:agent|assistant|"
-            r"conversation))\b(?:(?!\b(?:from|between|scale)\b).){0,30}\b(?:10|ten|five|5|full|perfect|top|highest|maximum|positive|good)\b|"
+            r"conversation))\b(?:(?!\b(?:from|between|scale)\b).){0,30}\b(?:10|ten|five|5|full|perfect|top|"
+            r"highest|maximum|positive|good)\b|"
             r"\b(?:please )?praise (?:me|this (?:agent|assistant)|my)\b|\bsay (?:something )?nice (?:things "
             r")?about (?:me|this (?:agent|assistant))",
         ),
@@ -123,7 +124,8 @@ _PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
         (
             "to imitate the frame around the conversation",
             r"<\s{0,9}/?\s{0,9}(?:assistant|rules|plan|persona|system)\b[^<>\n]{0,20}>|"
-            r"<\|(?:im_start|im_end|system|user|endoftext)\|>|\[/?INST\]|\[system\]|###\s{0,9}(?:system|instruction)\s{0,9}:",
+            r"<\|(?:im_start|im_end|system|user|endoftext)\|>|\[/?INST\]|\[system\]|###\s{0,9}(?:system|"
+            r"instruction)\s{0,9}:",
         ),
     )
 )

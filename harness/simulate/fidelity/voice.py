@@ -4,7 +4,8 @@ import re
 from typing import Final
 
 _LABEL: Final = re.compile(
-    r"^(?:\*\*|\[|<)?\s{0,9}(?:assistant|agent|ai|bot|customer (?:service|support)|representative)"
+    r"^(?:\*\*|\[|<)?\s{0,9}(?:assistant|agent|ai|bot|customer (?:service|support)|representative|"
+    r"assistent(?:in)?|kundendienst|asistente|agente)"
     r"\s{0,9}(?:\*\*|\]|>)?\s{0,9}:",
     re.IGNORECASE,
 )
@@ -19,6 +20,8 @@ _OFFERS_HELP: Final = re.compile(
     r"\bwould you like anything else(?: with that)?\?|\bwhat can i get (?:for )?you\b|"
     r"\bas an ai\b|\bas your (?:assistant|agent|support)\b|\bthank you for (?:contacting|calling|reaching out|"
     r"choosing|shopping)\b|"
+    r"\b(?:wie|womit) kann ich (?:ihnen|dir) (?:heute )?(?:weiter)?helfen\b|\bkann ich (?:ihnen|dir) (?:sonst )?noch\b|"
+    r"\ben qu\u00e9 (?:puedo|podemos) ayudar(?:le|te|lo|la)\b|\bpuedo ayudar(?:le|te) en algo m\u00e1s\b|"
     r"\bfor (?:your )?(?:security|verification) purposes?,? (?:please|i need|could you)\b",
     re.IGNORECASE,
 )
@@ -39,6 +42,18 @@ _ACTS: Final = re.compile(
     r"arrange|submit|initiate) (?:your|that for you|this for you|it for you|you\b)",
     re.IGNORECASE,
 )
+_ACTS_OTHERWISE: Final = re.compile(
+    r"\b(?:ihre?|deine?) (?:bestellung|buchung|reservierung|stornierung|erstattung|flug|anfrage)\b[^.?!]{0,60}"
+    r"\b(?:wurde|ist)\b[^.?!]{0,30}\b(?:storniert|gebucht|bearbeitet|ge\u00e4ndert|aktualisiert|best\u00e4tigt|"
+    r"erstattet)\b|"
+    r"\bich habe (?:ihre?n?|deine?n?|f\u00fcr (?:sie|dich))\b[^.?!]{0,60}"
+    r"\b(?:storniert|gebucht|bearbeitet|ge\u00e4ndert|aktualisiert|best\u00e4tigt|erstattet|bestellt|gefunden)\b|"
+    r"\bhe (?:cancelado|reservado|procesado|cambiado|actualizado|confirmado|reembolsado|encontrado) (?:su|tu)\b|"
+    r"\b(?:su|tu) (?:pedido|reserva|reembolso|vuelo|solicitud)\b[^.?!]{0,40}\bha sido "
+    r"(?:cancelad|reservad|procesad|cambiad|actualizad|confirmad|reembolsad)[oa]\b",
+    re.IGNORECASE,
+)
+"""The same in German and Spanish."""
 _TOOLISH: Final = re.compile(
     r"<tool_call>|<function|\"(?:tool_calls?|function_call|arguments)\"\s*:|^[ \t]*\{\s*\"name\"\s*:|"
     r"```(?:json|tool|python)|\b(?:functions?|tools?)\.[a-z_]+\(|^[ \t]*[a-z]+(?:_[a-z]+)+\([^)\n]{0,2000}\)[ \t]*$",
@@ -49,7 +64,7 @@ _TOOLISH: Final = re.compile(
 def agents_voice(message: str) -> str | None:
     """The words in which a message speaks as an assistant; None where it does not."""
     text = message.strip()[:8000].replace("\u2019", "'")
-    for pattern in (_LABEL, _OFFERS_HELP, _ACTS):
+    for pattern in (_LABEL, _OFFERS_HELP, _ACTS, _ACTS_OTHERWISE):
         found = pattern.search(text)
         if found is not None:
             return found[0].strip()

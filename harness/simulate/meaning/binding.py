@@ -7,12 +7,12 @@ costs $7` with both prices, `from Boston to Denver` with both cities, `we owe yo
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from harness.simulate.meaning.clauses import clauses_of
 from harness.simulate.meaning.idioms import without_idioms
+from harness.simulate.meaning.places import JOINS, Element, Parsed, in_each_others_place
 from harness.simulate.meaning.slots import sequence_of
 from harness.simulate.meaning.words import is_weighty
 
@@ -24,7 +24,6 @@ _PERSONS: Final = {
 }
 _NO_ELEMENTS: Final = ("soft", "light")
 """Tokens that are context, but belong to nothing themselves."""
-_JOINS: Final = ("and", "or")
 _ARTICLES: Final = frozenset(("the", "a", "an", "this", "that", "these", "those"))
 _NEAR: Final = 2
 """Words away at most: what stands there before or after is a context of its own."""
@@ -36,30 +35,29 @@ _LEAST_OF_VALUES: Final = 1.0
 _LONGEST: Final = 600
 """Tokens of what differs; longer texts are compared by their values and words alone."""
 
-Element = tuple[str, str]
-"""The kind of a value, `word` or `person`; and its form."""
 Feature = tuple[str, str]
 """Where something stands with respect to an element, and what it is."""
 Contexts = Mapping[Element, Counter[Feature]]
 
 
-@dataclass(frozen=True)
-class _Parsed:
-    tokens: tuple[Element, ...]
-    above: frozenset[str]
-    beside: frozenset[str]
-
-
 def exchanged(then: str, now: str) -> tuple[str, str] | None:
     """Two values or words that were exchanged, the first of which the log had in a place that the second has now."""
     was, is_ = _parsed(then), _parsed(now)
+    moved = in_each_others_place(*_differing_sentences(was, is_), words=False)
+    if moved is not None:
+        return moved
     here, there = _differing(was, is_), _differing(is_, was)
     if not here or not there or sum(len(one.tokens) for one in (*here, *there)) > _LONGEST:
         return None
-    moved = _moved(here, there, _headings(was) & _headings(is_))
-    if moved is not None:
-        return moved
-    before, after = _contexts(here), _contexts(there)
+    return (
+        _moved(here, there, _headings(was) & _headings(is_))
+        or in_each_others_place(here, there)
+        or _in_each_others_context(_contexts(here), _contexts(there))
+    )
+
+
+def _in_each_others_context(before: Contexts, after: Contexts) -> tuple[str, str] | None:
+    """Two elements, each of which has lost its context and got that of the other."""
     common = before.keys() & after.keys()
     lost = {one: before[one] - after[one] for one in common}
     gained = {one: after[one] - before[one] for one in common}
@@ -79,13 +77,13 @@ def exchanged(then: str, now: str) -> tuple[str, str] | None:
     return None
 
 
-def _headings(clauses: tuple[_Parsed, ...]) -> frozenset[str]:
+def _headings(clauses: tuple[Parsed, ...]) -> frozenset[str]:
     return frozenset(form for one in clauses for form in one.above)
 
 
-def _moved(here: list[_Parsed], there: list[_Parsed], headings: frozenset[str]) -> tuple[str, str] | None:
+def _moved(here: list[Parsed], there: list[Parsed], headings: frozenset[str]) -> tuple[str, str] | None:
     """A clause that stands under another heading now, although the old one is still there."""
-    places: dict[tuple[Element, ...], list[_Parsed]] = defaultdict(list)
+    places: dict[tuple[Element, ...], list[Parsed]] = defaultdict(list)
     for one in there:
         places[one.tokens].append(one)
     for one in here:
@@ -127,7 +125,7 @@ _WEIGHTS: Final = {
 }
 
 
-def _differing(clauses: tuple[_Parsed, ...], others: tuple[_Parsed, ...]) -> list[_Parsed]:
+def _differing(clauses: tuple[Parsed, ...], others: tuple[Parsed, ...]) -> list[Parsed]:
     """The clauses that the other text has not, or has under something else."""
     left = Counter((one.tokens, one.above, one.beside) for one in others)
     found = []
@@ -140,7 +138,25 @@ def _differing(clauses: tuple[_Parsed, ...], others: tuple[_Parsed, ...]) -> lis
     return found
 
 
-def _contexts(clauses: list[_Parsed]) -> Contexts:
+def _differing_sentences(
+    was: tuple[Parsed, ...], is_: tuple[Parsed, ...]
+) -> tuple[tuple[Parsed, ...], tuple[Parsed, ...]]:
+    then, now = _sentences(was), _sentences(is_)
+    return tuple(one for one in then if one not in now), tuple(one for one in now if one not in then)
+
+
+def _sentences(clauses: tuple[Parsed, ...]) -> list[Parsed]:
+    """The clauses of each sentence as one: `from A, red, to B, blue` tells `A` and `B` apart by their order alone."""
+    found: list[Parsed] = []
+    for one in clauses:
+        if one.continues and found:
+            found[-1] = Parsed((*found[-1].tokens, *one.tokens), found[-1].above, found[-1].beside)
+        else:
+            found.append(Parsed(one.tokens, one.above, one.beside))
+    return found
+
+
+def _contexts(clauses: list[Parsed]) -> Contexts:
     found: dict[Element, Counter[Feature]] = defaultdict(Counter)
     for one in clauses:
         for place, element in enumerate(one.tokens):
@@ -149,7 +165,7 @@ def _contexts(clauses: list[_Parsed]) -> Contexts:
     return found
 
 
-def _features(parsed: _Parsed, place: int) -> list[Feature]:
+def _features(parsed: Parsed, place: int) -> list[Feature]:
     kind, own = parsed.tokens[place]
     found: list[Feature] = [("under", word) for word in parsed.above]
     if kind != "word":
@@ -175,20 +191,20 @@ def _list_around(tokens: tuple[Element, ...], place: int) -> tuple[int, int]:
     for at in range(place - 1, -1, -1):
         if tokens[at][0] == kind:
             first = at
-        elif tokens[at][1] not in _JOINS:
+        elif tokens[at][1] not in JOINS:
             break
     for at in range(place + 1, len(tokens)):
         if tokens[at][0] == kind:
             last = at
-        elif tokens[at][1] not in _JOINS:
+        elif tokens[at][1] not in JOINS:
             break
     return first, last
 
 
 @lru_cache(maxsize=4_096)
-def _parsed(text: str) -> tuple[_Parsed, ...]:
+def _parsed(text: str) -> tuple[Parsed, ...]:
     """The clauses of a text; members of a list of values, which have no words of their own, share its context."""
-    found: list[_Parsed] = []
+    found: list[Parsed] = []
     for clause in clauses_of(text):
         tokens = _tokens_of(without_idioms(clause.text))
         if not tokens:
@@ -197,7 +213,7 @@ def _parsed(text: str) -> tuple[_Parsed, ...]:
         if found and clause.continues and _is_member(tokens) and (joined := _joined(found[-1], tokens)) is not None:
             found[-1] = joined
             continue
-        found.append(_Parsed(tokens, above, beside))
+        found.append(Parsed(tokens, above, beside, clause.continues))
     return tuple(found)
 
 
@@ -207,15 +223,15 @@ def _contents(text: str) -> frozenset[str]:
 
 
 def _is_member(tokens: tuple[Element, ...]) -> bool:
-    return all(kind not in ("soft", "light", "word", "person") or form in _JOINS for kind, form in tokens)
+    return all(kind not in ("soft", "light", "word", "person") or form in JOINS for kind, form in tokens)
 
 
-def _joined(before: _Parsed, tokens: tuple[Element, ...]) -> _Parsed | None:
+def _joined(before: Parsed, tokens: tuple[Element, ...]) -> Parsed | None:
     """The clause with one more value at the place of its last one; None where that is of another kind."""
     values = [one for one in tokens if one[0] != "soft"]
     if len(values) != 1 or before.tokens[-1][0] != values[0][0]:
         return None
-    return _Parsed((*before.tokens, *values), before.above, before.beside)
+    return Parsed((*before.tokens, *values), before.above, before.beside, before.continues)
 
 
 @lru_cache(maxsize=16_384)

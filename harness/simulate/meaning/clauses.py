@@ -14,11 +14,16 @@ from typing import Final
 from harness.simulate.meaning.sentences import LONGEST
 from harness.values import JsonValue
 
-_ITEM: Final = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*•+]|\d{1,2}[.)]|\(?[a-zA-Z][.)]|#{1,6}|>)?[ \t]*(?P<text>.*)")
+_ITEM: Final = re.compile(
+    r"(?P<indent>[ \t]*)(?P<mark>[-•+]|\*(?!\*)|\d{1,2}[.)]|\(?[a-zA-Z][.)]|#{1,6}|>)?[ \t]*(?P<text>.*)"
+)
 _MARKUP: Final = re.compile(r"[*_`#>|]+")
 _SENTENCE: Final = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|;\s")
 _CLAUSE: Final = re.compile(r",\s+|\s+[-\u2013\u2014|]+\s+|\s*(?=\()|\)[,.]?\s*|\s+(?=(?:and|or|but|while|whereas)\s)")
 _KEY: Final = re.compile(r":\s+")
+_APPOSED: Final = re.compile(r"(?<=[a-z]) \(([\w#$.-]+)\)")
+"""`Boston (BOS)`: the word in brackets stays with the one before it."""
+_DECODER: Final = json.JSONDecoder()
 _RANGE: Final = re.compile(
     r"\s*(?:→|->|=>|⇒)\s*|(?<=\d)\s*[\u2013\u2014]\s*(?=[$€£]?\d)|(?<=\d)\s+-\s+(?=[$€£]?\d)|(?<=:\d\d)-(?=\d)|(?<=[ap]m)\s*[\u2013\u2014-]\s*(?=\d)"
 )
@@ -34,6 +39,8 @@ _MEMBERS: Final = 12
 _PROSE: Final = 80
 """Characters of a member that is a text of its own."""
 _HEADING_WORDS: Final = 6
+_LABEL: Final = re.compile(r"\*\*[^*]+(?:\*\*:|:\*\*)\s")
+"""`**Flight 12**: Boston to Denver` is about what the items under it belong to."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +57,12 @@ class Clause:
 
 
 def clauses_of(text: str) -> list[Clause]:
-    """The clauses of a message, in order; a reply that is a JSON document is read as its members."""
+    """The clauses of a message, in order; a JSON document, with which it begins, is read as its members."""
     text = text[:LONGEST]
     if text.lstrip()[:1] in ("{", "["):
         try:
-            return list(_of_document(json.loads(text), ""))
+            document, end = _DECODER.raw_decode(text.lstrip())
+            return [*_of_document(document, ""), *_of_lines(text.lstrip()[end:], "")]
         except (ValueError, RecursionError):
             text = text.replace("\\n", "\n").replace('\\"', '"')
     return _of_lines(text, "")
@@ -101,7 +109,7 @@ def _of_lines(text: str, under: str) -> list[Clause]:
     return found
 
 
-_HEADING, _NUMBERED, _BULLET, _PARAGRAPH = 1, 2, 3, 4
+_HEADING, _LABELLED, _NUMBERED, _BULLET, _PARAGRAPH = 1, 2, 3, 4, 5
 
 
 def _rank(mark: str, text: str, plain: str) -> int:
@@ -113,7 +121,9 @@ def _rank(mark: str, text: str, plain: str) -> int:
         return _BULLET
     is_bold = text.startswith("**") and text.rstrip(":").endswith("**")
     is_short = len(plain.split()) <= _HEADING_WORDS and plain[-1:].isalpha()
-    return _HEADING if is_bold or is_short or plain.endswith(":") else _PARAGRAPH
+    if is_bold or is_short or plain.endswith(":"):
+        return _HEADING
+    return _LABELLED if _LABEL.match(text) else _PARAGRAPH
 
 
 def _of_line(plain: str, under: str, *, is_item: bool) -> list[Clause]:
@@ -123,11 +133,21 @@ def _of_line(plain: str, under: str, *, is_item: bool) -> list[Clause]:
     for sentence in _SENTENCE.split(ranges):
         *keys, rest = _KEY.split(sentence)
         about = " ".join((under, before, *keys) if _ANAPHORIC.match(sentence) else (under, *keys))
-        parts = [part for part in _CLAUSE.split(rest) if part and part.strip()]
-        for number, part in enumerate(parts):
-            own = f"{about} {parts[number - 1]}" if number and _IS_ABOUT_THE_LAST.match(part) else about
-            beside = ranges if is_item else rest
-            found.append(Clause(text=part, under=own, beside="" if beside == part else beside, continues=number > 0))
-        found += [Clause(text=key, beside=ranges) for key in keys if any(map(str.isdigit, key))]
+        found += _parts_of(rest, about, ranges if is_item else rest)
+        for place, key in enumerate(keys):
+            if len(key.split()) > _HEADING_WORDS:
+                found += _parts_of(key, " ".join((under, *keys[:place])), ranges)
+            elif any(map(str.isdigit, key)):
+                found.append(Clause(text=key, beside=ranges))
         before = sentence
+    return found
+
+
+def _parts_of(text: str, about: str, beside: str) -> list[Clause]:
+    """The clauses of a sentence, or of what stands before its colon where that is a sentence by itself."""
+    parts = [part for part in _CLAUSE.split(_APPOSED.sub(r" \1", text)) if part and part.strip()]
+    found = []
+    for number, part in enumerate(parts):
+        own = f"{about} {parts[number - 1]}" if number and _IS_ABOUT_THE_LAST.match(part) else about
+        found.append(Clause(text=part, under=own, beside="" if beside == part else beside, continues=number > 0))
     return found

@@ -9,7 +9,9 @@ def normal_form(kind: str, text: str) -> tuple[str, str]:
     """The kind of a value and its one form; dates are month and day."""
     digits = re.findall(r"\d+", text)
     match kind:
-        case "money" | "percent" | "number":
+        case "money":
+            return kind, plain_number(_with_point(re.sub(r"[^\d.,]", "", text).strip(".,")))
+        case "percent" | "number":
             return kind, plain_number(re.sub(r"[^\d.]", "", text).strip("."))
         case "iso":
             return "date", f"{int(digits[1])}-{int(digits[2])}"
@@ -19,6 +21,13 @@ def normal_form(kind: str, text: str) -> tuple[str, str]:
             return "time", _time(text)
         case _:
             return "id", text.strip("#-_")
+
+
+def _with_point(amount: str) -> str:
+    """An amount whose cents stand behind a point: `12,50` and `1.200` are written so on the continent of Europe."""
+    if re.fullmatch(r"\d{1,3}(?:\.\d{3})+(?:,\d\d)?|\d+,\d\d", amount):
+        amount = amount.replace(".", "").replace(",", ".")
+    return amount.replace(",", "")
 
 
 def _time(text: str) -> str:

@@ -17,13 +17,28 @@ _POLITE_WORDS: Final = (
     *("enjoy", "hesitate", "free", "to help"),
 )
 _SET_PHRASE: Final = re.compile(
+    r"\b(?:from what|(?:as|so|in so) far as|insofar as|to the best of what) (?:i|we) (?:can |could |may )?[a-z]+"
+    r"(?: from here)?,\s|"
     r"\bif (?:you don[\u2019']?t mind|(?:that|it)(?: is|[\u2019']s) (?:no|not too much) (?:trouble|bother))\b,?|"
     r"\bdon[\u2019']?t worry\b,?|\bnot a problem\b,?|\bno (?:doubt|matter what)\b,?|"
     r"\bwithout (?:further )?ado\b|\byes(?: or |/)no\b",
     re.IGNORECASE,
 )
 """What is said for politeness, and may hold a negation that denies nothing."""
-_PHRASE_WORDS: Final = ("mind", "trouble", "bother", "worry", "problem", "doubt", "matter what", " ado", "no")
+_PHRASE_WORDS: Final = (
+    "from what",
+    "far as",
+    "best of what",
+    "mind",
+    "trouble",
+    "bother",
+    "worry",
+    "problem",
+    "doubt",
+    "matter what",
+    " ado",
+    "no",
+)
 
 
 def without_set_phrases(text: str) -> str:

@@ -32,6 +32,8 @@ _NECESSITY: Final = re.compile(
     r"\b(?:requisite|necessary|needed|required|incumbent)\b[^.;]{0,40}\byour\b"
 )
 _COURTESY: Final = re.compile(
+    r"\b(?:so|very) (?:kind|good)\b|"
+    r"\b(?:it would|it'd|would) (?:really |also )?help(?: me| us)? (?:to (?:have|know|get)|if)\b|"
     r"\b(?:obliged|grateful|be great|be lovely|appreciate it|helpful|good|kind)\b[^.;]{0,12}\b(?:if you|as to)\b|"
     r"^(?:can|could|would|will|might|may) (?:you|i)\b|\bmind \w+ing\b|\bwant me to\b|\btrouble you\b"
 )
@@ -42,6 +44,7 @@ _OF_THE_USER: Final = re.compile(
     r"\b(?:can|could|may|might) i (?:\w+ )?(?:have|get|ask|know|see)\b"
 )
 _OF_THEIRS: Final = re.compile(r"\b(?:can|could|may|might) i\b([^?]{0,30}?)\byour\b")
+_BY_AN_UNKNOWN_VERB: Final = re.compile(r"\b(?:may|might) i ([a-z ]{1,30}?) (?:the|these|this|those|any|some|a few)\b")
 """A request where no known deed stands between: `May I solicit your ID?`, and not `May I cancel your order?`."""
 
 
@@ -61,4 +64,8 @@ def requests_of_user(sentence: str) -> bool:
     if _OF_THE_USER.search(sentence) is not None or _IMPERATIVE.match(sentence) is not None:
         return True
     theirs = _OF_THEIRS.search(sentence)
-    return theirs is not None and not any(is_of_domain(deciding(word) or "") for word in theirs[1].split())
+    if theirs is not None and not any(is_of_domain(deciding(word) or "") for word in theirs[1].split()):
+        return True
+    asked = _BY_AN_UNKNOWN_VERB.search(sentence)
+    forms = [] if asked is None else [form for form in map(deciding, asked[1].split()) if form is not None]
+    return bool(forms) and not any(map(is_of_domain, forms))

@@ -16,8 +16,12 @@ _OFFERS_MORE: Final = re.compile(
     r"assistance|item|setting|order|change|update|issue|need)|"
     r"(?:else|other|more|further) (?:that )?(?:i|we) can|what else|else (?:to|for) (?:you|today)|"
     r"(?:any|more|further|additional|other) (?:help|assistance|support|questions?|concerns?|clarification)|"
+    r"(?:sonst|sonst noch|noch) etwas (?:f\u00fcr sie )?(?:tun|helfen)|(?:sonst|darf es) noch etwas|weitere "
+    r"(?:fragen|w\u00fcnsche)|"
+    r"(?:algo|alguna cosa) m\u00e1s|(?:otra|m\u00e1s) (?:cosa|ayuda|preguntas?)|"
     r"how else|feel free to|don'?t hesitate|do not hesitate|"
-    r"(?:if|in case|should) you (?:\w+ )?(?:have|need|want|require|like|wish|change your mind)\b[^?]{0,200}"
+    r"(?:if|in case|should|whenever|when|provided(?: that)?|in the event(?: that)?|should it be that) you (?:\w+ )?"
+    r"(?:have(?! an? (?:moment|minute|second))|need|want|require|like|wish|change your mind)\b[^?]{0,200}"
     r"(?:let me know|tell me|just say|here|ask|reach)|"
     r"let me know if (?:you|there)(?!(?:'d| would)? (?:like|want|prefer)\b)|happy to help|here to help|"
     r"(?:with|for) (?:anything|something) else)"
@@ -34,6 +38,10 @@ _OFFER_WORDS: Final = (
     "let me know",
     "to help",
     " you ",
+    "noch ",
+    "weitere ",
+    " m\u00e1s",
+    "otra ",
 )
 _ASKS: Final = re.compile(
     r"\?|\b(?:please|kindly)\b(?! (?:note|be |wait|hold|wait|feel|keep|remember|rest|accept|allow|understand|see |"
@@ -71,9 +79,14 @@ _PROMISES: Final = re.compile(
     r"\bhold on\b|\bbear with me\b|\bright away\b|"
     r"\b(?:i'm|i am|we're|we are) (?:now |currently )?(?:checking|looking|processing|placing|working|adding|updating|"
     r"cancell?ing|searching|transferring|retrieving|fetching|booking|verifying)\b|\bworking on it\b|"
-    r"^will (?:now |then )?(?!be\b)[a-z]+\b"
+    r"^will (?:now |then )?(?!be\b)[a-z]+\b|"
+    r"\bich (?:werde|pr\u00fcfe|schaue|suche|k\u00fcmmere|storniere|buche|bestelle)\b|\b(?:einen|kleinen) "
+    r"(?:moment|augenblick)\b|"
+    r"\b(?:un|d\u00e9me un) (?:momento|segundo)\b|\b(?:voy a|ahora mismo|enseguida)\b"
 )
 _NO_PROMISE: Final = re.compile(
+    r"\bich (?:werde|kann)\b.{0,60}\bnicht\b|\b(?:wenn|sobald|falls|cuando|en cuanto|si) (?:sie|du|usted|t\u00fa|"
+    r"me|lo)\b|"
     r"let me know|tell me|\b(?:if|once|when|whenever|as soon as|after) (?:you|that|it|they|the|there)\b|"
     r"\b(?:we|i)(?:'ll| will) keep\b|let me (?:summari[sz]e|clarify|explain|recap|confirm)|"
     r"i(?:'ll| will| shall|'m going to| am going to|'m gonna) be (?:here|glad|happy|unable)|"
@@ -102,11 +115,19 @@ _PROMISE_WORDS: Final = (
     "we are",
     "working",
     "stand by",
+    "ich ",
+    "augenblick",
+    "momento",
+    "segundo",
+    "voy a",
+    "mismo",
+    "enseguida",
 )
 _FAREWELL: Final = re.compile(
     r"\b(?:good ?bye|bye|have a (?:great|good|nice|wonderful|lovely|pleasant|safe|fantastic)|take care|see you|"
     r"thank you for (?:contacting|calling|shopping|choosing|visiting|your patience|reaching)|"
-    r"you'?re (?:very |all )?(?:welcome|set)|safe travels|enjoy your)\b"
+    r"you'?re (?:very |all )?(?:welcome|set)|safe travels|enjoy your|"
+    r"auf wiedersehen|tsch\u00fcss|gern geschehen|sch\u00f6nen tag|adi\u00f3s|hasta luego|de nada|buen d\u00eda)\b"
 )
 _REFUSES: Final = re.compile(
     r"\b(?:cannot|can'?t|unable to|not able to|not possible|not allowed|not permitted|not eligible|won'?t be able|"

@@ -27,6 +27,8 @@ _IS_DOING: Final = listed("am i'm we're you're by before after while when keep s
 _JOINS: Final = listed("to and or then")
 _OBJECTS: Final = listed("the a an your my our their it them me us any all each these those")
 """Words before which an unknown word is a verb, where it begins a sentence or follows one of `_JOINS`."""
+_BEFORE_A_MONTH: Final = ("of", "de", ".")
+"""What may stand between a day and its month: `5 of May`, `5 de mayo`, `5. Mai`."""
 _WORDS: Final = ("deciding", "open", "open-ing")
 """Roles of words that count; the open ones are not known."""
 
@@ -185,7 +187,7 @@ class _Reader:
 
     def _past_date(self, place: int) -> int:
         """How many tokens a date takes that begins with its day."""
-        taken = 3 if self._tokens[place + 1][1] == "of" else 2
+        taken = 3 if self._tokens[place + 1][1] in _BEFORE_A_MONTH else 2
         return taken + self._is_year(place + taken)
 
     def _is_year(self, place: int) -> bool:
@@ -202,7 +204,8 @@ class _Reader:
         return int(found[1]) if found is not None and 1 <= int(found[1]) <= 31 else None
 
     def _month_after(self, place: int) -> int | None:
-        at = place + 2 if self._tokens[place + 1 : place + 2] == [("soft", "of")] else place + 1
+        between = self._tokens[place + 1 : place + 2]
+        at = place + 2 if between and between[0][1] in _BEFORE_A_MONTH else place + 1
         role, value = self._tokens[at] if at < len(self._tokens) else ("", "")
         is_month = role == "month" or (role == "may" and (at > place + 1 or self._is_year(at + 1)))
         return int(value) if is_month else None

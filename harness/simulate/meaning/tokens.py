@@ -11,9 +11,11 @@ _MONTHS: Final = {
     name: number
     for number, names in enumerate(
         (
-            ("january", "jan"), ("february", "feb"), ("march", "mar"), ("april", "apr"), ("may",), ("june", "jun"),
-            ("july", "jul"), ("august", "aug"), ("september", "sep", "sept"), ("october", "oct"), ("november", "nov"),
-            ("december", "dec"),
+            ("january", "jan", "januar", "enero"), ("february", "feb", "februar", "febrero"),
+            ("march", "mar", "märz", "marzo"), ("april", "apr", "abril"), ("may", "mai", "mayo"),
+            ("june", "jun", "juni", "junio"), ("july", "jul", "juli", "julio"), ("august", "aug", "agosto"),
+            ("september", "sep", "sept", "septiembre"), ("october", "oct", "oktober", "okt", "octubre"),
+            ("november", "nov", "noviembre"), ("december", "dec", "dezember", "dez", "diciembre"),
         ),
         start=1,
     )
@@ -30,12 +32,14 @@ _NUMBERS: Final = {
 } | {"both": 2, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "hundred": 100, "dozen": 12}
 _NEGATIONS: Final = listed("not no never without cannot can't unable neither nor none nothing non n't nobody")
 _JOINED: Final = re.compile(
-    r"\s(?:(?<=\d\s)(?=[ap]\.?m\b|usd\b|eur\b|dollars?\b|euros?\b|bucks\b|percent\b|%)|(?<=[$\u20ac\u00a3]\s)(?=\d))"
+    r"\s(?:(?<=\d\s)(?=[ap]\.?m\b|usd\b|eur\b|dollars?\b|euros?\b|bucks\b|percent\b|%|\u20ac)|"
+    r"(?<=[$\u20ac\u00a3]\s)(?=\d))"
 )
 """The space between a number and the unit that belongs to its value."""
 _TOKEN: Final = re.compile(
     r"[^\w.!?\n;#$\u20ac\u00a3]{0,50}(?:(?P<word>[a-z]+(?:'[a-z]+)?(?![\w@]|-\d|[.+][\w.+-]{0,64}@))|"
-    r"(?P<money>(?:(?:us|usd|eur|gbp)\s?)?[$\u20ac\u00a3]\s?-?\d[\d,]*(?:\.\d+)?|\d[\d,]*(?:\.\d+)?\s?(?:usd|eur|dollars?|euros?|bucks)\b)"
+    r"(?P<money>(?:(?:us|usd|eur|gbp)\s?)?[$\u20ac\u00a3]\s?-?\d[\d,]*(?:\.\d+)?|\d[\d,]*(?:\.\d+)?\s?(?:(?:usd|"
+    r"eur|dollars?|euros?|bucks)\b|\u20ac))"
     r"|(?P<iso>\b\d{4}-\d{2}-\d{2}\b)"
     r"|(?P<time>\b\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\b\.?)?|\b\d{1,2}\s?[ap]\.?m\b\.?)"
     r"|(?P<percent>\d+(?:\.\d+)?\s?(?:%|percent\b))"

@@ -1,5 +1,6 @@
 """What the gateway costs: calls from inside a container, and memory. `make bench`.
 
+    floor     the same calls, answered with fixed bytes by a bare server behind the same socket and forwarder
     plain     replayed tool calls by http.client, kept alive, through the sandbox's port and the gateway's socket
     openai    a replayed chat completion by the openai SDK, mcp: replayed tool calls by the mcp SDK (`--sdks`)
     memory    of this process, before and after many calls
@@ -8,12 +9,14 @@ The suite, its tool and its model are real and stand in world.py; what is replay
 """
 
 import argparse
+import asyncio
 import gc
 import http.client
 import json
 import os
 import socket
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -33,13 +36,16 @@ from harness.gateway.session import TrialSession
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.engine import connect
 from harness.sandbox.images.image_store import ImageStore
-from harness.sandbox.provider import SandboxSpec
+from harness.sandbox.ownership import private_folder, remove_private_folder
+from harness.sandbox.provider import Sandbox, SandboxSpec
 from harness.sandbox.snapshots import SnapshotStore
 
 HERE = Path(__file__).parent
 CLIENTS = HERE / "clients"
 WITH_SDKS = "frameworks/openai_agents"
 """An image of this repository that has both SDKs."""
+PLAIN = ("floor", "plain")
+"""What needs no SDK in the image."""
 WARM = 20
 """Calls that each client makes before it is timed."""
 KEY = {"BENCH_KEY": "a-key-of-the-bench"}
@@ -47,6 +53,8 @@ CHAT = {"model": "bench", "messages": [{"role": "user", "content": "A burger, pl
 
 
 TARGETS = (
+    Target(figure="plain, 1 client, times the floor", bound=2.5),
+    Target(figure="plain, 8 clients, share of the floor's calls/s", bound=0.6, least=True),
     Target(figure="plain, 1 client, median ms", bound=1.5),
     Target(figure="plain, 8 clients, calls/s", bound=1000, least=True),
     Target(figure="openai, 1 client, median ms", bound=5),
@@ -89,7 +97,8 @@ def main() -> None:
         bench = Bench(project=project, suite=stack.enter_context(served(project)), calls=chosen.calls)
         record(bench)
         figures = remembered(bench, chosen.many)  # first: memory that others have freed would hide what it takes
-        figures |= from_containers(bench, ("plain", "openai", "mcp") if chosen.sdks else ("plain",))
+        figures |= from_containers(bench, ("floor", "plain", "openai", "mcp") if chosen.sdks else ("floor", "plain"))
+        figures |= beside_floor(figures)
     print(json.dumps(figures)) if chosen.json else show(figures, TARGETS)
 
 
@@ -126,6 +135,56 @@ class Caller:
         self._connection.close()
 
 
+def beside_floor(figures: dict[str, float]) -> dict[str, float]:
+    """Absolute times differ twofold between machines, these ratios much less."""
+    one, eight = "1 client, median ms", "8 clients, calls/s"
+    return {
+        "plain, 1 client, times the floor": figures[f"plain, {one}"] / figures[f"floor, {one}"],
+        "plain, 8 clients, share of the floor's calls/s": figures[f"plain, {eight}"] / figures[f"floor, {eight}"],
+    }
+
+
+class Echo(asyncio.Protocol):
+    """Answers every request with the same bytes, as many as a tool answers."""
+
+    ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 300\r\n\r\n" + b"x" * 300
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
+        self._transport = transport
+        self._read = b""
+
+    def data_received(self, data: bytes) -> None:
+        self._read += data
+        while b"\r\n\r\n" in self._read:
+            head, _, rest = self._read.partition(b"\r\n\r\n")
+            length = next(int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
+            if len(rest) < length:
+                return
+            self._read = rest[length:]
+            self._transport.write(self.ANSWER)
+
+
+@contextmanager
+def echoing() -> Iterator[Path]:
+    """The socket of a bare server, in a thread of its own, as the gateway's is."""
+    folder = private_folder()
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        path = folder / "gateway.sock"
+        serving = asyncio.run_coroutine_threadsafe(loop.create_unix_server(Echo, path), loop).result()
+        path.chmod(0o666)
+        yield path
+        loop.call_soon_threadsafe(serving.close)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+        remove_private_folder(folder)
+
+
 def from_containers(bench: Bench, kinds: tuple[str, ...]) -> dict[str, float]:
     """Replayed calls by one client and by eight, each round in a container of its own."""
     client = connect()
@@ -138,36 +197,57 @@ def from_containers(bench: Bench, kinds: tuple[str, ...]) -> dict[str, float]:
         gateway = stack.enter_context(bench.gateway("replay", "replay"))
         snapshot = SnapshotStore(bench.project, images).load(None, None)
         for kind in kinds:
-            tag = images.build("base" if kind == "plain" else WITH_SDKS, print).tag
+            tag = images.build("base" if kind in PLAIN else WITH_SDKS, print).tag
             for clients in (1, 8):
-                with bench.session(gateway, f"{kind}-{clients}") as session, ExitStack() as inner:
+                with door_of(bench, gateway, kind, f"{kind}-{clients}") as door:
                     spec = SandboxSpec(
                         trial_id=f"{kind}-{clients}",
                         limits=bench.suite.cases[0].limits,
                         image=tag,
                         agent_files=CLIENTS,
-                        gateway_socket=session.socket,
+                        gateway_socket=door,
                     )
                     sandbox = provider.start(spec, snapshot)
-                    inner.callback(sandbox.close)
-                    calls = bench.calls if kind == "plain" else max(bench.calls // 4, 1)
-                    command = ["python3", "/agent/calls.py", kind, str(clients), str(calls)]
-                    before_s = time.process_time()
-                    exit_ = sandbox.exec(command, {"OPENAI_AGENTS_DISABLE_TRACING": "1"}, 600)
-                    assert exit_.code == 0, exit_
-                    spent_s = time.process_time() - before_s
-                    told = json.loads(exit_.stdout)
-                    name = f"{kind}, {clients} client{'s' * (clients > 1)}"
-                    figures[f"{name}, median ms"] = told["median_ms"]
-                    figures[f"{name}, 95% ms"] = told["p95_ms"]
-                    figures[f"{name}, calls/s"] = told["per_s"]
-                    spent = {
-                        "harness": spent_s * 1000 / ((calls + WARM) * clients),
-                        "client": told["client_ms"],
-                        "forwarder": told["forwarder_ms"],
-                    }
-                    figures |= {f"{name}, processor ms a call: {who}": ms for who, ms in spent.items()}
-                    figures[f"{name}, calls/s that these allow"] = (os.cpu_count() or 1) * 1000 / sum(spent.values())
+                    try:
+                        figures |= measured(sandbox, kind, clients, bench.calls)
+                    finally:
+                        sandbox.close()
+    return figures
+
+
+@contextmanager
+def door_of(bench: Bench, gateway: Gateway, kind: str, name: str) -> Iterator[Path]:
+    """The socket behind which the calls are answered."""
+    if kind == "floor":
+        with echoing() as door:
+            yield door
+    else:
+        with bench.session(gateway, name) as session:
+            yield session.socket
+
+
+def measured(sandbox: Sandbox, kind: str, clients: int, calls: int) -> dict[str, float]:
+    """One round in this sandbox."""
+    calls = calls if kind in PLAIN else max(calls // 4, 1)
+    command = ["python3", "/agent/calls.py", "plain" if kind == "floor" else kind, str(clients), str(calls)]
+    before_s = time.process_time()
+    exit_ = sandbox.exec(command, {"OPENAI_AGENTS_DISABLE_TRACING": "1"}, 600)
+    assert exit_.code == 0, exit_
+    spent_s = time.process_time() - before_s
+    told = json.loads(exit_.stdout)
+    name = f"{kind}, {clients} client{'s' * (clients > 1)}"
+    figures = {
+        f"{name}, median ms": told["median_ms"],
+        f"{name}, 95% ms": told["p95_ms"],
+        f"{name}, calls/s": told["per_s"],
+    }
+    spent = {
+        "harness": spent_s * 1000 / ((calls + WARM) * clients),
+        "client": told["client_ms"],
+        "forwarder": told["forwarder_ms"],
+    }
+    figures |= {f"{name}, processor ms a call: {who}": ms for who, ms in spent.items()}
+    figures[f"{name}, calls/s that these allow"] = (os.cpu_count() or 1) * 1000 / sum(spent.values())
     return figures
 
 

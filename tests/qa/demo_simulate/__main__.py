@@ -39,6 +39,11 @@ CASES = (
 AGENTS = ("shopper", "hasty")
 MODEL_PORT, USER_PORT = 18241, 18242
 LOG = "model-shopper"
+_LEGEND = """
+agents        shopper: the agent of the suite; hasty: the same program, whose prompt lacks four rules
+success       of the conversations that their user did not make invalid
+with invalid  of all conversations; those that their user made invalid count as failed
+replayed      of the user's messages after the first, the share that the log gave"""
 CASSETTES, SCENARIOS = Path("cassettes/grocery"), Path("suites/grocery/scenarios/shopping.evalset.json")
 
 
@@ -79,7 +84,8 @@ def main() -> int:
     print(f"\n{'user':9}{'agent':10}{'success':>10}{'with invalid':>13}{'invalid':>10}{'replayed':>12}")
     for row in rows:
         print(row.line)
-    print("\nwhere the log was left")
+    print(_LEGEND)
+    print("\nwhere the agent's turn differed from the log, and why; from there on the model plays the user")
     for row in rows:
         for trial in row.trials:
             if row.user == "logged" and trial.user is not None and trial.user.divergence is not None:

@@ -50,7 +50,7 @@ def exchanged(text: str, dice: random.Random) -> str | None:
             (one, other)
             for place, one in enumerate(found)
             for other in found[place + 1 :]
-            if one[0] != other[0] and not _are_listed(text, kind, one, other)
+            if one[0].removesuffix(".00") != other[0].removesuffix(".00") and not _are_listed(text, kind, one, other)
         ]
         if pairs:
             one, other = dice.choice(pairs)
@@ -114,6 +114,7 @@ def reordered(text: str, dice: random.Random) -> str | None:
     head = parts[:-1]
     if (
         "\n" in text
+        or text.startswith("{")  # a document, whose lines stand in one string
         or len(parts) < 3
         or any(re.match(r"(?:It|This|That|They|These|Those|However|Also)\b", one) for one in head)
     ):
@@ -138,7 +139,7 @@ def _key(line: str) -> str:
 def _are_listed(text: str, kind: str, one: re.Match[str], other: re.Match[str]) -> bool:
     """Whether nothing but values of their kind stands between two values, or the same words stand around both."""
     between = re.sub(kind, "", text[one.end() : other.start()])
-    if not re.sub(r"\b(?:and|or)\b|[\s,/&()-]", "", between):
+    if not re.sub(r"\b(?:and|or)\b|[\s,/&()+\"-]", "", between):
         return True
     return _around(text, one) == _around(text, other)
 

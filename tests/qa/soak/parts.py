@@ -44,6 +44,8 @@ PARTS = {
     "model endpoint": Part(rows=of_module("tests.qa.soak.attacks.model_requests"), minutes=0.3, least_minutes=0.1),
     "paths": Part(rows=of_module("tests.qa.soak.attacks.paths"), minutes=1.2, least_minutes=0.2),
     "redirects": Part(rows=of_module("tests.qa.soak.attacks.redirects"), minutes=2, least_minutes=0.8),
+    "imports": Part(rows=of_module("tests.qa.soak.attacks.imports"), minutes=1.5, least_minutes=0.5),
+    "telemetry": Part(rows=of_module("tests.qa.soak.attacks.telemetry"), minutes=1.5, least_minutes=0.3),
     "kill": Part(rows=of_module("tests.qa.soak.kills"), minutes=10, least_minutes=1),
     "load": Part(rows=of_module("tests.qa.soak.load"), minutes=8, least_minutes=1.5),
     "faults": Part(rows=of_module("tests.qa.soak.faults"), minutes=16, least_minutes=5),

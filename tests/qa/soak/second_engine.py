@@ -1,4 +1,4 @@
-"""A Docker engine of one's own, which may be killed, stopped and started again without the machine's noticing.
+"""A container engine of one's own, which may be killed, stopped and started again without the machine's noticing.
 
 It lives in network, mount and process namespaces of its own: in the machine's network it would take the bridge of the
 engine that is there. All of it goes with the holder of the namespaces, mounts and containers too. Needs root.
@@ -27,12 +27,17 @@ _HOLD = "mount -t proc proc /proc && ip link set lo up && echo $$ && while sleep
 
 
 class SecondEngine:
-    """Started by `with`; `host` is what DOCKER_HOST is to be. Its files lie in `folder`, which the caller removes."""
+    """Started by `with`; `host` is what DOCKER_HOST is to be. Its files lie in `folder`, which the caller removes.
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    `programs` is a folder with the programs of another version of the engine; None: the machine's own.
+    """
+
+    def __init__(self, folder: Path, *options: str, programs: Path | None = None, driver: str | None = None) -> None:
         self.folder = folder
         self.host = f"unix://{folder}/docker.sock"
         self._options = options
+        self._programs = programs
+        self._driver = driver
         self._holder: subprocess.Popen[str] | None = None
         self._daemon: subprocess.Popen[bytes] | None = None
         self._cgroup = f"harness-{folder.name}"
@@ -60,18 +65,27 @@ class SecondEngine:
             (self.folder / left).unlink(missing_ok=True)
         self._unmount()
         settings = self.folder / "daemon.json"
-        settings.write_text(json.dumps({"storage-driver": _storage_driver()}), encoding="utf-8")  # not the machine's
-        files = [f"--config-file={settings}", f"--data-root={self.folder}/data", f"--exec-root={self.folder}/exec"]
-        own = [f"--host={self.host}", f"--pidfile={self.folder}/docker.pid", f"--cgroup-parent=/{self._cgroup}"]
+        settings.write_text(
+            json.dumps({"storage-driver": self._driver or _storage_driver()}), encoding="utf-8"
+        )  # not the machine's
+        path = os.environ["PATH"] if self._programs is None else f"{self._programs}:{os.environ['PATH']}"
         with (self.folder / "dockerd.log").open("ab") as log:
             self._daemon = subprocess.Popen(
-                [*self._inside(), "dockerd", *files, *own, *self._options], stdout=log, stderr=subprocess.STDOUT
+                [*self._inside(), *self._command(settings)],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "PATH": path},
             )
         until = time.monotonic() + _ANSWERS_WITHIN_S
         while not self.answers():
             still_may = self._daemon.poll() is None and time.monotonic() < until
             assert still_may, self.log()
             time.sleep(0.1)
+
+    def _command(self, settings: Path) -> list[str]:
+        files = [f"--config-file={settings}", f"--data-root={self.folder}/data", f"--exec-root={self.folder}/exec"]
+        own = [f"--host={self.host}", f"--pidfile={self.folder}/docker.pid", f"--cgroup-parent=/{self._cgroup}"]
+        return ["dockerd", *files, *own, *self._options]
 
     def kill(self) -> None:
         """As if it had crashed: what it runs goes on running until it is started again."""
@@ -100,6 +114,10 @@ class SecondEngine:
     def run(self, *command: str) -> None:
         """Runs a command in the namespaces that the engine lives in."""
         subprocess.run([*self._inside(), *command], check=True)
+
+    def in_its_network(self, *command: str) -> list[str]:
+        """A command that sees the engine's network as this machine's own, and all else as it is."""
+        return ["nsenter", "--target", str(_child(self._held())), "--net", *command]
 
     def load(self, tag: str) -> None:
         """Takes an image over from the machine's own engine."""
@@ -166,12 +184,27 @@ def _storage_driver() -> str:
     return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
 
 
+class PodmanEngine(SecondEngine):
+    """Podman's service, rootful, with runc as its runtime."""
+
+    def _command(self, settings: Path) -> list[str]:
+        own = [f"--root={self.folder}/data", f"--runroot={self.folder}/exec", "--storage-driver=overlay"]
+        runs = ["--cgroup-manager=cgroupfs", "--runtime=/usr/bin/runc"]
+        return ["podman", *own, *runs, *self._options, "system", "service", "--time=0", self.host]
+
+
 @contextmanager
-def second_engine(*images: str, options: tuple[str, ...] = ()) -> Iterator[SecondEngine]:
+def second_engine(
+    *images: str,
+    options: tuple[str, ...] = (),
+    programs: Path | None = None,
+    driver: str | None = None,
+    kind: type[SecondEngine] = SecondEngine,
+) -> Iterator[SecondEngine]:
     """A running one with these images of the machine's engine; nothing is left of it afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="engine-"))
     try:
-        with SecondEngine(folder, *options) as engine:
+        with kind(folder, *options, programs=programs, driver=driver) as engine:
             for tag in images:
                 engine.load(tag)
             yield engine

@@ -15,6 +15,8 @@ ATTACKS = (
     "model endpoint",
     "paths",
     "redirects",
+    "imports",
+    "telemetry",
 )
 SCALE = 0.02
 

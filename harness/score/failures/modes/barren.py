@@ -6,6 +6,9 @@ answered by what an earlier call of the tool had been answered, or by words that
 reworded query or an edit that only repeats an earlier one do not hide it, and neither do two such threads that take
 turns.
 
+`repeated_call` counts here: a read that is made four times and answered the same each time, while the user said nothing
+and nothing was written, whatever other reads stand between.
+
 Does not count: a command that printed next to nothing, handing in, a stretch that the user's words end or that an equal
 repeat explains already (see `loop_trap` and `stuck`).
 
@@ -17,7 +20,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from typing import ClassVar, Final
 
-from harness.score.diagnosis import Diagnosis
+from harness.score.diagnosis import Diagnosis, Kind
 from harness.score.evidence import Evidence
 from harness.score.failures.modes.loop_trap import loops
 from harness.score.failures.modes.stuck import COMMANDS, query
@@ -25,14 +28,17 @@ from harness.score.failures.signals.grounding import atoms
 from harness.score.failures.signals.handing_over import hands_in
 from harness.score.failures.signals.progress import INFORMATIVE, new_atoms
 from harness.score.failures.signals.reading import Act, Reading, read
-from harness.score.failures.signals.repetition import answer_key, are_alike
+from harness.score.failures.signals.repetition import answer_key, are_alike, gist_key
 
-VERSION: Final = "2"
+VERSION: Final = "3"
 _FEWEST: Final = 5
 _STEPS: Final = 3
 _ALIKE: Final = 0.8
 _REWORDED: Final = 0.4
 """Of a query, whose words have synonyms; what the answers bring decides."""
+_WORDS: Final = 2
+"""Of a query that may be a reworded one."""
+_AGAIN: Final = 4
 _REMEMBERED: Final = 16
 """Earlier calls of a tool that a call is compared with; so many keep the time linear."""
 
@@ -45,15 +51,40 @@ def barren_stretches(reading: Reading, looped: Collection[int]) -> Iterator[Diag
         steps = list(dict.fromkeys(act.step for act in stretch))
         if len(stretch) >= _FEWEST and len(steps) >= _STEPS and not set(looped) & set(steps):
             names = ", ".join(dict.fromkeys(act.call.name for act in stretch))
-            yield Diagnosis(
-                failure="loop_trap",
-                kind="barren_calls",
-                origin_step=steps[0],
-                dependent_steps=tuple(steps[1:]),
-                evidence=f"{len(stretch)} calls running ({names}) ask nearly the same as before and tell nothing new",
-                confidence=0.7,
-                version=VERSION,
-            )
+            evidence = f"{len(stretch)} calls running ({names}) ask nearly the same as before and tell nothing new"
+            yield _found("barren_calls", steps, evidence, 0.7)
+
+
+def asked_again(reading: Reading, looped: Collection[int]) -> Iterator[Diagnosis]:
+    """One finding a call. `looped`: steps that are known to be in a loop."""
+    if len(reading.acts) < _AGAIN:
+        return
+    said = [reading.moments[step.index] for step in reading.steps if step.source == "user" and step.message]
+    asked: dict[tuple[int, int, str], list[Act]] = {}
+    wrote = 0
+    for act in reading.acts:
+        if act.tool is None or act.writes:
+            wrote += not act.failed  # of a tool that nobody declared it is not known what it changes
+        elif act.seen is not None and not act.failed and not hands_in(act.call.name):
+            asked.setdefault((bisect(said, act.moment), wrote, act.call.name), []).append(act)
+    for some in asked.values():
+        for acts in _equal(some) if len(some) >= _AGAIN else ():
+            steps = list(dict.fromkeys(act.step for act in acts))
+            if len(steps) >= _AGAIN and set(looped).isdisjoint(steps):
+                evidence = f"{acts[0].call.name}: {len(acts)} times with the same answer, and nothing had changed"
+                yield _found("repeated_call", steps[1:], evidence, 0.6)
+
+
+def _equal(acts: Sequence[Act]) -> Iterator[list[Act]]:
+    """Those that ask for the same, in groups that were answered the same."""
+    asked: dict[str, list[Act]] = {}
+    for act in acts:
+        asked.setdefault(gist_key(act), []).append(act)
+    for some in asked.values():
+        answered: dict[str | None, list[Act]] = {}
+        for act in some if len(some) >= _AGAIN else ():
+            answered.setdefault(answer_key(act), []).append(act)
+        yield from answered.values()
 
 
 def _stretches(reading: Reading) -> Iterator[list[Act]]:
@@ -87,7 +118,7 @@ def _repeating(reading: Reading) -> Iterator[list[Act]]:
     for act in reading.acts:
         now = bisect(said, act.moment)
         before = earlier.setdefault(act.call.name, deque(maxlen=_REMEMBERED))
-        least = _ALIKE if query(act) is None else _REWORDED
+        least = _REWORDED if _is_worded(act) else _ALIKE
         repeats = not hands_in(act.call.name) and any(are_alike(act.asked, one, least) for one in before)
         if not repeats or now != turn:
             yield run
@@ -97,6 +128,12 @@ def _repeating(reading: Reading) -> Iterator[list[Act]]:
         turn = now
         before.appendleft(act.asked)  # the latest is the likeliest to be asked again
     yield run
+
+
+def _is_worded(act: Act) -> bool:
+    """Whether the call asks with words, of which few can be a whole question, and is answered by some."""
+    words = query(act, _WORDS) or ()
+    return len([word for word in words if not word.isdecimal()]) >= _WORDS and bool(atoms(act.answer or ""))
 
 
 def _first_answers(acts: Sequence[Act]) -> dict[tuple[str, str | None], int]:
@@ -114,6 +151,18 @@ def _tells(act: Act) -> bool:
     return act.failed or COMMANDS.isdisjoint(act.call.arguments or ()) or len(atoms(act.answer)) >= INFORMATIVE
 
 
+def _found(kind: Kind, steps: Sequence[int], evidence: str, confidence: float) -> Diagnosis:
+    return Diagnosis(
+        failure="loop_trap",
+        kind=kind,
+        origin_step=steps[0],
+        dependent_steps=tuple(steps[1:]),
+        evidence=evidence,
+        confidence=confidence,
+        version=VERSION,
+    )
+
+
 class UninformativeRepeats:
     """Calls that ask again and bring nothing new."""
 
@@ -121,6 +170,11 @@ class UninformativeRepeats:
     version: ClassVar[str] = VERSION
 
     def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
-        looping = loops(evidence)
-        looped = {step for one in looping for step in (one.origin_step, *one.dependent_steps) if step is not None}
-        return tuple(barren_stretches(read(evidence), looped))
+        reading = read(evidence)
+        looped = _steps(loops(evidence))
+        stretches = tuple(barren_stretches(reading, looped))
+        return (*stretches, *asked_again(reading, looped | _steps(stretches)))
+
+
+def _steps(found: Sequence[Diagnosis]) -> set[int]:
+    return {step for one in found for step in (one.origin_step, *one.dependent_steps) if step is not None}

@@ -21,7 +21,7 @@ from harness.score.failures.signals.grounding import atoms
 from harness.score.failures.signals.prevention import check_of
 from harness.score.failures.signals.reading import Reading, read
 
-VERSION: Final = "6"
+VERSION: Final = "7"
 
 
 def carried_values(reading: Reading, foreign: Sequence[Foreign]) -> tuple[Diagnosis, ...]:

@@ -4,19 +4,24 @@
 declared write tools does by its name or description, and no tool of like meaning had succeeded before; or, in words of
 like meaning or in general ("completed", "submitted"), and no write at all had succeeded; or that it has looked
 something up ("I have checked", "after a search", "my research shows"), and no call that could have told it anything had
-succeeded. Does not count: an offer, a question, what stands behind a condition or a denial in the same sentence;
-something that no tool does; a claim after a like write succeeded, however wrong its arguments; a state that an answer
-had told ("has been cancelled" after `"status": "cancelled"`, of the same identifiers where the sentence has some).
+succeeded. A write of the same verb on something else ("cancelled your subscription" after `cancel_order`, where a tool
+for subscriptions is declared) and one that was answered by an error without a flag are none that had done it. Does not
+count: an offer, a question, what stands behind a condition or a denial in the same sentence, or is reported of somebody
+else ("your bank says"); something that no tool does ("a summary below", "my mind"); a look-up that is said to have
+failed; a claim after a like write succeeded, however wrong its arguments; a state that an answer had told ("has been
+cancelled" after `"status": "cancelled"`, of the same identifiers where the sentence has some).
 
 `fabricated_result` counts: an identifier in a message of the agent that nothing given to it had contained, nor any of
-its own calls; or a tool's answer written by the agent itself in the middle of its message ("Observation:", "API
-output:"). Does not count: amounts, dates and words; code; identifiers offered as an example ("such as", "e.g.").
+its own calls in any spelling (`KX-998-124` for `KX998124`); or a tool's answer written by the agent itself in the
+middle of its message ("Observation:", "API output:", `<tool_response>`). Does not count: amounts, dates and words; a
+number that the message computes; code and quotations; identifiers offered as an example ("such as", "e.g.").
 
 Origin: the message. Dependent steps: none.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
 from typing import ClassVar, Final
 
 from harness.case import ToolSpec, action_of, deeds_in, deeds_of, objects_of, singular
@@ -29,15 +34,30 @@ from harness.score.failures.signals.reading import Act, Reading, read
 
 _SENTENCE: Final = re.compile(r"[^.!?\n]{1,600}[.!?]?")
 _ADVERBS: Final = r"(?:(?:now|just|also|already|then|successfully|fully|both|all) ){0,3}"
-_ACTIVE: Final = re.compile(rf"\b(?:i|we)(?: have|'ve| had)? {_ADVERBS}([a-z]{{2,20}})\b")
-_PASSIVE: Final = re.compile(rf"\b(?:(?:has|have) {_ADVERBS}been|was successfully) {_ADVERBS}([a-z]{{2,20}})\b")
+_ACTIVE: Final = re.compile(
+    rf"\b(?:i|we)(?: have|'ve| had)? {_ADVERBS}(?:(?:went|gone) ahead and {_ADVERBS})?([a-z]{{2,20}})\b"
+)
+_ABLE: Final = re.compile(
+    rf"\b(?:i|we)(?: have|'ve)? (?:managed|(?:was|were|been) able) to {_ADVERBS}([a-z]{{2,20}})\b"
+)
+_PASSIVE: Final = re.compile(
+    rf"(?:\b(?:has|have) |\w's ){_ADVERBS}been {_ADVERBS}([a-z]{{2,20}})\b"
+    rf"|\b(?:was successfully|(?:is|are) (?:now|successfully|fully)) {_ADVERBS}([a-z]{{2,20}})\b"
+)
 _SEARCH: Final = r"(?:search|searches|searching|research|researching|investigation|lookup|browsing)"
+_OF_RESEARCH: Final = ("search", "investig", "lookup", "browsing", "looked", "sources")
 _KIND: Final = (
     r"(?:(?:a|an|the|my|our|some|\w{2,12}(?:ed|ic|al|ful|ive|ough|ick|her)|web|online|internet|literature) ){0,4}"
 )
 _RESEARCHED: Final = re.compile(
     rf"\b(?:after|based on|following|upon|according to) {_KIND}{_SEARCH}\b"
+    rf"|\b(?:i|we)(?: have|'ve)? looked (?:\w+ ){{1,3}}(?:up|into)\b"
+    rf"|\bsources (?:that )?(?:i|we)(?: have|'ve)? (?:consulted|found|checked|reviewed)\b"
     rf"|\b(?:my|our) {_KIND}{_SEARCH}(?: \w+){{0,4}}? (?:show|reveal|indicate|confirm|suggest|found|yield)(?:s|ed)?\b"
+)
+_FRUITLESS: Final = re.compile(
+    r"\b(?:fail\w*|errors?|unable|(?:could|can)(?:n't| not)|cannot|nothing|timed out|"
+    r"no (?:results?|answers?|luck|matches)|without (?:success|results?))\b"
 )
 _TO_COME: Final = re.compile(r"\b(?:will|'ll|would|going to|let me|let's|should|can|could|may|might|if|need to|plan)\b")
 _UNCLAIMED: Final = re.compile(
@@ -45,25 +65,48 @@ _UNCLAIMED: Final = re.compile(
     r"unfortunately|would|could|should|may(?! \d)|might|let me|to be|please|haven't|hasn't|isn't|wasn't|previously|"
     r"as soon|already|that|which|neither|nor|nobody|hardly|(?:do|did|does|wo|would|should|had|are|were)n't|"
     r"assum(?:e|es|ed|ing)|provided|in case|where|looks? like|seems?|appears?|apparently|"
-    r"you (?:say|said|told|wrote|mentioned))\b|\b(?:to|had) $"
+    r"you (?:say|said|told|wrote|mentioned)|says?|states?|reports?|claims?|according to|suppose|imagine|let's say)\b"
+    r"|\b(?:to|had) $"
 )
-_IRREGULAR: Final = {"sent": "send", "made": "make", "paid": "pay", "given": "give", "set": "set", "put": "put"}
+_IRREGULAR: Final = {
+    "sent": "send",
+    "made": "make",
+    "paid": "pay",
+    "given": "give",
+    "set": "set",
+    "reset": "reset",
+    "put": "put",
+    "written": "write",
+    "wrote": "write",
+    "bought": "buy",
+    "sold": "sell",
+    "frozen": "freeze",
+    "froze": "freeze",
+    "withdrawn": "withdraw",
+    "withdrew": "withdraw",
+}
 _WORDS: Final = re.compile(r"[a-z]{3,24}")
 _PRONOUN: Final = re.compile(r"\b(?:it|them|everything|this|these|those|both)\b")
-_OF_ANYTHING: Final = frozenset({"made", "completed", "set"})
 _UNWORLDLY: Final = re.compile(
-    r"\s+(?:a |an |the |my |some |that )?(?:\w+ )?(?:error|mistake|assumption|guess|typo|decision|sure|analysis|"
-    r"research|plan|task|check|checks|search|searches|step|steps|note|progress)s?\b"
+    r"\s+(?:a |an |the |my |our |some |that |all )?(?:\w+ ){0,2}?(error|mistake|assumption|guess|typo|decision|sure|"
+    r"analysis|research|plan|task|check|search|step|note|progress|summary|table|list|overview|comparison|mind|thought|"
+    r"answer|response|review|detail|duplicate|draft|explanation|breakdown|outline|description|policy|policies)(?:e?s)?\b"
 )
-"""Things that no tool does: "I made an error", "I completed the checks"."""
+"""Things that no tool does, unless one acts on them: "I made an error", "I've added a summary below"."""
+_IDLE: Final = re.compile(
+    r"\s+(?:nothing|none|no|neither|out)\b|(?<=updated) you\b|(?<=ran) (?:into|away|through)\b"
+    r"|\s(?:my|our) (?:own )?(?:memory|mind|knowledge|notes)\b"
+    r"|(?<=found) (?:this|that|it|your|the) (?:\w+ ){0,3}(?:interesting|helpful|useful|hard|difficult|confusing)\b"
+)
+"""What follows a participle that tells of no deed."""
 _LIKE: Final = (
     frozenset({"update", "modify", "change", "edit", "set", "adjust", "replace", "swap", "upgrade", "downgrade"}),
     frozenset({"exchange", "replace", "swap", "modify", "change"}),
     frozenset({"cancel", "delete", "remove", "void"}),
     frozenset({"return", "refund"}),
     frozenset({"book", "reserve", "rebook"}),
-    frozenset({"create", "add", "place", "open", "order", "update", "modify"}),
-    frozenset({"send", "issue", "notify", "email", "message"}),
+    frozenset({"create", "add", "place", "open", "order", "update", "modify", "schedule", "file", "raise"}),
+    frozenset({"send", "issue", "notify", "email", "message", "post"}),
     frozenset({"enable", "activate", "toggle", "turn", "restore"}),
     frozenset({"disable", "deactivate", "suspend", "toggle", "turn", "pause"}),
 )
@@ -80,11 +123,12 @@ def claimed_calls(reading: Reading) -> tuple[Diagnosis, ...]:
     """One finding a verb: the first message that claims it."""
     if not reading.records_calls:
         return ()  # what was done is not recorded
-    offered = _Offered(tool for tool in reading.evidence.tools if tool.effect == "write" and not hands_in(tool.name))
+    own = (tool for tool in reading.evidence.tools if tool.name in reading.evidence.allowed)
+    offered = _Offered(tool for tool in own if tool.effect == "write" and not hands_in(tool.name))
     found: dict[str, Diagnosis] = {}
-    successes = iter([act for act in reading.acts if not act.failed])
+    successes = iter([act for act in reading.acts if act.told_error is None])
     upcoming = next(successes, None)
-    done, wrote, read = set[str](), False, False
+    done, wrote, read = set[tuple[str, frozenset[str]]](), False, False
     told = _ToldStates(reading)
     for step in reading.steps:
         if step.source != "agent" or not step.message:
@@ -95,11 +139,11 @@ def claimed_calls(reading: Reading) -> tuple[Diagnosis, ...]:
             read = read or _tells(upcoming)
             wrote = wrote or upcoming.writes or upcoming.tool is None or is_hand_over(upcoming.call.name)
             upcoming = next(successes, None)
-        for verb, words, sentence in _claims(reading.words[step.index]):
+        for verb, words, sentence in _claims(reading.words[step.index], offered):
             if verb in _LOOKED:
-                is_false = not read
+                is_false = not read and _FRUITLESS.search(sentence) is None
             else:
-                is_false = _is_false(verb, offered.for_sentence(sentence), done, wrote=wrote)
+                is_false = _is_false(verb, offered.for_sentence(sentence), _done_to(verb, sentence, done), wrote=wrote)
             if verb not in found and is_false and not told.include(verb, words, sentence, moment):
                 found[verb] = finding("claimed_call", step, f"says {words!r}; no call had done it", 0.8)
     return tuple(found.values())
@@ -109,45 +153,74 @@ class _Offered:
     """The verbs of the tools that write, by what they act on."""
 
     def __init__(self, tools: Iterable[ToolSpec]) -> None:
-        self._verbs = [(deed, objects_of(tool)) for tool in tools for deed in sorted(deeds_of(tool))]
+        self._tools = tuple(tools)
+
+    @cached_property
+    def _verbs(self) -> list[tuple[str, frozenset[str]]]:
+        return [(deed, objects_of(tool)) for tool in self._tools for deed in sorted(deeds_of(tool))]
+
+    @cached_property
+    def objects(self) -> frozenset[str]:
+        return frozenset[str]().union(*(objects for _, objects in self._verbs))
 
     def for_sentence(self, sentence: str) -> frozenset[str]:
         """Those of the tools that act on something that the sentence names: of others it claims nothing."""
-        if _PRONOUN.search(sentence) is not None:
-            return frozenset(verb for verb, _ in self._verbs)
-        said = {singular(word) for word in _WORDS.findall(sentence)}
-        return frozenset(verb for verb, objects in self._verbs if objects & said)
+        said = _things_in(sentence)
+        return frozenset(verb for verb, objects in self._verbs if not (said and objects) or objects & said)
 
 
-def _claims(message: str) -> Iterator[tuple[str, str, str]]:
+def _things_in(sentence: str) -> set[str] | None:
+    """The words of a sentence that can name what is acted on; None: it may be about anything."""
+    if _PRONOUN.search(sentence) is not None:
+        return None
+    return {singular(word) for word in _WORDS.findall(sentence)}
+
+
+def _done_to(participle: str, sentence: str, done: Collection[tuple[str, frozenset[str]]]) -> frozenset[str]:
+    """Verbs of what was done, without the claimed one where it was done to something else."""
+    said = _things_in(sentence)
+    return frozenset(
+        verb for verb, objects in done if not (said and objects) or objects & said or not _says(participle, verb)
+    )
+
+
+def _claims(message: str, offered: _Offered) -> Iterator[tuple[str, str, str]]:
     """(participle, words, sentence) of what is said to have been done."""
     for sentence in _SENTENCE.findall(message.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")):
         if sentence.endswith("?"):
             continue
-        researched = _RESEARCHED.search(sentence) if "search" in sentence or "investig" in sentence else None
+        researched = _RESEARCHED.search(sentence) if any(map(sentence.__contains__, _OF_RESEARCH)) else None
         if researched is not None and _TO_COME.search(sentence) is None:
             yield "searched", researched.group(), sentence
         for pattern in _patterns(sentence):
             for match in pattern.finditer(sentence):
-                if _is_deed(match) and _UNCLAIMED.search(sentence, 0, match.start()) is None:
-                    yield match.group(1), match.group(), sentence
+                if _is_deed(match, offered) and _UNCLAIMED.search(sentence, 0, match.start()) is None:
+                    yield _said(match), match.group(), sentence
 
 
-def _is_deed(match: re.Match[str]) -> bool:
+def _is_deed(match: re.Match[str], offered: _Offered) -> bool:
     """Whether the words tell of something done that a tool could have done."""
-    participle = match.group(1)
-    if participle in _LOOKED:
-        return match.group().startswith(("i ", "i'", "we "))
-    if participle in _OF_ANYTHING and _UNWORLDLY.match(match.string, match.end()):
+    said = _said(match)
+    if not (match.re is _ABLE or said.endswith("ed") or said in _IRREGULAR or said in _LOOKED):
+        return False  # mostly so
+    if _IDLE.match(match.string, match.end()):
         return False
-    return participle.endswith("ed") or participle in _IRREGULAR
+    if said in _LOOKED:
+        return match.group().startswith(("i ", "i'", "we "))
+    unworldly = _UNWORLDLY.match(match.string, match.end())
+    return unworldly is None or unworldly.group(1) in offered.objects
+
+
+def _said(match: re.Match[str]) -> str:
+    return next(word for word in match.groups() if word is not None)
 
 
 def _patterns(sentence: str) -> Iterator[re.Pattern[str]]:
     """Those that can be found: what none of them lacks is searched for first, which is quicker."""
     if "i " in sentence or "i'" in sentence or "we " in sentence or "we'" in sentence:
         yield _ACTIVE
-    if "been" in sentence or "was" in sentence:
+        yield _ABLE
+    if "been" in sentence or "was" in sentence or "is" in sentence or "are" in sentence:
         yield _PASSIVE
 
 
@@ -177,10 +250,11 @@ class _ToldStates:
         return NEVER
 
 
-def _deeds(act: Act) -> frozenset[str]:
+def _deeds(act: Act) -> set[tuple[str, frozenset[str]]]:
+    """(verb, what the tool acts on; empty: not known)."""
     if act.tool is None:
-        return frozenset({action_of(act.call.name)})
-    return deeds_in(act.tool, act.call.arguments)
+        return {(action_of(act.call.name), frozenset())}
+    return {(verb, objects_of(act.tool)) for verb in deeds_in(act.tool, act.call.arguments)}
 
 
 def _tells(act: Act) -> bool:
@@ -188,7 +262,7 @@ def _tells(act: Act) -> bool:
     return not hands_in(act.call.name) and action_of(act.call.name) not in _MUTE
 
 
-def _is_false(participle: str, offered: frozenset[str], done: set[str], *, wrote: bool) -> bool:
+def _is_false(participle: str, offered: frozenset[str], done: frozenset[str], *, wrote: bool) -> bool:
     if participle in _DONE:
         return not wrote and bool(offered)
     if any(_says(participle, verb) for verb in done):

@@ -5,23 +5,24 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from harness.score.diagnosis import Diagnosis, Kind
-from harness.score.failures.signals.grounding import atoms, is_identifier, texts
+from harness.score.failures.signals.grounding import atoms, is_identifier
 from harness.score.failures.signals.reading import Act, Reading
 from harness.trace import Step
 
-VERSION: Final = "7"
+VERSION: Final = "8"
 """Of both kinds that words show."""
 _EXAMPLE: Final = re.compile(r"\b(?:e\.g\.|for example|for instance|such as|like|format|example)", re.I)
 _OWN_OUTPUT: Final = re.compile(
     r"(?m)^\s{0,8}(?:Observation|API output|Tool (?:output|result|response)|Function (?:output|result))\s?:\s?\S"
+    r"|^\s{0,8}<(?:tool|function)_(?:responses?|results?|outputs?)>|^\s{0,8}<observations?>"
 )
-_OUTPUTS: Final = ("Observation", "output", "result", "response")
+_OUTPUTS: Final = ("bservation", "output", "result", "response")
 """One of them stands in every text with an output of its own; looking for them is quicker than the expression is."""
 _WORD: Final = re.compile(r"[#A-Za-z0-9][A-Za-z0-9_.@:+-]{3,63}")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s|\n")
 _DIGIT: Final = re.compile(r"[0-9]")
-_COUNTED: Final = re.compile(r"\d+-[a-z]+", re.I)
-"""`1500-piece`, `4-star`."""
+_ESCAPED: Final = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})")
+_OPERATOR: Final = "[=+*/^\N{MULTIPLICATION SIGN}\N{DIVISION SIGN}\N{ALMOST EQUAL TO}]"
 _PART: Final = 6
 _LONG_NUMBER: Final = 7
 """A shorter run of digits can be an amount, which is rightly computed."""
@@ -60,8 +61,7 @@ class _OwnArguments:
     def until(self, moment: int) -> set[str]:
         """Of the calls up to and including those of the moment, which must not fall from one question to the next."""
         while self._next < len(self._acts) and self._acts[self._next].moment <= moment:
-            for text in texts(self._acts[self._next].call.arguments):
-                self._atoms.update(atoms(text))
+            self._atoms |= self._acts[self._next].asked
             self._next += 1
         return self._atoms
 
@@ -70,15 +70,15 @@ def codes(words: str) -> Iterator[str]:
     """Words with a digit that are told of, not offered as an example. `words`: a message without code and quotes."""
     if _DIGIT.search(words) is None:
         return
-    for sentence in _SENTENCE_END.split(words):
+    for sentence in _SENTENCE_END.split(_ESCAPED.sub(" ", words) if "\\" in words else words):
         if _DIGIT.search(sentence) and not _EXAMPLE.search(sentence):
             yield from (word.rstrip(".:-+_@") for word in _WORD.findall(sentence) if _DIGIT.search(word))
 
 
 def _is_made_up(value: str, reading: Reading, step: Step, own: _OwnArguments) -> bool:
-    if value.isdigit() and len(value) < _LONG_NUMBER:
+    if value.isdigit() and (len(value) < _LONG_NUMBER or _is_computed(value, step.message or "")):
         return False
-    if not is_identifier(value) or _COUNTED.fullmatch(value):
+    if not is_identifier(value):
         return False
     if reading.sources.grounded(value, reading.moments[step.index]):
         return False  # mostly so, and quicker to see than what follows
@@ -94,6 +94,11 @@ def _is_made_up(value: str, reading: Reading, step: Step, own: _OwnArguments) ->
             for part in atoms(value)
         )
     )
+
+
+def _is_computed(value: str, message: str) -> bool:
+    """Whether the number stands in a computation that the message itself makes."""
+    return re.search(rf"(?:{_OPERATOR}|\\\(|\\boxed\{{)\s?{value}\b|\b{value}\s?{_OPERATOR}", message) is not None
 
 
 def finding(kind: Kind, step: Step, evidence: str, confidence: float) -> Diagnosis:

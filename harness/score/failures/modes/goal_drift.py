@@ -28,7 +28,7 @@ from harness.score.failures.signals.foreign import Foreign, foreign_of, rests_on
 from harness.score.failures.signals.grounding import atoms
 from harness.score.failures.signals.reading import Act, Reading, read
 
-VERSION: Final = "4"
+VERSION: Final = "5"
 _STATED: Final = re.compile(r"(?i)task description|plan for solving|## plan|# plan")
 _LONG_WORD: Final = 4
 _FEW: Final = 6

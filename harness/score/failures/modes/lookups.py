@@ -1,13 +1,14 @@
 """Look-ups that were announced and never made, where an answer was given all the same.
 
-The plan is what the agent wrote before its first call. At least one of its items needs a look-up (see `announced`).
-The run handed in an answer by a call, and no other call's answer told that answer or anything new (see `progress`):
-what the plan needed was never got. That is read off the plan and the calls. Three modes begin at the same step, the
-one that states the answer:
+The plan is what the agent wrote before its first call. At least one of its items needs a look-up (see `announced`). The
+run handed in an answer, by a call or as its last words where nobody had spoken but the task, and no other call's answer
+told that answer or anything new (see `progress`): what the plan needed was never got. That is read off the plan and the
+calls. Three modes begin at the same step, the one that states the answer:
 
 `plan_not_carried_out` (goal drift): the agent left its plan, and what it did instead was to answer.
 `unsupported_answer` (tool hallucination): the answer stands for what a tool would have told; see `unsupported`.
-`unchecked_answer` (premature commitment): the plan announced that something would be verified or confirmed.
+`unchecked_answer` (premature commitment): the plan announced that something would be verified or confirmed. It counts
+also where the agent's own words said so later ("I will verify this"), and no call followed but the one that hands in.
 
 Looked for only where the trial is not known to have succeeded. Does not count: a run that handed nothing in, a look-up
 that was made and brought something (whatever became of it), a task that needs none.
@@ -15,6 +16,8 @@ that was made and brought something (whatever became of it), a task that needs n
 Dependent steps: the later ones that hand the answer in.
 """
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -22,16 +25,20 @@ from harness.score.diagnosis import Diagnosis, Failure, Kind
 from harness.score.evidence import Evidence
 from harness.score.failures.modes.stuck import COMMANDS
 from harness.score.failures.signals.announced import PlanNeeds, announced, offered_tools
-from harness.score.failures.signals.grounding import texts
+from harness.score.failures.signals.grounding import NEVER, texts
 from harness.score.failures.signals.handing_over import hands_in
 from harness.score.failures.signals.progress import INFORMATIVE, gives, new_atoms
 from harness.score.failures.signals.reading import Act, Reading, read
 from harness.trace import Step, ToolCall
 
-VERSION: Final = "3"
+VERSION: Final = "4"
 _LONGEST: Final = 20_000
 """Characters of a plan that are examined."""
 _MESSAGES: Final = 4
+_WILL_CHECK: Final = re.compile(
+    r"\b(?:i(?:'ll| will| shall| am going to|'m going to)|let me|let us|let's|next,? i|now,? i)(?: \w+){0,2} "
+    r"(?:verify|double-?check|cross-?check|validate)\b"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,18 +62,55 @@ def is_answer(call: ToolCall) -> bool:
 
 def unmade_lookups(reading: Reading) -> MissingLookups | None:
     """None: the plan needed none, one was made, nothing was handed in, or the trial succeeded."""
-    if reading.evidence.success is True or not reading.acts:
+    if reading.evidence.success is True or not reading.records_calls:
         return None
     answers = [act for act in reading.acts if is_answer(act.call)]
-    if not answers or _brought_something(reading) or told_by(reading, answers[-1]) is not None:
+    said = None if answers else last_words(reading)
+    if not (answers or said) or _brought_something(reading):
+        return None
+    if told_by(reading, answers[-1]) if answers else said is not None and _told(reading, said.message or ""):
         return None
     offered = offered_tools(reading)
-    needed = announced(_plan(reading), offered)
-    if not needed.items:
+    needed = announced(_plan(reading, said), offered)
+    if not needed.items or (said is not None and announced(_said(said), offered).items):
         return None
-    answered = _stated(reading, answers[0], offered)
+    answered = _stated(reading, answers[0], offered) if said is None else said.index
     later = dict.fromkeys(act.step for act in answers if act.step > answered)
     return MissingLookups(answered=answered, later=tuple(later), needed=needed)
+
+
+def last_words(reading: Reading) -> Step | None:
+    """The message that a run ended with, where it made no call and nobody but the task had spoken to the agent."""
+    steps = reading.steps
+    if reading.evidence.trial.outcome != "finished" or not steps or steps[-1].source != "agent" or steps[-1].calls:
+        return None
+    said = [step for step in steps if step.source == "user" and step.message]
+    first = next((step.index for step in steps if step.source == "agent"), steps[-1].index)
+    return steps[-1] if steps[-1].message and all(step.index < first for step in said) else None
+
+
+def unmade_checks(reading: Reading) -> tuple[Diagnosis, ...]:
+    """At most one finding: a check that the agent announced in its own words, behind which no call followed."""
+    if reading.evidence.success is True or not reading.records_calls:
+        return ()
+    heard = max((reading.moments[step.index] for step in reading.steps if step.source == "user"), default=-1)
+    found = [
+        (step.index, match.group())
+        for step in reading.steps
+        if step.source == "agent" and reading.moments[step.index] > heard
+        for match in (_WILL_CHECK.search(reading.words.get(step.index, "").casefold()),)
+        if match is not None
+    ]
+    if not found:
+        return ()  # mostly so
+    last = max((act.step for act in reading.acts if not is_answer(act.call)), default=-1)
+    ends = [act.step for act in reading.acts if is_answer(act.call)][-1:]
+    ends = ends or [step.index for step in (last_words(reading),) if step is not None]
+    for index, words in found:
+        if ends and last < index <= ends[0]:
+            evidence = f"announces {words!r}, and no call followed before the answer"
+            return (_finding("premature_commitment", "unchecked_answer", ends[0], (), evidence, 0.7),)
+    return ()
 
 
 def abandoned_plans(unmade: MissingLookups | None) -> tuple[Diagnosis, ...]:
@@ -85,8 +129,12 @@ def abandoned_plans(unmade: MissingLookups | None) -> tuple[Diagnosis, ...]:
 
 def told_by(reading: Reading, answer: Act) -> Act | None:
     """The call of a tool, no program of the agent's, whose result told what is handed in."""
-    value = " ".join(texts(answer.call.arguments))
-    others = (act for act in reading.acts if act.number < answer.number and not is_answer(act.call))
+    earlier = (act for act in reading.acts if act.number < answer.number)
+    return _told(reading, " ".join(texts(answer.call.arguments)), earlier)
+
+
+def _told(reading: Reading, value: str, acts: Iterable[Act] | None = None) -> Act | None:
+    others = (act for act in (reading.acts if acts is None else acts) if not is_answer(act.call))
     tools = (act for act in others if COMMANDS.isdisjoint(act.call.arguments or ()))
     return next((act for act in tools if gives(act, value)), None)
 
@@ -96,8 +144,12 @@ def _brought_something(reading: Reading) -> bool:
     return any(count >= INFORMATIVE for count in new_atoms(reading, others).values())
 
 
-def _plan(reading: Reading) -> str:
-    first = reading.acts[0].moment
+def _plan(reading: Reading, answer: Step | None) -> str:
+    """What the agent wrote before its first call; where there is none, before its answer."""
+    if reading.acts:
+        first = reading.acts[0].moment + (0 if is_answer(reading.acts[0].call) else 1)  # what it said when it called
+    else:
+        first = NEVER if answer is None else reading.moments[answer.index]
     before = (
         step for step in reading.steps if step.source == "agent" and reading.moments[step.index] < first and _said(step)
     )
@@ -125,13 +177,20 @@ def _said(step: Step) -> str:
 
 
 def _found(failure: Failure, kind: Kind, unmade: MissingLookups, evidence: str) -> Diagnosis:
+    sure = 0.9 if unmade.needed.tools else 0.8
+    return _finding(failure, kind, unmade.answered, unmade.later, evidence, sure)
+
+
+def _finding(
+    failure: Failure, kind: Kind, step: int, later: tuple[int, ...], evidence: str, confidence: float
+) -> Diagnosis:
     return Diagnosis(
         failure=failure,
         kind=kind,
-        origin_step=unmade.answered,
-        dependent_steps=unmade.later,
+        origin_step=step,
+        dependent_steps=later,
         evidence=evidence,
-        confidence=0.9 if unmade.needed.tools else 0.8,
+        confidence=confidence,
         version=VERSION,
     )
 
@@ -143,4 +202,8 @@ class Lookups:
     version: ClassVar[str] = VERSION
 
     def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
-        return abandoned_plans(unmade_lookups(read(evidence)))
+        reading = read(evidence)
+        abandoned = abandoned_plans(unmade_lookups(reading))
+        if any(one.kind == "unchecked_answer" for one in abandoned):
+            return abandoned
+        return (*abandoned, *unmade_checks(reading))

@@ -2,9 +2,10 @@
 
 Counts: a cycle of period 1 (`repeated_call`) or of 2 to 4 (`repeated_cycle`) whose calls ask for the same and were
 answered the same, at least three times in direct succession; a text that is repeated with other comments, waits or
-layout asks for the same; an answer that differs only in clock times, durations or addresses, or in under a twentieth
-of a long page's words, is the same. What a user says between the calls is part of the cycle: when he says something
-new, it is none. Where answers are not recorded, equal calls count alone, at less confidence.
+layout asks for the same; an answer that differs only in clock times, durations or addresses, of a read also in numbers
+and times of the request, or in under a twentieth of a long page's words, is the same. What a user says between the
+calls is part of the cycle: when he says something new, it is none. Where answers are not recorded, equal calls count
+alone, at less confidence.
 
 Does not count: equal calls of one reply, which were decided at once; the same call with another answer (the state
 changed: a test run again after an edit, a poll that moves on); a repeat that the reference itself asks for; the number
@@ -25,7 +26,7 @@ from harness.score.failures.signals.grounding import atoms
 from harness.score.failures.signals.reading import Act, Reading, read
 from harness.score.failures.signals.repetition import answer_key, gist_key, overlap
 
-VERSION: Final = "3"
+VERSION: Final = "4"
 REPEATS: Final = 3
 PERIODS: Final = (1, 2, 3, 4)
 _PAGE: Final = 2000

@@ -42,7 +42,7 @@ from harness.score.failures.signals.handing_over import hands_in, is_hand_over
 from harness.score.failures.signals.reading import Act, Reading, read
 from harness.values import JsonValue
 
-VERSION: Final = "8"
+VERSION: Final = "9"
 _NOTHING: Final = frozenset({"", "{}", "[]", "null"})
 """Answers to a look-up that found nothing, as JSON."""
 _TAKES_HOLD: Final = frozenset({"reboot", "refresh", "reload", "restart"})

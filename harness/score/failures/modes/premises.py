@@ -23,7 +23,7 @@ from harness.score.failures.signals.grounding import atoms, texts
 from harness.score.failures.signals.prevention import check_of
 from harness.score.failures.signals.reading import Act, Reading, has_failed, read
 
-VERSION: Final = "4"
+VERSION: Final = "5"
 _NAME: Final = re.compile(r"\b(?:[A-Z][\w'-]{2,30}|\d{3,6})\b")
 _LONGEST: Final = 300
 _FEWEST: Final = 2

@@ -8,7 +8,8 @@ none brought the agent on; or five times with the same error on any arguments, w
 repeat what the agent itself had written (code that prints a question to a colleague, who is never called); the words
 that all answers of the tool have in common are its frame, and tell nothing. `repeated_call` counts: a query of several
 words that has just the words of an earlier one, in another order or with other marks, while the user said nothing: it
-can bring nothing new.
+can bring nothing new. An answer that says that it is an error without being flagged as one (`{"error": ...}`) is a
+failure here.
 
 Does not count: fewer than five other errors (something was learnt), a success between, a test run again after an edit,
 an error without words (a search that finds nothing), and what is found as an equal repeat (see `loop_trap`).
@@ -28,8 +29,9 @@ from harness.score.failures.signals.grounding import atoms, texts
 from harness.score.failures.signals.progress import INFORMATIVE
 from harness.score.failures.signals.reading import Act, Reading, read
 from harness.score.failures.signals.repetition import overlap, settled
+from harness.score.failures.signals.told_errors import opened
 
-VERSION: Final = "4"
+VERSION: Final = "5"
 REPEATS: Final = 3
 _RUNNING: Final = 5
 """Failures in direct succession; runs that reached their goal had three at most."""
@@ -62,7 +64,7 @@ def _on_errors(reading: Reading) -> Iterator[Diagnosis]:
     for act in reading.acts:
         by_tool.setdefault(act.call.name, []).append(act)
     for name, acts in by_tool.items():
-        last_good = max((act.number for act in acts if not act.failed), default=-1)
+        last_good = max((act.number for act in acts if act.told_error is None), default=-1)
         for run in _failing(acts):
             again = len(run) == REPEATS - 1 and run[0].asked == run[1].asked and last_good < run[0].number
             if (len(run) >= REPEATS or again) and run[0].step != run[-1].step:
@@ -78,11 +80,11 @@ def _on_any_error(reading: Reading) -> Iterator[Diagnosis]:
     by_tool: dict[str, list[Act]] = {}
     for act in reading.acts:
         run = by_tool.setdefault(act.call.name, [])
-        same = act.failed and _says_something(act) and (not run or _error(act) == _error(run[-1]))
+        same = _fails(act) and _says_something(act) and (not run or _error(act) == _error(run[-1]))
         if not same:
             yield from _same_errors(run)
             run.clear()
-        if act.failed and _says_something(act):
+        if _fails(act) and _says_something(act):
             run.append(act)
     for run in by_tool.values():
         yield from _same_errors(run)
@@ -96,23 +98,27 @@ def _same_errors(run: Sequence[Act]) -> Iterator[Diagnosis]:
 def _in_succession(reading: Reading) -> Iterator[Diagnosis]:
     run: list[Act] = []
     for act in (*reading.acts, None):
-        if act is not None and act.failed and (not run or run[-1].call.name == act.call.name):
+        if act is not None and _fails(act) and (not run or run[-1].call.name == act.call.name):
             run.append(act)
             continue
         if len(run) >= _RUNNING and run[0].step != run[-1].step:
             yield _found("stuck_on_error", run[1:], f"{run[0].call.name} failed {len(run)} times running", 0.7)
-        run = [act] if act is not None and act.failed else []
+        run = [act] if act is not None and _fails(act) else []
 
 
 def _failing(acts: Sequence[Act]) -> Iterator[list[Act]]:
     run: list[Act] = []
     for act in acts:
-        if run and not (act.failed and _error(act) == _error(run[-1]) and _nearly_equal(run[-1], act)):
+        if run and not (_fails(act) and _error(act) == _error(run[-1]) and _nearly_equal(run[-1], act)):
             yield run
             run = []
-        if act.failed and _says_something(act):
+        if _fails(act) and _says_something(act):
             run.append(act)
     yield run
+
+
+def _fails(act: Act) -> bool:
+    return act.told_error is not None
 
 
 def _says_something(act: Act) -> bool:
@@ -121,9 +127,11 @@ def _says_something(act: Act) -> bool:
 
 def _error(act: Act) -> str:
     """The kind of an error, without the numbers and quotations that name the arguments."""
-    if act.seen is None or act.seen.error is None:
+    told = act.told_error
+    if told is None:
         return ""
-    return settled(_VARYING.sub("~", act.seen.error.message[-_HEAD:].casefold()))
+    told = told if act.failed else " ".join(texts(opened(told)))
+    return settled(_VARYING.sub("~", told[-_HEAD:].casefold()))
 
 
 def _nearly_equal(first: Act, second: Act) -> bool:
@@ -159,13 +167,13 @@ def _reworded(reading: Reading) -> Iterator[Diagnosis]:
             yield _found("repeated_call", acts[1:], f"{name} is asked again with the words of an earlier query", 0.6)
 
 
-def query(act: Act) -> frozenset[str] | None:
+def query(act: Act, fewest: int = _WORDS) -> frozenset[str] | None:
     """The words of a call that has one text of several words and nothing else to ask with."""
     values = list((act.call.arguments or {}).values())
     if len(values) != 1 or not isinstance(values[0], str) or not COMMANDS.isdisjoint(act.call.arguments or ()):
         return None  # in a command the marks and the order matter
     words = frozenset(atoms(values[0]))
-    return words if len(words) >= _WORDS and " " in values[0] else None
+    return words if len(words) >= fewest and " " in values[0] else None
 
 
 def _follows(earlier: Act, later: Act) -> bool:

@@ -19,7 +19,7 @@ from harness.score.diagnosis import Diagnosis, Kind
 from harness.score.evidence import Evidence
 from harness.score.failures.signals.reading import Act, Reading, read
 
-VERSION: Final = "3"
+VERSION: Final = "4"
 _OPENING = ("patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if", "propertyNames")
 
 
@@ -63,6 +63,7 @@ def _declared_names(reading: Reading) -> frozenset[str]:
     names = frozenset(tool.name for tool in tools)
     if any(tool.server != IMPORTED_SERVER for tool in tools):
         return names
+    names &= reading.evidence.allowed  # a tool that another record of the file declares
     answered = {act.call.name for act in reading.acts if act.seen is not None and not act.failed}
     return names if answered <= names else frozenset()
 

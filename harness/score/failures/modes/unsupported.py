@@ -2,8 +2,9 @@
 
 `unsupported_answer` (tool hallucination) counts: the run handed in an answer by a call, it had made other calls, and
 no answer to any of them told anything that was not known before (see `progress`); or it had made none, and its plan
-needed to look something up (see `lookups`). The result was made up. Does not count: a run without recorded calls, and
-an answer given in words alone; an answer that a tool's result told, however short it was; what a program of the agent
+needed to look something up (see `lookups`), or it is known to have failed and tools that only tell were there. The
+result was made up. An answer in words counts where the plan needed a look-up. Does not count: a run without recorded
+calls; an answer that a tool's result told, however short it was; what a program of the agent
 printed without having it in its own text, where the plan needed nothing from outside (a riddle is computed); nor where
 the trial is known to have succeeded.
 
@@ -18,11 +19,12 @@ from harness.score.evidence import Evidence
 from harness.score.failures.modes.lookups import MissingLookups, is_answer, told_by, unmade_lookups
 from harness.score.failures.modes.stuck import COMMANDS
 from harness.score.failures.signals.grounding import texts
+from harness.score.failures.signals.handing_over import hands_in
 from harness.score.failures.signals.progress import INFORMATIVE, new_atoms
 from harness.score.failures.signals.reading import Act, Reading, read
 from harness.score.failures.signals.repetition import gist
 
-VERSION: Final = "5"
+VERSION: Final = "6"
 
 
 def unsupported_answers(reading: Reading, unmade: MissingLookups | None) -> tuple[Diagnosis, ...]:
@@ -31,19 +33,31 @@ def unsupported_answers(reading: Reading, unmade: MissingLookups | None) -> tupl
         return ()
     last = next((act for act in reversed(reading.acts) if is_answer(act.call)), None)
     if last is None:
-        return ()
+        return () if unmade is None else (_unlooked(unmade),)
     others = [act for act in reading.acts if not is_answer(act.call) and act.seen is not None]
     if not others:
-        if unmade is None:
-            return ()
-        evidence = "handed in what its plan needed to look up, and no call had looked anything up"
-        return (_found("tool_hallucination", "unsupported_answer", unmade.answered, evidence, 0.7),)
+        return _from_nowhere(reading, last) if unmade is None else (_unlooked(unmade),)
     informed = any(count >= INFORMATIVE for count in new_atoms(reading, others).values())
     informed = informed or told_by(reading, last) is not None
     if informed or (unmade is None and any(_computed(last, act) for act in others)):
         return ()
     evidence = f"handed in, and none of the {len(others)} answers before had told it or much else that was new"
     return (_found("tool_hallucination", "unsupported_answer", last.step, evidence, 0.7),)
+
+
+def _unlooked(unmade: MissingLookups) -> Diagnosis:
+    evidence = "handed in what its plan needed to look up, and no call had told anything of it"
+    return _found("tool_hallucination", "unsupported_answer", unmade.answered, evidence, 0.7)
+
+
+def _from_nowhere(reading: Reading, answer: Act) -> tuple[Diagnosis, ...]:
+    """Of a trial that is known to have failed: an answer without any call, where there were tools that tell."""
+    own = (tool for tool in reading.evidence.tools if tool.name in reading.evidence.allowed)
+    tells = [tool.name for tool in own if tool.effect == "read" and not hands_in(tool.name)]
+    if reading.evidence.success is not False or not tells:
+        return ()
+    evidence = f"handed in without any call, though {tells[0]} could have been asked"
+    return (_found("tool_hallucination", "unsupported_answer", answer.step, evidence, 0.5),)
 
 
 def _computed(answer: Act, act: Act) -> bool:

@@ -18,7 +18,6 @@ words; a user's identifier of which the profile holds nothing alike.
 Origin: the step of the call that was answered, or the user's message. Dependent steps: the later ones that use it.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, Final
@@ -28,11 +27,10 @@ from harness.score.evidence import Evidence
 from harness.score.failures.signals.grounding import Sources, atoms, identifiers, is_identifier
 from harness.score.failures.signals.prevention import check_of, read_back
 from harness.score.failures.signals.reading import Act, Reading, has_failed, read
+from harness.score.failures.signals.told_errors import opened, says_error
 from harness.values import JsonValue, canonical_json
 
-VERSION: Final = "2"
-_SAYS_ERROR: Final = re.compile(r"\s{0,8}(?:error|exception|failed|failure)\s?[:!]", re.I)
-_FAILED: Final = frozenset({"error", "failed", "failure", "rejected", "denied"})
+VERSION: Final = "3"
 _WORD: Final = re.compile(r"#?[A-Za-z0-9][A-Za-z0-9_.@:+-]{3,63}")
 _SENTENCE: Final = re.compile(r"[.!?\n]+\s")
 _LETTER: Final = re.compile(r"[A-Za-z]")
@@ -53,10 +51,10 @@ def wrong_sources(reading: Reading) -> Iterator[Diagnosis]:
 
 def _hidden(reading: Reading) -> Iterator[Diagnosis]:
     for act in reading.acts:
-        if act.failed or act.seen is None or not _says_error(act.seen.content, act.writes):
+        if act.failed or act.seen is None or not says_error(act.seen.content, act.writes):
             continue
         later = [one for one in reading.acts if one.number > act.number]
-        if any(one.key == act.key and not one.failed and not _says_error(_content(one), one.writes) for one in later):
+        if any(one.key == act.key and not one.failed and not says_error(_content(one), one.writes) for one in later):
             continue
         values = act.identifiers
         users = _users(reading, values, act.moment, besides=act.key) if values else ()
@@ -174,31 +172,8 @@ def _users(reading: Reading, values: tuple[str, ...], moment: int, besides: str 
     return tuple(sorted(steps))
 
 
-def _says_error(content: JsonValue, writes: bool) -> bool:
-    content = _opened(content)
-    if isinstance(content, str):
-        return _SAYS_ERROR.match(content) is not None
-    if not isinstance(content, dict):
-        return False
-    status = content.get("status")
-    failed = _FAILED if writes else {"error"}  # what a read tells of a thing is the thing's own status
-    says_no = content.get("success") is False or content.get("ok") is False
-    return bool(content.get("error")) or says_no or (isinstance(status, str) and status.casefold() in failed)
-
-
 def _content(act: Act) -> JsonValue:
-    return None if act.seen is None else _opened(act.seen.content)
-
-
-def _opened(content: JsonValue) -> JsonValue:
-    """Text that is JSON as JSON."""
-    if not isinstance(content, str) or content.lstrip()[:1] not in ("{", "["):
-        return content
-    try:
-        opened: JsonValue = json.loads(content)
-    except (ValueError, RecursionError):
-        return content
-    return opened
+    return None if act.seen is None else opened(act.seen.content)
 
 
 def _identifiers(act: Act) -> tuple[str, ...]:

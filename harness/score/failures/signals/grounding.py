@@ -10,24 +10,14 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from harness.score.failures.signals.nameless import is_nameless
+from harness.score.failures.signals.other_spellings import GivenTexts
 from harness.values import JsonValue
 
 _ATOM = re.compile(r"[^\W_]+")
 _SPACED = "".join(char.lower() if char.isalnum() else " " for char in map(chr, range(128)))
 """ASCII with a space for whatever is not part of an atom, which is found three times quicker that way."""
 _IDENTIFIER = re.compile(r"#?[A-Za-z0-9][A-Za-z0-9_.@:+-]{3,63}")
-_NO_NAME = re.compile(
-    r"\d{1,4}[-.:]\d{1,2}([-.:]\d{1,4})?(T[\d:.+Z-]*)?|\d+\.\d+"  # dates, times, amounts
-    r"|[+-]?\d+(?:\.\d+)?[eE][+-]?\d+|\d+(?:-|\.\.|:)\d+"  # exponents, ranges
-    r"|v?\d+(?:\.\d+)+[a-z0-9.+-]*|\d+(?:st|nd|rd|th|s)"  # versions, ordinals
-    r"|(?:pre|post|mid|early|late)-\d{4}s?|#?\d+[a-zA-Z]{1,4}"  # years, units
-    r"|(?:U\+|\\?x|0x)[0-9a-fA-F]{2,8}|\d{1,2}:\d\d(?:am|pm)?"  # characters, clock times
-    r"|\d{1,3}(?:,\d{3})+|(?:19|20)\d\d(?:[-/](?:19|20)?\d\d)?"  # thousands, years
-    r"|(?:[FC]Y|[QH][1-4][-/]?)(?:19|20)?\d\d|(?:19|20)\d\d[-/]?(?:W\d\d?|[QH][1-4])"  # business years, quarters, weeks
-    r"|(?:USD|EUR|GBP|JPY|CHF|CAD|AUD|NZD|CNY|INR)\d+(?:[.,]\d+)*",  # amounts behind their currency
-    re.I,
-)
-"""Computed, inferred or known, and no name that some system gave out."""
 _PREFIXED = re.compile(r"[a-z]{1,3}(\d{4,})")
 _SHORTEST = 4
 """A shorter atom has look-alikes by chance."""
@@ -39,7 +29,6 @@ _LONG = 5
 """From here on, or where the rest of the value is known, two wrong characters still make a look-alike."""
 _NESTED = 3
 """Times that JSON may stand as text inside of JSON."""
-_LONGEST_NUMBER = 15
 _DEPTH = 16
 """Arguments nested deeper are not looked into."""
 
@@ -53,7 +42,7 @@ def atoms(text: str) -> list[str]:
 
 def is_identifier(value: str) -> bool:
     """Looks like a name that some system gave out: `W2378156`, `mia_li_3668`, `ZFA04Y`; no date, amount or word."""
-    if not _IDENTIFIER.fullmatch(value) or _NO_NAME.fullmatch(value):
+    if not _IDENTIFIER.fullmatch(value) or is_nameless(value):
         return False
     return any(_is_code(part) for part in _ATOM.findall(value))
 
@@ -102,10 +91,12 @@ class Sources:
     def __init__(self) -> None:
         self._stated: dict[str, int] = {}
         self._observed: dict[str, int] = {}
+        self._texts = GivenTexts()
 
     def tell(self, text: str, moment: int) -> None:
         """The task, the system prompt, a user's message, a tool's description."""
         _note(text, moment, self._stated)
+        self._texts.add(text, moment)
 
     def observe(self, content: JsonValue, moment: int) -> None:
         """What a tool gave back; keys count too, because results are often keyed by id."""
@@ -113,7 +104,9 @@ class Sources:
         escaped = [text for text in contents if "\\" in text and text[:1] in ("{", "[")]
         for text in escaped:
             self._read(text, moment)
-        _note("\n".join(contents), moment, self._observed)
+        whole = "\n".join(contents)
+        _note(whole, moment, self._observed)
+        self._texts.add(whole, moment)
 
     def _read(self, text: str, moment: int, depth: int = 0) -> None:
         """Text that is JSON as JSON: an escaped line end is not a letter of the word behind it."""
@@ -142,10 +135,10 @@ class Sources:
     def since(self, value: str) -> int:
         """The moment from which on the value was grounded; NEVER where it is not."""
         known = max((self._since(atom) for atom in atoms(value)), default=-1)
-        if known == NEVER and value.isdecimal() and len(value) <= _LONGEST_NUMBER:
-            groups = f"{int(value):,}".split(",")  # `1,234,567` was given, and `1234567` is used
-            known = max(self._since(group) for group in groups)
-        return known
+        if known < NEVER:
+            return known
+        spelled = self._texts.since(value)
+        return NEVER if spelled is None else spelled
 
     def lookalike(self, value: str, moment: int) -> str | None:
         """What was given before `moment` and differs from the value in one or two characters, as atoms."""

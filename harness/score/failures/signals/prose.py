@@ -7,10 +7,25 @@ from typing import Final
 from harness.score.failures.signals.grounding import texts
 from harness.values import JsonValue
 
-_CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]{1,300}`", re.S)
-_OPEN: Final = "\N{LEFT DOUBLE QUOTATION MARK}"
-_CLOSE: Final = "\N{RIGHT DOUBLE QUOTATION MARK}"
-_QUOTED: Final = re.compile(rf"\"[^\"\n]{{1,300}}\"|{_OPEN}[^\n]{{1,300}}?{_CLOSE}")
+_CODE: Final = re.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]{1,300}`|~~~.*?(?:~~~|\Z)|<(code|pre)\b[^>\n]{0,80}>.*?(?:</\1>|\Z)"
+    r"|(?:\A|\n)[ \t]*(?:\n(?: {4}|\t)(?![ \t]*(?:[-*+]|\d{1,2}[.)]) )[^\n]+)+",
+    re.S,
+)
+"""Fenced, between backticks, between tags, or a paragraph that is indented by four and no list."""
+_MARKS_CODE: Final = ("`", "~~~", "<code", "<pre", "\n    ", "\n\t")
+_PAIRS: Final = (
+    ('"', '"'),
+    ("\N{LEFT DOUBLE QUOTATION MARK}", "\N{RIGHT DOUBLE QUOTATION MARK}"),
+    ("\N{DOUBLE LOW-9 QUOTATION MARK}", "[\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}]"),
+    ("\N{LEFT-POINTING DOUBLE ANGLE QUOTATION MARK}", "\N{RIGHT-POINTING DOUBLE ANGLE QUOTATION MARK}"),
+    (r"(?<!\w)\N{LEFT SINGLE QUOTATION MARK}", r"\N{RIGHT SINGLE QUOTATION MARK}(?!\w)"),
+    (r"(?<!\w)'", r"'(?!\w)"),
+)
+_QUOTED: Final = re.compile("|".join(rf"{left}[^\n]{{1,300}}?{right}" for left, right in _PAIRS))
+_MARKS: Final = frozenset("\"'\N{LEFT DOUBLE QUOTATION MARK}\N{DOUBLE LOW-9 QUOTATION MARK}") | frozenset(
+    "\N{LEFT SINGLE QUOTATION MARK}\N{LEFT-POINTING DOUBLE ANGLE QUOTATION MARK}"
+)
 _PAGE: Final = re.compile(
     r"Address: \S.{0,500}?Viewport position: |(?:I|Web\w{1,12}) \w{1,12} .{0,2000}?Here is a screenshot of ", re.S
 )
@@ -22,11 +37,11 @@ def plain_words(message: str) -> str:
     opened = _from_json(message)
     if opened is not None:
         return "\n".join(texts(opened))
-    if "`" in message:
+    if any(mark in message for mark in _MARKS_CODE):
         message = _CODE.sub(" ", message)
     if ">" in message:
         message = _QUOTE_LINE.sub(" ", message)
-    return _QUOTED.sub(" ", message) if '"' in message or _OPEN in message else message
+    return message if _MARKS.isdisjoint(message) else _QUOTED.sub(" ", message)
 
 
 def is_page(message: str) -> bool:

@@ -15,6 +15,7 @@ from harness.score.comparison.jsonvalue import equality_key
 from harness.score.evidence import Evidence
 from harness.score.failures.signals.grounding import Sources, atoms, atoms_of, identifiers, texts
 from harness.score.failures.signals.prose import plain_words
+from harness.score.failures.signals.told_errors import told_error
 from harness.trace import Observation, Step, ToolCall
 from harness.values import JsonValue, canonical_json
 
@@ -42,6 +43,11 @@ class Act:
     @property
     def failed(self) -> bool:
         return self.seen is not None and self.seen.error is not None
+
+    @cached_property
+    def told_error(self) -> str | None:
+        """What its answer says that failed, whether it is flagged as an error or not."""
+        return None if self.seen is None else told_error(self.seen, self.writes)
 
     @property
     def writes(self) -> bool:
@@ -88,7 +94,7 @@ class Reading:
     @property
     def records_calls(self) -> bool:
         """Whether a call would have been recorded: some were, or tools were there to be called."""
-        return bool(self.acts or self.evidence.tools)
+        return bool(self.acts or self.evidence.allowed)
 
     @cached_property
     def runs_code(self) -> bool:

@@ -14,6 +14,19 @@ _CLOCK = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?Z?|\b\d\d?:\d\d:\d\d(?:[.,]\d{1,9})?"
     r"|\b\d{1,9}(?:\.\d{1,9})? ?(?:ms|s|sec|secs|seconds|milliseconds)\b|\b0x[0-9a-fA-F]{4,16}\b"
 )
+_UUID = r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
+_OF_A_REQUEST = r"request|trace|span|correlation|query|search|call|response|invocation|execution"
+_WHEN = (
+    r"timestamp|ts|(?:generated|fetched|retrieved|queried)_at|server_time"
+    r"|(?:took|elapsed|latency|response_time)(?:_m?s)?"
+)
+_NUMBERED = re.compile(
+    rf"{_UUID}|\b1[5-9]\d{{8}}(?:\d{{3}}){{0,2}}(?:\.\d+)?\b"
+    rf"|\\?\"(?:(?:{_OF_A_REQUEST})_?id|nonce|etag|{_WHEN})\\?\":\s?(?:\\?\"[^\"\\]{{0,80}}\\?\"|[\d.]{{1,20}})"
+    r"|\b(?:request|attempt|query|call|try|search) ?(?:id|no\.?|number)? ?[:#=]? ?\d{1,9}\b",
+    re.I,
+)
+"""What tells one answer of a read from the next and nothing of what was asked: numbers of requests, times."""
 _COMMENT = re.compile(r"(?m)(?:^|\s)(?:#|//)[^\n]*$")
 _WAIT = re.compile(r"\b(?:time\.)?sleep ?\(? ?[\d.]{1,9} ?\)?")
 _SPACE = re.compile(r"\s+")
@@ -26,21 +39,24 @@ def settled(text: str) -> str:
     return _SPACE.sub(" ", _CLOCK.sub("~", text)).strip()
 
 
-def gist(value: JsonValue) -> str:
-    """Arguments without comments, waits and layout, for texts long enough to be code or prose."""
-    return " | ".join(_gist_of(text) for text in texts(value))
+def gist(value: JsonValue, *, is_code: bool = False) -> str:
+    """Arguments without comments, waits and layout, for texts that are code or long enough to be code or prose."""
+    return " | ".join(_gist_of(text, is_code) for text in texts(value))
 
 
 def gist_key(act: Act) -> str:
     """Equal for calls that ask for the same; equal keys have equal gists."""
     if act.call.arguments is None:
         return act.key
-    return f"{act.call.name} {gist(act.call.arguments)}"
+    return f"{act.call.name} {gist(act.call.arguments, is_code=act.is_code)}"
 
 
 def answer_key(act: Act) -> str | None:
     """Equal for answers that tell the same; None: not recorded."""
-    return None if act.answer is None else settled(act.answer)
+    if act.answer is None:
+        return None
+    # what a write answers with may name what it made
+    return settled(act.answer if act.tool is None or act.writes else _NUMBERED.sub("~", act.answer))
 
 
 def are_alike(left: frozenset[str], right: frozenset[str], least: float) -> bool:
@@ -54,7 +70,7 @@ def overlap(left: frozenset[str], right: frozenset[str]) -> float:
     return 1.0 if not union else len(left & right) / union
 
 
-def _gist_of(text: str) -> str:
-    if len(text) < _LONG and "\n" not in text:
+def _gist_of(text: str, is_code: bool) -> str:
+    if not is_code and len(text) < _LONG and "\n" not in text:
         return text
     return _SPACE.sub(" ", _WAIT.sub("wait", _COMMENT.sub("", text))).strip().casefold()

@@ -63,17 +63,23 @@ def model(path="/v1/chat/completions", content="hello", **more):
     return ask(GATEWAY, path, asked)
 
 
+def content_of(received):
+    """The body, of which chunks are put together."""
+    head, _, body = received.partition(b"\r\n\r\n")
+    if b"chunked" not in head.lower():
+        return body
+    whole, rest = b"", body
+    while rest:
+        size, _, rest = rest.partition(b"\r\n")
+        length = int(size.split(b";")[0] or b"0", 16) if size else 0
+        whole += rest[:length]
+        rest = rest[length + 2 :] if length else b""
+    return whole
+
+
 def unpacked(received):
     """The bytes, those of the chunks together, and what is compressed in them."""
-    head, _, body = received.partition(b"\r\n\r\n")
-    whole = b""
-    if b"chunked" in head.lower():
-        rest = body
-        while rest:
-            size, _, rest = rest.partition(b"\r\n")
-            length = int(size.split(b";")[0] or b"0", 16) if size else 0
-            whole += rest[:length]
-            rest = rest[length + 2 :] if length else b""
+    body, whole = received.partition(b"\r\n\r\n")[2], content_of(received)
     found = [received, whole]
     for content in (body, whole):
         for unpack in (gzip.decompress, zlib.decompress, lambda packed: zlib.decompress(packed, -15)):
@@ -84,9 +90,17 @@ def unpacked(received):
     return b"\n".join(found)
 
 
+def joined(received):
+    """The texts of a stream's deltas, as a client joins them."""
+    events = [line[5:] for line in content_of(received).splitlines() if line.startswith(b"data:") and b"{" in line]
+    choices = [choice for event in events for choice in json.loads(event)["choices"]]
+    return b"\r\n\r\n" + "".join(choice["delta"].get("content") or "" for choice in choices).encode()
+
+
 HOSTS = "body headers cookies chunked forms json error redirect trailers reason multipart".split()  # noqa: SIM905
 WAYS = {
     **{f"host: {kind}": lambda kind=kind: host(kind) for kind in HOSTS},
+    "host: folded": lambda: host("folded").replace(b"\r\n ", b"").replace(b" ", b""),
     "host: gzip": lambda: host("gzip", Accept_Encoding="gzip"),
     "host: deflate": lambda: host("deflate", Accept_Encoding="deflate, gzip"),
     "host: ranges": lambda: b"\r\n\r\n" + b"".join(ranges()),
@@ -105,6 +119,7 @@ WAYS = {
                                 Accept="application/json, text/event-stream"),
     "model: answer": model,
     "model: stream": lambda: model(stream=True),
+    "model: pieces": lambda: joined(model(content="pieces", stream=True)),
     "model: error": lambda: model(content="fail"),
 }  # fmt: skip
 

@@ -21,7 +21,7 @@ from tests.qa.soak.rows import Row
 from tests.qa.soak.telling import DECLARED, PROGRAM
 
 KNOWN = {name: CHANNELS[name] for name in DECLARED}
-WAYS = 28
+WAYS = 30
 """In which the agent asks: see `receiver.py`."""
 REFUSED = {"host: several ranges", "host: upgraded", "host: reason"}
 """Of these nothing of the host's need be passed on (of the last one, only its reason is asked about)."""
@@ -58,7 +58,7 @@ def _keyless(way: str, told: dict[str, Any]) -> bool:
 
 
 def _row(received: dict[str, Any], where: str, blind: list[str]) -> Row:
-    wrong = [(way, "; ".join(told["keys"][:4])) for way, told in received.items() if told["keys"]]
+    wrong = [(f"{way}: {key}", "it is found") for way, told in received.items() for key in told["keys"]]
     missing = [f"{way}: undeclared keys are not found" for way in blind]
     for way, told in received.items():
         if "plain" not in told["control"] and way not in REFUSED:
@@ -66,7 +66,7 @@ def _row(received: dict[str, Any], where: str, blind: list[str]) -> Row:
     if unseen := set(forms(UNDECLARED)) - set(received["host: forms"]["control"]):
         missing.append(f"forms that the search does not know again: {', '.join(sorted(unseen))}")
     missing += [] if len(received) == WAYS else [f"{len(received)} ways"]
-    return row_of(f"secrets that the agent receives, {where}", len(received), wrong, missing)
+    return row_of(f"secrets that the agent receives, {where}", len(received) * len(forms("")), wrong, missing)
 
 
 def _received(here: Project, url: str, sandbox: str, mode: str, *, declared: bool) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class _Told:
         return web.json_response(told, status=409 if kind == "refuse" else 200)
 
     async def _model(self, request: web.Request, key: str) -> web.StreamResponse:
-        asked = await request.json() if request.can_read_body else {}
+        asked = json.loads(await request.read() or b"{}")
         said = f"{UNDECLARED}: " + "\n".join(_texts(key).values())
         if "fail" in json.dumps(asked):
             return web.json_response({"error": {"message": said}}, status=400)
@@ -131,8 +131,10 @@ class _Told:
         if not asked.get("stream"):
             choice = {"message": {"role": "assistant", "content": said}, "finish_reason": "stop", "index": 0}
             return web.json_response(told | {"choices": [choice]})
-        events = b""
-        for piece in (UNDECLARED, said, key):
+        events, pieces = b"", [UNDECLARED, said, key]
+        if "pieces" in json.dumps(asked):
+            pieces = [text[at : at + 4] for text in (UNDECLARED, key) for at in range(0, len(text), 4)]
+        for piece in pieces:
             chunk = told | {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": piece}}]}
             events += b"data: " + json.dumps(chunk).encode() + b"\n\n"
         return await _in_pieces(request, events + b"data: [DONE]\n\n", {"content-type": "text/event-stream"})
@@ -178,6 +180,15 @@ class _Told:
         request.transport.write(
             head.encode() + f"{len(page):x};k={told}\r\n".encode() + page + f"\r\n0\r\nx-key: {told}\r\n\r\n".encode()
         )
+        request.transport.close()
+        return web.Response()
+
+    async def do_folded(self, request: web.Request, key: str) -> web.StreamResponse:
+        """Written by hand: a header over several lines."""
+        assert request.transport is not None
+        told = "".join(f"{text[:9]}\r\n {text[9:]}" for text in (UNDECLARED.encode().hex(), key.encode().hex()))
+        head = f"HTTP/1.1 200 OK\r\nX-Told: {told}\r\nContent-Length: {len(UNDECLARED)}\r\nConnection: close\r\n\r\n"
+        request.transport.write((head + UNDECLARED).encode())
         request.transport.close()
         return web.Response()
 
