@@ -23,6 +23,7 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s|\n")
 _DIGIT: Final = re.compile(r"[0-9]")
 _ESCAPED: Final = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})")
 _OPERATOR: Final = "[=+*/^\N{MULTIPLICATION SIGN}\N{DIVISION SIGN}\N{ALMOST EQUAL TO}]"
+_IN_COMPUTATION: Final = re.compile(rf"(?:{_OPERATOR}|\\\(|\\boxed\{{)\s?(\d+)\b|\b(\d+)(?=\s?{_OPERATOR})")
 _PART: Final = 6
 _LONG_NUMBER: Final = 7
 """A shorter run of digits can be an amount, which is rightly computed."""
@@ -42,8 +43,10 @@ def fabricated_results(reading: Reading) -> tuple[Diagnosis, ...]:
         if any(word in step.message for word in _OUTPUTS) and _OWN_OUTPUT.search(step.message):
             found.append(finding("fabricated_result", step, "writes a tool's answer itself", 0.9))
             continue
-        values = () if reading.runs_code else codes(reading.words[step.index])  # what code can compute may be true
-        made_up = [value for value in values if _is_made_up(value, reading, step, own)]
+        # what code can compute may be true
+        values = [] if reading.runs_code else list(codes(reading.words[step.index]))
+        computed = _computed(step.message) if any(map(_is_long_number, values)) else frozenset()
+        made_up = [value for value in values if value not in computed and _is_made_up(value, reading, step, own)]
         if made_up:
             evidence = f"tells of {', '.join(map(repr, made_up[:5]))}, which nothing had given"
             found.append(finding("fabricated_result", step, evidence, 0.8))
@@ -76,9 +79,7 @@ def codes(words: str) -> Iterator[str]:
 
 
 def _is_made_up(value: str, reading: Reading, step: Step, own: _OwnArguments) -> bool:
-    if value.isdigit() and (len(value) < _LONG_NUMBER or _is_computed(value, step.message or "")):
-        return False
-    if not is_identifier(value):
+    if (value.isdigit() and not _is_long_number(value)) or not is_identifier(value):
         return False
     if reading.sources.grounded(value, reading.moments[step.index]):
         return False  # mostly so, and quicker to see than what follows
@@ -96,9 +97,13 @@ def _is_made_up(value: str, reading: Reading, step: Step, own: _OwnArguments) ->
     )
 
 
-def _is_computed(value: str, message: str) -> bool:
-    """Whether the number stands in a computation that the message itself makes."""
-    return re.search(rf"(?:{_OPERATOR}|\\\(|\\boxed\{{)\s?{value}\b|\b{value}\s?{_OPERATOR}", message) is not None
+def _is_long_number(value: str) -> bool:
+    return value.isdigit() and len(value) >= _LONG_NUMBER
+
+
+def _computed(message: str) -> frozenset[str]:
+    """The numbers that stand in a computation which the message itself makes; read once, whatever it holds."""
+    return frozenset(one[1] or one[2] for one in _IN_COMPUTATION.finditer(message))
 
 
 def finding(kind: Kind, step: Step, evidence: str, confidence: float) -> Diagnosis:

@@ -32,7 +32,8 @@ from harness.values import JsonValue, canonical_json
 
 VERSION: Final = "3"
 _WORD: Final = re.compile(r"#?[A-Za-z0-9][A-Za-z0-9_.@:+-]{3,63}")
-_SENTENCE: Final = re.compile(r"[.!?\n]+\s")
+_SENTENCE: Final = re.compile(r"(?<![.!?\n])[.!?\n]+\s")
+"""Looked for at the first of several marks only: a long run of marks without a space after it is read once."""
 _LETTER: Final = re.compile(r"[A-Za-z]")
 _DIGIT: Final = re.compile(r"\d")
 _DEPTH: Final = 8
