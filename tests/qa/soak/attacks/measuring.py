@@ -1,7 +1,6 @@
 """A program run to its end, with the processor time and the memory that it took."""
 
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -41,20 +40,39 @@ def python(program: str, *words: str, folder: Path, most_cpu_s: int = 120) -> Me
     return measured([sys.executable, "-c", program, *words], folder, most_cpu_s)
 
 
+_LAUNCHER = """
+import os, resource, sys
+report, most_cpu_s, most_bytes, *command = sys.argv[1:]
+program = os.fork()
+if not program:
+    resource.setrlimit(resource.RLIMIT_CPU, (int(most_cpu_s),) * 2)
+    resource.setrlimit(resource.RLIMIT_AS, (int(most_bytes),) * 2)
+    os.set_inheritable(int(report), False)
+    os.execv(command[0], command)
+_, state, used = os.wait4(program, 0)
+os.write(int(report), f"{os.waitstatus_to_exitcode(state)} {used.ru_utime + used.ru_stime} {used.ru_maxrss}".encode())
+"""
+"""The kernel counts to a process the memory of the one that it was forked from. So that ours is not the program's peak,
+a small process starts it.
+"""
+
+
 def measured(command: Sequence[str], folder: Path, most_cpu_s: int) -> Measured:
     """A program that takes more processor time is ended by the kernel."""
-
-    with tempfile.TemporaryFile() as printed:
-        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed)
-        resource.prlimit(process.pid, resource.RLIMIT_CPU, (most_cpu_s, most_cpu_s))
-        resource.prlimit(process.pid, resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
-        _, state, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(state)
+    reading, writing = os.pipe()
+    words = [str(writing), str(most_cpu_s), str(_MOST_BYTES), *command]
+    with os.fdopen(reading) as report, tempfile.TemporaryFile() as printed:
+        subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _LAUNCHER, *words],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=printed,
+            pass_fds=[writing],
+            check=True,
+        )
+        os.close(writing)
+        status, cpu_s, peak_kb = report.read().split()
         printed.seek(0)
         text = printed.read().decode("utf-8", "replace")
-    return Measured(
-        status=process.returncode,
-        printed=text,
-        cpu_s=used.ru_utime + used.ru_stime,
-        peak_mb=used.ru_maxrss / 1024,
-    )
+    return Measured(status=int(status), printed=text, cpu_s=float(cpu_s), peak_mb=int(peak_kb) / 1024)
