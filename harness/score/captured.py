@@ -19,7 +19,7 @@ _READS: Final[Mapping[str, frozenset[Content]]] = MappingProxyType(
     {
         **dict.fromkeys(("Api", "Command", "Dom", "EqualsReferenceState", "Files", "Reward", "Sql", "State"), _NOTHING),
         **dict.fromkeys(
-            ("TaskTests", "MaxTokens", "MaxIterations", "RequiredTools", "ForbiddenTools", "Criterion"), _NOTHING
+            ("TaskTests", "MaxTokens", "MaxIterations", "RequiredTools", "ForbiddenTools", "CriterionMet"), _NOTHING
         ),
         **dict.fromkeys(("TaskSuccess", "ToolSelection", "ToolAllowed", "PartialCredit"), _NOTHING),
         **dict.fromkeys(("StepEfficiency", "StepRatio", "Steps", "Tokens", "CostUsd"), _NOTHING),

@@ -82,10 +82,10 @@ def test_a_secret_that_redaction_cannot_take_out_is_refused_before_it_is_written
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from harness.cassette.recorder.journal import Journal
+from harness.cassette.recorder.journal import TrialJournal
 from harness.cassette.recording import Recording
 from harness.cassette.redaction.redaction import Redactor
-journal = Journal(Path(sys.argv[1]), suite="s", case="c", redactor=Redactor({}))
+journal = TrialJournal(Path(sys.argv[1]), suite="s", case="c", redactor=Redactor({}))
 for line in sys.stdin:
     journal.add(Recording.model_validate_json(line))
 os.kill(os.getpid(), signal.SIGKILL)

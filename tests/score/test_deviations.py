@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 import pytest
-from harness.score.comparison.alternatives import alternatives
 
 from harness.case import FedCall, Invocation, ReferenceCall, ToolSpec
 from harness.score.comparison.alignment import Deviation, deviations_from_trial
+from harness.score.comparison.alternative_deviations import alternative_deviations
 from harness.score.comparison.reference_match import deviations_from_reference
 
 
@@ -105,4 +105,4 @@ def test_a_write_that_differs_may_be_needless_or_stand_for_the_next_right_one(
 ) -> None:
     passing = fed(right)
     base = deviations_from_trial(fed(made), passing, TOOLS)
-    assert others == shown(alternatives(fed(made), base, calls(right), TOOLS))
+    assert others == shown(alternative_deviations(fed(made), base, calls(right), TOOLS))
