@@ -71,7 +71,7 @@ FAULTS = (
         what="tape missing: inconclusive, and what to record is said",
         script=_TAPE.format("rm Regal-0.yaml") + _RUN,
         status=1,
-        says="harness record späti",
+        says="harness record 'späti'",
     ),
     Fault(
         what="tape replaced while it is replayed: the run goes on with what it began with",
