@@ -1,7 +1,7 @@
 """The tasks of a domain of tau2-bench, as its `tasks.json` holds them."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from harness.values import JsonObject, JsonValue
@@ -33,7 +33,7 @@ def case_of_task(task: JsonObject, reads: Collection[str] = ()) -> JsonObject:
     if purpose := (_object(task, "description") or {}).get("purpose"):
         case["description"] = str(purpose).strip()
     case |= _asked(task)
-    reference = _reference(criteria.get("actions") or [])
+    reference = _reference(_list(criteria, "actions"))
     case["reference"] = [*reference]
     told = [str(one) for one in _list(criteria, "communicate_info")]
     if told:
@@ -88,10 +88,8 @@ def _plan(instructions: JsonValue) -> str:
     return "\n".join(lines)
 
 
-def _reference(actions: JsonValue) -> list[JsonObject]:
+def _reference(actions: Sequence[JsonValue]) -> list[JsonObject]:
     calls: list[JsonObject] = []
-    if not isinstance(actions, list):
-        raise ValueError("the task's `evaluation_criteria.actions` are not a list")
     for number, action in enumerate(actions, start=1):
         if not isinstance(action, dict) or not isinstance(action.get("name"), str):
             raise ValueError(f"action {number} of the task has no `name`")

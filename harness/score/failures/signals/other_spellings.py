@@ -36,8 +36,10 @@ class GivenTexts:
             return None
         searched, found = self._searched.get(letters, (0, None))
         if found is None:
-            spelled = re.compile(_BEFORE + _SEPARATOR.join(letters) + _AFTER)
-            found = next((text.moment for text in self._texts[searched:] if text.has(letters, spelled)), None)
+            holding = [text for text in self._texts[searched:] if letters in text.letters]
+            if holding:  # few values have their letters anywhere, and an expression takes time to compile
+                spelled = re.compile(_BEFORE + _SEPARATOR.join(letters) + _AFTER)
+                found = next((text.moment for text in holding if text.has(letters, spelled)), None)
             self._searched[letters] = (len(self._texts), found)
         return found
 
@@ -56,7 +58,8 @@ class _Text:
         return self._text.casefold()
 
     @cached_property
-    def _letters(self) -> str:
+    def letters(self) -> str:
+        """The folded text without all else."""
         return "".join(_WORD.findall(self._folded))
 
     @cached_property
@@ -65,11 +68,11 @@ class _Text:
         return array("L", chain.from_iterable(range(*word.span()) for word in _WORD.finditer(self._folded)))
 
     def has(self, letters: str, spelled: re.Pattern[str]) -> bool:
-        at = self._letters.find(letters)
+        at = self.letters.find(letters)
         while at >= 0:
             if spelled.match(self._folded, self._places[at]):
                 return True
-            at = self._letters.find(letters, at + 1)
+            at = self.letters.find(letters, at + 1)
         return False
 
 
