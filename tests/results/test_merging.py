@@ -194,7 +194,7 @@ def test_a_shard_that_scored_itself_again_at_its_end_is_merged_and_another_scori
         if name == "merged":
             with merge_runs(parts, runs, name) as merged:
                 assert 4 == len(merged.scorecards())
-    with pytest.raises(UsageError, match="score again"):
+    with pytest.raises(UsageError, match="part-1"):
         merge_runs(parts, runs, "refused")
 
 
