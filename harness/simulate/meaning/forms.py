@@ -17,6 +17,8 @@ def normal_form(kind: str, text: str) -> tuple[str, str]:
             return "date", f"{int(digits[1])}-{int(digits[2])}"
         case "slashed":
             return "date", f"{int(digits[0])}-{int(digits[1])}"
+        case "dotted":  # the day stands first: `05.11.2024` is written in Germany, not in the United States
+            return "date", f"{int(digits[1])}-{int(digits[0])}"
         case "time":
             return "time", _time(text)
         case _:
