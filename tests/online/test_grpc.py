@@ -156,7 +156,7 @@ def test_credentials_are_never_written(served: Served) -> None:
 def test_http_goes_on_beside_it_and_a_taken_port_is_told(served: Served, tmp_path: Path) -> None:
     assert 200 == served.post("/v1/traces", request(span(1, 1))).status
     with (
-        pytest.raises(OSError, match="gRPC cannot listen"),
+        pytest.raises(OSError, match=str(served.receiver.grpc_port)),
         serving(tmp_path / "other", grpc_port=served.receiver.grpc_port),
     ):
         pass
@@ -167,4 +167,4 @@ def test_without_grpcio_the_option_names_the_extra(tmp_path: Path) -> None:
     words = ("ingest", "serve", "--port", "0", "--grpc-port", "0", "--store", str(tmp_path / "online"))
     done = subprocess.run([sys.executable, "-c", start, *words], capture_output=True, text=True, timeout=60)
     assert 2 == done.returncode
-    assert "OTLP/gRPC needs the extra `grpc`" in done.stderr
+    assert "`grpc`" in done.stderr

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from harness.simulate.meaning.clauses import clauses_of
+from harness.simulate.meaning.coordination import in_one_order
 from harness.simulate.meaning.idioms import without_idioms
 from harness.simulate.meaning.places import JOINS, Element, Parsed, in_each_others_place
 from harness.simulate.meaning.slots import sequence_of
@@ -205,8 +206,9 @@ def _list_around(tokens: tuple[Element, ...], place: int) -> tuple[int, int]:
 def _parsed(text: str) -> tuple[Parsed, ...]:
     """The clauses of a text; members of a list of values, which have no words of their own, share its context."""
     found: list[Parsed] = []
-    for clause in clauses_of(text):
-        tokens = _tokens_of(without_idioms(clause.text))
+    clauses = clauses_of(text)
+    read = in_one_order([(clause.continues, _tokens_of(without_idioms(clause.text))) for clause in clauses])
+    for clause, tokens in zip(clauses, read, strict=True):
         if not tokens:
             continue
         above, beside = _contents(clause.under), _contents(clause.beside) - {form for _, form in tokens}
