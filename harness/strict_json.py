@@ -32,6 +32,10 @@ class NotJson(ValueError):
     """The text is not JSON; the message gives the reason."""
 
 
+class ExceedsBounds(NotJson):
+    """The text may be JSON for others: it nests too deep, or has too many values."""
+
+
 def parse_json(raw: bytes, *, once: bool = False) -> JsonValue:
     """The value of a JSON text in UTF-8.
 
@@ -49,6 +53,8 @@ def parse_json(raw: bytes, *, once: bool = False) -> JsonValue:
         raise NotJson(f"not UTF-8 (at byte {error.start})") from None
     except UnicodeEncodeError:
         raise NotJson("half of a surrogate pair in a string") from None
+    except NotJson:
+        raise
     except json.JSONDecodeError as error:
         raise NotJson(f"{error.msg} at line {error.lineno} column {error.colno}") from None
     except ValueError as error:
@@ -63,7 +69,7 @@ def check_values(text: str, most: int = MAX_VALUES) -> None:
     # Each string is a name or a value, so that more of them than twice the limit exceed it, too: no need to go on.
     outside, strings = _STRING.subn("", text, count=2 * most + 2)
     if strings > 2 * most + 1 or sum(map(outside.count, "{[,")) > most:
-        raise NotJson(f"more than {most} objects, lists and commas")
+        raise ExceedsBounds(f"more than {most} objects, lists and commas")
 
 
 def check_depth(text: str, most: int = MAX_DEPTH) -> None:
@@ -74,7 +80,7 @@ def check_depth(text: str, most: int = MAX_DEPTH) -> None:
     if 2 * brackets.count(1) < len(brackets):
         raise NotJson("more brackets are closed than opened")
     if max(accumulate(array("b", brackets)), default=0) > most:
-        raise NotJson(f"nested more than {most} levels deep")
+        raise ExceedsBounds(f"nested more than {most} levels deep")
 
 
 def _each_once(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
