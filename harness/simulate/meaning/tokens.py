@@ -38,8 +38,8 @@ _JOINED: Final = re.compile(
 """The space between a number and the unit that belongs to its value."""
 _TOKEN: Final = re.compile(
     r"[^\w.!?\n;#$\u20ac\u00a3]{0,50}(?:(?P<word>[a-z]+(?:'[a-z]+)?(?![\w@]|-\d|[.+][\w.+-]{0,64}@))|"
-    r"(?P<money>(?:(?:us|usd|eur|gbp)\s?)?[$\u20ac\u00a3]\s?-?\d[\d,]*(?:\.\d+)?|\d[\d,]*(?:\.\d+)?\s?(?:(?:usd|"
-    r"eur|dollars?|euros?|bucks)\b|\u20ac))"
+    r"(?P<money>(?:(?:us|usd|eur|gbp)\s?)?[$\u20ac\u00a3]\s?-?\d[\d,]{0,40}(?:\.\d+)?|\d[\d,]{0,40}(?:\.\d+)?\s?(?:"
+    r"(?:usd|eur|dollars?|euros?|bucks)\b|\u20ac))"
     r"|(?P<iso>\b\d{4}-\d{2}-\d{2}\b)"
     r"|(?P<time>\b\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\b\.?)?|\b\d{1,2}\s?[ap]\.?m\b\.?)"
     r"|(?P<percent>\d+(?:\.\d+)?\s?(?:%|percent\b))"
