@@ -58,6 +58,10 @@ CHANGED = [
 
 
 EXCHANGED = [
+    (  # the quotation mark behind the first name is missing: no JSON
+        '{"a": [\n{\n"id": "X11,\n"at": "9:00"\n},\n{\n"id": "X12",\n"at": "11:00"\n}]}',
+        '{"a": [\n{\n"id": "X11,\n"at": "11:00"\n},\n{\n"id": "X12",\n"at": "9:00"\n}]}',
+    ),
     ("Milk from Greenway and bread from Corner.", "Bread from Greenway and milk from Corner."),
     ("The red shirt and hat are in the cart.", "The red hat and shirt are in the cart."),
     ("I added bread and apples are sold out.", "I added apples and bread are sold out."),
