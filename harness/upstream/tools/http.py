@@ -13,7 +13,7 @@ from yarl import URL
 
 from harness.case import HttpRoute, ToolSpec
 from harness.errors import ServiceError
-from harness.strict_json import NotJson, parse_json
+from harness.strict_json import ExceedsBounds, NotJson, parse_json
 from harness.upstream.client import header_text
 from harness.upstream.rate import RateLimiter
 from harness.upstream.retrying import RetriedCall, begun
@@ -105,6 +105,8 @@ class HttpSource:
     def _refuse_no_json(self, request: ToolRequest, content: bytes) -> None:
         try:
             parse_json(content)
+        except ExceedsBounds:
+            return  # an agent can bring that about, by what it has the service keep: its call fails, not the harness
         except NotJson as error:
             self._refuse_garbage(request, f"something that is not JSON: {error}")
 
