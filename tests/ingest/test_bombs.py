@@ -82,7 +82,7 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
 def test_a_member_of_an_ordinary_size_is_read(tmp_path: Path) -> None:
     path = archive(tmp_path / "log.eval", b'{"a": [' + b"1," * 1000 + b"1]}")
     with LogArchive(path) as log:
-        assert [1001] == [len(sample.data["a"]) for sample in log.samples()]  # type: ignore[arg-type]
+        assert [1001] == [len(sample.data["a"]) for sample in log.samples()]
 
 
 def test_a_text_of_too_many_values_is_refused_before_it_is_read() -> None:

@@ -159,7 +159,7 @@ def answer_all(folder: str, name: str) -> None:
     own = queue(Path(folder), name, work("a", "b", "c", "d", "e", "f"), per_item=9)
     for answer in ("pass", "fail"):
         for number in range(len(own.queue)):
-            own.answer(number, answer)  # type: ignore[arg-type]
+            own.answer(number, answer)
 
 
 def test_a_queue_learns_of_answers_of_others_when_it_is_refreshed(tmp_path: Path) -> None:

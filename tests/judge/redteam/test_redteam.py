@@ -109,7 +109,7 @@ def test_the_cost_is_said_before_anything_is_asked(attack) -> None:
         return honest(evidence)
 
     done = attack(counting, "--dry-run")
-    number = int(re.search(r"(\d+) questions to m: about \d+ tokens in", done.output)[1])  # type: ignore[index]
+    number = int(re.search(r"(\d+) questions to m: about \d+ tokens in", done.output)[1])
     assert [] == asked
     attack(counting)
     assert number == len(asked)
