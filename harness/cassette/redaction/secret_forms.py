@@ -9,9 +9,11 @@ import html.entities
 import json
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache, cached_property
+from functools import cache
 from typing import Final
 from urllib.parse import quote, quote_plus
+
+from harness.cassette.redaction.secret_tokens import Form, Spelling, Token
 
 _LONG_ENOUGH: Final = 8
 """The number of bytes from which an encoded form is unlikely to occur by chance."""
@@ -29,7 +31,6 @@ _BETWEEN: Final = rb"""[ \t\r\n,;|'"\\]{1,40}?"""
 """What stands between the characters of a list; as little as will do, since such characters may be in the list."""
 _AMBIGUOUS: Final = frozenset("%&\\=")
 """Characters with which their own encodings begin."""
-_REPEATED: Final = re.compile(rb"\{\d,(\d+)\}\??\Z")
 _HEXADECIMAL: Final = re.compile(rf"[0-9a-fA-F-]{{{_LONG_ENOUGH},}}")
 """A key of hexadecimal digits, or a UUID, which programs take and write in either case, with or without hyphens."""
 _SOFT_BREAKS: Final = (
@@ -39,32 +40,6 @@ _SOFT_BREAKS: Final = (
 )
 """Quoted-printable ends every line of 76 characters with it, wherever that is."""
 _LETTERS: Final = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\v": "v", "\0": "0"}
-
-Spelling = tuple[bytes, ...]
-"""A regular expression in pieces, each of which takes one byte or repeats one."""
-
-
-class Token:
-    """One character or byte of a secret, in all its spellings."""
-
-    def __init__(self, *spellings: Spelling) -> None:
-        self.spellings = spellings
-        self.width = max(sum(map(_width, one)) for one in spellings)
-        """Bytes of the longest spelling."""
-
-    @cached_property
-    def whole(self) -> re.Pattern[bytes]:
-        """Matches any spelling."""
-        return re.compile(b"|".join(map(b"".join, self.spellings)))
-
-    @cached_property
-    def beginning(self) -> re.Pattern[bytes]:
-        """Matches what a spelling may begin with, where the text ends in it."""
-        longer = [_beginning(one) for one in self.spellings if len(one) > 1]
-        return re.compile(b"|".join(longer) if longer else rb"\Z.")
-
-
-Form = tuple[Token, ...]
 
 
 def forms_of(value: str) -> Iterable[Form]:
@@ -307,16 +282,3 @@ def _digits(number: int, width: int) -> Sequence[bytes]:
 
 def _byte(byte: int) -> bytes:
     return re.escape(bytes([byte]))
-
-
-def _width(piece: bytes) -> int:
-    found = _REPEATED.search(piece)
-    return int(found[1]) if found else 1
-
-
-def _beginning(spelling: Spelling) -> bytes:
-    """The spelling without its last piece, or a shorter part, up to the end of the text."""
-    cut = rb"\Z"
-    for piece in reversed(spelling[1:-1]):
-        cut = rb"(?:\Z|" + piece + cut + b")"
-    return spelling[0] + cut

@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from harness.cassette.redaction.form_tree import FormMatch, OrderedForm, trees_of
-from harness.cassette.redaction.secret_forms import BACKSLASHES, Form, Spelling, forms_of
+from harness.cassette.redaction.secret_forms import BACKSLASHES, forms_of
+from harness.cassette.redaction.secret_tokens import Form, Spelling
 
 FIELD_PSEUDONYM: Final = r"[a-z]+:[0-9a-f]{8}"
 _ANCHORED: Final = 4

@@ -1,9 +1,7 @@
 """A sandbox whose first process is the harness's launcher, for every provider that uses it."""
 
-import codecs
 import errno
 import os
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +13,7 @@ from harness.sandbox.launch.clean_world import OWN_HOME, OWN_WORK, clean_environ
 from harness.sandbox.launch.control import Control, LauncherLost, LauncherRefusal
 from harness.sandbox.launch.instant import instant_ns
 from harness.sandbox.launch.layout import Layout
+from harness.sandbox.launch.program_exit import program_exit
 from harness.sandbox.provider import SandboxPaths, SandboxSpec
 from harness.sandbox.proxied_hosts import proxy_environment
 from harness.sandbox.state.endstate import RestoredFiles, write_end_state
@@ -126,7 +125,7 @@ class LaunchedSandbox:
                 f"the program cannot be started: {refused.problem}",
                 remedy=f"a pinned clock needs {CLOCK_LIBRARY} in the image: build the image upon `base`",
             ) from None
-        return _program_exit(answer)
+        return program_exit(answer)
 
     def expire(self) -> None:
         with self._explained():
@@ -261,34 +260,6 @@ class LaunchedSandbox:
 
     def _absolute(self, path: str) -> str:
         return os.path.normpath(path if path.startswith("/") else f"{self._cwd or '/work'}/{path}")
-
-
-def _program_exit(answer: dict[str, Any]) -> ProgramExit:
-    status = -signal.SIGKILL if answer["timed_out"] else os.waitstatus_to_exitcode(answer["status"])
-    return ProgramExit(
-        code=status if status >= 0 else None,
-        signal=-status if status < 0 else None,
-        timed_out=bool(answer["timed_out"]),
-        stdout=_text(answer["out"], answer["out_bytes"]),
-        stderr=_text(answer["err"], answer["err_bytes"]),
-        stdout_end=_end(answer["out_end"]),
-        stderr_end=_end(answer["err_end"]),
-        stdout_bytes=answer["out_bytes"],
-        stderr_bytes=answer["err_bytes"],
-        duration_s=answer["duration_ns"] / 1e9,
-    )
-
-
-def _text(kept: bytes, total: int) -> str:
-    """Omits a character that the limit has cut in two, because it was not invalid."""
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    return decoder.decode(kept, final=total == len(kept))
-
-
-def _end(last: bytes) -> str:
-    """Starts at the first complete line: half a line could contain half of a secret, which would not be recognised."""
-    line_ends = [place for place in (last.find(b"\n"), last.find(b"\r")) if place >= 0]
-    return last[min(line_ends) + 1 :].decode("utf-8", "replace") if line_ends else ""
 
 
 def _raise_for_file(refused: LauncherRefusal, path: str, done: str) -> NoReturn:
