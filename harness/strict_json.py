@@ -1,36 +1,50 @@
 """JSON as the standard has it, within bounds: what Python's reader lets pass and others could not read is refused here.
 
-Whatever passes can be walked, compared, converted and stored: numbers fit a float's range, and no text nests so deep
-that a reader or a writer exceeds the stack.
+Whatever passes can be walked, compared, converted and stored: numbers fit a float's range, no text nests so deep
+that a reader or a writer exceeds the stack, and none holds so many values that reading it takes long or much memory.
 """
 
 import json
 import math
 import re
+from array import array
 from collections import Counter
+from itertools import accumulate
 
 from harness.values import JsonObject, JsonValue
 
 MAX_DEPTH = 100
+MAX_VALUES = 500_000
+"""Objects, lists and commas of one text: a list of three bytes takes 64 when it is read, and no other task of the event
+loop runs meanwhile.
+"""
 MAX_DIGITS = 308
 """Of an integer: longer ones exceed a float, so that comparing them with one raises."""
 
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-_BRACKET = re.compile(r"[\[\]{}]")
+_OPENING, _CLOSING = b"[{", b"]}"
+_STEPS = bytes.maketrans(_OPENING + _CLOSING, b"\x01\x01\xff\xff")
+"""A bracket as the signed byte by which it changes the depth."""
+_NO_BRACKETS = bytes(set(range(256)) - {*_OPENING, *_CLOSING})
 
 
 class NotJson(ValueError):
     """The text is not JSON; the message gives the reason."""
 
 
+class ExceedsBounds(NotJson):
+    """The text may be JSON for others: it nests too deep, or has too many values."""
+
+
 def parse_json(raw: bytes, *, once: bool = False) -> JsonValue:
     """The value of a JSON text in UTF-8.
 
-    Raises NotJson, also for NaN, infinities, numbers past a float's range, lone surrogates, and more than 100 levels;
-    with `once` for a name that an object has twice, which readers understand differently.
+    Raises NotJson, also for NaN, infinities, numbers past a float's range, lone surrogates, more than 100 levels, and
+    more than 500,000 values; with `once` for a name that an object has twice, which readers understand differently.
     """
     try:
         text = raw.decode("utf-8")
+        check_values(text)
         check_depth(text)
         value: JsonValue = (_READER_ONCE if once else _READER).decode(text)
         if "\\u" in text:
@@ -39,6 +53,8 @@ def parse_json(raw: bytes, *, once: bool = False) -> JsonValue:
         raise NotJson(f"not UTF-8 (at byte {error.start})") from None
     except UnicodeEncodeError:
         raise NotJson("half of a surrogate pair in a string") from None
+    except NotJson:
+        raise
     except json.JSONDecodeError as error:
         raise NotJson(f"{error.msg} at line {error.lineno} column {error.colno}") from None
     except ValueError as error:
@@ -46,21 +62,25 @@ def parse_json(raw: bytes, *, once: bool = False) -> JsonValue:
     return value
 
 
+def check_values(text: str, most: int = MAX_VALUES) -> None:
+    """Raises NotJson where more than `most` objects, lists and commas stand outside of strings; takes linear time."""
+    if sum(map(text.count, "{[,")) <= most:
+        return
+    # Each string is a name or a value, so that more of them than twice the limit exceed it, too: no need to go on.
+    outside, strings = _STRING.subn("", text, count=2 * most + 2)
+    if strings > 2 * most + 1 or sum(map(outside.count, "{[,")) > most:
+        raise ExceedsBounds(f"more than {most} objects, lists and commas")
+
+
 def check_depth(text: str, most: int = MAX_DEPTH) -> None:
     """Raises NotJson where brackets outside of strings nest more than `most` levels deep; takes linear time."""
     if text.count("[") + text.count("{") <= most:
         return
-    depth = 0
-    for found in _BRACKET.finditer(_STRING.sub("", text)):
-        depth += 1 if found[0] in "[{" else -1
-        if depth > most:
-            raise NotJson(f"nested more than {most} levels deep")
-
-
-def count_outside_strings(text: str, chars: str) -> int:
-    """How often the characters stand outside of the text's strings; takes linear time."""
-    outside = _STRING.sub("", text)
-    return sum(map(outside.count, chars))
+    brackets = _STRING.sub("", text).encode("ascii", "replace").translate(_STEPS, _NO_BRACKETS)
+    if 2 * brackets.count(1) < len(brackets):
+        raise NotJson("more brackets are closed than opened")
+    if max(accumulate(array("b", brackets)), default=0) > most:
+        raise ExceedsBounds(f"nested more than {most} levels deep")
 
 
 def _each_once(pairs: list[tuple[str, JsonValue]]) -> JsonObject:

@@ -20,6 +20,7 @@ from harness.gateway.exchange.exchange import CallResult, ReceivedCall
 from harness.gateway.exchange.replaying import replayed
 from harness.gateway.exchange.trial import TrialContext
 from harness.sandbox import QueryFailed, Table, Unmeasurable, changes
+from harness.strict_json import NotJson, parse_json
 from harness.trace import names
 from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, TrialTools
 from harness.values import JsonObject, JsonValue, canonical_json
@@ -112,7 +113,7 @@ class LiveProbes:
             return {"unmeasurable": f"the answer of {api.path} is larger than the limit of an answer"}
         if not isinstance(answer, ToolAnswer) or answer.outcome != "answer":
             return None
-        return {"status": answer.status, "body": self._fed(_decoded(answer.body), api.path)}
+        return {"status": answer.status, "body": self._fed(_as_said(answer.body), api.path)}
 
 
 class TrialProbes:
@@ -225,12 +226,22 @@ def probe_key(probe: StateProbe, redactor: Redactor) -> CallKey:
     return CallKey(server=WORLD, tool=kind, effect="read", arguments=text, key=key_digest(kind, text, "probe"))
 
 
+def _as_said(body: bytes) -> JsonValue:
+    """A service's answer, whose words an agent may have chosen: a value where it is JSON within bounds, else text;
+    an empty body: None.
+    """
+    try:
+        return parse_json(body) if body else None
+    except NotJson:
+        return body.decode("utf-8", "replace")
+
+
 def _decoded(body: bytes) -> JsonValue:
-    """The parsed JSON where the body is JSON, else the text; an empty body: None."""
+    """The value of a probe's stored answer; its text where it is not JSON; an empty body: None."""
     if not body:
         return None
     try:
         value: JsonValue = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return body.decode("utf-8", "replace")
     return value

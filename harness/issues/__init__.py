@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from harness.issues.incidents import IncidentFiled as IncidentFiled
     from harness.issues.incidents import file_incidents as file_incidents
     from harness.issues.incidents import incident_draft as incident_draft
+    from harness.issues.merge_request import MergeRequest as MergeRequest
+    from harness.issues.merge_request import put_note as put_note
     from harness.issues.ongoing import Ongoing as Ongoing
     from harness.issues.ongoing import OngoingFiled as OngoingFiled
     from harness.issues.ongoing import file_ongoing as file_ongoing
@@ -43,6 +45,7 @@ else:
             "choosing": ("github_tracker", "tracker_named"),
             "filing": ("Done", "Filing", "MOST_NEW", "file_report", "planned"),
             "incidents": ("IncidentFiled", "file_incidents", "incident_draft"),
+            "merge_request": ("MergeRequest", "put_note"),
             "ongoing": ("Ongoing", "OngoingFiled", "file_ongoing", "ongoing_marker"),
             "outbox": ("ReportOutbox",),
             "planning": ("TrackerAction",),

@@ -22,7 +22,7 @@ from github.Repository import Repository
 from harness.cassette import Redactor
 from harness.cassette.redaction.redaction import SHORTEST
 from harness.errors import TrackerError, TrackerUnavailable, UsageError
-from harness.issues.notes import as_twin
+from harness.issues.notes import as_duplicate
 from harness.issues.proposing import PERMISSION, ProposedChange, propose
 from harness.issues.requester import CheckedRequester
 from harness.issues.retrying import RequestPace, RetryingClient, WriteUnknown
@@ -130,7 +130,7 @@ class GithubTracker:
             return own
         state = state_in(own.body)
         if state is not None:
-            draft, note = as_twin(state, own, older[0], "")
+            draft, note = as_duplicate(state, own, older[0], "")
             self.close(own, draft, note, duplicate=True)
         return older[0]
 

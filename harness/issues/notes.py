@@ -52,11 +52,13 @@ def reopening_note(state: IssueState, seen: IssueUpdate, same: Collection[str]) 
     return _note(state, "\n\n".join([*_part("There again:", back), *_part("New:", seen.new)]))
 
 
-def as_twin(state: IssueState, twin: TrackedIssue, other: TrackedIssue, command: str) -> tuple[IssueDraft, Note]:
+def as_duplicate(
+    state: IssueState, duplicate: TrackedIssue, other: TrackedIssue, command: str
+) -> tuple[IssueDraft, Note]:
     """The draft that closes a duplicate: its state names the issue that stays, so that it is never reopened."""
     closed = state.model_copy(update={"twin_of": other.reference, "revision": state.revision + 1})
     text = f"Says the same as {other.reference}, which is older: closed as its duplicate."
-    return draft_of(closed, command, earlier_body=twin.body), _note(closed, text)
+    return draft_of(closed, command, earlier_body=duplicate.body), _note(closed, text)
 
 
 def _part(title: str, changes: Iterable[KnownChange]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from harness.issues.body import draft_of
 from harness.issues.lifecycle import IssueUpdate, begin, look, moment
-from harness.issues.notes import accepted_note, as_twin, changed_note, closing_note, reopening_note
+from harness.issues.notes import accepted_note, as_duplicate, changed_note, closing_note, reopening_note
 from harness.issues.state import CLEAN_LOOKS, About, IssueState, issue_key, key_in, state_in
 from harness.issues.tracker import LABEL, Note, TrackedIssue
 from harness.results import DriftFinding, DriftReport, IssueDraft, Severity
@@ -85,19 +85,19 @@ class _Planning:
 
     def _twins(self) -> Iterator[TrackerAction]:
         for own in self._by_key.values():
-            oldest, *twins = [issue for issue in own if issue.is_open] or own[:1]
-            for twin in twins:
-                state = state_in(twin.body) or state_in(oldest.body)
+            oldest, *duplicates = [issue for issue in own if issue.is_open] or own[:1]
+            for duplicate in duplicates:
+                state = state_in(duplicate.body) or state_in(oldest.body)
                 if state is not None:
-                    yield self._twin(twin, oldest, state)
+                    yield self._duplicate(duplicate, oldest, state)
 
-    def _twin(self, twin: TrackedIssue, oldest: TrackedIssue, state: IssueState) -> TrackerAction:
-        draft, note = as_twin(state, twin, oldest, self._report.command)
+    def _duplicate(self, duplicate: TrackedIssue, oldest: TrackedIssue, state: IssueState) -> TrackerAction:
+        draft, note = as_duplicate(state, duplicate, oldest, self._report.command)
         return TrackerAction(
             verb="close",
             tool=state.tool,
             about=state.about,
-            issue=twin,
+            issue=duplicate,
             draft=draft,
             note=note,
             why=f"says the same as {oldest.reference}",

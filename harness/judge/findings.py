@@ -70,13 +70,13 @@ def merged_findings(
     left = list(judged)
     found: list[Diagnosis] = []
     for rule in rules:
-        twin = next((one for one in left if _agree(rule, one) and one.failure in agreement), None)
-        if twin is None:
+        judged_alike = next((one for one in left if _agree(rule, one) and one.failure in agreement), None)
+        if judged_alike is None:
             found.append(rule)
         else:
-            left.remove(twin)
-            confidence = 1 - (1 - rule.confidence) * (1 - twin.confidence)
-            evidence = f"{rule.evidence}; {twin.evidence}"
+            left.remove(judged_alike)
+            confidence = 1 - (1 - rule.confidence) * (1 - judged_alike.confidence)
+            evidence = f"{rule.evidence}; {judged_alike.evidence}"
             found.append(rule.model_copy(update={"confidence": confidence, "evidence": evidence}))
     return tuple(sorted([*found, *left], key=_order))
 

@@ -1,7 +1,7 @@
 """Which trials of a run are in flight, for those who watch it: `in_flight.json` in its folder, while trials run.
 
 It is written for the moment and not flushed to disk, and removed when the last trial has ended. Only a run that is
-being written has trials in flight: what a killed harness left behind is not believed.
+being written has trials in flight: what a killed harness left behind is ignored.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -19,7 +19,7 @@ from harness.trace import FaultClass
 _CONDUCT: Final[frozenset[FaultClass]] = frozenset(
     ("no_message", "tool_call", "too_long", "speaks_as_agent", "other_language", "out_of_role", "never_ends")
 )
-"""Faults of how a user behaves. The others are of what it says, which an honest question may cause, too."""
+"""Faults of how a user behaves. The others are of what it says, which a genuine question may cause, too."""
 _OFTEN: Final = 2
 """Turns of one conversation in which the agent's words alone made the model fail in its conduct."""
 _LEAST_ECHOED: Final = 4

@@ -115,8 +115,8 @@ def _grouped(
     words = {failure.text: tuple(words_of(failure.text)) for failure in failures}
     counts = Counter(words[failure.text] for failure in failures)
     ordered = sorted(counts, key=lambda one: (-counts[one], one))
-    strange = [one for one in ordered if _best(texts[one], [theme.form for theme in known])[1] < ALIKE]
-    fresh = _new_texts({one: (texts[one], counts[one]) for one in strange}, _MOST_IN_GROUP - len(known))
+    unmatched = [one for one in ordered if _best(texts[one], [theme.form for theme in known])[1] < ALIKE]
+    fresh = _new_texts({one: (texts[one], counts[one]) for one in unmatched}, _MOST_IN_GROUP - len(known))
     themes = [*known, *map(prefix.theme, fresh)]
     place = {one: _best(texts[one], [theme.form for theme in themes]) for one in ordered}
     members: dict[int, list[tuple[SessionFailure, float]]] = defaultdict(list)

@@ -4,7 +4,8 @@ Protobuf's wire format is parsed here: the few messages of a span need fifty lin
 be a dependency of every installation. Unknown fields are skipped, as the format requires.
 
 Everything is limited here, on entry, because accepted data is stored, walked and scored later: nesting, the number of
-attributes and events, the lengths of names and ids, and integers, which have 64 bits as in protobuf.
+attributes and events, the number of values, the lengths of names and ids, and integers, which have 64 bits as in
+protobuf. Spans are made one by one, so that whoever asks for them can stop, and can let other tasks run in between.
 """
 
 import json
@@ -13,14 +14,17 @@ import re
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
-from harness.strict_json import check_depth
+from harness.strict_json import NotJson, check_depth, check_values
 from harness.trace.span import Span
 from harness.values import JsonObject, JsonValue
 
 _MAX_DEPTH = 32
 """The depth of values; their JSON has four levels for each, and ten above them."""
 _MAX_JSON_DEPTH = 4 * _MAX_DEPTH + 10
+_MAX_VALUES = 200_000
+"""Of one request: fields in protobuf; objects, lists and commas in JSON."""
 _MAX_ATTRIBUTES = 2_000
 _MAX_EVENTS = 2_000
 _MAX_NAME = 1_000
@@ -34,12 +38,17 @@ class NotOtlp(ValueError):
     """The body is not an OTLP export request; the message gives the reason."""
 
 
-def spans_of(body: bytes, *, as_json: bool) -> tuple[Span, ...]:
-    """The unchanged spans of an ExportTraceServiceRequest. Raises NotOtlp, also where a limit is exceeded."""
+def spans_of(body: bytes, *, as_json: bool) -> Iterator[Span]:
+    """The unchanged spans of an ExportTraceServiceRequest, each made when it is asked for. Raises NotOtlp, also where a
+    limit is exceeded.
+    """
     try:
-        return tuple(_bounded(span) for span in (_json_spans(body) if as_json else _protobuf_spans(body)))
+        for span in _json_spans(body) if as_json else _protobuf_spans(body):
+            yield _bounded(span)
     except NotOtlp:
         raise
+    except NotJson as error:
+        raise NotOtlp(f"{error}; send smaller batches") from None
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, struct.error, RecursionError) as error:
         raise NotOtlp(f"the body is not an OTLP export request: {type(error).__name__}: {str(error)[:200]}") from None
 
@@ -69,10 +78,11 @@ def _size(attributes: JsonValue) -> int:
 
 
 def _protobuf_spans(body: bytes) -> Iterator[Span]:
-    for resource in _Message(body).messages(1):
+    budget = _Budget(_MAX_VALUES)
+    for resource in _Message(body, budget).messages(1):
         for scope in resource.messages(2):
             for span in scope.messages(2):
-                status = next(iter(span.messages(15)), _Message(b""))
+                status = next(iter(span.messages(15)), _Message(b"", budget))
                 yield Span(
                     trace_id=span.data(1).hex(),
                     span_id=span.data(2).hex(),
@@ -101,14 +111,14 @@ def _pairs(holder: "_Message", field: int, depth: int = 0) -> JsonObject:
 def _any_value(value: "_Message", depth: int) -> JsonValue:
     if depth > _MAX_DEPTH:
         raise NotOtlp(f"a value is nested more than {_MAX_DEPTH} levels deep")
-    for field, raw in value.fields():
+    for field, raw in value.fields:
         match field, raw:
             case ((2 | 3), int()):
                 return raw != 0 if field == 2 else raw - ((raw >> 63) << 64)
             case 5, bytes():
-                return [_any_value(item, depth + 1) for item in _Message(raw).messages(1)]
+                return [_any_value(item, depth + 1) for item in value.inner(raw).messages(1)]
             case 6, bytes():
-                return _pairs(_Message(raw), 1, depth + 1)
+                return _pairs(value.inner(raw), 1, depth + 1)
             case _, bytes() if field in _PLAIN:
                 return _PLAIN[field](raw)
             case _:
@@ -124,16 +134,38 @@ _PLAIN: Mapping[int, Callable[[bytes], JsonValue]] = {
 """Fields of an AnyValue that contain a text, a double or bytes."""
 
 
+class _Budget:
+    """The fields that all messages of one request may still have."""
+
+    def __init__(self, most: int) -> None:
+        self.most = self._left = most
+
+    def take(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise NotOtlp(f"the request has more than {self.most} fields; send smaller batches")
+
+
 @dataclass(frozen=True)
 class _Message:
     """A message in protobuf's wire format."""
 
     content: bytes
+    budget: _Budget
 
-    def fields(self) -> Iterator[tuple[int, int | bytes]]:
+    @cached_property
+    def fields(self) -> list[tuple[int, int | bytes]]:
         """Field number and value; fixed-size numbers as their bytes."""
+        return list(self._read())
+
+    def inner(self, content: bytes) -> "_Message":
+        """A message that a field of this one holds."""
+        return _Message(content, self.budget)
+
+    def _read(self) -> Iterator[tuple[int, int | bytes]]:
         at = 0
         while at < len(self.content):
+            self.budget.take()
             key, at = self._varint(at)
             match key & 7:
                 case 0:
@@ -150,11 +182,11 @@ class _Message:
                     raise NotOtlp(f"wire type {kind} at byte {at} is none of protobuf's")
 
     def messages(self, field: int) -> "Iterator[_Message]":
-        return (_Message(value) for number, value in self.fields() if number == field and isinstance(value, bytes))
+        return (self.inner(value) for number, value in self.fields if number == field and isinstance(value, bytes))
 
     def data(self, field: int) -> bytes:
         found = b""
-        for number, value in self.fields():
+        for number, value in self.fields:
             found = value if number == field and isinstance(value, bytes) else found
         return found
 
@@ -164,7 +196,7 @@ class _Message:
     def number(self, field: int) -> int:
         """The value of a varint or a fixed 64-bit field; 0 where it is absent."""
         found: int | bytes = 0
-        for number, value in self.fields():
+        for number, value in self.fields:
             found = value if number == field else found
         return int.from_bytes(found, "little") if isinstance(found, bytes) else found
 
@@ -187,6 +219,7 @@ class _Message:
 
 def _json_spans(body: bytes) -> Iterator[Span]:
     text = body.decode("utf-8")
+    check_values(text, _MAX_VALUES)
     check_depth(text, _MAX_JSON_DEPTH)
     whole: JsonValue = json.loads(
         text, parse_constant=str, parse_float=lambda number: _finite(float(number)), parse_int=_integer

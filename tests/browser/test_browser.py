@@ -42,8 +42,8 @@ def test_what_cannot_be_done_is_said_in_words(shared) -> None:
     elsewhere = shared("open", url="file:///etc/passwd")
 
     assert (409, True) == (several.status, "means 2 elements" in several.said["message"])
-    assert (404, True) == (missing.status, "nothing on the page is meant" in missing.said["message"])
-    assert (400, True) == (unreadable.status, "cannot be read" in unreadable.said["message"])
+    assert (404, True) == (missing.status, "#nothing" in missing.said["message"])
+    assert (400, True) == (unreadable.status, "role=[[" in unreadable.said["message"])
     assert (400, True) == (elsewhere.status, "http://" in elsewhere.said["message"])
     assert (200, 404) == ((no_page := shared.go("/no-such-page")).status, no_page.said["status"])
 
@@ -59,7 +59,7 @@ def test_no_other_host_is_reached_by_whatever_way(window, session: TrialSession)
         if "done" in said:
             break
 
-    assert (403, True) == (plain.status, "there is no host 'other.example:80'" in plain.said["message"])
+    assert (403, True) == (plain.status, "other.example:80" in plain.said["message"])
     assert (404, True) == (secure.status, "no such host" in secure.said["message"])
     assert (403, True) == (ours.status, "no host" in ours.said["message"])
     assert [
@@ -112,7 +112,7 @@ def test_a_page_that_never_comes_or_never_ends_costs_its_time_and_no_more(shared
     loop = shared("open", within_s=6, url=f"http://{HOST}/loop")
     after = shared.go("/form")
 
-    assert (408, True) == (never.status, "did not load" in never.said["message"])
+    assert (408, True) == (never.status, "3.6 s" in never.said["message"])
     assert (408, True) == (loop.status, "within" in loop.said["message"])
     assert (200, "/form") == (after.status, after.said["title"])
 

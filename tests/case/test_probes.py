@@ -65,15 +65,16 @@ def test_names_are_given_once_over_suite_and_case(tmp_path: Path) -> None:
     write(tmp_path / "suite", [probe, probe])
     write(tmp_path / "case", [probe], {"probes": [probe]})
     for name, field in (("suite", "probes.1.name"), ("case", "0.probes.0.name")):
-        with pytest.raises(InvalidDocument, match="a probe 'p' is given twice") as told:
+        with pytest.raises(InvalidDocument, match="'p'") as told:
             load_suite(tmp_path / name, "s")
         assert field == told.value.field
 
 
 def test_a_suite_without_an_environment_has_no_database(tmp_path: Path) -> None:
     write(tmp_path, [{"name": "p", "sql": {"service": "db", "query": "select 1"}}], environment=None)
-    with pytest.raises(InvalidDocument, match="names no environment"):
+    with pytest.raises(InvalidDocument, match="environment") as told:
         load_suite(tmp_path, "s")
+    assert told.value.field is not None
 
 
 @pytest.mark.parametrize(

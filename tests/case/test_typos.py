@@ -54,7 +54,7 @@ def test_in_an_environment(tmp_path: Path) -> None:
     folder = tmp_path / "images" / "e"
     folder.mkdir(parents=True)
     (folder / "environment.yaml").write_text("services:\n  db:\n    image: db\n    prt: 1\n    wait: {http: /}\n")
-    with pytest.raises(InvalidDocument, match=r"yaml:4: .*unknown field, did you mean 'port'\?"):
+    with pytest.raises(InvalidDocument, match=r"yaml:4: field 'services\.db\.prt': .*'port'"):
         load_environment(tmp_path, "e")
 
 

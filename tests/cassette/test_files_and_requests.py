@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def test_a_recording_without_a_part_is_named_with_its_line(path: Path, edit, fie
 def test_a_file_without_a_list_of_recordings_says_so(path: Path, content: str) -> None:
     path.write_text(content)
     [found] = check_cassette(path, {})
-    assert "field 'interactions': a list is expected" in str(found)
+    assert "field 'interactions'" in str(found)
 
 
 def test_two_recordings_of_one_place_are_named(path: Path) -> None:
@@ -66,10 +67,10 @@ def test_two_recordings_of_one_place_are_named(path: Path) -> None:
 
 def test_bytes_that_are_no_text_and_entries_that_are_no_file_are_refused(path: Path) -> None:
     path.write_bytes(b"# \xff")
-    with pytest.raises(CassetteError, match=r"is not UTF-8 \(at byte 2\)"):
+    with pytest.raises(CassetteError, match=r"UTF-8 \(at byte 2\)"):
         load_cassette(path)
     path.unlink()
-    with pytest.raises(CassetteError, match="cannot be read"):
+    with pytest.raises(CassetteError, match=re.escape(str(path))):
         load_cassette(path)
     os.mkfifo(path)
     with pytest.raises(CassetteError):

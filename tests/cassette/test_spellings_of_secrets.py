@@ -98,7 +98,7 @@ SPELLINGS: dict[str, Spell] = {
     "base32, small letters": lambda text: base64.b32encode(text.encode()).decode().rstrip("=").lower(),
     "base32, lines": lambda text: _lines(base64.b32encode(text.encode()).decode(), 16, "\n"),
     **{
-        f"base32, every offset: {offset}": lambda text, offset=offset: base64.b32encode(  # type: ignore[misc]
+        f"base32, every offset: {offset}": lambda text, offset=offset: base64.b32encode(
             b"y" * offset + text.encode()
         ).decode()
         for offset in (1, 2, 3, 4)

@@ -12,6 +12,7 @@ import yaml
 from click.testing import CliRunner
 
 from harness.cli.main import harness
+from tests.issues.gitlab_server import gitlab_server
 
 BIN = Path(sys.executable).parent
 ROOT = Path(__file__).parents[2]
@@ -90,6 +91,45 @@ def test_the_lines_of_the_merge_request_work(tmp_path: Path) -> None:
     assert "| success | 100 % | 100 % |" in comment
     assert "| latency, s | not measured |" in comment
     assert "<testsuites" in (tmp_path / "junit.xml").read_text()
+    assert comment == (tmp_path / "comments/hello.md").read_text()
+
+
+def test_the_note_has_the_reports_of_all_suites_and_is_updated(tmp_path: Path) -> None:
+    initialised(tmp_path)
+    script = "\n".join(read(tmp_path / ".gitlab/harness.yml")["harness-note"]["script"])
+    (tmp_path / "comments").mkdir()
+    with gitlab_server() as server:
+        outside = {name: value for name, value in os.environ.items() if not name.startswith(("HARNESS_", "CI_"))}
+        own = {
+            **outside, **server.environment(), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+            "CI_MERGE_REQUEST_IID": "7",
+        }  # fmt: skip
+        for text in ("first", "second"):
+            for suite in ("a", "b"):
+                (tmp_path / "comments" / f"{suite}.md").write_text(f"{suite}: {text}\n")
+            subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=own, check=True, timeout=120)
+    (note,) = server.notes
+    assert note["body"].startswith("a: second\nb: second\n")
+
+
+def test_the_nightly_summary_is_posted_where_a_webhook_is_named(repository: Path) -> None:
+    (line,) = [
+        line
+        for line in read(repository / ".gitlab/harness-nightly.yml")["harness-nightly"]["after_script"]
+        if "harness notify" in line
+    ]
+    without = {name: value for name, value in os.environ.items() if name != "HARNESS_WEBHOOK_URL"}
+    own = {**without, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "CI_JOB_URL": "https://ci.example.com/jobs/7"}
+    run = ["harness", "run", "hello", "--sandbox", "local", "--run-name", "nightly"]
+    subprocess.run(run, cwd=repository / "evals", env=own, check=True, capture_output=True, timeout=300)
+    subprocess.run(["bash", "-e", "-c", line], cwd=repository / "evals", env=own, check=True, timeout=120)
+
+    dry = ["bash", "-e", "-c", line.replace("harness notify", "harness notify --dry-run")]
+    named = {**own, "HARNESS_WEBHOOK_URL": "https://chat.example.com/services/onlyForThisTest"}
+    done = subprocess.run(dry, cwd=repository / "evals", env=named, check=True, capture_output=True, text=True)
+
+    assert "run nightly" in done.stdout
+    assert "https://ci.example.com/jobs/7" in done.stdout
 
 
 def test_the_action_is_of_the_published_schema_and_runs_no_text_of_its_inputs() -> None:

@@ -79,8 +79,11 @@ def test_all_suites_are_reported_in_one_comment(outside: Path) -> None:
 @pytest.mark.parametrize(("name", "verb"), [(PULL_REQUEST, "harness run"), (NIGHTLY, "harness drift")])
 def test_only_the_step_that_reaches_real_services_is_given_keys(outside: Path, name: str, verb: str) -> None:
     said = workflow(outside / name)
-    (holder,) = [step for step in steps(outside / name) if "secrets." in str(step)]
+    holder, *posting = [step for step in steps(outside / name) if "secrets." in str(step)]
     assert holder["run"].startswith(verb)
+    webhook = {"HARNESS_WEBHOOK_URL": "${{ secrets.HARNESS_WEBHOOK_URL }}"}
+    given = [{key: said for key, said in step["env"].items() if "secrets." in said} for step in posting]
+    assert ([webhook] if name == NIGHTLY else []) == given
     assert {key: f"${{{{ secrets.{key} }}}}" for key in ("OPENAI_API_KEY", "WEATHER_KEY")} == holder["env"]
     assert "secrets." not in str([job.get("env") for job in said["jobs"].values()])
 
@@ -175,7 +178,10 @@ class Runner:
 
     def __init__(self, folder: Path, server: GithubServer, values: dict[str, str]) -> None:
         self.folder = folder
-        self._values = {"github.token": TOKEN, "github.event.pull_request.number": "1", "github.run_id": "7", **values}
+        self._values = {
+            "github.token": TOKEN, "github.event.pull_request.number": "1", "github.run_id": "7",
+            "github.server_url": server.url, "github.repository": REPO, "secrets.HARNESS_WEBHOOK_URL": "", **values,
+        }  # fmt: skip
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")},
             "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
@@ -251,5 +257,5 @@ def test_their_steps_work_in_their_order(project: Path, tmp_path: Path) -> None:
         runner.run(PULL_REQUEST, only="issue comment")
         assert 1 == len(server.comments[1])
         printed = runner.run(NIGHTLY)
-        assert "nightly: nothing to file (tracker github)" in printed[-1]
+        assert "nightly: nothing to file (tracker github)" in "".join(printed)
         assert 1 == len(server.issues)

@@ -59,8 +59,8 @@ def left_by(
 
 def test_a_database_is_read(states: dict[str, JsonValue]) -> None:
     assert {"rows": [{"name": "soup"}]} == states["kept"]
-    assert {"tables": {"menu": states["all"]["tables"]["menu"]}} == states["all"]  # type: ignore[index, call-overload]
-    assert [{"name": "soup"}] == states["all"]["tables"]["menu"]["added"]  # type: ignore[index, call-overload]
+    assert {"tables": {"menu": states["all"]["tables"]["menu"]}} == states["all"]
+    assert [{"name": "soup"}] == states["all"]["tables"]["menu"]["added"]
 
 
 def test_what_is_no_database_is_refused(states: dict[str, JsonValue]) -> None:

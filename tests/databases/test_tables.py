@@ -81,8 +81,8 @@ def test_columns_that_are_left_out_and_tables_that_come_and_go(database: Callabl
 
     assert {"loan": {}, "tag": {}} == changed(database(), later, loan=("day",))
     assert {"table": "added"} == changed(database(), dropped)["fine"]
-    assert {"name": "a", "weight": 1.5} in changed(database(), dropped)["tag"]["removed"]  # type: ignore[index]
-    assert "removed" == changed(database(), dropped)["tag"]["table"]  # type: ignore[index]
+    assert {"name": "a", "weight": 1.5} in changed(database(), dropped)["tag"]["removed"]
+    assert "removed" == changed(database(), dropped)["tag"]["table"]
 
 
 def test_changes_do_not_depend_on_where_the_rows_lie(database: Callable[..., Path], local_reader: SqliteReader) -> None:

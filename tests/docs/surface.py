@@ -115,7 +115,7 @@ def _matched(tree: ast.AST) -> Iterator[str]:
     """`case "GET", "/turn"` and `path.startswith("/tools/")`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.MatchSequence):
-            values = [one.value.value for one in node.patterns if _is_constant(one)]  # type: ignore[attr-defined]
+            values = [one.value.value for one in node.patterns if _is_constant(one)]
             if set(values) & _METHODS:
                 yield from (value for value in values if value not in _METHODS)
 

@@ -1,6 +1,7 @@
 """Documents that no ordinary writer writes: each is refused in words that name the file, and nothing else happens."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,7 +38,7 @@ def test_yaml_that_would_end_the_process_is_refused(tmp_path: Path, opening: str
     )
     done = subprocess.run([sys.executable, "-c", program, tmp_path / "deep.yaml"], capture_output=True, text=True)
     assert 1 == done.returncode
-    assert "deep.yaml:1: is nested deeper than 1000 levels" in done.stderr
+    assert re.search(r"InvalidDocument: \S*deep\.yaml:1: .*\b1000\b", done.stderr)
 
 
 @pytest.mark.parametrize(
@@ -81,12 +82,12 @@ def test_aliases_that_unfold_to_little_are_read(tmp_path: Path) -> None:
 def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.yaml")
     for path in (tmp_path / "pipe.yaml", Path("/dev/zero"), tmp_path):
-        with pytest.raises(InvalidDocument, match="cannot be read"):
+        with pytest.raises(InvalidDocument, match=re.escape(str(path))):
             read_plain(path)
 
 
 def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidDocument, match="cannot be read: embedded null byte"):
+    with pytest.raises(InvalidDocument, match="embedded null byte"):
         read_plain(tmp_path / "a\0.yaml")
 
 
@@ -97,5 +98,5 @@ def test_a_message_that_quotes_a_megabyte_is_cut() -> None:
 
 @pytest.mark.parametrize("expression", ["(", "(" * 5000, "a{99999999999}", "[z-a]"])
 def test_an_expression_that_cannot_be_compiled_is_refused(expression: str) -> None:
-    with pytest.raises(ValueError, match="invalid regular expression: "):
+    with pytest.raises(ValueError, match="regular expression"):
         check_expression(expression)

@@ -48,7 +48,7 @@ def test_the_field_and_the_value_are_named(tmp_path: Path) -> None:
 
 
 def test_a_field_that_is_not_known_is_called_so(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match="field 'nmber': unknown field"):
+    with pytest.raises(ResultsError, match=r"trial\.json field 'nmber'"):
         parsed(tmp_path / "trial.json", b'{"nmber": 1}', Shape)
 
 

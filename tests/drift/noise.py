@@ -130,9 +130,9 @@ def looked_at(tool: Tool, baseline: Baseline) -> tuple[tuple[DriftFinding, ...],
     return clean, changed
 
 
-def _probed(tool: Tool, day: date, cassette: Cassette, book: OperationIndex, samples: int):  # type: ignore[no-untyped-def]
+def _probed(tool: Tool, day: date, cassette: Cassette, book: OperationIndex, samples: int):
     ask = ReplayableRead(recordings={"c": cassette.recordings[0]}, call=ToolRequest(tool=SPEC, arguments={}, key=KEY))
-    return asyncio.run(probe(Simulated(tool, day), [ask], book, samples=samples)).observations  # type: ignore[arg-type]
+    return asyncio.run(probe(Simulated(tool, day), [ask], book, samples=samples)).observations
 
 
 @dataclass(frozen=True)

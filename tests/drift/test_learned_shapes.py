@@ -34,7 +34,7 @@ def session(*answers: Any, profile: ToolProfile | None = None, day: date = DAY) 
     cassette = Cassette([recording(answers[0])])
     book = OperationIndex(SUITE, {"c": cassette}, {"t": profile})
     ask = ReplayableRead(recordings={"c": cassette.recordings[0]}, call=ToolRequest(tool=SPEC, arguments={}, key=KEY))
-    looks = asyncio.run(probe(Simulated(Turns(*answers), day), [ask], book, samples=len(answers))).observations  # type: ignore[arg-type]
+    looks = asyncio.run(probe(Simulated(Turns(*answers), day), [ask], book, samples=len(answers))).observations
     return learned(profile, looks, book.rules("t"), ProbeSession(day=day, shape=True))
 
 

@@ -42,3 +42,12 @@ def test_what_an_engine_lacks_is_known_from_its_answers(
 
 def test_the_machine_is_named_as_wheels_name_it() -> None:
     assert ("aarch64", "x86_64") == (facts_of(DOCKER, {}).machine, facts_of(PODMAN, {}).machine)
+
+
+@pytest.mark.parametrize(
+    ("info", "mounts"),
+    [({"OperatingSystem": "Debian GNU/Linux 12"}, True), ({"OperatingSystem": "Docker Desktop"}, False)],
+)
+def test_an_engine_in_a_virtual_machine_mounts_no_sockets(info: dict[str, Any], mounts: bool) -> None:
+    found = facts_of(DOCKER, info)
+    assert (mounts, mounts) == (found.mounts_sockets, not any("relay" in lack for lack in found.lacks))

@@ -50,7 +50,7 @@ class Left:
 
     def run(self, command: list[str], **changes: object) -> ProgramExit:
         spec = SandboxSpec(trial_id="check", limits=Limits(), end_state_from=self.archive, inspects=True, own_home=True)
-        sandbox = self.provider.start(replace(spec, **changes), self.snapshot)  # type: ignore[arg-type]
+        sandbox = self.provider.start(replace(spec, **changes), self.snapshot)
         try:
             return sandbox.exec([part.replace("{work}", sandbox.places.work) for part in command], {}, 30)
         finally:

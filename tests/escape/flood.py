@@ -11,7 +11,7 @@ from contextlib import closing
 from docker.models.containers import Container
 
 from harness.case.case import Limits
-from harness.sandbox.containers.container import AGENT_UID
+from harness.sandbox.containers.places import AGENT_UID
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
 from harness.sandbox.state.snapshot import Snapshot
 from tests.escape.sealed import sealed_folder

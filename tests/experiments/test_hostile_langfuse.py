@@ -37,7 +37,7 @@ def rows(listing: str, limits: AnswerLimits | None = None) -> list[JsonObject]:
     ],
 )
 def test_a_number_that_is_not_finite_is_no_answer(listing: str) -> None:
-    with pytest.raises(LangfuseError, match="with no JSON"):
+    with pytest.raises(LangfuseError, match="/api/public/"):
         rows(listing)
 
 
@@ -47,7 +47,7 @@ def test_half_a_surrogate_pair_is_replaced(tmp_path: Path) -> None:
 
 
 def test_listings_that_never_end_are_given_up() -> None:
-    with pytest.raises(LangfuseError, match="lists more than"):
+    with pytest.raises(LangfuseError, match=str(1 << 20)):
         rows(
             json.dumps({"data": [{"id": "a", "input": "x" * (1 << 19)}], "meta": {"totalPages": 9999}}),
             AnswerLimits(listed_bytes=1 << 20),
@@ -63,7 +63,7 @@ def test_an_answer_that_comes_in_drops_is_given_up() -> None:
             await asyncio.sleep(0.02)
         return response
 
-    with served(drip, path="") as url, pytest.raises(LangfuseError, match=r"took more than 0\.2 s"):
+    with served(drip, path="") as url, pytest.raises(LangfuseError, match=r"\b0\.2 s\b"):
         LangfuseClient(url, "pk-lf-1", SECRET_KEY, limits=AnswerLimits(answer_s=0.2)).get("/api/public/projects")
 
 
@@ -135,5 +135,5 @@ def test_a_dataset_with_the_name_of_the_suites_file_does_not_replace_it(
     words = ("case", "from-data", "hello", "langfuse:suite", "--inspect", "--replace")
     done = run_command(*words, folder=project, env=langfuse.environment())
     assert 2 == done.returncode
-    assert "is the suite itself" in done.stderr
+    assert "suite.yaml" in done.stderr
     assert before == (project / "suites/hello/suite.yaml").read_bytes()

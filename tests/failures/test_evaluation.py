@@ -21,7 +21,7 @@ def _run(project: Path, *arguments: str, data: Path | None = None) -> subprocess
 def test_without_data_it_says_so_and_exits_2(project: Path, tmp_path: Path) -> None:
     done = _run(project, data=tmp_path)
     assert (2, "") == (done.returncode, done.stdout)
-    assert f"no real runs in {tmp_path}" in done.stderr
+    assert str(tmp_path) in done.stderr
 
 
 def _printed(project: Path, *names: str) -> str:

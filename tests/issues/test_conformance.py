@@ -28,13 +28,13 @@ def test_trackers_keep_the_promise(
 class Forgetful(FolderTracker):
     """Files whatever it is told, and never closes."""
 
-    def find(self) -> list:  # type: ignore[type-arg]
+    def find(self) -> list:
         return [one.model_copy(update={"is_open": True, "labels": ()}) for one in super().find()]
 
 
 def test_the_checks_find_what_is_wrong(tmp_path: Path) -> None:
     places = [TrackerOptions(project=tmp_path / str(number)) for number in range(len(CHECKS))]
-    found = run_conformance([lambda place=place: Forgetful(place) for place in places])  # type: ignore[misc]
+    found = run_conformance([lambda place=place: Forgetful(place) for place in places])
     wrong = {name for name, what in found.items() if what is not None}
     assert {
         "a_filed_issue_is_found",

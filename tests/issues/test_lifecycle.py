@@ -30,7 +30,7 @@ class Nights:
     def file(self, *findings: DriftFinding, nights: float = 1, most_new: int = 10, **fields: object) -> list[str]:
         """What was done, verb by verb; what was left is not told."""
         self.night += nights
-        return self.done(look(*findings, nights=self.night, **fields), most_new)  # type: ignore[arg-type]
+        return self.done(look(*findings, nights=self.night, **fields), most_new)
 
     def done(self, report: DriftReport, most_new: int = 10) -> list[str]:
         filing: Filing = file_report(report, self.tracker, self.outbox, most_new=most_new)[-1]

@@ -39,7 +39,7 @@ def test_the_database_decides_whatever_the_order_of_the_calls(domain: Walk) -> N
     assert [4, 2] == lent  # the reference lends them the other way round
 
 
-def calls(trial: dict) -> list[dict]:  # type: ignore[type-arg]
+def calls(trial: dict) -> list[dict]:
     return [call for step in trial["trajectory"]["steps"] for call in step["calls"]]
 
 

@@ -202,11 +202,11 @@ def test_a_served_verb_is_one_of_the_command_line_and_cannot_spend_delete_or_lea
     from harness.cli.main import harness
 
     verb = VERBS[name]
-    command = harness.get_command(None, verb.words[0])  # type: ignore[arg-type]
+    command = harness.get_command(None, verb.words[0])
     for word in verb.words[1:]:
         if not word.startswith("--"):
-            command = command.get_command(None, word)  # type: ignore[union-attr,arg-type]
-    options = {text: one for one in command.params for text in one.opts}  # type: ignore[union-attr]
+            command = command.get_command(None, word)
+    options = {text: one for one in command.params for text in one.opts}
     given = {word.partition("=")[0] for word in verb.words if word.startswith("--")}
     given |= {f"--{argument}" for argument in verb.arguments if argument not in verb.positional}
     assert set() == given - set(options)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from harness.case import ModelSpec, Suite
-from tests.gateway.conftest import agent, case, run, shop, shop_server  # noqa: F401
-from tests.gateway.conftest import suite as tool_suite  # noqa: F401
+from tests.gateway.conftest import agent, case, run, shop, shop_server  # noqa: F401 - fixtures
+from tests.gateway.conftest import suite as tool_suite  # noqa: F401 - fixtures
 from tests.models.model_server import ModelServer, serve_models
 
 KEY = "sk-very-secret-key-0123456789"
@@ -23,7 +23,7 @@ def models() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def suite(tool_suite: Suite, models: ModelServer) -> Suite:  # noqa: F811
+def suite(tool_suite: Suite, models: ModelServer) -> Suite:  # noqa: F811 - a fixture asked for by its name
     spec = ModelSpec(
         base_url=models.url,
         api_key="MODEL_KEY",
@@ -33,7 +33,7 @@ def suite(tool_suite: Suite, models: ModelServer) -> Suite:  # noqa: F811
 
 
 @pytest.fixture
-def other_suite(tool_suite: Suite, models: ModelServer) -> Suite:  # noqa: F811
+def other_suite(tool_suite: Suite, models: ModelServer) -> Suite:  # noqa: F811 - a fixture asked for by its name
     """With the models of Gemini, Azure and Bedrock in place of OpenAI's and Anthropic's."""
     at = {"base_url": models.url, "api_key": "MODEL_KEY"}
     spec = ModelSpec.model_validate({"providers": dict.fromkeys(("gemini", "azure", "bedrock"), at), "prices": PRICES})
@@ -41,7 +41,7 @@ def other_suite(tool_suite: Suite, models: ModelServer) -> Suite:  # noqa: F811
 
 
 @pytest.fixture
-def play(run: Any) -> Any:  # noqa: F811
+def play(run: Any) -> Any:  # noqa: F811 - a fixture asked for by its name
     """Runs one trial: `play(mode, agent, model="record", ...)`; gives the session's record."""
 
     def play_trial(tools: str, loop: Any, *, model: str, **more: Any) -> Any:

@@ -242,7 +242,7 @@ def serve_models(host: str = "127.0.0.1") -> Iterator[ModelServer]:
     started: list[web.AppRunner] = []
 
     async def start() -> None:
-        application = web.Application()
+        application = web.Application(client_max_size=64 * 1024 * 1024)
         application.router.add_route("*", "/{path:.*}", server.answer)
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.5)
         await runner.setup()

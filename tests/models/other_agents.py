@@ -113,9 +113,9 @@ class AzureAgent:
 
 def azure_agent(agent: Agent, *, stream: bool = False) -> str:
     """Chat completions of a deployment."""
-    return chat_agent(AzureAgent(agent, "/openai/deployments/small-1"), stream=stream)  # type: ignore[arg-type]
+    return chat_agent(AzureAgent(agent, "/openai/deployments/small-1"), stream=stream)
 
 
 def azure_responses_agent(agent: Agent, *, stream: bool = False) -> str:
     """Responses, under Azure's newer path."""
-    return responses_agent(AzureAgent(agent, "/openai/v1"), stream=stream)  # type: ignore[arg-type]
+    return responses_agent(AzureAgent(agent, "/openai/v1"), stream=stream)

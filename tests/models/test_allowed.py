@@ -170,3 +170,13 @@ def test_a_model_with_a_name_of_any_length_is_refused_and_shown_in_short(play, s
         if "gen_ai.request.model" in span.attributes
     ]
     assert [200] * 3 == [len(name) for name in named]
+
+
+def test_a_large_request_passes_where_warnings_are_errors(play, models: Models) -> None:
+    """As they are in these tests, and in many of a user's: aiohttp warns of 1 MB in one piece."""
+    large = HELLO | {"messages": [{"role": "user", "content": "Hello, you there. " * 100_000}]}
+    [(status, answered)] = asked(play, ("POST", CHAT, large))
+
+    assert 200 == status, answered[:500]
+    [(_, _, received)] = models.seen
+    assert large["messages"] == json.loads(received)["messages"]

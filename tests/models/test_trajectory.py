@@ -136,7 +136,7 @@ def test_failed_results_of_anthropic_agents_are_errors(play, models: ModelServer
 
 
 def test_ids_that_a_model_repeats_are_different_calls(play, models: ModelServer) -> None:
-    models.mint = lambda kind: f"{kind}_1"  # type: ignore[method-assign]
+    models.mint = lambda kind: f"{kind}_1"
     models.think = lambda results: (
         Thought("Done.") if len(results) > 1 else Thought(None, (("look", {"q": f"egg {len(results)}"}),))
     )

@@ -180,7 +180,7 @@ def test_while_clickhouse_is_stopped_records_are_kept_and_sent_again(tmp_path: P
         assert 200 == served.post("/v1/traces", bodies[0]).status
         served.compact()
         assert served.receiver.counts["sending failed"]
-        with pytest.raises(ResultsError, match=f"ClickHouse at http://127.0.0.1:{server.port}"):
+        with pytest.raises(ResultsError, match=f"http://127.0.0.1:{server.port}"):
             SessionStore.open(tmp_path / "online", settings).sessions()
         assert 200 == served.post("/v1/traces", bodies[1]).status
     with serving(tmp_path / "online", clickhouse=settings) as served:  # the receiver too was ended meanwhile
@@ -299,12 +299,12 @@ def test_settings_that_cannot_be_used_are_refused(
     tmp_path: Path, settings: ClickHouseSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NOT_SET", raising=False)
-    with pytest.raises(UsageError, match="names NOT_SET, which is not set"):
+    with pytest.raises(UsageError, match="NOT_SET"):
         SessionStore.open(tmp_path, settings.model_copy(update={"password_variable": "NOT_SET"}))
-    with pytest.raises(UsageError, match="--retention-days is for the store's own files"):
+    with pytest.raises(UsageError, match="--retention-days"):
         SessionStore.open(tmp_path, settings).compact(retention_days=1)
     with (
-        pytest.raises(UsageError, match="--retention-days is for the store's own files"),
+        pytest.raises(UsageError, match="--retention-days"),
         serving(tmp_path, AccessTokens({}, {}), clickhouse=settings, retention_days=1.0),
     ):
         pass

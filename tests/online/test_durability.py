@@ -29,7 +29,7 @@ def test_a_receiver_that_is_killed_again_and_again(tmp_path: Path) -> None:
 
 def test_without_room_requests_are_refused_and_what_was_taken_stays(tmp_path: Path) -> None:
     program = ReceiverProgram(tmp_path / "online", largest_file=60_000)
-    served = Served(tmp_path / "online", None, program.url, None)  # type: ignore[arg-type]  # only `post` is used
+    served = Served(tmp_path / "online", None, program.url, None)
     answers: dict[int, Answer] = {}
     for number in range(1, 8):
         size = 25_000 if number < 7 else 1_000  # the last one fits behind what was taken
@@ -75,7 +75,7 @@ def test_a_damaged_segment_is_kept_and_told_and_the_others_stay_readable(tmp_pat
     segment.write_bytes(b"{not json}\n" + segment.read_bytes())
 
     store = SessionStore.open(tmp_path)
-    with pytest.raises(ResultsError, match="1 of 2 records can be read; the segment is kept"):
+    with pytest.raises(ResultsError, match=r"\b1 of 2\b"):
         store.compact()
     assert segment.exists()
     assert ["default:c1"] == [row.key for row in store.sessions()]

@@ -69,7 +69,7 @@ def test_adk_with_the_requests_and_responses_of_its_models(served: Served) -> No
     assert ("find_order", "object", "integer") == (
         tool.name,
         (tool.parameters or {})["type"],
-        (tool.parameters or {})["properties"]["id"]["type"],  # type: ignore[index,call-overload]
+        (tool.parameters or {})["properties"]["id"]["type"],
     )
 
 

@@ -52,7 +52,7 @@ def spans(*sessions: str, **more: str) -> ExportTraceServiceRequest:
 
 def refusal(served: Served, message: ExportTraceServiceRequest, **options: Any) -> grpc.RpcError:
     with connected(served) as channel, pytest.raises(grpc.RpcError) as caught:
-        TraceServiceStub(channel).Export(message, timeout=30, **options)  # type: ignore[no-untyped-call]
+        TraceServiceStub(channel).Export(message, timeout=30, **options)
     return caught.value
 
 
@@ -87,7 +87,7 @@ def test_spans_of_the_sdks_exporter_become_a_session(served: Served) -> None:
 
 def test_the_same_span_by_grpc_and_by_http_is_one(served: Served) -> None:
     with connected(served) as channel:
-        TraceServiceStub(channel).Export(spans("c1"), compression=grpc.Compression.Gzip)  # type: ignore[no-untyped-call]
+        TraceServiceStub(channel).Export(spans("c1"), compression=grpc.Compression.Gzip)
     assert 200 == served.post("/v1/traces", spans("c1").SerializeToString()).status
     assert [1] == [row.records for row in served.store().sessions()]
     assert 2 == served.receiver.counts["spans"]
@@ -100,8 +100,8 @@ def test_log_records_and_partial_success(served: Served) -> None:
     bad = spans("c1")
     bad.resource_spans[0].scope_spans[0].spans.add(name="without ids")
     with connected(served) as channel:
-        assert not LogsServiceStub(channel).Export(logs).HasField("partial_success")  # type: ignore[no-untyped-call]
-        answer = TraceServiceStub(channel).Export(bad)  # type: ignore[no-untyped-call]
+        assert not LogsServiceStub(channel).Export(logs).HasField("partial_success")
+        answer = TraceServiceStub(channel).Export(bad)
     assert 1 == answer.partial_success.rejected_spans
     assert "trace id" in answer.partial_success.error_message
     assert {"default:c1", "default:c2"} == {row.key for row in served.store().sessions()}
@@ -114,7 +114,7 @@ def test_a_token_is_needed_and_names_the_source(tmp_path: Path) -> None:
         assert 2 == served.receiver.counts["refused: 401"]
         with connected(served) as channel:
             told = (("authorization", f"Bearer {TOKEN}"),)
-            TraceServiceStub(channel).Export(spans("c1"), metadata=told)  # type: ignore[no-untyped-call]
+            TraceServiceStub(channel).Export(spans("c1"), metadata=told)
         assert ["shop:c1"] == [row.key for row in served.store().sessions()]
 
 
@@ -147,7 +147,7 @@ def test_what_is_no_request_is_refused(served: Served) -> None:
 def test_credentials_are_never_written(served: Served) -> None:
     with connected(served) as channel:
         message = spans("c1", authorization="Bearer abcdef0123456789abcdef")
-        TraceServiceStub(channel).Export(message)  # type: ignore[no-untyped-call]
+        TraceServiceStub(channel).Export(message)
     content = b"".join(path.read_bytes() for path in served.folder.rglob("*") if path.is_file())
     assert b"abcdef0123456789" not in content
     assert b"c1" in content
@@ -156,7 +156,7 @@ def test_credentials_are_never_written(served: Served) -> None:
 def test_http_goes_on_beside_it_and_a_taken_port_is_told(served: Served, tmp_path: Path) -> None:
     assert 200 == served.post("/v1/traces", request(span(1, 1))).status
     with (
-        pytest.raises(OSError, match="gRPC cannot listen"),
+        pytest.raises(OSError, match=str(served.receiver.grpc_port)),
         serving(tmp_path / "other", grpc_port=served.receiver.grpc_port),
     ):
         pass
@@ -167,4 +167,4 @@ def test_without_grpcio_the_option_names_the_extra(tmp_path: Path) -> None:
     words = ("ingest", "serve", "--port", "0", "--grpc-port", "0", "--store", str(tmp_path / "online"))
     done = subprocess.run([sys.executable, "-c", start, *words], capture_output=True, text=True, timeout=60)
     assert 2 == done.returncode
-    assert "OTLP/gRPC needs the extra `grpc`" in done.stderr
+    assert "`grpc`" in done.stderr

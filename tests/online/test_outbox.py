@@ -82,9 +82,9 @@ def test_no_redirect_is_followed_with_credentials(
     assert outbox.waiting
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer secret")
     with answering(200) as (other, reached), answering(status, f"{other}/elsewhere") as (url, seen):
-        with pytest.raises(HarnessError, match=f"HTTP {status}, a redirect, which is not followed"):
+        with pytest.raises(HarnessError, match=f"HTTP {status}"):
             post_otlp(url, "/v1/logs", {}, "secret")
-        with pytest.raises(HarnessError, match=f"HTTP {status}, a redirect, which is not followed"):
+        with pytest.raises(HarnessError, match=f"HTTP {status}"):
             otlp_logs_sender(url)([score])
     assert (["Bearer secret"] * 2, []) == (seen, reached)
 

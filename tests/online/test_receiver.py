@@ -74,7 +74,7 @@ def test_spans_that_are_none_are_rejected_by_themselves(served: Served) -> None:
 
     told = answer.json["partialSuccess"]
     assert (200, "3") == (answer.status, told["rejectedSpans"])
-    assert "trace id is not 32 hexadecimal digits" in told["errorMessage"]
+    assert "trace id" in told["errorMessage"]
     assert [1] == [row.records for row in served.store().sessions()]
     message = ExportTraceServiceRequest()
     message.resource_spans.add().scope_spans.add().spans.add(name="without ids")
@@ -179,7 +179,7 @@ def test_credentials_are_never_written(served: Served) -> None:
 def test_a_text_of_many_megabytes_is_cut_and_the_sender_is_told(served: Served) -> None:
     answer = served.post("/v1/traces", request(span(1, 1, attributes={CONVERSATION: "c1", "big": "x" * (20 << 20)})))
 
-    assert "1 records had texts cut" in answer.json["partialSuccess"]["errorMessage"]
+    assert "1 records" in answer.json["partialSuccess"]["errorMessage"]
     (kept,) = served.store().session("c1").spans
     assert (1 << 20) == len(str(kept.attributes["big"]))
     assert (19 << 20) == kept.attributes["harness.cut_characters"]
@@ -276,11 +276,11 @@ def test_deleted_sessions_and_users_are_in_no_file_any_more(served: Served) -> N
 
 
 def test_a_store_of_a_newer_schema_and_a_second_receiver_are_refused(served: Served) -> None:
-    with pytest.raises(ResultsError, match="another receiver"), serving(served.folder):
+    with pytest.raises(ResultsError, match="receiver"), serving(served.folder):
         pass
     file = served.folder / "store.json"
     file.write_text(file.read_text().replace('"schema_version": 2', '"schema_version": 99'))
-    with pytest.raises(ResultsError, match="schema version 99; this harness reads up to 2"):
+    with pytest.raises(ResultsError, match=r"\b99\b.*\b2\b"):
         SessionStore.open(served.folder)
 
 
@@ -344,7 +344,7 @@ def test_a_web_page_whose_name_leads_here_is_refused_without_a_token(served: Ser
 
 @pytest.mark.parametrize(("tokens", "name"), [({"shop": "a" * 16}, "shop"), ({}, "default")])
 def test_a_trusted_source_has_a_name_of_its_own(tokens: dict[str, str], name: str) -> None:
-    with pytest.raises(UsageError, match="a name of its own"):
+    with pytest.raises(UsageError, match=repr(name)):
         AccessTokens(tokens, {name: "b" * 16})
 
 
@@ -353,7 +353,7 @@ def test_without_duckdb_nothing_is_received(tmp_path: Path) -> None:
     words = ("ingest", "serve", "--port", "0", "--store", str(tmp_path / "online"))
     done = subprocess.run([sys.executable, "-c", start, *words], capture_output=True, text=True, timeout=60)
     assert 2 == done.returncode
-    assert "needs the extra `online`" in done.stderr
+    assert "`online`" in done.stderr
     assert not (tmp_path / "online").exists()
 
 
@@ -377,7 +377,7 @@ def test_a_record_of_too_many_values_is_rejected_and_the_largest_that_is_taken_c
 
     partial = ExportTraceServiceResponse.FromString(answered.body).partial_success
     assert (200, 1) == (answered.status, partial.rejected_spans)
-    assert "more than 50000 values" in partial.error_message
+    assert "50000" in partial.error_message
     for _ in range(2):
         assert ["default:c1"] == [row.key for row in served.store().sessions()]
         served.compact()
@@ -387,7 +387,7 @@ def test_a_record_of_too_many_values_is_rejected_and_the_largest_that_is_taken_c
 def test_a_json_request_of_millions_of_empty_values_is_refused_before_it_is_read(served: Served, empty: bytes) -> None:
     empty = b'{"resourceSpans":[{"scopeSpans":[{"spans":[' + b",".join([empty] * 4_000_001) + b"]}]}]}"
     answered = served.post("/v1/traces", empty, headers={"Content-Type": "application/json"}, zipped=True)
-    assert (400, True) == (answered.status, "more than 4000000 objects, lists and commas" in answered.json["message"])
+    assert (400, True) == (answered.status, "4000000" in answered.json["message"])
     braces = request(span(1, 2, attributes={CONVERSATION: "c1", "text": "{" * 4_000_001}))
     assert 200 == served.post("/v1/traces", braces).status
     assert ["default:c1"] == [row.key for row in served.store().sessions()]

@@ -67,11 +67,11 @@ def optimisation(
         cases=cases or {case: (f"I want to buy things of {case}",) for case in CASES},
         objective=objective or WeightedObjective(),
         rollouts=rollouts,
-        reflector=reflector,  # type: ignore[arg-type]
+        reflector=reflector,
         optimisers=optimisers_of(optimiser),
         settings=settings or OptimisationSettings(rollouts=150),
         meter=SpendingMeter(limits=limits or SearchBudget()),
         folder=folder,
         looks_before=looks_before,
-        **more,  # type: ignore[arg-type]
+        **more,
     )

@@ -1,5 +1,6 @@
 """A whole optimisation on an agent that obeys only the rules in its texts."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -308,7 +309,7 @@ class Guesser:
     """An optimiser of another package: it tries one text of its own, and may not see held-out cases."""
 
     def search(self, search: Search, *, together: bool) -> None:
-        with pytest.raises(ValueError, match="may not run held-out cases"):
+        with pytest.raises(ValueError, match="held-out"):
             search.run(search.start, search.task.split.held_out)
         found = search.propose(search.start, search.files)
         assert found is not None
@@ -322,7 +323,7 @@ def test_an_optimiser_of_another_package_is_named_and_compared_with_the_built_in
     ).run()
     assert [name, "random", "best_of_n"] == [one.optimiser for one in outcome.results]
     assert outcome.accepted is not None
-    with pytest.raises(UsageError, match="there is no optimiser named 'none'"):
+    with pytest.raises(UsageError, match="'none'"):
         optimisers_of("none")
 
 
@@ -332,27 +333,27 @@ def test_a_damaged_record_or_journal_is_refused_by_its_name(tmp_path: Path):
     journal = tmp_path / "journal.jsonl"
     whole = journal.read_bytes()
     journal.write_bytes(b"{}\n" + whole)
-    with pytest.raises(ResultsError, match="line 1: is damaged"):
+    with pytest.raises(ResultsError, match=r"journal\.jsonl, line 1:"):
         optimisation(rollouts, Rules(rules=USELESS), folder=tmp_path).run()
     journal.write_bytes(whole + b'{"key": "cut of')
     assert 0 == optimisation(rollouts, Rules(rules=USELESS), folder=tmp_path).run().calls
     folder = tmp_path / "candidates" / outcome.start
     text = folder / "texts" / "cart.md"
     text.write_text("something else")
-    with pytest.raises(ResultsError, match="its texts are those of"):
+    with pytest.raises(ResultsError, match=re.escape(str(folder))):
         read_candidate(folder)
     folder.rename(tmp_path / "candidates" / "c-elsewhere")
-    with pytest.raises(ResultsError, match="its folder is not named after"):
+    with pytest.raises(ResultsError, match="c-elsewhere"):
         read_records(tmp_path)
 
 
 def test_too_few_cases_are_refused_with_the_number_that_would_do():
     cases = {case: (case,) for case in CASES[:12]}
     rollouts = RuledRollouts(rules=[GOOD])
-    with pytest.raises(UsageError, match="fewer than 6 can confirm nothing\n  -> have at least 20 cases"):
+    with pytest.raises(UsageError, match=r"\b6\b.*\n  -> .*\b20\b"):
         optimisation(rollouts, Rules(rules=USELESS), cases=cases).run()
     assert not rollouts.ran
-    with pytest.raises(UsageError, match="1 earlier looks"):
+    with pytest.raises(UsageError, match=r"\b1 earlier"):
         optimisation(rollouts, Rules(rules=()), cases={case: (case,) for case in CASES[:20]}, looks_before=1).run()
 
 
@@ -398,7 +399,7 @@ def test_a_budget_too_small_for_what_an_earlier_run_took_is_refused_before_anyth
     rollouts, reflector = RuledRollouts(rules=[GOOD]), Rules(rules=USELESS)
     known = MeanUse(usd=0.5, tokens=1000, calls=9)
     asked = optimisation(rollouts, reflector, limits=SearchBudget(usd=10), joint=True, known_use=known)
-    with pytest.raises(UsageError, match=r"takes about 0\.5 USD, and 124 are the fewest"):
+    with pytest.raises(UsageError, match=r"\b0\.5 USD.*\b124\b"):
         asked.run()
     assert (0, []) == (rollouts.ran.total(), reflector.asked)
     estimate = asked.estimate()
@@ -432,7 +433,7 @@ def test_what_is_said_in_training_too_is_no_quotation(tmp_path: Path):
 @pytest.mark.parametrize("answer", ["", "I cannot help with that."], ids=["nothing", "refusal"])
 def test_a_reflector_that_gives_no_text_is_refused_before_any_rollout(answer: str):
     rollouts = RuledRollouts(rules=[GOOD])
-    with pytest.raises(UsageError, match="the reflector revised no text"):
+    with pytest.raises(UsageError, match="reflector"):
         optimisation(rollouts, lambda request: answer).run()
     assert not rollouts.ran
 
@@ -442,7 +443,7 @@ def test_a_budget_in_dollars_refuses_what_has_no_price():
         def _rollout(self, candidate: Candidate, case: str, sample: int) -> Rollout:
             return super()._rollout(candidate, case, sample).model_copy(update={"cost_usd": None})
 
-    with pytest.raises(UsageError, match="has no price"):
+    with pytest.raises(UsageError, match="price"):
         optimisation(Unpriced(rules=[GOOD]), Rules(rules=USELESS), limits=SearchBudget(usd=1.0)).run()
 
 

@@ -82,7 +82,7 @@ def test_a_book_with_a_rule_that_edits_nothing_is_refused(tmp_path: Path):
 
 def test_a_book_with_a_broken_expression_is_refused_by_its_line(tmp_path: Path):
     (tmp_path / "book.yaml").write_text("rules:\n  - {text: '(cart', add: Keep the budget.}\n")
-    with pytest.raises(InvalidDocument, match=r"book.yaml:2: .*'\(cart' is not a regular expression"):
+    with pytest.raises(InvalidDocument, match=r"book.yaml:2: .*'\(cart'"):
         read_rule_book(tmp_path / "book.yaml")
 
 

@@ -71,7 +71,7 @@ def test_a_broken_critical_criterion_is_a_veto(whole: WholeTrials, texts: dict[s
 
 
 def test_a_text_of_no_file_of_the_agent_is_refused(whole: WholeTrials, texts: dict[str, str]):
-    with pytest.raises(UsageError, match=r"has no file 'prompts/none.md'"):
+    with pytest.raises(UsageError, match=r"'prompts/none\.md'"):
         list(whole.run(candidate_of({**texts, "prompts/none.md": "?"}), CASES[:1]))
 
 
@@ -103,7 +103,7 @@ def test_an_agent_runs_alone_on_the_requests_of_a_trace(plan: RunPlan, whole: Wh
     with alone(plan, whole, texts, "cart") as trials:
         right = in_order(trials.run(candidate_of(texts), CASES, component="cart"))
         wrong = in_order(trials.run(candidate_of(without(texts, CART, "Add the quantity")), CASES, component="cart"))
-        with pytest.raises(UsageError, match="no trace shows that 'cart' was asked anything in case 'amb-milk'"):
+        with pytest.raises(UsageError, match=r"'cart'.*'amb-milk'"):
             list(trials.run(candidate_of(texts), ["amb-milk"], component="cart"))
     assert {one.domains["shopping"] for one in right} == {1.0}
     assert {one.texts_read for one in right} == {(CART,)}
@@ -134,5 +134,5 @@ def test_what_shows_only_in_the_whole_trip_is_right_in_every_request(
 
 
 def test_a_micro_rubric_about_another_agent_is_refused(plan: RunPlan):
-    with pytest.raises(UsageError, match="no criterion about agent 'orchestrator'"):
+    with pytest.raises(UsageError, match="'orchestrator'"):
         micro_rubric(load_rubric("invocation", plan.suite.folder), "orchestrator")

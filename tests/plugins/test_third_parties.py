@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -131,7 +132,7 @@ def test_an_importer_of_a_package_reads_its_format(third_party: ThirdParty) -> N
     assert 2 == summary["counts"]["finished"]
     refused = third_party("import", "chatz", "talk.chat")
     assert 2 == refused.returncode
-    assert "did you mean 'chats'?" in refused.stderr
+    assert "'chats'" in refused.stderr
     for format in ("adk", "anthropic", "atif", "inspect", "openai-chat", "otel", "tau-bench", "tau2"):
         assert format in refused.stderr
 
@@ -169,7 +170,7 @@ def test_a_detector_of_a_package_finds_in_a_run_and_counts_as_part_of_the_scorer
     suite.write_text(suite.read_text().replace("[terse,", "[tense,"))
     refused = third_party("run", "hello", "--sandbox", "local")
     assert 2 == refused.returncode
-    assert "field 'detectors': there is no detector named 'tense'" in refused.stderr
+    assert re.search("field 'detectors': .*'tense'", refused.stderr)
 
 
 METRIC = """\
@@ -196,7 +197,7 @@ def test_a_metric_of_a_package_that_cannot_be_loaded_or_fails_is_named_with_its_
     module.write_text("from harness.api import Missing\n" + METRIC)
     refused = third_party("run", "hello", "--sandbox", "local")
     assert 2 == refused.returncode
-    assert "suite 'hello', field 'metrics': metric 'odd': the entry point 'third_metric:Odd'" in refused.stderr
+    assert re.search("suite 'hello', field 'metrics': .*'odd'.*'third_metric:Odd'", refused.stderr)
     assert "ImportError: cannot import name 'Missing'" in refused.stderr
     assert "Traceback" not in refused.stderr
 

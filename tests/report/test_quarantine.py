@@ -1,6 +1,7 @@
 """Cases that flip without a change: found over nights, shown apart, never hiding a loss, and released again."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -66,7 +67,7 @@ def test_a_stored_quarantine_with_more_failures_than_trials_is_refused(night: Ni
     folder = night({"a": [True]}, Quarantine(usual_attempts=1, cases=()))
     one = {"case_id": "a", "failures": 5, "trials": 1, "agreeing": 0, "leaves_after": 1, "attempts": 1, "level": 0.05}
     (folder.path / "quarantine.json").write_text(json.dumps({"usual_attempts": 1, "cases": [one]}))
-    with pytest.raises(ResultsError, match=r"quarantine.json.*5 failures of 1 trials"):
+    with pytest.raises(ResultsError, match=r"quarantine\.json.*\b5\b.*\b1\b"):
         summarise_run(RunFolder.open(folder.path))
 
 
@@ -109,7 +110,7 @@ def test_a_flip_is_shown_apart_and_fails_no_gate(night: Night) -> None:
     baseline = baseline_of(runs[0])
     gate = hold_against(baseline, tonight, compare_with_baseline(baseline, tonight))
     assert ("holds", ()) == (gate.holding, gate.lost)
-    assert "1 more are of cases in quarantine" in gate.reason
+    assert re.search(r"\b1\b[^0-9]*quarantine", gate.reason)
 
 
 def test_a_real_loss_is_never_hidden(night: Night) -> None:

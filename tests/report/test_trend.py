@@ -106,17 +106,17 @@ def test_a_damaged_run_is_listed_and_left_out(run: Callable[..., RunFolder]) -> 
     assert ["b", "c"] == sorted(one.run for one in found.damaged)
     assert str(card) in next(one.problem for one in found.damaged if one.run == "b")
     assert "b (" in trend_markdown(found)
-    with pytest.raises(UsageError, match="that can be read:\n  b: "):
+    with pytest.raises(UsageError, match="\n  b: "):
         trend("drive_thru", [runs[1]])
 
 
 def test_a_suite_without_runs_is_refused(run: Callable[..., RunFolder]) -> None:
     runs = [run("a", "."), run("b", ".", suite="other")]
 
-    for suite, said in ((None, "runs of several suites"), ("absent", "no run of the suite 'absent'")):
+    for suite, said in ((None, "--suite|drive_thru"), ("absent", "'absent'")):
         with pytest.raises(UsageError, match=said):
             suite_of(runs, suite)
-    with pytest.raises(UsageError, match="by the agent 'v9'"):
+    with pytest.raises(UsageError, match="'v9'"):
         trend("drive_thru", runs, agent="v9")
 
 

@@ -112,7 +112,7 @@ def test_the_quarantine_that_a_run_began_with_is_read_back(folder: RunFolder) ->
     kept = Quarantine(usual_attempts=2, cases=(quarantined(0, 1), quarantined(3, 3)))
     write_quarantine(folder, kept)
     assert kept == quarantine_of(folder)
-    with pytest.raises(ValueError, match="4 failures of 3 trials"):
+    with pytest.raises(ValueError, match=r"\b4\b.*\b3\b"):
         quarantined(4, 3)
 
 

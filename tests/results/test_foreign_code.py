@@ -95,7 +95,7 @@ def test_a_stored_suite_that_names_code_is_refused(foreign: Foreign, command, ch
     more = ("hello-world",) if command[0] != "score" else ()
     done = foreign(*command, "r", *more)
     assert isinstance(done.exception, UsageError), done.output
-    assert "put the suite with its code into" in str(done.exception)
+    assert "suites/" in str(done.exception.remedy)
     assert named in str(done.exception)
     assert not foreign.marker.exists()
 
@@ -126,7 +126,7 @@ def test_rubrics_of_a_run_folder_are_not_found(foreign: Foreign) -> None:
     (foreign.run / "rubrics/own.yaml").write_text(rubric)
     done = foreign("judge", "run", "r", "--rubric", "own", "--model", "m", "--base-url", "http://127.0.0.1:9")
     assert isinstance(done.exception, UsageError)
-    assert "there is no rubric 'own'" in str(done.exception)
+    assert "'own'" in str(done.exception)
     assert not foreign.marker.exists()
 
 

@@ -1,6 +1,7 @@
 """Run folders that no run writes."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ def test_a_comparison_of_a_shard_is_merged(runs: Path, manifest) -> None:
 
 def test_the_digest_of_a_judged_rubric_is_no_path(tmp_path: Path) -> None:
     (tmp_path / "run" / "judgements" / "r.").mkdir(parents=True)
-    with pytest.raises(ResultsError, match="is not a digest"):
+    with pytest.raises(ResultsError, match=re.escape("/../../../r")):
         kept_rubric(tmp_path / "run", "r", "/../../../r")
 
 
@@ -114,7 +115,7 @@ def test_a_trial_that_says_that_it_is_another_is_refused(
     (place.with_name("9")).rename(runs / "before")
     _as_trial(place, name, **other)
     opened = RunFolder.open(runs / "run")
-    with pytest.raises(ResultsError, match=rf"a/1/{name} is of another trial"):
+    with pytest.raises(ResultsError, match=rf"a/1/{name}\b"):
         list(opened.trials() if name == "trial.json" else opened.scorecards())
 
 

@@ -1,12 +1,14 @@
 """The baseline that is kept of a run, and what refuses one."""
 
+import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.errors import NotMeasured, UsageError
+from harness.errors import HarnessError, NotMeasured, UsageError
 from harness.results import (
     RunFolder,
     RunManifest,
@@ -42,6 +44,35 @@ def test_a_run_with_unmeasured_trials_is_a_baseline_only_where_so_many_are_allow
     assert 4 == len(kept.scorecards)
     write_baseline(tmp_path, kept)
     assert kept == read_baseline(tmp_path, "s", "d1")
+
+
+def test_a_baseline_that_stores_every_default_is_read_and_rewritten_without_them(
+    run: RunFolder, tmp_path: Path
+) -> None:
+    kept = baseline_of(run, 1)
+    path = write_baseline(tmp_path, kept)
+    short = path.read_bytes()
+    full = json.loads(short)
+    full["scorecards"] = [card.model_dump(mode="json") for card in kept.scorecards]
+    assert not {"hints", "tool_use", "diagnoses"} & set().union(*json.loads(short)["scorecards"])
+    path.write_text(json.dumps(full))
+    assert kept == read_baseline(tmp_path, "s", "d1")
+    assert short == write_baseline(tmp_path, read_baseline(tmp_path, "s", "d1")).read_bytes()
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_a_mutation_score_that_is_no_number_is_neither_kept_nor_read(
+    run: RunFolder, tmp_path: Path, number: float
+) -> None:
+    path = write_baseline(tmp_path, baseline_of(run, 1))
+    with pytest.raises(ValueError, match="score"):
+        keep_mutation_score(tmp_path, "s", number, 40, "d1")
+    keep_mutation_score(tmp_path, "s", 0.5, 40, "d1")
+    stored = json.loads(path.read_text())
+    stored["mutation"]["score"] = number
+    path.write_text(json.dumps(stored))
+    with pytest.raises(HarnessError, match="score"):
+        mutation_floor(tmp_path, "s", "d1")
 
 
 def test_a_run_that_measured_nothing_is_no_baseline_whatever_is_allowed(

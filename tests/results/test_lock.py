@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ResultsError
+from harness.results import is_being_written
 from harness.results.lock import NAME, WriterLock
 
 
@@ -19,3 +20,11 @@ def test_a_second_writer_is_refused_and_told_who_writes(tmp_path: Path) -> None:
     first.close()
     first.close()
     WriterLock(tmp_path).close()
+
+
+def test_a_folder_is_being_written_while_its_lock_is_held(tmp_path: Path) -> None:
+    assert False is is_being_written(tmp_path)  # nobody has ever written it
+    lock = WriterLock(tmp_path)
+    assert True is is_being_written(tmp_path)
+    lock.close()
+    assert False is is_being_written(tmp_path)

@@ -12,6 +12,7 @@ from harness.judge.comparison import PairwiseComparison
 from harness.judge.judgement import JudgeIdentity
 from harness.judge.pairwise import Preference
 from harness.results import DriftFinding, DriftReport, PlannedTrial, RunFolder, RunManifest, Scoring, write_stop
+from harness.results.allowance import allowed_inconclusive, write_allowance
 from harness.results.comparisons import add_comparison, read_comparisons
 from harness.results.drift import read_drift, write_drift
 from harness.results.judgements import JudgementWriter, keep_rubric, kept_rubric
@@ -104,6 +105,30 @@ def test_verdicts_and_comparisons_are_in_the_order_and_under_the_name_of_the_who
     assert 4 == len(read_comparisons(merged.path, RUBRIC.name))
 
 
+def test_live_cassettes_of_all_parts_are_in_the_folders_of_their_suites(store: Any, runs: Path) -> None:
+    parts = [store(f"part-{number}", f"{number}/2", shard_of(PLAN, number, 2)) for number in (1, 2)]
+    answers = {}
+    for number, part in enumerate(parts):
+        for suite in ("s", "other"):
+            name = Path("live") / suite / f"{number}.1.yaml"
+            (part.path / name).parent.mkdir(parents=True)
+            (part.path / name).write_text(answers.setdefault(str(name), f"{part.path.name} of {suite}"))
+    with merge_runs(parts, runs, "merged") as merged:
+        live = merged.path / "live"
+    assert answers == {str(file.relative_to(live.parent)): file.read_text() for file in sorted(live.glob("*/*"))}
+
+
+@pytest.mark.parametrize(("limit", "allowed"), [(None, 2), (0, 0), (1, 1), (5, 5)])
+def test_as_many_misses_are_allowed_as_the_merge_says_or_the_most_lenient_part(
+    store: Any, runs: Path, limit: int | None, allowed: int
+) -> None:
+    parts = [store(f"part-{number}", f"{number}/2", shard_of(PLAN, number, 2)) for number in (1, 2)]
+    write_allowance(parts[0], 2)
+    write_allowance(parts[1], 1)
+    with merge_runs(parts, runs, "merged", MergeLimits(max_inconclusive=limit)) as merged:
+        assert allowed == allowed_inconclusive(merged)
+
+
 def test_shards_that_are_too_large_together_are_refused_before_anything_is_copied(store: Any, runs: Path) -> None:
     parts = [store(f"part-{number}", f"{number}/2", shard_of(PLAN, number, 2)) for number in (1, 2)]
     size = sum(path.stat().st_size for part in parts for path in part.path.rglob("*") if path.is_file())
@@ -169,7 +194,7 @@ def test_a_shard_that_scored_itself_again_at_its_end_is_merged_and_another_scori
         if name == "merged":
             with merge_runs(parts, runs, name) as merged:
                 assert 4 == len(merged.scorecards())
-    with pytest.raises(UsageError, match="score again"):
+    with pytest.raises(UsageError, match="part-1"):
         merge_runs(parts, runs, "refused")
 
 

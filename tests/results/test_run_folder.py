@@ -208,6 +208,10 @@ def test_only_a_planned_trial_is_committed_or_found(runs: Path, manifest: Manife
     assert opened.stored("c", 1) is None  # there, and not planned
     assert [("a", 1)] == [(card.case_id, card.attempt) for card in opened.scorecards()]
     assert frozenset({("a", 1)}) == opened.finished()
+    committed = opened.committed()
+    assert [("a", 1)] == list(committed)
+    assert committed == opened.committed_among([("a", 1), ("a", 2), ("c", 1)])
+    assert {} == opened.committed_among([("a", 2), ("c", 1)])
 
 
 def test_a_trial_that_the_harness_could_not_run_is_not_finished(runs: Path, manifest: Manifest, record: Record) -> None:

@@ -45,7 +45,7 @@ def test_a_damaged_document_is_named_with_its_field_in_either_parser(tmp_path: P
         with pytest.raises(ResultsError, match="note field 'number'"):
             parsed(tmp_path / "note", f'{{"text": "{text}", "number": "x"}}'.encode(), Note)
     for content in (b"{", b"[" * 100_000, b"\xff"):
-        with pytest.raises(ResultsError, match="note is not JSON"):
+        with pytest.raises(ResultsError, match="JSON"):
             parsed(tmp_path / "note", content, Note)
 
 
@@ -60,9 +60,9 @@ def test_a_file_of_many_parts_is_copied_whole_and_checked(tmp_path: Path) -> Non
 
 def test_a_folder_that_exists_is_not_written_to_and_nothing_is_left_behind(tmp_path: Path) -> None:
     commit_folder(tmp_path / "made", {"a": b"1"})
-    with pytest.raises(ResultsError, match="made cannot be written"):
+    with pytest.raises(ResultsError, match="/made "):
         commit_folder(tmp_path / "made", {"a": b"2"})
-    with pytest.raises(ResultsError, match="other cannot be written"):
+    with pytest.raises(ResultsError, match="/other "):
         commit_folder(tmp_path / "other", {"a": tmp_path / "none"})
     assert b"1" == read_checked(tmp_path / "made", "a")
     assert ["made"] == [path.name for path in tmp_path.iterdir()]
@@ -80,11 +80,11 @@ def test_a_list_of_files_names_nothing_outside_of_its_folder(name: str, tmp_path
 def test_a_file_that_is_not_listed_or_gone_is_damage(tmp_path: Path) -> None:
     commit_folder(tmp_path / "made", {"a": b"1", "b": b"2"})
     (tmp_path / "made" / "c").write_bytes(b"3")
-    with pytest.raises(ResultsError, match="c does not match"):
+    with pytest.raises(ResultsError, match="/made/c "):
         read_checked(tmp_path / "made", "c")
     verify_checksums(tmp_path / "made")  # a further file is none of its own
     (tmp_path / "made" / "b").unlink()
-    with pytest.raises(ResultsError, match="b cannot be read"):
+    with pytest.raises(ResultsError, match="/made/b "):
         verify_checksums(tmp_path / "made")
 
 
@@ -96,7 +96,7 @@ def test_the_counts_of_a_quarantined_case_have_their_bounds() -> None:
 
     assert (0, 1) == (quarantined(0, 1).failures, quarantined(1, 1).trials)
     for failures, trials in ((-1, 1), (0, 0)):
-        with pytest.raises(ValueError, match="greater than or equal"):
+        with pytest.raises(ValueError, match=r"failures|trials"):
             quarantined(failures, trials)
 
 

@@ -45,7 +45,7 @@ def test_failure_half_way_leaves_the_earlier_archive(tmp_path: Path) -> None:
         raise SandboxError("gone")
 
     with pytest.raises(SandboxError, match="gone"):
-        write_end_state(archive, RestoredFiles(files={}), breaks())  # type: ignore[arg-type]
+        write_end_state(archive, RestoredFiles(files={}), breaks())
     assert read_changed_file(archive, "/work/a") == b"1"
     assert [path.name for path in tmp_path.iterdir()] == ["end.tar"]
 

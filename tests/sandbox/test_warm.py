@@ -15,8 +15,8 @@ import pytest
 from harness.case.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.conformance.provider_fixture import shell
-from harness.sandbox.containers.container import AGENT_UID
 from harness.sandbox.containers.docker import PROVIDER_LABEL, DockerSandboxProvider
+from harness.sandbox.containers.places import AGENT_UID
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
 from harness.sandbox.engine import connect
 from harness.sandbox.ownership import OWNER_LABEL

@@ -31,7 +31,7 @@ MODES = ("strict", "ordered", "unordered", "subset", "superset", "dag")
 
 
 def verdict(name: str, evidence: Evidence, **parameters: Any) -> tuple[bool | None, str, dict[str, Any]]:
-    found: tuple[bool | None, str, dict[str, Any]] = VERIFIERS[name].model_validate(parameters).verify(evidence)  # type: ignore[attr-defined]
+    found: tuple[bool | None, str, dict[str, Any]] = VERIFIERS[name].model_validate(parameters).verify(evidence)
     return found
 
 

@@ -38,7 +38,7 @@ def told(
     made = build(states={} if got is None else {"shop": got})
     reference = ReferenceState(case_id="c", asked_digest="a", digest="d", probes=(probe,), states={"shop": wanted})
     evidence = made.model_copy(update={"reference_state": reference, "tools": (LOOK,)})
-    found: tuple[bool | None, str, dict[str, Any]] = VERIFIERS["reference_state"](**rule).verify(evidence)  # type: ignore[attr-defined]
+    found: tuple[bool | None, str, dict[str, Any]] = VERIFIERS["reference_state"](**rule).verify(evidence)
     return found
 
 
@@ -141,7 +141,7 @@ def test_more_rows_than_are_listed_still_differ(evidence: Build) -> None:
 
 
 def test_without_a_reference_state_or_an_answer_the_check_is_undecided(evidence: Build) -> None:
-    passed, reason, seen = VERIFIERS["reference_state"]().verify(evidence(states={"shop": ORDERS}))  # type: ignore[attr-defined]
+    passed, reason, seen = VERIFIERS["reference_state"]().verify(evidence(states={"shop": ORDERS}))
     assert (None, {}) == (passed, seen)
     assert "run again" in reason
     assert (None, {}) == told(evidence, None, ORDERS)[::2]
@@ -168,14 +168,14 @@ def test_changed_files_are_compared(evidence: Build, left: list[FileChange], sai
     reference = ReferenceState(case_id="c", asked_digest="a", digest="d", end_state=EndState(changes=(end,)))
     made = evidence(end_state=EndState(changes=(*left, other))).model_copy(update={"reference_state": reference})
     verifier = VERIFIERS["reference_state"](files=("**",), ignore_files=("cache/**",))
-    passed, reason, _ = verifier.verify(made)  # type: ignore[attr-defined]
+    passed, reason, _ = verifier.verify(made)
     assert (said is None, True) == (passed, (said or "") in reason)
 
 
 def test_an_end_state_that_is_not_complete_passes_no_check(evidence: Build) -> None:
     reference = ReferenceState(case_id="c", asked_digest="a", digest="d", end_state=EndState())
     made = evidence(end_state=EndState(complete=False)).model_copy(update={"reference_state": reference})
-    passed, _, seen = VERIFIERS["reference_state"](files=("**",)).verify(made)  # type: ignore[attr-defined]
+    passed, _, seen = VERIFIERS["reference_state"](files=("**",)).verify(made)
     assert (None, {"unmeasured_by": "agent"}) == (passed, seen)
 
 

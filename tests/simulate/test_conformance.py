@@ -37,7 +37,7 @@ class Own:
         self._answers = answers
 
     async def reply(self, heard: Heard) -> str | None:
-        return self._answers.pop(0) if self._answers else None  # type: ignore[return-value]
+        return self._answers.pop(0) if self._answers else None
 
     def unsaid(self) -> tuple[str, ...]:
         return ()

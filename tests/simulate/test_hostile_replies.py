@@ -12,7 +12,7 @@ CASE = Case.model_validate({"id": "latte", "task": "A latte, please."})
 LOG = UserLog(turns=(LoggedTurn(user=CASE.task, agent="A latte is $4.50. Shall I?"), LoggedTurn(user="Yes.")))
 
 
-@pytest.mark.parametrize("unit", ["\n", "\n ", "if you want ", "[", "#", "- ", "1-", "a.", "a@", ".'"])
+@pytest.mark.parametrize("unit", ["\n", "\n ", "if you want ", "[", "#", "- ", "1-", "1,", "a.", "a@", ".'"])
 def test_a_reply_of_one_repeated_text_is_read_in_little_time(converse: Any, unit: str) -> None:
     reply = (unit * 20_000)[:20_000]
     began = time.process_time()

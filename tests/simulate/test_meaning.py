@@ -11,6 +11,7 @@ SAME = [
     ("I can furnish the receipt.", "I can conjure the receipt."),
     ("The flight is on May 20.", "The flight is on 2024-05-20."),
     ("The flight is on May 20, 2024.", "The flight is on 20 May 2024."),
+    ("The flight is on May 11, 2024.", "The flight is on 11.05.2024."),
     ("The total is $1,200.", "The total is 1200 dollars."),
     ("It leaves at 2:30 pm.", "It leaves at 14:30."),
     ("Both flights are booked.", "The two flights are booked."),
@@ -37,6 +38,7 @@ CHANGED = [
     ("Both flights are booked.", "All three flights are booked.", "slots"),
     ("You have 2 mugs and 3 plates.", "You have 3 mugs and 2 plates.", "slots"),
     ("Order 8541487 is shipped.", "Order 8541488 is shipped.", "slots"),
+    ("It comes on 05.11.2024.", "It comes on 11.05.2024.", "slots"),
     ("It can be returned.", "It cannot be returned.", "act"),
     ("It has to be sent before the party.", "It has to be sent after the party.", "slots"),
     ("After that, it is sent before the party.", "After that, it is sent after the party.", "slots"),
@@ -56,6 +58,15 @@ CHANGED = [
 
 
 EXCHANGED = [
+    (  # the quotation mark behind the first name is missing: no JSON
+        '{"a": [\n{\n"id": "X11,\n"at": "9:00"\n},\n{\n"id": "X12",\n"at": "11:00"\n}]}',
+        '{"a": [\n{\n"id": "X11,\n"at": "11:00"\n},\n{\n"id": "X12",\n"at": "9:00"\n}]}',
+    ),
+    ("Milk from Greenway and bread from Corner.", "Bread from Greenway and milk from Corner."),
+    ("The red shirt and hat are in the cart.", "The red hat and shirt are in the cart."),
+    ("I added bread and apples are sold out.", "I added apples and bread are sold out."),
+    ("I booked Boston and cancelled Denver.", "I booked Denver and cancelled Boston."),
+    ("I packed 2 bags for Anna and 3 bags for Ben.", "I packed 2 bags for Ben and 3 bags for Anna."),
     ("The jam costs $5 and the honey costs $7.", "The jam costs $7 and the honey costs $5."),
     ("The rent is $50, not $60.", "The rent is $60, not $50."),
     ("Check-in is May 5, check-out is May 9.", "Check-in is May 9, check-out is May 5."),
@@ -93,6 +104,9 @@ EXCHANGED = [
     ),
 ]
 MOVED_WHOLE = [
+    ("I have added jam and honey to your cart.", "I have added honey and jam to your cart."),
+    ("The bread and milk are sold out.", "The milk and bread are sold out."),
+    ("I found 2 jars of jam, 1 loaf and 3 bottles of honey.", "I found 3 bottles of honey, 1 loaf and 2 jars of jam."),
     ("The jam costs $5. The honey costs $7.", "The honey costs $7. The jam costs $5."),
     ("1. Hammer\n   - Price: $9\n2. Saw\n   - Price: $14", "1. Saw\n   - Price: $14\n2. Hammer\n   - Price: $9"),
     ("- Bolts: 12\n- Nuts: 30", "- Nuts: 30\n- Bolts: 12"),

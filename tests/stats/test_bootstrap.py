@@ -31,6 +31,8 @@ def test_the_bootstrap_is_the_same_each_time_and_holds_the_mean() -> None:
     assert 0.6 < found.low < 1.0 < found.high < 1.4
     assert bootstrap({"a": [1.0], "b": [1.0]}) is None
     assert bootstrap({}) is None
+    assert bootstrap({"a": [0.0, 1.0]}) is None
+    assert bootstrap({"a": [0.0], "b": [1.0]}) == Interval(low=0.0, high=1.0)
 
 
 def test_a_few_cases_are_drawn_as_they_always_were() -> None:

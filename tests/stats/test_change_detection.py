@@ -92,6 +92,8 @@ def test_a_shift_is_over_where_a_martingale_says_so_at_the_level_of_its_start() 
         assert later == is_over([(60, 100), (0, n)], low, 0.3) == is_over([(40, 100), (n, n)], high, 0.7)
     assert is_over([(0, 32)], low, 0.3, level=0.05)
     assert not is_over([(0, 32)], low, 0.3, level=0.01)
+    # At a level of 0.75 the bound is log(2.667), reached at 9.
+    assert [False, True] == [is_over([(0, n)], low, 0.3, level=0.75) for n in (8, 9)]
 
 
 @pytest.mark.parametrize(
@@ -99,6 +101,7 @@ def test_a_shift_is_over_where_a_martingale_says_so_at_the_level_of_its_start() 
     [
         ([(0, 100), (40, 100)], 1.0),  # two looks tell nothing about their dispersion
         ([(0, 9)] * 5, 1.0),  # neither do looks that are all the same
+        ([(9, 9)] * 5, 1.0),
         ([(0, 0), (8, 100), (12, 100)], 1.0),  # nor one without observations
         ([(10, 100)] * 4, 1.0),  # never less than chance gives
         ([(8, 100), (8, 100), (14, 100)], 24 / 9 / 2),  # at rate 0.1, below 5.99 on two degrees

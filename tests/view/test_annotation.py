@@ -159,7 +159,7 @@ def test_labels_that_cannot_be_written_are_reported(client: httpx.Client, shop: 
 def test_a_run_in_flight_brings_more_questions_and_a_damaged_trial_is_named(shop: Path) -> None:
     ids = ["case-00", "case-01"]
     with RunFolder.create(shop / "runs", shop_manifest("now", ids)) as folder:
-        folder.keep_suite(RunFolder.open(shop / "runs" / "night").suite)  # type: ignore[arg-type]
+        folder.keep_suite(RunFolder.open(shop / "runs" / "night").suite)
         folder.commit(shop_trial(ids[0], 0), (), shop_card(ids[0], 0))
         with ViewServer(shop) as server, entered(server) as client:
             assert "0 of 2 answered" in client.get("/annotate/now/prices?as=ann").text
@@ -175,7 +175,7 @@ def test_a_run_in_flight_brings_more_questions_and_a_damaged_trial_is_named(shop
 def test_what_an_agent_wrote_stays_text(shop: Path) -> None:
     ids = ["case-00"]
     with RunFolder.create(shop / "runs", shop_manifest("bad", ids)) as folder:
-        folder.keep_suite(RunFolder.open(shop / "runs" / "night").suite)  # type: ignore[arg-type]
+        folder.keep_suite(RunFolder.open(shop / "runs" / "night").suite)
         own = shop_trial(ids[0], 0)
         steps = tuple(one.model_copy(update={"message": HOSTILE}) for one in own.trajectory.steps)
         folder.commit(

@@ -22,7 +22,7 @@ def test_an_agent_whose_program_is_there_already_needs_no_files(walk: Walk, writ
 
     assert "finished" == walk.trial("r", "a")["outcome"]
     suite.write_text("agents: {v1: {command: [x], prompts: [p.txt]}}\n")
-    assert "`prompts` are files inside `files`" in walk("run", *LOCAL, status=2).stderr
+    assert "`prompts`" in walk("run", *LOCAL, status=2).stderr
 
 
 class Counting(BaseHTTPRequestHandler):

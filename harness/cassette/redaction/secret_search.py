@@ -22,7 +22,7 @@ _OPEN_MARK: Final = re.compile(rb"<(?:s(?:e(?:c(?:r(?:e(?:t(?::[A-Za-z0-9_:]{0,2
 
 
 _GLANCE: Final = 3
-_MOST_GLANCES: Final = 65_536
+_MOST_REMEMBERED: Final = 65_536
 
 
 class SecretMatch(NamedTuple):
@@ -42,7 +42,7 @@ class SecretSearch:
         self._kept = re.compile(f"<secret:(?:{known}|{FIELD_PSEUDONYM})>".encode())
         ways: dict[tuple[int, int], OrderedForm] = {}
         self._widest = len(_MARK) + _LONGEST_NAME
-        self._glances: dict[bytes, bool] = {}
+        self._may_begin_with: dict[bytes, bool] = {}
         branches: dict[int, dict[bytes, None]] = {_MARK[0]: {_MARK[1:]: None}}
         by_length = sorted(secrets.items(), key=lambda item: len(item[1]), reverse=True)
         forms = ((name, form) for name, value in by_length for form in forms_of(value))
@@ -98,13 +98,13 @@ class SecretSearch:
             if kept is None:
                 yield start
 
-    def _may_begin(self, glance: bytes) -> bool:
+    def _may_begin(self, beginning: bytes) -> bool:
         """Whether a form may begin with these few bytes; cached, because texts repeat the same few."""
-        known = self._glances.get(glance)
+        known = self._may_begin_with.get(beginning)
         if known is None:
-            known = bool(_OPEN_MARK.match(glance)) or self._at(glance, 0, ends=False) is not None
-            if len(self._glances) < _MOST_GLANCES:
-                self._glances[glance] = known
+            known = bool(_OPEN_MARK.match(beginning)) or self._at(beginning, 0, ends=False) is not None
+            if len(self._may_begin_with) < _MOST_REMEMBERED:
+                self._may_begin_with[beginning] = known
         return known
 
     def _found_or_open(self, text: bytes, start: int) -> SecretMatch | int | None:

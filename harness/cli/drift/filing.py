@@ -13,6 +13,7 @@ from harness.issues import (
     Done,
     Filing,
     IssueTracker,
+    MergeRequest,
     Note,
     ReportOutbox,
     TrackerAction,
@@ -20,6 +21,7 @@ from harness.issues import (
     file_report,
     github_tracker,
     planned,
+    put_note,
     tracker_named,
 )
 from harness.issues.folder import FOLDER
@@ -96,12 +98,24 @@ def list_issues(project: Path, options: FileOptions, *, with_closed: bool) -> No
 def put_comment(options: TrackerOptions, number: int, body: Path, name: str) -> str:
     """One comment on a pull request, updated the next time; gives its address."""
     tracker = github_tracker(options, os.environ)
+    return tracker.comment(number, _comment(body, name), replace=True)
+
+
+def put_merge_request_note(merge_request: MergeRequest, token_env: str, body: Path, name: str) -> int:
+    """One note on a merge request, updated the next time; gives its number."""
+    token = os.environ.get(token_env, "")
+    if not token:
+        raise UsageError(f"{token_env} is not set", remedy="export a GitLab access token with the scope `api` in it")
+    return put_note(merge_request, token, _comment(body, name))
+
+
+def _comment(body: Path, name: str) -> Note:
     text = body.read_text(encoding="utf-8", errors="replace")
     if not text.strip():
         raise UsageError(f"{body} is empty", remedy="a comment needs text")
     if len(text) > _MOST_COMMENT:
         text = text[:_MOST_COMMENT] + "\n\n… truncated: the artifacts contain the complete report."
-    return tracker.comment(number, Note(id=f"comment-{name}", text=text), replace=True)
+    return Note(id=f"comment-{name}", text=text)
 
 
 def _print_plan(steps: Sequence[TrackerAction], as_json: bool) -> None:

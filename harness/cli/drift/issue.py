@@ -150,3 +150,50 @@ def comment_command(
     from harness.issues import TrackerOptions
 
     click.echo(put_comment(TrackerOptions(project=project, timeout_s=timeout, **options), number, body, name))
+
+
+@command.command("note")
+@click.argument("number", type=click.IntRange(1))
+@click.argument("body", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option(
+    "--gitlab-project",
+    metavar="NUMBER|PATH",
+    envvar="CI_PROJECT_ID",
+    show_envvar=True,
+    required=True,
+    help="The project of GitLab.",
+)
+@click.option(
+    "--gitlab-api",
+    metavar="URL",
+    envvar="CI_API_V4_URL",
+    show_envvar=True,
+    default="https://gitlab.com/api/v4",
+    show_default=True,
+    help="Address of the server's API.",
+)
+@click.option(
+    "--token-env",
+    default="HARNESS_GITLAB_TOKEN",
+    show_default=True,
+    metavar="NAME",
+    help="Environment variable that holds an access token with the scope `api`.",
+)
+@click.option(
+    "--name", default="report", show_default=True, help="Identifier of the note: one note is kept for each name."
+)
+def note_command(number: int, body: Path, gitlab_project: str, gitlab_api: str, token_env: str, name: str) -> None:
+    """Post the Markdown file BODY as a note on GitLab's merge request NUMBER; later calls update the same note.
+
+    \b
+    harness compare baseline:drive_thru RUN --format comment > comment.md
+    harness issue note 12 comment.md --gitlab-project acme/agents
+
+    Exit status: 0 posted, 3 not posted.
+    """
+    from harness.cli.drift.filing import put_merge_request_note
+    from harness.issues import MergeRequest
+
+    merge_request = MergeRequest(api_url=gitlab_api, project=gitlab_project, number=number)
+    written = put_merge_request_note(merge_request, token_env, body, name)
+    click.echo(f"note {written} of merge request {number} has the report")

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
+from harness.cli.judge.options import rubric_option
+
 if TYPE_CHECKING:
     from harness.judge import AgreementReport, ComparisonScore, Judgement
     from harness.pipeline import Runs
@@ -22,13 +24,7 @@ class Options(TypedDict):
 
 @click.command("agreement")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "--rubric",
-    "rubric_name",
-    required=True,
-    metavar="NAME",
-    help="Name of a rubric of the suite or of a template, or a file.",
-)
+@rubric_option
 @click.option(
     "--against",
     default="labels",

@@ -5,6 +5,7 @@ from typing import TypedDict, Unpack
 
 import click
 
+from harness.cli.judge.options import rubric_option
 from harness.cli.options import page_port_option
 
 
@@ -18,13 +19,7 @@ class Options(TypedDict):
 
 @click.command("audit")
 @click.argument("run")
-@click.option(
-    "--rubric",
-    "rubric_name",
-    required=True,
-    metavar="NAME",
-    help="Name of a rubric of the suite or of a template, or a file.",
-)
+@rubric_option
 @click.option("--as", "name", required=True, metavar="NAME", help="Name of the person who answers.")
 @click.option(
     "--sample", type=click.IntRange(1), default=20, show_default=True, help="Number of verdicts in the sample."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
-from harness.cli.judge.options import settings_of
+from harness.cli.judge.options import in_flight_option, rubric_option, settings_of
 
 if TYPE_CHECKING:
     from harness.judge import JudgeSettings
@@ -34,13 +34,7 @@ class Options(TypedDict):
 
 @click.command("calibrate")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "--rubric",
-    "rubric_name",
-    required=True,
-    metavar="NAME",
-    help="Name of a rubric of the suite or of a template, or a file.",
-)
+@rubric_option
 @click.option(
     "--model",
     metavar="NAME",
@@ -73,7 +67,7 @@ class Options(TypedDict):
     "--minibatch", type=click.IntRange(1), default=8, show_default=True, help="Number of questions per revision."
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed that selects the held-out cases.")
-@click.option("--in-flight", type=click.IntRange(1, 1024), help="Maximum number of concurrent requests; default: 32.")
+@in_flight_option
 @click.option(
     "--budget-usd", type=click.FloatRange(0, min_open=True), help="Stop when the models' cost reaches this amount."
 )

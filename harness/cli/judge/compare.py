@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from harness.cli.judge.options import ModelOptions, model_options, settings_of
+from harness.cli.judge.options import (
+    ModelOptions,
+    budget_usd_option,
+    in_flight_option,
+    model_options,
+    rubric_option,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from harness.pipeline import Paired
@@ -26,20 +33,12 @@ class Options(ModelOptions):
 @click.command("compare")
 @click.argument("run_a")
 @click.argument("run_b")
-@click.option(
-    "--rubric",
-    "rubric_name",
-    required=True,
-    metavar="NAME",
-    help="Name of a rubric of the suite or of a template, or a file.",
-)
+@rubric_option
 @click.option("--criterion", required=True, metavar="ID", help="The criterion of the comparison.")
 @model_options
 @click.option("--prompt", "prompt_version", metavar="VERSION", help="Version of the prompt `compare`.")
-@click.option("--in-flight", type=click.IntRange(1, 1024), help="Maximum number of concurrent requests; default: 32.")
-@click.option(
-    "--budget-usd", type=click.FloatRange(0, min_open=True), help="Stop when the judge's cost reaches this amount."
-)
+@in_flight_option
+@budget_usd_option
 @click.option("--budget-tokens", type=click.IntRange(1), help="Stop when the judge has used this many tokens.")
 @click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, with every comparison.")

@@ -15,6 +15,21 @@ CALLS = ("auto", "replay", "live")
 _SETTINGS = ("model", "base_url", "provider", "api_key", "samples", "in_flight", "label")
 
 
+rubric_option = click.option(
+    "--rubric",
+    "rubric_name",
+    required=True,
+    metavar="NAME",
+    help="Name of a rubric of the suite or of a template, or a file.",
+)
+in_flight_option = click.option(
+    "--in-flight", type=click.IntRange(1, 1024), help="Maximum number of concurrent requests; default: 32."
+)
+budget_usd_option = click.option(
+    "--budget-usd", type=click.FloatRange(0, min_open=True), help="Stop when the judge's cost reaches this amount."
+)
+
+
 class ModelOptions(TypedDict):
     """The values of `model_options`."""
 

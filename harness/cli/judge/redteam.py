@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from harness.cli.judge.options import ModelOptions, model_options, settings_of
+from harness.cli.judge.options import ModelOptions, budget_usd_option, in_flight_option, model_options, settings_of
 from harness.judge import ATTACK_CLASSES
 
 if TYPE_CHECKING:
@@ -45,10 +45,8 @@ class Options(ModelOptions):
 @click.option(
     "--samples", type=click.IntRange(1, 99), help="Number of times each question is asked; the majority decides."
 )
-@click.option("--in-flight", type=click.IntRange(1, 1024), help="Maximum number of concurrent requests; default: 32.")
-@click.option(
-    "--budget-usd", type=click.FloatRange(0, min_open=True), help="Stop when the judge's cost reaches this amount."
-)
+@in_flight_option
+@budget_usd_option
 @click.option("--budget-tokens", type=click.IntRange(1), help="Stop when the judge has used this many tokens.")
 @click.option(
     "--max-rate",

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from harness.cli.judge.options import ModelOptions, model_options, settings_of
+from harness.cli.judge.options import (
+    ModelOptions,
+    budget_usd_option,
+    in_flight_option,
+    model_options,
+    rubric_option,
+    settings_of,
+)
 from harness.results import run_path
 
 if TYPE_CHECKING:
@@ -32,22 +39,14 @@ class Options(ModelOptions):
 
 @click.command("run")
 @click.argument("run")
-@click.option(
-    "--rubric",
-    "rubric_name",
-    required=True,
-    metavar="NAME",
-    help="Name of a rubric of the suite or of a template, or a file.",
-)
+@rubric_option
 @model_options
 @click.option("--prompt", "prompt_version", metavar="VERSION", help="Version of the rubric's prompt.")
 @click.option(
     "--samples", type=click.IntRange(1, 99), help="Number of times each question is asked; the majority decides."
 )
-@click.option("--in-flight", type=click.IntRange(1, 1024), help="Maximum number of concurrent requests; default: 32.")
-@click.option(
-    "--budget-usd", type=click.FloatRange(0, min_open=True), help="Stop when the judge's cost reaches this amount."
-)
+@in_flight_option
+@budget_usd_option
 @click.option("--budget-tokens", type=click.IntRange(1), help="Stop when the judge has used this many tokens.")
 @click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable).")
 @click.option("--criterion", "criteria", multiple=True, metavar="ID", help="Only this criterion (repeatable).")

@@ -5,7 +5,14 @@ from typing import Unpack
 
 import click
 
-from harness.cli.judge.options import ModelOptions, model_options, settings_of
+from harness.cli.judge.options import (
+    ModelOptions,
+    budget_usd_option,
+    in_flight_option,
+    model_options,
+    rubric_option,
+    settings_of,
+)
 
 
 class Options(ModelOptions):
@@ -21,13 +28,7 @@ class Options(ModelOptions):
 
 @click.command("stability")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "--rubric",
-    "rubric_name",
-    required=True,
-    metavar="NAME",
-    help="Name of a rubric of the suite or of a template, or a file.",
-)
+@rubric_option
 @model_options
 @click.option("--prompt", "prompt_version", metavar="VERSION", help="Version of the rubric's prompt.")
 @click.option(
@@ -36,10 +37,8 @@ class Options(ModelOptions):
 @click.option(
     "--items", type=click.IntRange(1), default=50, show_default=True, help="Number of questions, spread over the runs."
 )
-@click.option("--in-flight", type=click.IntRange(1, 1024), help="Maximum number of concurrent requests; default: 32.")
-@click.option(
-    "--budget-usd", type=click.FloatRange(0, min_open=True), help="Stop when the judge's cost reaches this amount."
-)
+@in_flight_option
+@budget_usd_option
 @click.option("--max-flip-rate", type=click.FloatRange(0, 1), help="Exit 1 if the flip rate is higher.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context

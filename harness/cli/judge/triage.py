@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
+from harness.cli.judge.options import rubric_option
+
 if TYPE_CHECKING:
     from harness.judge import Judgement, Triage
     from harness.pipeline import Runs
@@ -26,13 +28,7 @@ class Options(TypedDict):
 
 @click.command("triage")
 @click.argument("run")
-@click.option(
-    "--rubric",
-    "rubric_name",
-    required=True,
-    metavar="NAME",
-    help="Name of a rubric of the suite or of a template, or a file.",
-)
+@rubric_option
 @click.option("--case", "case", metavar="ID", help="Case of the failure.")
 @click.option(
     "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Number of the attempt at the case."

@@ -44,9 +44,9 @@ class AnswerBaseline:
         self._forms: dict[str, Forms] = {}
         self._known: dict[str, Shape] = {}
         for group, found in values.items():
-            believed = forms if group == OK else self._ruled
-            self._known[group] = shape_of(found, believed)
-            self._forms[group] = believed.over(forms_seen(self._known[group]))
+            group_forms = forms if group == OK else self._ruled
+            self._known[group] = shape_of(found, group_forms)
+            self._forms[group] = group_forms.over(forms_seen(self._known[group]))
         if profile.knows_shape and OK in self._known:
             self._known[OK] = _with_noise(self._known[OK], profile)
         self.fleeting = frozenset(profile.fleeting_paths())

@@ -1,15 +1,21 @@
 """`POST /v1/traces`: the agent's own spans, linked into its trial's trace."""
 
+import asyncio
+
 from aiohttp import web
 
 from harness.cassette import Redactor
 from harness.gateway.incoming import read_body
 from harness.trace import NotOtlp, Span, TraceRecorder, spans_of
 from harness.upstream import OWN_TRACES, Refusal
-from harness.values import JsonObject
+from harness.values import JsonObject, JsonValue
 
 _MAX_BYTES = 16 * 1024 * 1024
 _MAX_SPANS = 20_000
+_MAX_VALUES = 1_000_000
+"""Of all spans of a trial: they are held until it ends, and a value takes more memory than its bytes in a request."""
+_AT_ONCE = 100
+"""Spans that are made without a pause for the other trials' requests."""
 _JSON = "application/json"
 _PROTOBUF = "application/x-protobuf"
 
@@ -24,6 +30,8 @@ class TracesHandler:
         self._redactor = redactor
         self._taken = 0
         self._bytes = 0
+        self._values = 0
+        self._turn = asyncio.Lock()
 
     def opens(self, path: str) -> bool:
         return path == OWN_TRACES
@@ -34,16 +42,29 @@ class TracesHandler:
             raise Refusal(404, "no_such_route", f"spans are sent by POST {OWN_TRACES}")
         body = await read_body(request, _MAX_BYTES)
         as_json = request.headers.get("content-type", "").startswith(_JSON)
+        if is_open:
+            async with self._turn:  # one request at a time, whose spans take more memory than its bytes
+                await self._take(body, as_json=as_json)
+        return web.Response(body=b"{}" if as_json else b"", content_type=_JSON if as_json else _PROTOBUF)
+
+    async def _take(self, body: bytes, *, as_json: bool) -> None:
+        """Links the spans of a request, or those for which there is room. Raises Refusal, with none of them linked."""
+        self._bytes += len(body)
+        has_room = self._bytes <= 4 * _MAX_BYTES and self._values <= _MAX_VALUES
+        room = max(_MAX_SPANS - self._taken, 0) if has_room else 0
+        kept: list[Span] = []
         try:
-            spans = spans_of(body, as_json=as_json) if is_open else ()
+            for number, span in enumerate(spans_of(body, as_json=as_json)):
+                if number == room:
+                    break
+                kept.append(self._clean(span))
+                if number % _AT_ONCE == 0:
+                    await asyncio.sleep(0)
         except NotOtlp as error:
             raise Refusal(400, "bad_request", str(error)) from None
-        self._bytes += len(body)
-        room = _MAX_SPANS - self._taken if self._bytes <= 4 * _MAX_BYTES else 0
-        kept = spans[: max(room, 0)]
         self._taken += len(kept)
-        self._recorder.link(self._clean(span) for span in kept)
-        return web.Response(body=b"{}" if as_json else b"", content_type=_JSON if as_json else _PROTOBUF)
+        self._values += sum(_size(span.attributes) + sum(map(_size, span.events)) for span in kept)
+        self._recorder.link(kept)
 
     def _clean(self, span: Span) -> Span:
         attributes = self._redactor.value(span.attributes)
@@ -55,3 +76,14 @@ class TracesHandler:
                 "events": tuple[JsonObject, ...](event for event in events if isinstance(event, dict)),
             }
         )
+
+
+def _size(value: JsonValue) -> int:
+    """How many values there are in a value, itself included."""
+    match value:
+        case dict():
+            return 1 + sum(map(_size, value.values()))
+        case list():
+            return 1 + sum(map(_size, value))
+        case _:
+            return 1

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from harness.case import FaultSpec, renamed_at, values_at
 from harness.case.endpoints.volatile import without
+from harness.strict_json import NotJson, parse_json
 from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, TrialTools
-from harness.values import JsonObject, JsonValue
+from harness.values import JsonObject
 
 _ANY = "*"
 _RETRY_AFTER_S = 1
@@ -108,8 +109,8 @@ def _spoilt(spec: FaultSpec, answer: ToolAnswer) -> ToolAnswer:
 def _without_field(spec: FaultSpec, answer: ToolAnswer) -> ToolAnswer:
     pointer = spec.field or ""
     try:
-        value: JsonValue = json.loads(answer.body)
-    except ValueError:
+        value = parse_json(answer.body)
+    except NotJson:
         return answer
     if not values_at(value, pointer):
         return answer

@@ -1,7 +1,7 @@
 """Checks whether a tau2 run's gold actions belong to the task that it names.
 
 Files exist whose task ids are permuted: `task_id` points at another task than the one that was played, and what the
-run's own checks searched for (`reward_info.action_checks`) tells it. The checks are believed then: the task of the file
+run's own checks searched for (`reward_info.action_checks`) tells it. The checks decide then: the task of the file
 with just their actions is the one that was played; where there is none, the checks' actions stand alone. A run of such
 a file without checks has no gold that could be trusted.
 """

@@ -2,12 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
 
 from harness.ingest.shapes.pieces import MessagePart, pieces_of
 from harness.values import JsonObject, JsonValue
-
-_AGENTS: Final = ("assistant", "model", "ai", "agent", "response")
 
 
 def has_parts(message: JsonObject) -> bool:

@@ -48,7 +48,7 @@ OWN: Final = {
     "HarnessBody": "String DEFAULT '' CODEC(ZSTD(1))",
 }
 """What the receiver adds: the sender's token by its name, whether it is trusted, when the record was received
-(nanoseconds since the epoch), and its body with all types. Whoever may write these columns is believed.
+(nanoseconds since the epoch), and its body with all types. Whoever may write these columns is trusted.
 """
 
 _TRACE_INDEX: Final = "INDEX idx_trace_id TraceId TYPE bloom_filter(0.001) GRANULARITY 1"

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final, Literal, NoReturn
 
 from harness.online.record import STATUS_MESSAGE, RawRecord, with_body
-from harness.strict_json import check_depth, count_outside_strings
+from harness.strict_json import NotJson, check_depth, check_values
 from harness.values import JsonObject, JsonValue
 
 _MAX_DEPTH: Final = 150
@@ -31,8 +31,10 @@ class Malformed(ValueError):
 def json_records(signal: Literal["traces", "logs"], body: bytes) -> Iterator[Callable[[], RawRecord]]:
     """A function for each record, which raises Malformed where it is none. Raises ValueError for the body."""
     text = body.decode("utf-8")
-    if sum(map(text.count, "{[,")) > _MAX_VALUES and count_outside_strings(text, "{[,") > _MAX_VALUES:
-        raise ValueError(f"more than {_MAX_VALUES} objects, lists and commas; send smaller batches")
+    try:
+        check_values(text, _MAX_VALUES)
+    except NotJson as error:
+        raise ValueError(f"{error}; send smaller batches") from None
     check_depth(text, _MAX_DEPTH)
     whole = json.loads(text, parse_constant=str)
     outer, inner, records = (

@@ -97,9 +97,9 @@ class DayFacts:
 
         Failure modes are over all sessions in which they were searched for. Metrics and durations are weighted means.
         """
-        strange = [facet for facet in facets if facet not in FACETS]
-        if strange:
-            raise ValueError(f"{strange[0]!r} is not a facet")
+        unknown = [facet for facet in facets if facet not in FACETS]
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is not a facet")
         groups = ["''", *(f"'{facet}=' || {facet}" for facet in facets)]
         selects = (
             f"SELECT {place} AS place, signal, {group} AS facet, sum(value * weight), sum(weight), count(*),"

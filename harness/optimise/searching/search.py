@@ -94,9 +94,9 @@ class Search:
     def run(self, candidate: Candidate, cases: Sequence[str]) -> list[Rollout]:
         """Rollouts of training or validation cases. Raises SearchOver beyond the share, OutOfBudget."""
         split = self.task.split
-        strange = set(cases) - {*split.train, *split.validation}
-        if strange:
-            raise ValueError(f"an optimiser may not run held-out cases: {sorted(strange)}")
+        held_out = set(cases) - {*split.train, *split.validation}
+        if held_out:
+            raise ValueError(f"an optimiser may not run held-out cases: {sorted(held_out)}")
         if self.asked + len(cases) > self.rollouts:
             raise SearchOver
         self.asked += len(cases)

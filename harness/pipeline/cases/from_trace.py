@@ -85,8 +85,9 @@ def case_from_trace(project: Path, request: Request) -> Drafted:
     unanswered = tuple(
         dict.fromkeys(f"the answer to {key.tool}({key.arguments}) is unknown" for key in found.unanswered)
     )
-    strange = tuple(
-        f"{name} is not a tool of suite {suite.name!r}: calls of it are refused" for name in _strange(trial, suite)
+    unknown = tuple(
+        f"{name} is not a tool of suite {suite.name!r}: calls of it are refused"
+        for name in _unknown_tools(trial, suite)
     )
     return Drafted(
         case=case,
@@ -95,7 +96,7 @@ def case_from_trace(project: Path, request: Request) -> Drafted:
         cassette=cassette if found.recordings else None,
         listed=listed,
         line=_line(suite, file),
-        notes=drafted.notes + left_out + strange + unanswered,
+        notes=drafted.notes + left_out + unknown + unanswered,
         proof=proof,
         succeeded=card.success is True,
     )
@@ -254,7 +255,7 @@ def _line(suite: Suite, file: Path) -> str:
     return f"cases: [{', '.join(dict.fromkeys((*_patterns(suite), str(own))))}]"
 
 
-def _strange(trial: Trial, suite: Suite) -> list[str]:
+def _unknown_tools(trial: Trial, suite: Suite) -> list[str]:
     known = {tool.name for tool in suite.tools}
     agents = (step for step in trial.trajectory.steps if step.source == "agent")
     return sorted({call.name for step in agents for call in step.calls} - known)

@@ -169,8 +169,8 @@ def _unknown(session: Session, suite: Suite, trial: Trial) -> tuple[str, ...]:
         notes.append("its final files and databases are unknown: checks of them cannot be decided")
     known = {tool.name for tool in suite.tools}
     calls = [call for step in trial.trajectory.steps if step.source == "agent" for call in step.calls]
-    strange = sorted({call.name for call in calls} - known)
-    notes += [f"{name} is not a tool of suite {suite.name!r}: calls of it are refused" for name in strange]
+    unknown = sorted({call.name for call in calls} - known)
+    notes += [f"{name} is not a tool of suite {suite.name!r}: calls of it are refused" for name in unknown]
     writes = sum(tool.effect == "write" for call in calls for tool in suite.tools if tool.name == call.name)
     if writes:
         notes.append(f"the effects of its {writes} writes are known only from later answers of tools")

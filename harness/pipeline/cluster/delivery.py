@@ -35,11 +35,11 @@ def packed(plan: RunPlan, snapshots: Sequence[Snapshot]) -> ProjectArchive:
     return ProjectArchive(content=content, digest=hashlib.sha256(content).hexdigest())
 
 
-def unpacked(parcel: ProjectArchive, project: Path) -> None:
+def unpacked(packed_project: ProjectArchive, project: Path) -> None:
     """Writes the files into `project`. Raises SandboxError where they differ from those that were sent."""
-    if hashlib.sha256(parcel.content).hexdigest() != parcel.digest:
+    if hashlib.sha256(packed_project.content).hexdigest() != packed_project.digest:
         raise SandboxError("the delivered project files differ from those that were sent")
-    with tarfile.open(fileobj=io.BytesIO(parcel.content)) as archive:
+    with tarfile.open(fileobj=io.BytesIO(packed_project.content)) as archive:
         archive.extractall(project, filter="tar")
 
 

@@ -41,13 +41,13 @@ def opened(job: Job, say: Say) -> Iterator["ClusterExecutor"]:
     """The cluster's nodes, ready for the job."""
     plan = job.plan
     refuse_unshareable(plan)
-    parcel = packed(plan, (job.world.snapshot, *job.world.snapshots.values()))
+    archive = packed(plan, (job.world.snapshot, *job.world.snapshots.values()))
     with connected(plan.ray_address) as nodes, opened_stations(nodes, plan.jobs_per_node, say) as stations:
         meter = open_meter(plan.budget) if is_live(plan) else None
         order = NodeRunSpec(
             run=job.run,
             plan=plan,
-            parcel=parcel,
+            archive=archive,
             agent_digest=job.agent.digest,
             snapshot_digest=job.world.snapshot_digest,
             reference_states=job.scorer.reference_states,

@@ -19,7 +19,7 @@ class NodeRunSpec:
 
     run: str
     plan: RunPlan
-    parcel: ProjectArchive
+    archive: ProjectArchive
     agent_digest: str
     snapshot_digest: str
     reference_states: Mapping[str, ReferenceState] = field(default_factory=dict)

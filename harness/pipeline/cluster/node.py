@@ -148,7 +148,7 @@ def _job(order: NodeRunSpec, project: Path) -> Job:
     """Rebuilds the driver's job from the files delivered to `project`. Raises SandboxError where they differ from those
     sent.
     """
-    unpacked(order.parcel, project)
+    unpacked(order.archive, project)
     suite, budget = suite_in(project, order.plan.suite), order.plan.budget
     if budget is not None and order.meter is not None:
         budget = SharedBudget.of(budget, order.meter)

@@ -1,6 +1,5 @@
 """Programs and files while another program runs: what a tool does in the sandbox while the agent waits for it."""
 
-import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -8,6 +7,7 @@ from contextlib import contextmanager
 from harness.sandbox.conformance.provider_fixture import (
     ProviderFixture,
     ProviderNotConforming,
+    await_file,
     check,
     expect,
     expect_raises,
@@ -25,12 +25,7 @@ def _running(sandbox: Sandbox) -> Iterator[Future[ProgramExit]]:
     """Runs a program that continues until the file `go` exists."""
     with ThreadPoolExecutor(1) as pool:
         program = pool.submit(shell, sandbox, _UNTIL_GO)
-        for _ in range(1000):
-            try:
-                sandbox.read_file("begun")
-                break
-            except FileNotFoundError:
-                threading.Event().wait(0.01)
+        await_file(sandbox, "begun", program)
         try:
             yield program
         finally:
@@ -81,12 +76,7 @@ def programs_beside_end_with_the_program(stand: ProviderFixture) -> None:
     with ThreadPoolExecutor(1) as pool:
         with _running(sandbox) as program:
             other = pool.submit(shell, sandbox, "echo up > up; sleep 60")
-            while not program.done():
-                try:
-                    sandbox.read_file("up")
-                    break
-                except FileNotFoundError:
-                    threading.Event().wait(0.01)
+            await_file(sandbox, "up", program)
         expect("the program", program.result(30).code, 0)
         expect("the one beside", (other.result(30).signal, other.result().timed_out), (9, False))
     left = shell(sandbox, "ls /proc | grep -c '^[0-9]'" if stand.provider.isolates else "echo 0")
@@ -99,12 +89,7 @@ def program_is_ended_before_its_time(stand: ProviderFixture) -> None:
     sandbox.expire()  # nothing runs
     with ThreadPoolExecutor(1) as pool:
         program = pool.submit(sandbox.exec, ["sh", "-c", "echo a; : > begun; sleep 60 & sleep 60"], {}, 60)
-        while not program.done():
-            try:
-                sandbox.read_file("begun")
-                break
-            except FileNotFoundError:
-                threading.Event().wait(0.01)
+        await_file(sandbox, "begun", program)
         sandbox.expire()
         ended = program.result(30)
     expect("status", (ended.timed_out, ended.signal, ended.stdout), (True, 9, "a\n"))

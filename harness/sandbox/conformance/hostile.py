@@ -1,10 +1,17 @@
 """Programs that try to hide what they did, or to make the host appear to have failed."""
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from harness.case import Limits
-from harness.sandbox.conformance.provider_fixture import ProviderFixture, check, expect, isolation_check, python, shell
+from harness.sandbox.conformance.provider_fixture import (
+    ProviderFixture,
+    await_file,
+    check,
+    expect,
+    isolation_check,
+    python,
+    shell,
+)
 from harness.sandbox.state.endstate import read_changed_file
 
 _THROUGH_A_MAPPING = """
@@ -70,12 +77,7 @@ def program_cannot_hold_up_what_the_host_does(stand: ProviderFixture) -> None:
     sandbox = stand.start(stand.snapshot({"/work/list": b"A"}))
     with ThreadPoolExecutor(1) as pool:
         program = pool.submit(python, sandbox, _HOLD_UP, timeout_s=60)
-        for _ in range(1000):
-            try:
-                sandbox.read_file("begun")
-                break
-            except FileNotFoundError:
-                threading.Event().wait(0.01)
+        await_file(sandbox, "begun", program)
         expect("read", {sandbox.read_file("list") for _ in range(_READS)}, {b"A"})
         sandbox.write_file("enough", b"")
         expect("status", program.result(60).code, 0)

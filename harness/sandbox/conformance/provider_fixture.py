@@ -5,6 +5,7 @@ import json
 import socketserver
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler
@@ -136,6 +137,16 @@ def answer_of(what: str, ended: ProgramExit) -> Any:
 
 def shell(sandbox: Sandbox, script: str, arguments: Sequence[str] = (), timeout_s: float = 30.0) -> ProgramExit:
     return sandbox.exec(["sh", "-c", script, "sh", *arguments], {}, timeout_s)
+
+
+def await_file(sandbox: Sandbox, name: str, program: Future[ProgramExit]) -> None:
+    """Returns when a program beside has made the file, or has ended."""
+    while not program.done():
+        try:
+            sandbox.read_file(name)
+            break
+        except FileNotFoundError:
+            threading.Event().wait(0.01)
 
 
 class EchoGateway:

@@ -4,7 +4,7 @@
 are in memory too, and are added to it, so that a full disk ends no program and no program ends the launcher.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import harness.sandbox.inside as inside_package
 from harness.case import Limits
 from harness.errors import SandboxError, UsageError
 from harness.sandbox.containers.layers import layers_by_image
+from harness.sandbox.containers.places import AGENT_UID, owner_and_mode, place_options
 from harness.sandbox.containers.seccomp import MAKES_SANDBOXES, seccomp_profile
 from harness.sandbox.engines.dialect import launcher_owns_places, more_ulimits, seccomp_option, tmpfs_options
 from harness.sandbox.engines.facts import facts_of
@@ -24,12 +25,11 @@ from harness.sandbox.launch.layout import Layout
 from harness.sandbox.provider import SandboxPaths, SandboxSpec
 from harness.sandbox.state.snapshot import Snapshot
 
-AGENT_UID = 10001
 GATEWAY_PORT = 8700
 TRIAL_LABEL = "harness.trial"
 
 CODE_FOLDER = "/run/harness/code"
-_CONTROL = "/run/harness/control"
+CONTROL_FOLDER = "/run/harness/control"
 GATEWAY_FOLDER = "/run/harness/gateway"
 AGENT_FOLDER = "/agent"
 SHARED_FOLDER = "/run/harness/shared"
@@ -42,13 +42,10 @@ _LAUNCHER_MB = 32
 _LAUNCHER_PROCESSES = 2
 _SUPERVISOR_MB = 32
 _SUPERVISOR_PROCESSES = 3
+_RELAY_MB = 512
+_RELAY_PROCESSES = 8
 _STARTS_AT_ONCE_MIN = 4
 _DESCRIPTORS = 8192
-_INODES_PER_MB = 256
-_INODES_MAX = 65_536
-_INODES_MIN = 4096
-_MORE_MB = 4
-"""Megabytes that a check's command may write in addition to an end state that is larger than its disk."""
 
 _ISOLATION: dict[str, Any] = {
     "network_mode": "none",
@@ -105,34 +102,58 @@ class Containers:
         self.starts_at_once = max(_STARTS_AT_ONCE_MIN, 2 * self._engine.cpus)
         """The limit of simultaneous starts: more would slow down each start without increasing the throughput."""
         self._layers = layers_by_image(info, client.api.inspect_image)
+        self.mounts_sockets = self._engine.mounts_sockets
+        """Whether containers can connect to sockets of this machine."""
         self._apparmor = any("apparmor" in option for option in info.get("SecurityOptions") or ())
 
     def config(
-        self, folder: Path, spec: SandboxSpec, snapshot: Snapshot, layout: Layout, gateway: Path | None = None
+        self,
+        sockets: Mapping[str, Path] | str,
+        spec: SandboxSpec,
+        snapshot: Snapshot,
+        layout: Layout,
     ) -> dict[str, Any]:
-        """The configuration of the container of one trial; `folder` holds the socket that its launcher connects to.
-
-        `gateway` is the folder of the gateway's socket; None selects the socket's parent folder.
+        """The configuration of the container of one trial; `sockets` is what `mounted_sockets` returns, or the
+        container whose sockets it shares.
         """
+        shared = {"volumes_from": [f"{sockets}:ro"]} if isinstance(sockets, str) else {}
         return self._configuration(
             spec,
             snapshot,
             {TRIAL_LABEL: spec.trial_id, **spec.labels},
-            command=_started("launcher", f"{_CONTROL}/control.sock"),
+            command=_started("launcher", f"{CONTROL_FOLDER}/control.sock"),
             cap_add=[*_LAUNCHERS, *(("CHOWN",) if launcher_owns_places(self._engine) else ())],
             security_opt=["no-new-privileges:true", seccomp_option(self._engine, seccomp_profile())],
-            mounts=_mounts(folder, spec, gateway),
+            mounts=_bound({} if isinstance(sockets, str) else dict(sockets), spec),
             tmpfs={place: place_options(place, spec, layout) for place in layout.places},
+            **shared,
             **self._limits(spec, layout),
             **_names(spec),
         )
+
+    def relay_config(self, spec: SandboxSpec, snapshot: Snapshot, arguments: Sequence[str]) -> dict[str, Any]:
+        """The configuration of the container that has the sockets of a trial's container where none can be mounted."""
+        config = self._configuration(
+            replace(spec, agent_files=None),
+            snapshot,
+            {},
+            command=_started("relay", *arguments),
+            security_opt=["no-new-privileges:true", seccomp_option(self._engine, seccomp_profile())],
+            mounts=_bound({}, replace(spec, agent_files=None)),
+            tmpfs={},
+            mem_limit=f"{_RELAY_MB}m",
+            memswap_limit=f"{_RELAY_MB}m",
+            pids_limit=_RELAY_PROCESSES,
+            ulimits=[Ulimit(name="nofile", soft=_DESCRIPTORS, hard=_DESCRIPTORS)],
+        )
+        return {**config, "stdin_open": True, "volumes": [CONTROL_FOLDER, GATEWAY_FOLDER]}
 
     def launcher_view(self, spec: SandboxSpec, layout: Layout) -> LauncherView:
         """The container of a trial as its launcher sees it; the launcher owns what the engine cannot."""
         view = launcher_view(spec, layout)
         if not launcher_owns_places(self._engine):
             return view
-        return replace(view, to_own={place: _owner_and_mode(place, layout) for place in layout.places})
+        return replace(view, to_own={place: owner_and_mode(place, layout) for place in layout.places})
 
     def warm_config(self, folder: Path, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> dict[str, Any]:
         """The configuration of a container in which similar trials get environments of their own; `folder` is shared
@@ -271,32 +292,16 @@ def container_limits(limits: Limits) -> tuple[float, ...]:
     return (limits.memory_mb, limits.processes, limits.cpus, limits.disk_mb)
 
 
-def place_options(place: str, spec: SandboxSpec, layout: Layout) -> str:
-    """How a writable place is mounted."""
-    return f"rw,exec,nosuid,nodev,{place_size(place, spec, layout)}"
+def mounted_sockets(folder: Path, spec: SandboxSpec, gateway: Path | None = None) -> dict[str, Path]:
+    """The folders of this machine that are mounted into a trial's container: `folder` holds the socket that its
+    launcher connects to.
 
-
-def place_size(place: str, spec: SandboxSpec, layout: Layout) -> str:
-    """The tmpfs options of a writable place: its size and its owner."""
-    size_mb = spec.limits.disk_mb
-    if spec.end_state_from is not None:  # sparse files and hard links of the end state have become full files
-        size_mb = max(size_mb, layout.size_mb(place) + _MORE_MB)
-    inodes = min(max(size_mb * _INODES_PER_MB, _INODES_MIN), _INODES_MAX)
-    uid, mode = _owner_and_mode(place, layout)
-    owner = f",uid={uid},gid={uid}" if uid else ""
-    return f"size={size_mb}m,nr_inodes={inodes},mode={mode:04o}{owner}"
-
-
-def _owner_and_mode(place: str, layout: Layout) -> tuple[int, int]:
-    shared = place == "/tmp" or layout.place_owner(place) == "root"
-    return (0, 0o1777) if shared else (AGENT_UID, 0o755)
-
-
-def _mounts(folder: Path, spec: SandboxSpec, gateway: Path | None) -> list[Mount]:
-    sources = {_CONTROL: folder}
+    `gateway` is the folder of the gateway's socket; None selects the socket's parent folder.
+    """
+    sources = {CONTROL_FOLDER: folder}
     if spec.gateway_socket is not None:
         sources[GATEWAY_FOLDER] = gateway or spec.gateway_socket.parent
-    return _bound(sources, spec)
+    return sources
 
 
 def _shown(spec: SandboxSpec) -> list[str]:

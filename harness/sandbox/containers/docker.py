@@ -6,23 +6,29 @@ engine then removes the container, also when the harness was killed.
 
 import threading
 import uuid
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from pathlib import Path
 from typing import Literal
 
 import docker
 
 from harness.errors import SandboxError
 from harness.sandbox.containers.container import (
+    CONTROL_FOLDER,
+    GATEWAY_FOLDER,
     Containers,
     container_limits,
     gateway_ports,
-    place_options,
+    mounted_sockets,
 )
 from harness.sandbox.containers.gateway_link import link_gateway
 from harness.sandbox.containers.outage import EngineOutage, remove_all_of
+from harness.sandbox.containers.places import place_options
+from harness.sandbox.containers.relay import RelayContainer
 from harness.sandbox.containers.reserve import Reserve
 from harness.sandbox.containers.running import RunningContainer, compile_launcher, engine_errors
 from harness.sandbox.engine import connect
+from harness.sandbox.inside.multiplexer import CONTROL, GATEWAY
 from harness.sandbox.launch.control import Control, ControlListener
 from harness.sandbox.launch.launched import LaunchedSandbox
 from harness.sandbox.launch.layout import Layout
@@ -49,8 +55,13 @@ class DockerSandboxProvider:
         client: docker.DockerClient | None = None,
         prefetch: int = 0,
         runtime: str | None = None,
+        relayed: bool | None = None,
     ) -> None:
         """`prefetch` is the number of containers of the last requested kind that are started in advance.
+
+        `relayed`: whether the connections to a sandbox are carried by a relay (`harness.sandbox.containers.relay`)
+        instead of sockets that are mounted; None: where the engine cannot mount them. With a relay, nothing is started
+        in advance.
 
         `runtime` is the OCI runtime by its name in the engine; None selects the engine's default. Raises UsageError for
         one that the engine does not have.
@@ -66,7 +77,8 @@ class DockerSandboxProvider:
         self._layouts = Layouts()
         self._closed = False
         self._outage = EngineOutage(self._client)
-        self._reserve: Reserve[_TrialContainer] = Reserve(prefetch, lambda cell: cell.discard())
+        self._relayed = not self._containers.mounts_sockets if relayed is None else relayed
+        self._reserve: Reserve[_TrialContainer] = Reserve(0 if self._relayed else prefetch, lambda cell: cell.discard())
         compile_launcher()
 
     def start(self, spec: SandboxSpec, snapshot: Snapshot) -> Sandbox:
@@ -117,13 +129,30 @@ class DockerSandboxProvider:
         with self._starts, engine_errors("a sandbox cannot be started"):
             cell = self._new_cell()
             try:
-                gateway = cell.gateway if ahead else None
-                cell.start(self._containers.config(cell.folder, spec, snapshot, layout, gateway))
+                sockets = (
+                    self._relay(cell, spec, snapshot)
+                    if self._relayed
+                    else mounted_sockets(cell.folder, spec, cell.gateway if ahead else None)
+                )
+                cell.start(self._containers.config(sockets, spec, snapshot, layout))
                 cell.control = cell.listener.accept(_REPORTS_WITHIN_S, cell.why_dead)
             except BaseException:
                 cell.remove()
                 raise
         return cell
+
+    def _relay(self, cell: "_TrialContainer", spec: SandboxSpec, snapshot: Snapshot) -> str:
+        """Starts the relay of the container; its id."""
+        control, gateway = cell.listener.path, spec.gateway_socket
+        sockets = {CONTROL: control}
+        arguments = [f"{CONTROL_FOLDER}/{control.name}"]
+        if gateway is not None:
+            sockets[GATEWAY] = gateway
+            arguments.append(f"{GATEWAY_FOLDER}/{gateway.name}")
+            for file in gateway.parent.iterdir():
+                if file.is_file():  # the certificate of the run
+                    arguments += [f"{GATEWAY_FOLDER}/{file.name}", file.read_text()]
+        return cell.relay(sockets).start(self._containers.relay_config(spec, snapshot, arguments))
 
     def _new_cell(self) -> "_TrialContainer":
         with self._lock:
@@ -150,7 +179,9 @@ class _TrialContainer:
     """One container with its private folder, from before its creation until both are removed."""
 
     def __init__(self, client: docker.DockerClient, forget: Callable[["_TrialContainer"], None]) -> None:
+        self._client = client
         self._container = RunningContainer(client)
+        self._relay: RelayContainer | None = None
         self._forget = forget
         self.control: Control | None = None
         self.folder = private_folder()
@@ -164,6 +195,11 @@ class _TrialContainer:
         self.start = self._container.start
         self.why_dead = self._container.why_dead
 
+    def relay(self, sockets: Mapping[bytes, Path]) -> RelayContainer:
+        """A relay that ends with the container."""
+        self._relay = RelayContainer(self._client, sockets)
+        return self._relay
+
     def is_gone(self) -> bool:
         """Whether its launcher has exited while it waited: the engine was restarted, or the container was stopped."""
         return self.control is not None and self.control.has_hung_up()
@@ -173,6 +209,8 @@ class _TrialContainer:
         if self.control is not None:
             self.control.close()
         self.listener.close()
+        if self._relay is not None:
+            self._relay.close()
         remove_private_folder(self.folder)
         self._forget(self)
 
@@ -180,6 +218,8 @@ class _TrialContainer:
         """Removes a container whose launcher may never have run."""
         self.discard()
         self._container.remove()
+        if self._relay is not None:
+            self._relay.remove()
 
 
 def _kind(spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> Hashable:

@@ -28,12 +28,19 @@ class RunningContainer:
 
     def start(self, container: dict[str, Any]) -> None:
         """Raises SandboxError with the engine's reason."""
-        api = self._client.api
-        try:
-            self._id = api.create_container(**container)["Id"]
-            api.start(self._id)
-        except APIError as error:
-            raise SandboxError(f"the container cannot be started: {error.explanation}", remedy=_remedy(error)) from None
+        self.create(container)
+        self.run()
+
+    def create(self, container: dict[str, Any]) -> str:
+        """Creates the container and returns its id. Raises SandboxError with the engine's reason."""
+        with _refusals():
+            self._id = str(self._client.api.create_container(**container)["Id"])
+        return self._id
+
+    def run(self) -> None:
+        """Starts the container that was created. Raises SandboxError with the engine's reason."""
+        with _refusals():
+            self._client.api.start(self._id)
 
     def why_dead(self) -> str | None:
         """Why the container ended; None while it runs."""
@@ -109,6 +116,14 @@ def engine_errors(what: str) -> Iterator[None]:
         yield
     except (DockerException, OSError) as error:
         raise SandboxError(f"{what}: {error}", remedy="see what `harness doctor` says") from error
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except APIError as error:
+        raise SandboxError(f"the container cannot be started: {error.explanation}", remedy=_remedy(error)) from None
 
 
 def _remedy(error: APIError) -> str:

@@ -17,7 +17,7 @@ from typing import Literal
 
 import docker
 
-from harness.errors import SandboxError
+from harness.errors import SandboxError, UsageError
 from harness.sandbox.containers.container import Containers, container_limits, gateway_ports, launcher_view
 from harness.sandbox.containers.docker import PROVIDER_LABEL
 from harness.sandbox.containers.outage import EngineOutage, remove_all_of
@@ -58,12 +58,18 @@ class WarmDockerSandboxProvider:
     isolates = True
 
     def __init__(self, *, run: str, client: docker.DockerClient | None = None, runtime: str | None = None) -> None:
-        """`runtime`: see `DockerSandboxProvider`."""
+        """`runtime`: see `DockerSandboxProvider`. Raises UsageError where the engine mounts no sockets."""
         self._client = client or connect()
         self._own_client = client is None
         self._id = uuid.uuid4().hex[:12]
         with engine_errors("the container engine cannot be used"):
             self._containers = Containers(self._client, {**owner_labels(run), PROVIDER_LABEL: self._id}, runtime)
+        if not self._containers.mounts_sockets:
+            raise UsageError(
+                "`docker-warm` needs sockets of this machine in its containers, which the engine's virtual machine"
+                " does not have",
+                remedy="--sandbox docker",
+            )
         self._lock = threading.Condition()
         self._layouts = Layouts()
         self._closed = False

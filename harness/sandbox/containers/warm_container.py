@@ -8,8 +8,9 @@ from typing import Any
 import docker
 
 from harness.errors import SandboxError
-from harness.sandbox.containers.container import GATEWAY_FOLDER, place_size, supervisor_view
+from harness.sandbox.containers.container import GATEWAY_FOLDER, supervisor_view
 from harness.sandbox.containers.gateway_link import link_gateway, unlink_gateway
+from harness.sandbox.containers.places import place_size
 from harness.sandbox.containers.running import RunningContainer
 from harness.sandbox.inside.wire import Channel, send_with_fd
 from harness.sandbox.launch.control import Control, ControlListener, is_readable

@@ -1,5 +1,6 @@
 """What one engine is and has, as the rest of the harness needs it."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,12 @@ import docker
 from harness.sandbox.engines.naming import PODMAN, engine_name, lacks_by_name
 
 _ROOTLESS = "rootless"
+_DOCKER_DESKTOP = "Docker Desktop"
+"""What it calls the operating system of its virtual machine, on every system."""
+
+_NO_SOCKETS = (
+    "no sockets of this machine in containers: `docker` starts a relay for each trial, `docker-warm` cannot run"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +33,8 @@ class EngineFacts:
     rootless: bool
     runtimes: tuple[str, ...]
     default_runtime: str
+    mounts_sockets: bool
+    """Whether a container can connect to a socket of this machine in a folder that is mounted into it."""
     lacks: tuple[str, ...]
     """What it cannot do for a sandbox, each as a clause with its consequence."""
 
@@ -47,6 +56,7 @@ def facts_of(version: Mapping[str, Any], info: Mapping[str, Any]) -> EngineFacts
     rootless = bool(info.get("Rootless")) or any(_ROOTLESS in option for option in options)
     cgroups = str(info.get("CgroupVersion") or "?")
     runtimes = sorted(name for name in info.get("Runtimes") or {} if not name.startswith("io.containerd."))
+    mounts_sockets = sys.platform == "linux" and info.get("OperatingSystem") != _DOCKER_DESKTOP
     return EngineFacts(
         name=name,
         version=str(version.get("Version") or info.get("ServerVersion") or "?"),
@@ -58,7 +68,12 @@ def facts_of(version: Mapping[str, Any], info: Mapping[str, Any]) -> EngineFacts
         rootless=rootless,
         runtimes=tuple(runtimes),
         default_runtime=str(info.get("DefaultRuntime") or "?"),
-        lacks=(*lacks_by_name(name), *_missing_limits(info, none_at_all=rootless and cgroups == "1")),
+        mounts_sockets=mounts_sockets,
+        lacks=(
+            *lacks_by_name(name),
+            *(() if mounts_sockets else (_NO_SOCKETS,)),
+            *_missing_limits(info, none_at_all=rootless and cgroups == "1"),
+        ),
     )
 
 

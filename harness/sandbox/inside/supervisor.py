@@ -15,7 +15,7 @@ import posix
 import sys
 
 # The modules that nothing names here are imported once, so that forked processes need not.
-from harness.sandbox.inside import changes, confinement, files, forward, launcher, program, side_processes, tree  # noqa: F401
+from harness.sandbox.inside import changes, confinement, files, forward, launcher, program, side_processes, tree  # noqa: F401 - imported for the forks
 from harness.sandbox.inside.layer_cache import LayerCache
 from harness.sandbox.inside.loop import READ, Loop
 from harness.sandbox.inside.overlaid import Overlaid

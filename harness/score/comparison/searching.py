@@ -93,7 +93,7 @@ class _Walk:
             if free is None and self._costs_nothing(met, index):
                 free = index
             else:
-                others.setdefault((self._above[index], self._below[index]), index)  # twins need one try
+                others.setdefault((self._above[index], self._below[index]), index)  # equal ones need one try
         if free is not None:
             others.pop((self._above[free], self._below[free]), None)
         return free, list(others.values())

@@ -1,4 +1,4 @@
-"""The tests of a task folder in Harbor's format, believed by the reward that they write."""
+"""The tests of a task folder in Harbor's format; the reward that they write decides."""
 
 import json
 import math

@@ -10,6 +10,7 @@ _RUN: Final = 5
 """Words in a row that a message and the instructions share, one of which speaks to the user."""
 _ADDRESSES: Final = frozenset(("you", "your", "yours", "yourself", "you're"))
 _QUOTED: Final = re.compile(r"[\"\u201c][^\"\u201d\n]*[\"\u201d]")
+_CLOSING: Final = ('"', "\u201d")
 _FRAME: Final = re.compile(
     r"</?(?:rules|plan|persona|details|more_rules|only_when_asked|assistant|note)>", re.IGNORECASE
 )
@@ -36,7 +37,7 @@ class InRole:
     """The check of one role's messages."""
 
     def __init__(self, role: Role) -> None:
-        instructions = lower_case(_QUOTED.sub(" . ", rules_of(role)))
+        instructions = lower_case("\n".join(map(_without_quotations, rules_of(role).split("\n"))))
         runs = _runs(instructions)
         self._runs = {run for run in runs if not _ADDRESSES.isdisjoint(run) and "." not in run}
         self._known = lower_case(role.known)
@@ -49,6 +50,12 @@ class InRole:
             if found is not None and found[0] not in self._known:
                 return found[0]
         return next((" ".join(run) for run in _runs(text) if run in self._runs), None)
+
+
+def _without_quotations(line: str) -> str:
+    # Behind the last closing mark no quotation ends: to look for one from each opening mark would take quadratic time.
+    end = 1 + max(map(line.rfind, _CLOSING))
+    return _QUOTED.sub(" . ", line[:end]) + line[end:]
 
 
 def _runs(text: str) -> list[tuple[str, ...]]:

@@ -93,8 +93,8 @@ def _wrong_end(role: Role, heard: Heard, spoken: Spoken) -> MessageProblem | Non
             note=f"The assistant has {what} that is still open. Answer, or let it go on; do not end now.",
             insists_on_ending=True,
         )
-    believed = is_closing(last) or claims_completion(last)
-    if spoken.wish is not None and len(heard.said) == 1 and role.plan and not believed:
+    ends = is_closing(last) or claims_completion(last)
+    if spoken.wish is not None and len(heard.said) == 1 and role.plan and not ends:
         return MessageProblem(
             fault="ends_too_early",
             reason="the user ends in its first turn, before the plan was pursued",

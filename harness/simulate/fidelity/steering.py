@@ -149,7 +149,7 @@ _QUOTED: Final = re.compile(
     r"^[ \t]*>[^\n]*",
     re.MULTILINE,
 )
-"""What an agent repeats of somebody else's words; of these, only `_AS_ASSISTANT` can be an honest repetition."""
+"""What an agent repeats of somebody else's words; of these, only `_AS_ASSISTANT` can be a genuine repetition."""
 
 
 def steering_in(reply: str) -> str | None:

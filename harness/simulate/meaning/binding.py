@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from harness.simulate.meaning.clauses import clauses_of
+from harness.simulate.meaning.clauses import clauses_of, is_damaged_document
+from harness.simulate.meaning.coordination import in_one_order
 from harness.simulate.meaning.idioms import without_idioms
 from harness.simulate.meaning.places import JOINS, Element, Parsed, in_each_others_place
 from harness.simulate.meaning.slots import sequence_of
@@ -42,6 +43,8 @@ Contexts = Mapping[Element, Counter[Feature]]
 
 def exchanged(then: str, now: str) -> tuple[str, str] | None:
     """Two values or words that were exchanged, the first of which the log had in a place that the second has now."""
+    if is_damaged_document(then) and is_damaged_document(now):
+        return _first_out_of_order(then, now)
     was, is_ = _parsed(then), _parsed(now)
     moved = in_each_others_place(*_differing_sentences(was, is_), words=False)
     if moved is not None:
@@ -54,6 +57,12 @@ def exchanged(then: str, now: str) -> tuple[str, str] | None:
         or in_each_others_place(here, there)
         or _in_each_others_context(_contexts(here), _contexts(there))
     )
+
+
+def _first_out_of_order(then: str, now: str) -> tuple[str, str] | None:
+    """The first value that another one stands in place of, where the order alone tells what a value belongs to."""
+    values = [[one for one in sequence_of(text.lower()) if one[0] not in ("soft", "word")] for text in (then, now)]
+    return next(((one, other) for (_, one), (_, other) in zip(*values, strict=False) if one != other), None)
 
 
 def _in_each_others_context(before: Contexts, after: Contexts) -> tuple[str, str] | None:
@@ -205,8 +214,9 @@ def _list_around(tokens: tuple[Element, ...], place: int) -> tuple[int, int]:
 def _parsed(text: str) -> tuple[Parsed, ...]:
     """The clauses of a text; members of a list of values, which have no words of their own, share its context."""
     found: list[Parsed] = []
-    for clause in clauses_of(text):
-        tokens = _tokens_of(without_idioms(clause.text))
+    clauses = clauses_of(text)
+    read = in_one_order([(clause.continues, _tokens_of(without_idioms(clause.text))) for clause in clauses])
+    for clause, tokens in zip(clauses, read, strict=True):
         if not tokens:
             continue
         above, beside = _contents(clause.under), _contents(clause.beside) - {form for _, form in tokens}

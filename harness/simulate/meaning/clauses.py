@@ -56,6 +56,18 @@ class Clause:
     """Whether it follows another clause of the same sentence."""
 
 
+def is_damaged_document(text: str) -> bool:
+    """Whether a message begins as a JSON document does and is none, so that what belongs together is not known."""
+    text = text[:LONGEST].lstrip()
+    if text[:1] not in ("{", "["):
+        return False
+    try:
+        _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
 def clauses_of(text: str) -> list[Clause]:
     """The clauses of a message, in order; a JSON document, with which it begins, is read as its members."""
     text = text[:LONGEST]

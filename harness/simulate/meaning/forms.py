@@ -2,6 +2,10 @@
 
 import re
 from functools import lru_cache
+from typing import Final
+
+_MONTH_AND_DAY: Final = {"iso": (1, 2), "slashed": (0, 1), "dotted": (1, 0)}
+"""Where month and day stand in each form of a date; `05.11.2024` is written where the day comes first."""
 
 
 @lru_cache(maxsize=16_384)
@@ -13,10 +17,9 @@ def normal_form(kind: str, text: str) -> tuple[str, str]:
             return kind, plain_number(_with_point(re.sub(r"[^\d.,]", "", text).strip(".,")))
         case "percent" | "number":
             return kind, plain_number(re.sub(r"[^\d.]", "", text).strip("."))
-        case "iso":
-            return "date", f"{int(digits[1])}-{int(digits[2])}"
-        case "slashed":
-            return "date", f"{int(digits[0])}-{int(digits[1])}"
+        case "iso" | "slashed" | "dotted":
+            month, day = _MONTH_AND_DAY[kind]
+            return "date", f"{int(digits[month])}-{int(digits[day])}"
         case "time":
             return "time", _time(text)
         case _:

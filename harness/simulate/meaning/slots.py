@@ -15,7 +15,7 @@ _UNIT: Final = re.compile(
 )
 
 
-_VALUES: Final = listed("money iso time percent email slashed ident number")
+_VALUES: Final = listed("money iso time percent email slashed dotted ident number")
 _ACTS: Final = listed(
     "i you we they please kindly can could will would shall should may might must let's i'll you'll we'll "
     "they'll i'd you'd we'd i've we've you've don't doesn't didn't can't won't wouldn't couldn't do does "

@@ -16,6 +16,7 @@ from harness.upstream.model.allowed import plain_headers
 from harness.upstream.model.endpoints import Endpoint
 from harness.upstream.model.signing import AwsSigner
 from harness.upstream.retrying import RetriedCall, begun
+from harness.upstream.sent_body import sent_body
 
 _NOT_PASSED_BACK = SECRET_HEADERS | {
     "accept-encoding",
@@ -87,7 +88,7 @@ class ProviderUpstream:
                 self._client.request(
                     endpoint.method,
                     url,
-                    data=body or None,
+                    data=sent_body(body),
                     headers={**passed, "Accept-Encoding": "identity", **self._server.headers, **credentials},
                     allow_redirects=False,
                 )

@@ -13,10 +13,11 @@ from yarl import URL
 
 from harness.case import HttpRoute, ToolSpec
 from harness.errors import ServiceError
-from harness.strict_json import NotJson, parse_json
+from harness.strict_json import ExceedsBounds, NotJson, parse_json
 from harness.upstream.client import header_text
 from harness.upstream.rate import RateLimiter
 from harness.upstream.retrying import RetriedCall, begun
+from harness.upstream.sent_body import sent_body
 from harness.upstream.tools.source import Reached, ToolAnswer, ToolMiss, ToolRequest
 from harness.upstream.waiting import Waits
 from harness.values import JsonObject, JsonValue, canonical_json
@@ -105,6 +106,8 @@ class HttpSource:
     def _refuse_no_json(self, request: ToolRequest, content: bytes) -> None:
         try:
             parse_json(content)
+        except ExceedsBounds:
+            return  # an agent can bring that about, by what it has the service keep: its call fails, not the harness
         except NotJson as error:
             self._refuse_garbage(request, f"something that is not JSON: {error}")
 
@@ -117,7 +120,9 @@ class HttpSource:
         body = _body(route, request.arguments)
         headers = dict(upstream.headers) | ({} if body is None else {"Content-Type": "application/json"})
         url = route_url(upstream.base_url, route, request.arguments)
-        asked = self._client.request(route.method, url, data=body, headers=headers, allow_redirects=False)
+        asked = self._client.request(
+            route.method, url, data=sent_body(body or b""), headers=headers, allow_redirects=False
+        )
         async with await begun(asked) as response:
             content = bytearray()
             async for chunk in response.content.iter_chunked(_CHUNK):

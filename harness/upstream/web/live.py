@@ -16,6 +16,7 @@ from harness.upstream.coding import is_readable
 from harness.upstream.pausing import with_pauses
 from harness.upstream.rate import RateLimiter
 from harness.upstream.retrying import RetriedCall, begun
+from harness.upstream.sent_body import sent_body
 from harness.upstream.tools.http import MAX_ANSWER_BYTES, ToolUpstream
 from harness.upstream.tools.source import ToolAnswer
 from harness.upstream.waiting import Waits
@@ -128,7 +129,7 @@ class LiveWeb:
         return self._client.request(
             call.method,
             URL(base + call.address.target, encoded=True),
-            data=call.body or None,
+            data=sent_body(call.body),
             headers=forwarded(call.headers, upstream.headers, whole=self._hides),
             allow_redirects=False,
             skip_auto_headers=("Content-Type", "User-Agent"),

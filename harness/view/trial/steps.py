@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from harness.score import Diagnosis
 from harness.trace import Observation, Step, ToolCall, Trial
-from harness.view.markup import Markup, fragment, link, path_of, tag
+from harness.view.markup import Markup, fragment, link, tag
 from harness.view.trial.texts import folded_value, shown_text
 from harness.view.wording import bounded, chip, money, words
 
@@ -188,9 +188,3 @@ def _kind(step: Step) -> str:
     if step.calls:
         return "call"
     return step.source if step.source != "agent" else "reply" if step.message is not None else "thought"
-
-
-def step_path(run: str, case_id: str, attempt: int, step: int) -> str:
-    """The address of one step."""
-    page = step // PER_PAGE + 1
-    return path_of("runs", run, "trials", case_id, attempt, page=page if page > 1 else None) + f"#step-{step}"

@@ -1,5 +1,6 @@
 """Agents that call hosts by themselves: through a proxy, or thinking that the sandbox is the host."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ def test_requests_are_steps_with_what_was_asked_and_what_came(browse) -> None:
 def test_a_service_of_the_environment_stands_for_a_host_when_sealed(browse, host) -> None:
     served = HostSpec(host=HOST, service="shop")
     assert {"sealed": 5} == browse("sealed", order_an_egg, host=served).tiers
-    with pytest.raises(UsageError, match="cannot be sealed"):
+    with pytest.raises(UsageError, match=re.escape(HOST)):
         browse("sealed", order_an_egg, host=host)
 
 

@@ -114,9 +114,9 @@ def test_answers_that_cannot_be_are_refused(tmp_path: Path) -> None:
     one = queue(tmp_path, "ann", work("a"))
     with pytest.raises(UsageError, match="'complete'"):
         one.answer(0, "not_eligible")
-    with pytest.raises(UsageError, match="no question 9"):
+    with pytest.raises(UsageError, match=r"\b9\b"):
         one.answer(8, "pass")
-    with pytest.raises(UsageError, match="2000 characters"):
+    with pytest.raises(UsageError, match="2000"):
         one.answer(0, "pass", "x" * 2001)
     assert not (tmp_path / "labels.jsonl").exists()
     one.answer(1, "not_eligible")
@@ -159,7 +159,7 @@ def answer_all(folder: str, name: str) -> None:
     own = queue(Path(folder), name, work("a", "b", "c", "d", "e", "f"), per_item=9)
     for answer in ("pass", "fail"):
         for number in range(len(own.queue)):
-            own.answer(number, answer)  # type: ignore[arg-type]
+            own.answer(number, answer)
 
 
 def test_a_queue_learns_of_answers_of_others_when_it_is_refreshed(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_a_name_given_twice_is_no_answer():
 
 def test_a_criterion_that_always_applies_cannot_be_called_not_eligible():
     said = {"criterion": "polite", "eligible": False, "rationale": "", "verdict": None, "refs": []}
-    with pytest.raises(JudgeFailed, match="always applies"):
+    with pytest.raises(JudgeFailed, match="not eligible"):
         read_answer(replied(json.dumps(said)), POLITE, {"s0"})
 
 

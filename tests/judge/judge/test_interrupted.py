@@ -46,13 +46,13 @@ def test_what_was_answered_before_the_end_is_not_asked_again(stored_run, judging
 
 def test_code_that_cannot_be_found_is_a_usage_error(stored_run, judging, rule_model):
     rubric = Rubric(name="own", criteria=(Criterion(id="a", kind="code", statement="x", code="nowhere.py:Nothing"),))
-    with pytest.raises(UsageError, match=r"there is no file .*nowhere.py"):
+    with pytest.raises(UsageError, match=r"nowhere\.py"):
         judging(stored_run(TRIALS), rule_model, rubric)
 
 
 def test_two_judges_do_not_write_one_file(stored_run, judging, rule_model):
     folder = stored_run(TRIALS)
-    with JudgementWriter(folder.path, RUBRIC.name), pytest.raises(ResultsError, match="another harness"):
+    with JudgementWriter(folder.path, RUBRIC.name), pytest.raises(ResultsError, match=r"prices\.jsonl"):
         judging(folder, rule_model)
     assert 12 == judging(folder, rule_model).judged
 

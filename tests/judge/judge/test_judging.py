@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import UsageError
+from harness.errors import HarnessError, UsageError
 from harness.judge.rubric import Criterion, Rubric
 from harness.judge.rule_model import RuleModel
 from harness.judge.rules import ModelRule, RuleSet
@@ -158,7 +158,7 @@ def test_the_budget_stops_the_judge_and_the_next_run_goes_on(stored_run, judging
 def test_a_budget_in_usd_needs_a_price(stored_run, judging, rule_model):
     price = {"rule-model": {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 2.0}}
     folder = stored_run(TRIALS)
-    with pytest.raises(Exception, match="has no price"):
+    with pytest.raises(HarnessError, match="'rule-model'"):
         judging(folder, rule_model, budget=Budget(usd=1.0))
     assert judging(folder, rule_model, budget=Budget(usd=1.0), settings={"prices": price}).usd > 0
 
@@ -238,7 +238,7 @@ def test_a_rule_of_the_rule_model_that_takes_too_long_fails_the_judge_in_words(s
         assert 1 == model.requests
     (judged,) = read_judgements(folder.path, "slow")
     assert "judge_failed" == judged.answer
-    assert "a rule of this model: finds: " in str(judged.failure)
+    assert "finds: " in str(judged.failure)
 
 
 def test_a_criterion_of_the_projects_own_code(stored_run, judging, rule_model, tmp_path):

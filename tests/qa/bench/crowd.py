@@ -4,7 +4,7 @@ from pathlib import Path
 
 import docker
 
-from harness.sandbox.containers.container import AGENT_UID
+from harness.sandbox.containers.places import AGENT_UID
 from harness.sandbox.engine import owner_labels
 from tests.qa.bench.overhead import AGENT
 

@@ -188,7 +188,7 @@ def trial(name: str) -> Trial:
     for number in range(1, 9):
         call = ToolCall(id=str(number), name="search", arguments={"page": number, "for": name})
         page = [{"sku": f"{name}-{number}-{row}", "price": row, "text": "word " * 20} for row in range(20)]
-        seen = Observation(call_id=str(number), content={"rows": page})  # type: ignore[dict-item]
+        seen = Observation(call_id=str(number), content={"rows": page})
         steps.append(Step(index=number, source="agent", calls=(call,), observations=(seen,)))
     steps.append(Step(index=9, source="agent", message=f"{name}-3-7 is the cheapest, it costs 7."))
     trajectory = Trajectory(trace_id=name, agent="a", steps=tuple(steps))

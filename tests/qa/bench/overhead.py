@@ -40,8 +40,9 @@ from harness.results import PlannedTrial, RunFolder
 from harness.runner.agent import Agent
 from harness.runner.agents import open_agent
 from harness.runner.trial import TrialRunner
-from harness.sandbox.containers.container import AGENT_UID, Containers
+from harness.sandbox.containers.container import Containers, mounted_sockets
 from harness.sandbox.containers.docker import DockerSandboxProvider
+from harness.sandbox.containers.places import AGENT_UID
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
 from harness.sandbox.engine import connect, owner_labels
 from harness.sandbox.images.image_store import ImageStore
@@ -147,7 +148,8 @@ def prepare(stack: ExitStack) -> dict[str, Callable[[int], float | None]]:
     stack.callback(warm.close)
     files = agent.program(suite.cases[0]).files
     spec = SandboxSpec(trial_id="plain", limits=suite.cases[0].limits, agent_files=files)
-    config = Containers(client, owner_labels("bench")).config(project, spec, snapshot, Layout(snapshot))
+    sockets = mounted_sockets(project, spec)
+    config = Containers(client, owner_labels("bench")).config(sockets, spec, snapshot, Layout(snapshot))
     plain = {**config, "command": PROGRAM, "user": f"{AGENT_UID}:{AGENT_UID}"}
     plain["host_config"] = {**config["host_config"], "AutoRemove": False, "CapAdd": []}
     bare = {"image": tag, "command": ["true"], "host_config": client.api.create_host_config(network_mode="none")}

@@ -100,7 +100,7 @@ def stored(root: Path, name: str, suite: Suite, evidences: list[Evidence]) -> Ru
     return RunFolder.open(folder.path)
 
 
-def build_card(evidence: Evidence):  # type: ignore[no-untyped-def]
+def build_card(evidence: Evidence):
     from harness.score import Scorecard
 
     return Scorecard(

@@ -33,7 +33,7 @@ def main() -> int:
     return int(rate < WANTED_PER_S)
 
 
-def saving(raw: int, transcripts: list) -> float:  # type: ignore[type-arg]
+def saving(raw: int, transcripts: list) -> float:
     return 1 - sum(one.chars for one in transcripts) / raw
 
 

@@ -2,8 +2,9 @@
 
     python -m tests.qa.mutation [--room ROOM] [--count N] [--seed TEXT] [--jobs N]
 
-The same seed plants the same mutants in the same code. Survivors are printed with their place; those that no test could
-notice stand in `equivalent.toml` with the reason, and are not counted. Exits 1 where a room notices less than 85 %.
+The same seed plants the same mutants, wherever other code changes. Survivors are printed with their place; those that
+no test could notice stand in `equivalent.toml` with the reason, and are not counted. Exits 1 where a room notices less
+than 85 %.
 """
 
 import argparse

@@ -176,8 +176,7 @@ def test_an_imported_trace_becomes_a_case_whose_cassette_answers_as_was_seen(
     regressions.write_text("# Ours.\n- {id: bye, task: Bye.}\n", encoding="utf-8")
     walk("import", "openai-chat", str(foreign(walk.folder)), "--run-name", "production")
     refused = walk("case", "from-trace", "production", "lamps", status=2)
-    assert f"{walk.folder / 'runs' / 'production'}: the run is of a suite" in refused.stderr
-    assert "which is none of this project's" in refused.stderr
+    assert str(walk.folder / "runs" / "production") in refused.stderr
     done = walk("case", "from-trace", "production", "lamps", "--suite", "s")
     assert "suite.yaml does not list" not in done.stderr
     case = done.stdout.split()[0]

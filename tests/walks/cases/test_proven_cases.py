@@ -58,7 +58,7 @@ def test_the_diagnosed_failure_becomes_a_check_that_the_failed_trial_fails_and_a
     assert "the trial it was made from fails it" in done.stdout
     assert "good/lamps/1, which succeeded, passes it" in done.stdout
     checks = drafted(shop)["checks"]
-    assert [{"failure": "loop_trap", "kinds": ["repeated_call"]}] == [one["with"] for one in checks]  # type: ignore[attr-defined]
+    assert [{"failure": "loop_trap", "kinds": ["repeated_call"]}] == [one["with"] for one in checks]
 
 
 def test_a_fix_that_needs_more_than_the_failed_trial_used_is_not_punished(shop: Walk) -> None:

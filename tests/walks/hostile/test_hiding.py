@@ -1,6 +1,7 @@
 """Agents that make their checks unable to tell, through the command line: no gate takes it for a pass."""
 
 import json
+import re
 
 from tests.walks.conftest import Walk, WriteSuite
 
@@ -46,7 +47,7 @@ def test_hiding_from_the_checks_is_lost_in_the_gate_of_the_baseline(walk: Walk, 
     assert 2 == compared["success"]["worse"]
     walk("compare", "honest", "hiding", "--no-worse-than", "task_success=0.05", status=3)  # of two cases nobody can say
     refused = walk("compare", "honest", "hiding", "--no-worse-than", "task_sucess=0.05", status=2)
-    assert "did you mean 'task_success'?" in refused.stderr
+    assert "'task_success'" in refused.stderr
     assert not refused.stdout
 
 
@@ -83,7 +84,7 @@ def test_calls_without_a_recording_fail_the_case_that_allows_fewer(walk: Walk, w
     told = walk.summary("run", "s", "--sandbox", "local", "--run-name", "r", status=1)
     assert (2, 1) == (told["counts"]["inconclusive"], told["counts"]["limit_reached"])
     assert (0, 1, 2) == tuple(told["success"][name] for name in ("successes", "n", "unknown"))
-    assert "3 call(s) met no recording: more than `limits.misses: 2` allows" == walk.trial("r", "budget")["reason"]
+    assert re.search(r"\b3\b.*`limits\.misses: 2`", walk.trial("r", "budget")["reason"])
     walk(
         "run",
         "s",

@@ -79,12 +79,12 @@ def test_a_model_is_recorded_once_and_replayed_without_key_and_server(walk: Walk
 
 def test_no_key_no_model_and_no_determinism_are_refused_before_anything_runs(walk: Walk, models: ModelServer) -> None:
     for mode in ("live", "record"):
-        assert "WALK_KEY is not set" in walk("run", "s", "--model", mode, *LOCAL, status=2, env={"WALK_KEY": ""}).stderr
+        assert "WALK_KEY" in walk("run", "s", "--model", mode, *LOCAL, status=2, env={"WALK_KEY": ""}).stderr
     live = walk("run", "s", "--model", "live", "--check-determinism", *LOCAL, status=2, env=WITH_KEY)
-    assert "--check-determinism needs replayed answers" in live.stderr
+    assert "--check-determinism" in live.stderr
     suite = walk.folder / "suites/s/suite.yaml"
     suite.write_text(suite.read_text().partition("model:")[0])
-    assert "declares no model" in walk("run", "s", "--model", "live", *LOCAL, status=2).stderr
+    assert "`model: " in walk("run", "s", "--model", "live", *LOCAL, status=2).stderr
     assert [] == models.seen
     assert not (walk.folder / "runs").exists()
 

@@ -217,7 +217,7 @@ def test_what_really_changed_is_kept_as_it_was_and_replaced_on_refresh(
     notes, _ = world
     walk(*RECORD, "--agent", "brief")
     plain = notes.add
-    notes.add = lambda text: plain(text) | {"text": f"{text}!"}  # type: ignore[method-assign]
+    notes.add = lambda text: plain(text) | {"text": f"{text}!"}
 
     kept = walk.summary(*RECORD, "--agent", "careful")["recorded"][0]
     assert ["add_note"] == kept["differing"]

@@ -20,9 +20,9 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from typing import ClassVar, Final
 
-from harness.score.diagnosis import Diagnosis, Kind
+from harness.score.diagnosis import Diagnosis
 from harness.score.evidence import Evidence
-from harness.score.failures.modes.loop_trap import loops
+from harness.score.failures.modes.loop_trap import loops, useless_repeats
 from harness.score.failures.modes.stuck import COMMANDS, query
 from harness.score.failures.signals.grounding import atoms
 from harness.score.failures.signals.handing_over import hands_in
@@ -52,7 +52,7 @@ def barren_stretches(reading: Reading, looped: Collection[int]) -> Iterator[Diag
         if len(stretch) >= _FEWEST and len(steps) >= _STEPS and not set(looped) & set(steps):
             names = ", ".join(dict.fromkeys(act.call.name for act in stretch))
             evidence = f"{len(stretch)} calls running ({names}) ask nearly the same as before and tell nothing new"
-            yield _found("barren_calls", steps, evidence, 0.7)
+            yield useless_repeats("barren_calls", steps, evidence, 0.7, VERSION)
 
 
 def asked_again(reading: Reading, looped: Collection[int]) -> Iterator[Diagnosis]:
@@ -72,7 +72,7 @@ def asked_again(reading: Reading, looped: Collection[int]) -> Iterator[Diagnosis
             steps = list(dict.fromkeys(act.step for act in acts))
             if len(steps) >= _AGAIN and set(looped).isdisjoint(steps):
                 evidence = f"{acts[0].call.name}: {len(acts)} times with the same answer, and nothing had changed"
-                yield _found("repeated_call", steps[1:], evidence, 0.6)
+                yield useless_repeats("repeated_call", steps[1:], evidence, 0.6, VERSION)
 
 
 def _equal(acts: Sequence[Act]) -> Iterator[list[Act]]:
@@ -149,18 +149,6 @@ def _tells(act: Act) -> bool:
     if act.answer is None:
         return False
     return act.failed or COMMANDS.isdisjoint(act.call.arguments or ()) or len(atoms(act.answer)) >= INFORMATIVE
-
-
-def _found(kind: Kind, steps: Sequence[int], evidence: str, confidence: float) -> Diagnosis:
-    return Diagnosis(
-        failure="loop_trap",
-        kind=kind,
-        origin_step=steps[0],
-        dependent_steps=tuple(steps[1:]),
-        evidence=evidence,
-        confidence=confidence,
-        version=VERSION,
-    )
 
 
 class UninformativeRepeats:

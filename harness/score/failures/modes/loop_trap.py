@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from harness.score.comparison.reference import reference_keys
-from harness.score.diagnosis import Diagnosis
+from harness.score.diagnosis import Diagnosis, Kind
 from harness.score.evidence import Evidence
 from harness.score.failures.signals.grounding import atoms
 from harness.score.failures.signals.reading import Act, Reading, read
@@ -172,3 +172,16 @@ class LoopTrap:
 
     def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
         return loops(evidence)
+
+
+def useless_repeats(kind: Kind, steps: Sequence[int], evidence: str, confidence: float, version: str) -> Diagnosis:
+    """A loop trap whose first useless repeat is in the first of the steps."""
+    return Diagnosis(
+        failure="loop_trap",
+        kind=kind,
+        origin_step=steps[0],
+        dependent_steps=tuple(steps[1:]),
+        evidence=evidence,
+        confidence=confidence,
+        version=version,
+    )

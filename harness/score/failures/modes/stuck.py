@@ -24,7 +24,7 @@ from typing import ClassVar, Final
 
 from harness.score.diagnosis import Diagnosis, Kind
 from harness.score.evidence import Evidence
-from harness.score.failures.modes.loop_trap import loops
+from harness.score.failures.modes.loop_trap import loops, useless_repeats
 from harness.score.failures.signals.grounding import atoms, texts
 from harness.score.failures.signals.progress import INFORMATIVE
 from harness.score.failures.signals.reading import Act, Reading, read
@@ -204,15 +204,7 @@ def _is_echo(act: Act, frame: frozenset[str]) -> bool:
 
 def _found(kind: Kind, repeats: Sequence[Act], evidence: str, confidence: float) -> Diagnosis:
     steps = list(dict.fromkeys(act.step for act in repeats))
-    return Diagnosis(
-        failure="loop_trap",
-        kind=kind,
-        origin_step=steps[0],
-        dependent_steps=tuple(steps[1:]),
-        evidence=evidence,
-        confidence=confidence,
-        version=VERSION,
-    )
+    return useless_repeats(kind, steps, evidence, confidence, VERSION)
 
 
 class Stuck:

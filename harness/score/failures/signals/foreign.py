@@ -38,7 +38,7 @@ def foreign_values(reading: Reading) -> tuple[Foreign, ...]:
     for act in reading.acts:
         for value in act.identifiers if act.tool is not None else ():
             users.setdefault(value, []).append(act)
-    strange = [(value, acts) for value, acts in users.items() if not reading.sources.grounded(value, acts[0].moment)]
+    ungrounded = [(value, acts) for value, acts in users.items() if not reading.sources.grounded(value, acts[0].moment)]
     return tuple(
         Foreign(
             value=value,
@@ -46,7 +46,7 @@ def foreign_values(reading: Reading) -> tuple[Foreign, ...]:
             confirmed=_confirmed(value, acts[0]),
             lookalike=reading.sources.lookalike(value, acts[0].moment),
         )
-        for value, acts in sorted(strange, key=lambda pair: pair[1][0].number)[:_MOST]
+        for value, acts in sorted(ungrounded, key=lambda pair: pair[1][0].number)[:_MOST]
     )
 
 

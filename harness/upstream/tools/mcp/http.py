@@ -8,6 +8,7 @@ import aiohttp
 
 from harness.errors import ServiceError
 from harness.strict_json import NotJson, parse_json
+from harness.upstream.sent_body import sent_body
 from harness.upstream.tools.http import MAX_ANSWER_BYTES
 from harness.upstream.tools.mcp.connection import MODERN, Garbled, Lost, Oversized, ServerError
 from harness.values import JsonObject, JsonValue
@@ -84,7 +85,7 @@ class HttpTransport:
             if isinstance(params, dict) and isinstance(params.get("name"), str):
                 headers["Mcp-Name"] = str(params["name"])
         body = json.dumps(message, ensure_ascii=False).encode()
-        return self._client.post(self._url, data=body, headers=headers, allow_redirects=False)
+        return self._client.post(self._url, data=sent_body(body), headers=headers, allow_redirects=False)
 
 
 async def _messages(response: aiohttp.ClientResponse) -> AsyncIterator[JsonObject]:

@@ -85,7 +85,7 @@ def _lying_bzip2(path: Path) -> None:
 
 def _lying_lzma(path: Path) -> None:
     filters = [{"id": lzma.FILTER_LZMA1, "preset": 1}]
-    properties = lzma._encode_filter_properties(filters[0])  # type: ignore[attr-defined]
+    properties = lzma._encode_filter_properties(filters[0])
     packed = _zeros(lzma.LZMACompressor(lzma.FORMAT_RAW, filters=filters), _UNPACKED_MB)
     _lying(path, zipfile.ZIP_LZMA, struct.pack("<BBH", 9, 4, len(properties)) + properties + packed)
 

@@ -97,7 +97,7 @@ def joined(received):
     return b"\r\n\r\n" + "".join(choice["delta"].get("content") or "" for choice in choices).encode()
 
 
-HOSTS = "body headers cookies chunked forms json error redirect trailers reason multipart".split()  # noqa: SIM905
+HOSTS = "body headers cookies chunked forms json error redirect trailers reason multipart".split()  # noqa: SIM905 - a list to read, on one line
 WAYS = {
     **{f"host: {kind}": lambda kind=kind: host(kind) for kind in HOSTS},
     "host: folded": lambda: host("folded").replace(b"\r\n ", b"").replace(b" ", b""),

@@ -1,0 +1,149 @@
+"""Every promise of the seam without a socket of this machine in a container, as on engines in a virtual machine."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+
+from harness.errors import UsageError
+from harness.sandbox.conformance import Check, ProviderFixture, checks
+from harness.sandbox.conformance.provider_fixture import answer_of, python
+from harness.sandbox.containers.docker import DockerSandboxProvider
+from harness.sandbox.containers.warm import WarmDockerSandboxProvider
+from harness.sandbox.engine import connect
+from harness.sandbox.ownership import OWNER_LABEL
+
+pytestmark = pytest.mark.docker
+
+_ALWAYS = ("gateway_answers_by_socket", "last_words_arrive")
+
+_UNREAD_AND_READ = """
+import http.client, json, os, socket, urllib.parse
+where = urllib.parse.urlsplit(os.environ["HARNESS_GATEWAY_URL"])
+unread = socket.create_connection((where.hostname, where.port))
+unread.sendall(b"GET /out?bytes=9000000 HTTP/1.1\\r\\nhost: x\\r\\n\\r\\n")
+read = http.client.HTTPConnection(where.hostname, where.port, timeout=20)
+read.request("GET", "/out?bytes=3000000")
+print(json.dumps(len(read.getresponse().read())))
+"""
+
+_KILLED_HARNESS = """
+import sys
+from harness.case import Limits
+from harness.sandbox.containers.docker import DockerSandboxProvider
+from harness.sandbox.ownership import ProcessIdentity
+from harness.sandbox.provider import SandboxSpec
+from harness.sandbox.state.snapshot import Snapshot
+provider = DockerSandboxProvider(run="killed", relayed=True)
+snapshot = Snapshot(name="empty", environment="base", image=sys.argv[1])
+sandbox = provider.start(SandboxSpec(trial_id="killed", limits=Limits()), snapshot)
+print(ProcessIdentity.current(), flush=True)
+sandbox.exec(["sleep", "600"], {}, 600)
+"""
+
+
+class _DesktopClient(docker.DockerClient):
+    """This machine's engine, which says of itself what Docker Desktop says."""
+
+    def info(self, *args: Any, **kwargs: Any) -> Any:
+        return {**super().info(*args, **kwargs), "OperatingSystem": "Docker Desktop"}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[docker.DockerClient]:
+    client = connect()
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def provider(client: docker.DockerClient) -> Iterator[DockerSandboxProvider]:
+    provider = DockerSandboxProvider(run="relayed", client=client, relayed=True)
+    yield provider
+    provider.close()
+
+
+@pytest.fixture
+def desktop() -> Iterator[docker.DockerClient]:
+    client = _DesktopClient.from_env()
+    yield client
+    client.close()
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(check, id=check.name, marks=() if check.name in _ALWAYS else pytest.mark.slow)
+        for check in checks(isolates=True)
+    ],
+)
+def test_the_promise_is_kept_through_a_relay(
+    check: Check, provider: DockerSandboxProvider, base_image: str, tmp_path: Path
+) -> None:
+    with ProviderFixture(provider, base_image, tmp_path) as stand:
+        check.run(stand)
+
+
+def test_a_connection_that_nobody_reads_does_not_delay_another(
+    provider: DockerSandboxProvider, base_image: str, tmp_path: Path
+) -> None:
+    with ProviderFixture(provider, base_image, tmp_path) as stand:
+        sandbox = stand.start(gateway_socket=stand.gateway().socket)
+        assert 3_000_000 == answer_of("the other connection", python(sandbox, _UNREAD_AND_READ))
+
+
+def test_an_engine_in_a_virtual_machine_gets_a_relay(
+    desktop: docker.DockerClient, base_image: str, tmp_path: Path
+) -> None:
+    provider = DockerSandboxProvider(run="desktop", client=desktop, prefetch=1)
+    try:
+        with ProviderFixture(provider, base_image, tmp_path) as stand:
+            sandbox = stand.start(gateway_socket=stand.gateway().socket)
+            answered = python(sandbox, _UNREAD_AND_READ)
+            mounted = [
+                mount["Type"]
+                for found in desktop.api.containers(filters={"label": "harness.run=desktop"})
+                for mount in found["Mounts"]
+                if mount["Destination"].startswith(("/run/harness/control", "/run/harness/gateway"))
+            ]
+    finally:
+        provider.close()
+    assert (0, ["volume"] * 4) == (answered.code, mounted)
+
+
+def test_warm_containers_are_refused_where_no_socket_can_be_mounted(desktop: docker.DockerClient) -> None:
+    with pytest.raises(UsageError, match="docker-warm") as refused:
+        WarmDockerSandboxProvider(run="desktop", client=desktop)
+    assert "--sandbox docker" == refused.value.remedy
+
+
+def test_no_container_and_no_volume_is_left_of_a_harness_that_was_killed(
+    client: docker.DockerClient, base_image: str
+) -> None:
+    def containers(owner: str) -> list[dict[str, Any]]:
+        return list(client.api.containers(all=True, filters={"label": f"{OWNER_LABEL}={owner}"}))
+
+    with tempfile.TemporaryDirectory(prefix="h-", dir="/tmp") as apart:  # others reap too, and would be quicker
+        command = [sys.executable, "-c", _KILLED_HARNESS, base_image]
+        harness = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": apart})
+        assert harness.stdout is not None
+        owner = harness.stdout.readline().strip()
+        both = containers(owner)
+        volumes = {mount["Name"] for one in both for mount in one["Mounts"] if mount["Type"] == "volume"}
+        os.kill(harness.pid, signal.SIGKILL)
+        harness.wait()
+        harness.stdout.close()
+        deadline = time.monotonic() + 60
+        while containers(owner) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert (2, 2, []) == (len(both), len(volumes), containers(owner))
+        left = {volume["Name"] for volume in client.api.volumes()["Volumes"] or ()}
+        assert volumes.isdisjoint(left)
