@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harness.judge.findings import FAILURE_MODES as FAILURE_MODES
     from harness.judge.findings import judged_findings as judged_findings
     from harness.judge.findings import merged_findings as merged_findings
+    from harness.judge.findings import unjudged_modes as unjudged_modes
     from harness.judge.judge import Judge as Judge
     from harness.judge.judge import JudgedTrial as JudgedTrial
     from harness.judge.judge import why_not_eligible as why_not_eligible
@@ -152,7 +153,7 @@ else:
             "lab.calibration.split": ("deal_cases",),
             "comparison": ("ComparisonScore", "PairwiseComparison", "comparison_score", "scores_by_criterion"),
             "family": ("shared_family",),
-            "findings": ("FAILURE_MODES", "judged_findings", "merged_findings"),
+            "findings": ("FAILURE_MODES", "judged_findings", "merged_findings", "unjudged_modes"),
             "judge": ("Judge", "JudgedTrial", "why_not_eligible"),
             "judgement": ("Answer", "JudgeIdentity", "Judgement"),
             "lab.turing.answers": ("TuringAnswer", "TuringFile", "turing_path"),

@@ -56,6 +56,13 @@ def judged_findings(
     return tuple(sorted(found, key=_order))
 
 
+def unjudged_modes(judgements: Sequence[Judgement]) -> dict[str, str]:
+    """Criterion -> why it gives neither a finding nor an acquittal: no verdict, or no mode of that name."""
+    found = {one.criterion: one.failure for one in judgements if one.failure is not None}
+    strange = (one.criterion for one in judgements if one.answer == "fail" and one.criterion not in _MODES)
+    return found | {name: f"{name!r} is the name of no failure mode" for name in strange}
+
+
 def merged_findings(
     rules: Sequence[Diagnosis], judged: Sequence[Diagnosis], agreement: Mapping[str, float]
 ) -> tuple[Diagnosis, ...]:

@@ -36,6 +36,7 @@ Kind = Literal[
     "stated_assumption",
     "recalled_figures",
     "unchecked_answer",
+    "claimed_check",
     "miscopied_value",
     "invented_value",
     "carried_premise",

@@ -57,6 +57,22 @@ def test_a_tool_whose_name_says_nothing_does_what_its_description_says(found: Fo
     assert [] == found(LOOK, done, SAID, tools=tools)
 
 
+@pytest.mark.parametrize(
+    ("name", "description", "said"),
+    [
+        ("slack_post", "Post a message to a channel.", "I have posted the message to #ops."),
+        ("git_push", "Push a branch to the remote.", "I have pushed the branch to the remote."),
+        ("git_commit", "", "I have committed the changes to git."),
+        ("card_lock", "Locks a card.", "Your card has been locked."),
+    ],
+)
+def test_a_verb_that_is_also_a_thing_is_what_a_tool_does(found: Found, name: str, description: str, said: str) -> None:
+    tools = [_tool(name, description=description), _tool("get_order", "read")]
+    done = ("call", name, {"text": "x"}, {"ok": True})
+    assert [("claimed_call", 1)] == found(LOOK, ("agent", said), tools=tools)
+    assert [] == found(LOOK, done, ("agent", said), tools=tools)
+
+
 def test_a_tool_that_takes_what_it_is_to_do_as_an_argument_does_what_the_call_says(found: Found) -> None:
     parameters = {"type": "object", "properties": {"action": {"enum": ["cancel", "update"]}, "order_id": {}}}
     tools = [_tool("order_op", parameters=parameters), _tool("get_order", "read")]

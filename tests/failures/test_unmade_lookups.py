@@ -153,3 +153,37 @@ def test_a_failed_run_that_asked_no_tool_at_all_answered_from_nowhere(found: Fou
     assert [] == found(ANSWER, task=TASK, tools=TOOLS)
     kinds = found(ANSWER, task=TASK, tools=[_tool("final_answer")], failed=True)
     assert "unsupported_answer" not in [kind for kind, _ in kinds]
+
+
+UNABLE = ("call", "final_answer", {"answer": "### Outcome: I was unable to locate an article on the bridge."}, "")
+
+
+def test_an_answer_right_after_the_report_that_none_was_found_rests_on_nothing(found: Found, hinted: Found) -> None:
+    searched = (
+        "call",
+        "web_search",
+        {"query": "bridge opened"},
+        "Ten towns, nine rivers and their ferries since 1820.",
+    )
+    turns = (("agent", "I ask the search agent."), searched, UNABLE, ANSWER)
+    assert [("unsupported_answer", 3)] == found(*turns, task=TASK, tools=TOOLS)
+    assert [("plan_not_carried_out", 3)] == hinted(*turns, task=TASK, tools=TOOLS)
+
+
+def test_an_answer_that_the_report_told_or_that_was_looked_for_again_or_that_is_none_is_not_accused(
+    found: Found, hinted: Found
+) -> None:
+    asked = ("agent", "I ask the search agent.")
+    searched = (
+        "call",
+        "web_search",
+        {"query": "bridge opened"},
+        "Ten towns, nine rivers and their ferries since 1820.",
+    )
+    likely = "I was unable to confirm the year; the likeliest is 1937."
+    partly = ("call", "final_answer", {"answer": likely}, "")
+    again = ("call", "web_search", {"query": "northern bridge mayor"}, PAGE)
+    none = ("call", "final_answer", {"answer": "The year could not be determined."}, "")
+    for turns in ((searched, partly, ANSWER), (searched, UNABLE, again, ANSWER), (searched, UNABLE, none)):
+        assert [] == found(asked, *turns, task=TASK, tools=TOOLS)
+        assert [] == hinted(asked, *turns, task=TASK, tools=TOOLS)

@@ -160,3 +160,19 @@ def test_what_the_user_should_have_been_led_to_do_is_named(told: Callable[..., E
         told, _write(address="here"), ("agent", "Good bye."), reference=[FIRST], expected=expected
     )
     assert ("left_to_the_user", 2, True) == (kind, step, "toggle_roaming" in evidence)
+
+
+def test_what_was_written_in_place_of_the_hand_over_that_the_reference_makes_is_needless(
+    told: Callable[..., Evidence],
+) -> None:
+    hand_over = ("transfer_to_human_agents", {"summary": "It cannot be mended here."})
+    expected: JsonValue = {"reward_basis": ["ENV_ASSERTION"]}
+    turns = (_write(address="here"), _write(tool="update_items", items=["lamp"]), ("agent", "It is done."))
+    found = _ended(told, *turns, reference=[hand_over], expected=expected)
+    assert [("needless_write", 1), ("needless_write", 2), ("missing_write", 3)] == [
+        (kind, step) for kind, step, _ in found
+    ]
+    handed = ("call", *hand_over, "ok")
+    kinds = {kind for kind, _, _ in _ended(told, turns[0], handed, reference=[hand_over], expected=expected)}
+    assert kinds >= {"needless_write"}
+    assert "missing_write" not in kinds

@@ -43,7 +43,8 @@ _VERBS: Final = frozenset(
     | {"view", "void", "write"}
 )
 _ALSO_NOUNS: Final = frozenset(
-    {"book", "change", "email", "exchange", "message", "open", "order", "place", "refund", "return", "set", "trade"}
+    {"block", "book", "change", "comment", "commit", "email", "exchange", "lock", "message", "open", "order", "place"}
+    | {"post", "push", "refund", "reply", "return", "set", "share", "trade"}
 )
 _DEED_NOUNS: Final = MappingProxyType(
     {

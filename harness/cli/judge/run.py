@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from harness.pipeline import Judged
 
 
+_REASONS = 5
+"""Reasons without a verdict that are printed."""
+
+
 class Options(ModelOptions):
     """The options of `harness judge run`."""
 
@@ -122,3 +126,7 @@ def _tell(done: "Judged") -> None:
     click.echo(
         f"{done.calls} calls, {done.recorded} from recordings, {done.input_tokens + done.output_tokens} tokens{cost}"
     )
+    for reason, count in list(done.failures.items())[:_REASONS]:
+        click.echo(f"no verdict ({count} x): {reason}")
+    if len(done.failures) > _REASONS:
+        click.echo(f"no verdict for {len(done.failures) - _REASONS} other reasons; all of them: --json")

@@ -51,8 +51,9 @@ def command(project: Path, /, run: str, case: str | None, attempt: int, width: i
     if shown["as_model"]:
         _show_model(folder, found.case_id, attempt, shown["as_json"])
         return
+    unjudged: dict[str, str] = {}
     if shown["with_judge"]:
-        found = _with_judge(project, folder, trial, found)
+        found, unjudged = _with_judge(project, folder, trial, found)
     unmeasured, kept = _not_measured(project, folder, trial, found), cause_of(folder, found.case_id, attempt)
     if shown["as_json"]:
         named = suspects((*found.diagnoses, *found.hints), trial.trajectory, success=found.success)
@@ -63,19 +64,25 @@ def command(project: Path, /, run: str, case: str | None, attempt: int, width: i
                 "suspects": [one.model_dump(mode="json") for one in named],
                 "modes": [one.model_dump(mode="json") for one in ranked_modes((*found.diagnoses, *found.hints))],
                 "not_measured": unmeasured,
+                "not_judged": unjudged,
                 "cause": None if kept is None else kept.model_dump(mode="json"),
             }
         )
         return
     for line in explained(trial, found, width, hints=shown["hints"], cause=kept):
         click.echo(line)
-    for mode, reason in unmeasured.items():
-        click.echo(f"not measured here: {mode.replace('_', ' ')}: {reason}")
+    for what, reasons in (("not measured here", unmeasured), ("not judged", unjudged)):
+        _tell_reasons(what, reasons)
     older = outdated(folder.manifest.scorer_versions)
     if not any(name.startswith("detector:") for name in folder.manifest.scorer_versions):
         click.echo(f"the run was scored by a version without findings; to add them: harness score {run}", err=True)
     elif older:
         click.echo(f"findings are of other versions ({'; '.join(older)}); to renew them: harness score {run}", err=True)
+
+
+def _tell_reasons(what: str, reasons: dict[str, str]) -> None:
+    for mode, reason in reasons.items():
+        click.echo(f"{what}: {mode.replace('_', ' ')}: {reason}")
 
 
 def _chosen(folder: "RunFolder", case: str | None, attempt: int) -> "tuple[Trial, Scorecard]":
@@ -98,10 +105,22 @@ def _cases(folder: "RunFolder") -> str:
     return f"its cases: {', '.join(known[:20])}{' ...' if len(known) > 20 else ''}"
 
 
-def _with_judge(project: Path, folder: "RunFolder", trial: "Trial", card: "Scorecard") -> "Scorecard":
-    """The scorecard with the findings of judge and detectors, merged by calibrated confidence."""
+def _with_judge(
+    project: Path, folder: "RunFolder", trial: "Trial", card: "Scorecard"
+) -> "tuple[Scorecard, dict[str, str]]":
+    """The scorecard with the findings of judge and detectors, merged by calibrated confidence; the criteria without a
+    verdict, and why.
+    """
     from harness.errors import UsageError
-    from harness.judge import FAILURE_MODES, agreements, judged_findings, merged_findings, read_records, record_path
+    from harness.judge import (
+        FAILURE_MODES,
+        agreements,
+        judged_findings,
+        merged_findings,
+        read_records,
+        record_path,
+        unjudged_modes,
+    )
     from harness.results import kept_rubric, latest, read_judgements
 
     every = latest(read_judgements(folder.path, FAILURE_MODES))
@@ -115,7 +134,8 @@ def _with_judge(project: Path, folder: "RunFolder", trial: "Trial", card: "Score
     records = read_records(record_path(project, folder.manifest.suite, FAILURE_MODES))
     agreement = agreements(rubric, own, records)
     judged = judged_findings(own, trial.trajectory, agreement)
-    return card.model_copy(update={"diagnoses": merged_findings(card.diagnoses, judged, agreement)})
+    merged = card.model_copy(update={"diagnoses": merged_findings(card.diagnoses, judged, agreement)})
+    return merged, unjudged_modes(own)
 
 
 def _show_model(folder: "RunFolder", case: str, attempt: int, as_json: bool) -> None:

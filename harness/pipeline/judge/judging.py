@@ -60,6 +60,8 @@ class Judged(Frozen):
     """Earlier judgements that are still valid."""
     answers: dict[Answer, int]
     """Of those made now."""
+    failures: dict[str, int] = {}
+    """Why the judge gave no verdict -> how often, the most frequent reason first."""
     skipped: int
     """Trials that were not measured, and so are not judged."""
     calls: int
@@ -143,6 +145,7 @@ def _judged(session: "_JudgingSession", spent: ModelSpend, stopped: str | None) 
         judged=session.answers.total(),
         before=session.before,
         answers=dict(session.answers),
+        failures=dict(session.failures.most_common()),
         skipped=session.skipped,
         calls=spent.calls,
         recorded=spent.recorded,
@@ -165,6 +168,7 @@ class _JudgingSession:
     judge: Judge
     writer: JudgementWriter
     answers: Counter[Answer] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
     trials: int = 0
     before: int = 0
     skipped: int = 0
@@ -172,6 +176,8 @@ class _JudgingSession:
     def keep(self, judgement: Judgement) -> None:
         self.writer.add(judgement)
         self.answers[judgement.answer] += 1
+        if judgement.failure is not None:
+            self.failures[judgement.failure] += 1
         self.request.watch(judgement)
 
     def tasks(self) -> Iterator[PanelTask]:

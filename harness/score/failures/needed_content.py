@@ -51,6 +51,7 @@ KINDS: Final[Mapping[Failure, Mapping[Kind, frozenset[Content]]]] = MappingProxy
             "stated_assumption": _WORDS,
             "recalled_figures": _ALL,
             "unchecked_answer": _ALL,
+            "claimed_check": _WORDS,
         },
         "cascading_error": {
             "miscopied_value": _ALL,

@@ -9,11 +9,11 @@ from click.testing import CliRunner
 
 from harness.cli.main import harness
 from harness.errors import UsageError
-from harness.judge import agreements, judged_findings, merged_findings
+from harness.judge import agreements, judged_findings, merged_findings, unjudged_modes
 from harness.judge.judgement import JudgeIdentity, Judgement
 from harness.judge.lab.calibration.record import CalibrationRecord, add_record, asked_by, record_path
 from harness.judge.loading import load_rubric
-from harness.judge.rule_model import RuleModel
+from harness.judge.rule_model import Fault, RuleModel
 from harness.judge.rules import ModelRule, RuleSet
 from harness.results import RunFolder
 from harness.results.judgements import read_judgements
@@ -52,6 +52,39 @@ def test_a_judges_verdicts_are_findings_only_where_they_are_asked_for(tmp_path: 
     [found] = _judged(tmp_path, "case-00")
     assert 0.9 == found["confidence"]
     assert "uncalibrated" not in found["evidence"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [("prose", "not JSON"), ("wrong_id", "tool_hallucination_of_another_kind"), ("refusal", "not JSON")],
+)
+def test_an_answer_that_is_no_verdict_is_named_with_its_reason(
+    tmp_path: Path, run: RunFolder, typed: Any, fault: Fault, reason: str
+) -> None:
+    with RuleModel(MIND, faults={"tool_hallucination": fault}) as model:
+        line = ("run", "night", "--rubric", "failure_modes", "--model", "rule-model", "--base-url", model.url)
+        status, told = typed(*line, "--case", "case-00")
+    assert status == 1
+    assert "no verdict (1 x): " in told
+    assert reason in told
+
+    shown = ["--project", str(tmp_path), "explain", "night", "case-00", "--judged"]
+    said = CliRunner().invoke(harness, shown, standalone_mode=False, catch_exceptions=False).stdout
+    [named] = [one for one in said.splitlines() if one.startswith("not judged: ")]
+    assert named.startswith("not judged: tool hallucination: ")
+    assert reason in named
+
+
+def test_a_failed_criterion_that_is_no_mode_and_evidence_that_does_not_exist_are_named() -> None:
+    invented = _verdict("goal_drift").model_copy(
+        update={"failure": "the judge cites evidence that does not exist: s99"}
+    )
+    named = unjudged_modes(
+        [invented, _verdict("manners"), _verdict("loop_trap"), _verdict("other_manners", passed=True)]
+    )
+    assert {"goal_drift", "manners"} == set(named)
+    assert "s99" in named["goal_drift"]
+    assert "no failure mode" in named["manners"]
 
 
 def _record(judgement: Judgement) -> CalibrationRecord:

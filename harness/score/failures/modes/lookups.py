@@ -10,8 +10,12 @@ calls. Three modes begin at the same step, the one that states the answer:
 `unchecked_answer` (premature commitment): the plan announced that something would be verified or confirmed. It counts
 also where the agent's own words said so later ("I will verify this"), and no call followed but the one that hands in.
 
+The first two stand as well where an agent was sent to look something up, handed in that it could not, and the next
+thing that was done was to hand in an answer all the same, which neither its report nor any tool had told.
+
 Looked for only where the trial is not known to have succeeded. Does not count: a run that handed nothing in, a look-up
-that was made and brought something (whatever became of it), a task that needs none.
+that was made and brought something (whatever became of it), a task that needs none; an answer that says that it is not
+known.
 
 Dependent steps: the later ones that hand the answer in.
 """
@@ -19,6 +23,7 @@ Dependent steps: the later ones that hand the answer in.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import ClassVar, Final
 
 from harness.score.diagnosis import Diagnosis, Failure, Kind
@@ -31,10 +36,18 @@ from harness.score.failures.signals.progress import INFORMATIVE, gives, new_atom
 from harness.score.failures.signals.reading import Act, Reading, read
 from harness.trace import Step, ToolCall
 
-VERSION: Final = "4"
+VERSION: Final = "5"
 _LONGEST: Final = 20_000
 """Characters of a plan that are examined."""
 _MESSAGES: Final = 4
+_OPENING: Final = 300
+"""Characters of a report that say how it went."""
+_COULD_NOT: Final = re.compile(
+    r"\b(?:unable to|not able to|failed to|(?:could|can)(?:not| not|n't)(?: be)?(?: \w+ly)? "
+    r"(?:find|found|locat|determin|access|open|read|retriev|extract|identif|confirm|verif|complet|obtain|answer)\w{0,3})\b",
+    re.I,
+)
+_LITERAL: Final = re.compile(r"final_answer\(\s*(?:answer\s*=\s*)?[\"']([^\"'\n]{1,300})[\"']")
 _WILL_CHECK: Final = re.compile(
     r"\b(?:i(?:'ll| will| shall| am going to|'m going to)|let me|let us|let's|next,? i|now,? i)(?: \w+){0,2} "
     r"(?:verify|double-?check|cross-?check|validate)\b"
@@ -49,7 +62,9 @@ class MissingLookups:
     """Index of the step that states the answer."""
     later: tuple[int, ...]
     needed: PlanNeeds
-    """What the plan needed from outside."""
+    """What the plan needed from outside; nothing where an agent reported that it had failed."""
+    reported: int | None = None
+    """Index of the step in which an agent that was sent handed in that it could not; None: none did."""
 
 
 def is_answer(call: ToolCall) -> bool:
@@ -64,6 +79,39 @@ def unmade_lookups(reading: Reading) -> MissingLookups | None:
     """None: the plan needed none, one was made, nothing was handed in, or the trial succeeded."""
     if reading.evidence.success is True or not reading.records_calls:
         return None
+    return _planned_and_unmade(reading) or _answered_after_failure(reading)
+
+
+def _answered_after_failure(reading: Reading) -> MissingLookups | None:
+    """An answer that follows at once on the report of an agent that could not find it."""
+    answers = list(takewhile(lambda act: is_answer(act.call), reversed(reading.acts)))[::-1]
+    reports = [place for place, act in enumerate(answers) if hands_in(act.call.name) and _says_failed(_handed_in(act))]
+    later = answers[reports[-1] + 1 :] if reports else []
+    if not later or _says_failed(_handed_in(later[-1])):
+        return None
+    report, last = answers[reports[-1]], later[-1]
+    value = _handed_in(last)
+    known = [text for text in (_LITERAL.findall(value) or [value]) if text.strip()]
+    if any(text.strip().casefold() in _handed_in(report).casefold() for text in known) or told_by(reading, last):
+        return None
+    steps = tuple(dict.fromkeys(act.step for act in later))
+    return MissingLookups(
+        answered=steps[0],
+        later=steps[1:],
+        needed=PlanNeeds(items=(), tools=(), checks=False),
+        reported=report.step,
+    )
+
+
+def _handed_in(act: Act) -> str:
+    return " ".join(texts(act.call.arguments))
+
+
+def _says_failed(report: str) -> bool:
+    return _COULD_NOT.search(report, 0, _OPENING) is not None
+
+
+def _planned_and_unmade(reading: Reading) -> MissingLookups | None:
     answers = [act for act in reading.acts if is_answer(act.call)]
     said = None if answers else last_words(reading)
     if not (answers or said) or _brought_something(reading):
@@ -119,6 +167,11 @@ def abandoned_plans(unmade: MissingLookups | None) -> tuple[Diagnosis, ...]:
         return ()
     named = f" by {', '.join(unmade.needed.tools)}" if unmade.needed.tools else ""
     items = len(unmade.needed.items)
+    if unmade.reported is not None:
+        evidence = (
+            f"the agent that was sent reported at step {unmade.reported} that it could not; an answer followed at once"
+        )
+        return (_found("goal_drift", "plan_not_carried_out", unmade, evidence),)
     evidence = f"{items} items of the plan need a look-up{named}; the answer was given, and none had told anything"
     found = [_found("goal_drift", "plan_not_carried_out", unmade, evidence)]
     if unmade.needed.checks:

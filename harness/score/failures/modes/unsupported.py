@@ -2,7 +2,8 @@
 
 `unsupported_answer` (tool hallucination) counts: the run handed in an answer by a call, it had made other calls, and
 no answer to any of them told anything that was not known before (see `progress`); or it had made none, and its plan
-needed to look something up (see `lookups`), or it is known to have failed and tools that only tell were there. The
+needed to look something up (see `lookups`), or an agent that was sent had reported that it could not (there too), or it
+is known to have failed and tools that only tell were there. The
 result was made up. An answer in words counts where the plan needed a look-up. Does not count: a run without recorded
 calls; an answer that a tool's result told, however short it was; what a program of the agent
 printed without having it in its own text, where the plan needed nothing from outside (a riddle is computed); nor where
@@ -24,13 +25,15 @@ from harness.score.failures.signals.progress import INFORMATIVE, new_atoms
 from harness.score.failures.signals.reading import Act, Reading, read
 from harness.score.failures.signals.repetition import gist
 
-VERSION: Final = "6"
+VERSION: Final = "7"
 
 
 def unsupported_answers(reading: Reading, unmade: MissingLookups | None) -> tuple[Diagnosis, ...]:
     """At most one finding."""
     if reading.evidence.success is True:
         return ()
+    if unmade is not None and unmade.reported is not None:
+        return (_unlooked(unmade),)
     last = next((act for act in reversed(reading.acts) if is_answer(act.call)), None)
     if last is None:
         return () if unmade is None else (_unlooked(unmade),)
@@ -47,6 +50,8 @@ def unsupported_answers(reading: Reading, unmade: MissingLookups | None) -> tupl
 
 def _unlooked(unmade: MissingLookups) -> Diagnosis:
     evidence = "handed in what its plan needed to look up, and no call had told anything of it"
+    if unmade.reported is not None:
+        evidence = f"handed in an answer, though step {unmade.reported} had reported that none could be found"
     return _found("tool_hallucination", "unsupported_answer", unmade.answered, evidence, 0.7)
 
 

@@ -8,7 +8,8 @@ equal one answers is paired with the write of the same tool that is nearest to i
 argument. `wrong_encoding`: it is right in substance, and written otherwise than declared (JSON as text, a number as
 text, a list of one). `missing_write`: no write of the tool answers it. `needless_write`: a write that answers none.
 `wrong_order`: the right writes in an order that the reference does not allow. `wrong_words`: no write is wrong, and the
-agent never said what had to be said. `left_to_the_user`: what the user should have been led to do was not done.
+agent never said what had to be said. `left_to_the_user`: what the user should have been led to do was not done. Where
+the reference writes nothing and hands over to a person, what was written in place of the hand-over is needless.
 
 Does not count: what the agent tried and the tool refused (it is missing); reads; a hand-over to a person.
 
@@ -29,7 +30,7 @@ from harness.score.failures.signals.reading import Act, Reading, read
 from harness.score.imported_criteria import judged_by_state, to_say, users_actions
 from harness.values import JsonValue
 
-VERSION: Final = "3"
+VERSION: Final = "4"
 _SHOWN: Final = 160
 _DOUBTFUL: Final = 0.4
 """Of a write too many where the benchmark does not judge by the state: another way than the reference's may need it."""
@@ -52,7 +53,9 @@ def wrong_outcomes(reading: Reading) -> tuple[Diagnosis, ...]:
     found = tuple(_written(reading, missing, extra, [act for act in acts if act.failed]))
     if found and not judged_by_state(case.expected) and all(one.kind == "needless_write" for one in found):
         doubtful = tuple(one.model_copy(update={"confidence": _DOUBTFUL}) for one in found)
-        return _words_or_user(reading) or doubtful
+        others = _words_or_user(reading)
+        in_place_of_hand_over = not wanted and any(one.kind == "missing_write" for one in others)
+        return (*doubtful, *others) if in_place_of_hand_over else others or doubtful
     if found:
         return found
     if not _in_order(wanted, made):

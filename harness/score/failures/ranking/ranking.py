@@ -27,6 +27,7 @@ _ASSUMED: Mapping[str, float] = MappingProxyType(
         "objective_switched": 0.25,
         "goal_left_out": 0.25,
         "unchecked_answer": 0.4,
+        "claimed_check": 0.42,
         "first_result_carried": 0.45,
         "assumed_data": 0.4,
         "worker_result_carried": 0.3,
