@@ -71,7 +71,7 @@ test: install tools ## the tests, containers included where a daemon answers
 	@$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
 
 test-full: install images ## the slow tests: frameworks, browser, escapes
-	@$(BIN)/pytest -m slow -n 2 --dist loadfile
+	@$(BIN)/pytest -m slow -n 3 --dist loadfile
 
 tools: install ## what base images are made with (as root, on Debian), and the base image
 	-@$(BIN)/harness image build base --install-tools
