@@ -14,6 +14,7 @@ from harness.simulate.meaning.clauses import clauses_of, is_damaged_document
 from harness.simulate.meaning.coordination import in_one_order
 from harness.simulate.meaning.idioms import without_idioms
 from harness.simulate.meaning.places import JOINS, Element, Parsed, in_each_others_place
+from harness.simulate.meaning.sentences import LONGEST
 from harness.simulate.meaning.slots import sequence_of
 from harness.simulate.meaning.words import is_weighty
 
@@ -61,8 +62,10 @@ def exchanged(then: str, now: str) -> tuple[str, str] | None:
 
 def _first_out_of_order(then: str, now: str) -> tuple[str, str] | None:
     """The first value that another one stands in place of, where the order alone tells what a value belongs to."""
-    values = [[one for one in sequence_of(text.lower()) if one[0] not in ("soft", "word")] for text in (then, now)]
-    return next(((one, other) for (_, one), (_, other) in zip(*values, strict=False) if one != other), None)
+    was, is_ = (
+        [one for one in sequence_of(text[:LONGEST].lower()) if one[0] not in ("soft", "word")] for text in (then, now)
+    )
+    return next(((one, other) for (_, one), (_, other) in zip(was, is_, strict=False) if one != other), None)
 
 
 def _in_each_others_context(before: Contexts, after: Contexts) -> tuple[str, str] | None:

@@ -27,9 +27,10 @@ def in_one_order(clauses: Sequence[tuple[bool, Tokens]]) -> list[Tokens]:
     sentence.
     """
     found = [tokens for _, tokens in clauses]
+    all_continue = [continues for continues, _ in clauses]
     for last, (continues, tokens) in enumerate(clauses):
         if continues and last and tokens and tokens[0][1] in JOINS:
-            _order(found, last, [one for one, _ in clauses])
+            _order(found, last, all_continue)
     return found
 
 
@@ -37,15 +38,17 @@ def _order(found: list[Tokens], last: int, continues: Sequence[bool]) -> None:
     """Orders the list whose last member begins the clause `last`, if there is one."""
     join, *rest = found[last]
     length = _length_of_member(rest)
+    if not length:
+        return
     first = last - 1
     while first and continues[first] and 0 < _length_of_member(found[first]) == len(found[first]):
         first -= 1
-    is_counted = length and rest[0][0] == "number"
+    is_counted = rest[0][0] == "number"
     start = _start_of_last_count(found[first]) if is_counted else len(found[first]) - 1
     before, member = found[first][:start], found[first][start:]
-    if not length or not member or _length_of_member(member) < len(member):
+    if not member or _length_of_member(member) < len(member):
         return
-    if not _belongs_to_all(before, rest[length:], is_counted=bool(is_counted)):
+    if not _belongs_to_all(before, rest[length:], is_counted=is_counted):
         return
     members = sorted((member, *found[first + 1 : last], tuple(rest[:length])))
     found[first : last + 1] = [(*before, *members[0]), *members[1:-1], (join, *members[-1], *rest[length:])]

@@ -120,9 +120,7 @@ class HttpSource:
         body = _body(route, request.arguments)
         headers = dict(upstream.headers) | ({} if body is None else {"Content-Type": "application/json"})
         url = route_url(upstream.base_url, route, request.arguments)
-        asked = self._client.request(
-            route.method, url, data=sent_body(body or b""), headers=headers, allow_redirects=False
-        )
+        asked = self._client.request(route.method, url, data=sent_body(body), headers=headers, allow_redirects=False)
         async with await begun(asked) as response:
             content = bytearray()
             async for chunk in response.content.iter_chunked(_CHUNK):
