@@ -165,7 +165,7 @@ class WarmDockerSandboxProvider:
         sandbox = LaunchedSandbox(
             control, launcher_view(spec, layout), spec, warm.why_dead, lambda: self._give_back(warm, kind)
         )
-        sandbox.restore(snapshot, layout, gateway_ports(spec), laid=warm.has_laid(spec))
+        sandbox.restore(snapshot, layout, gateway_ports(spec), created=warm.has_created(spec))
         return sandbox
 
     def _give_back(self, warm: WarmContainer, kind: _Kind) -> None:

@@ -68,7 +68,7 @@ class Confinement:
         self._problem: OSError | None = None
         self._made: list[str] = []
 
-    def lay_root(self, stage: str, layers: str) -> None:
+    def build_skeleton(self, stage: str, layers: str) -> None:
         """Must be called once, in the supervisor. `build` raises its error."""
         try:
             skeleton.build(stage, layers, mount)
@@ -109,7 +109,7 @@ class Confinement:
         for path, options in request["places"]:
             target = self._root + path.decode()
             if request["kept"] and kept.has(path):
-                uppers[path] = kept.lay_over(path, target, options.decode())
+                uppers[path] = kept.mount_overlay(path, target, options.decode())
             else:
                 mount("tmpfs", target, "tmpfs", _NOSUID | _NODEV, options.decode())
         for folder in self._made:

@@ -174,7 +174,7 @@ def main(control: str, shared: str, stage: str, shared_memory: str, layers: str,
     for name in ("root", "image", "usr"):
         posix.mkdir(stage + "/" + name, 0o755)
     cell = confinement.Confinement(stage, shared, shared_memory, shown)
-    cell.lay_root(stage, layers)
+    cell.build_skeleton(stage, layers)
     host = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     host.connect(control)
     try:
