@@ -91,7 +91,7 @@ def test_a_page_check_needs_a_host_and_the_agents_page_a_browser(suite: Callable
     hosts = [{"host": "shop.example"}]
     with_host = suite().model_copy(update={"hosts": tuple(hosts)})
     assert None is fresh.problem_in(with_host)
-    assert "the agent has no browser" in (agent.problem_in(with_host) or "")
+    assert "with.browser: " in (agent.problem_in(with_host) or "")
     servers = {"b": ToolServer.model_construct(browser=True)}
     assert None is agent.problem_in(with_host.model_copy(update={"servers": servers}))
 
