@@ -18,7 +18,8 @@ from typing import Literal
 import docker
 
 from harness.errors import SandboxError, UsageError
-from harness.sandbox.containers.container import Containers, container_limits, gateway_ports, launcher_view
+from harness.sandbox.containers.container import Containers, container_limits
+from harness.sandbox.containers.container_paths import gateway_ports, launcher_view
 from harness.sandbox.containers.docker import PROVIDER_LABEL
 from harness.sandbox.containers.outage import EngineOutage, remove_all_of
 from harness.sandbox.containers.running import compile_launcher, engine_errors

@@ -8,7 +8,7 @@ from typing import Any
 import docker
 
 from harness.errors import SandboxError
-from harness.sandbox.containers.container import GATEWAY_FOLDER, supervisor_view
+from harness.sandbox.containers.container_paths import GATEWAY_FOLDER, supervisor_view
 from harness.sandbox.containers.gateway_link import link_gateway, unlink_gateway
 from harness.sandbox.containers.places import place_size
 from harness.sandbox.containers.running import RunningContainer
