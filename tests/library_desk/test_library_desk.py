@@ -37,7 +37,7 @@ def test_the_cassettes_hold_what_the_database_held(library: Walk) -> None:
     assert [True] * 4 == [json.loads(card)["success"] for card in library.scorecards("careful").values()]
     assert [True, True, True, False] == [json.loads(card)["success"] for card in library.scorecards("hasty").values()]
     assert "table 'hold': " in said
-    assert "was added, which is not expected" in said
+    assert " was added" in said
 
 
 @pytest.mark.docker

@@ -1,7 +1,6 @@
 """`harness cassette show` tells requests to a model apart: their beginning, then what each adds to the one before."""
 
 import json
-import re
 from pathlib import Path
 
 from harness.cassette.upkeep.check import show_cassette
@@ -24,7 +23,7 @@ def test_a_request_is_shown_from_its_beginning_and_the_next_from_where_it_differ
     assert 2 == len(asked)
     assert "You take orders." in asked[0]
     assert "characters more)" in asked[0]
-    assert re.search(r"\(\d+ characters ", asked[1])
+    assert "characters as in the request before)" in asked[1]
     assert "first: an egg" in asked[1]  # recordings stand in the order of their keys
     assert "You take orders." not in asked[1]
     assert all(len(line) < 1200 for line in asked)

