@@ -78,7 +78,7 @@ def test_a_prompt_is_optimised_shown_promoted_and_not_looked_at_twice(project: P
     assert 'candidate: "1"' in (project / "prompts/tea-prompts-waiter/labels.yaml").read_text()
     subprocess.run(["git", "apply", "one.patch"], cwd=project, check=True)
     assert "Ask whether anything else" in (project / "suites/tea/waiter/prompts/waiter.md").read_text()
-    assert "waiter.md" in refused(typed(project, "promote", "one"))
+    assert "since one " in refused(typed(project, "promote", "one"))
 
     assert "1 optimisation before, last by 'one'" in refused(joint(project, "--run-name", "two"))
     assert "24 cases leave 7 held out" not in refused(joint(project, "--run-name", "two"))
