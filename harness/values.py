@@ -19,9 +19,13 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 
 class Frozen(BaseModel):
-    """A stored value: immutable, and a field that it does not know is an error, not a silent loss."""
+    """A stored value: immutable, and a field that it does not know is an error, not a silent loss.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+    Its validator is built when it is first needed: a command uses few of the several hundred models that it imports.
+    Threads may need one at the same time, which pydantic allows from 2.14 on.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants", defer_build=True)
 
 
 def canonical_json(value: object) -> str:

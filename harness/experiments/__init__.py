@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from harness.experiments.dataset_rows import dataset_rows as dataset_rows
     from harness.experiments.langfuse_run import LangfuseExport as LangfuseExport
     from harness.experiments.langfuse_run import export_run as export_run
+    from harness.experiments.langfuse_runs import LangfuseRun as LangfuseRun
+    from harness.experiments.langfuse_runs import chosen_run as chosen_run
+    from harness.experiments.langfuse_runs import dataset_runs as dataset_runs
+    from harness.experiments.langfuse_runs import fetch_run as fetch_run
     from harness.experiments.mlflow_run import MlflowExport as MlflowExport
     from harness.experiments.mlflow_run import MlflowTarget as MlflowTarget
     from harness.experiments.mlflow_run import export_to_mlflow as export_to_mlflow
@@ -20,6 +24,7 @@ else:
             "dataset": ("DatasetChanges", "export_dataset"),
             "dataset_rows": ("dataset_rows",),
             "langfuse_run": ("LangfuseExport", "export_run"),
+            "langfuse_runs": ("LangfuseRun", "chosen_run", "dataset_runs", "fetch_run"),
             "mlflow_run": ("MlflowExport", "MlflowTarget", "export_to_mlflow"),
         },
     )

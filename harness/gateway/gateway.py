@@ -6,6 +6,7 @@ Everything that touches the network runs on that thread's event loop; the public
 import secrets
 import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from harness.errors import GatewayError, UsageError
 from harness.gateway.accepting import allow_descriptors
 from harness.gateway.allocator import keep_no_large_blocks
 from harness.gateway.contract import SHARED, SessionRequest
+from harness.gateway.exchange.large_work import THREADS
 from harness.gateway.exchange.trial import RunUpstream, TrialContext
 from harness.gateway.incoming import RouteHandler
 from harness.gateway.journals import JournalKeeper
@@ -107,7 +109,7 @@ class Gateway:
         self._lock = threading.Lock()
         self._sessions: list[TrialSession] = []
         self._shared: Mapping[str, str] | None = None
-        self._thread = LoopThread()
+        self._thread, self._threads = LoopThread(), ThreadPoolExecutor(THREADS, "harness-gateway-large")
         self._client: aiohttp.ClientSession | None = None
         self._closing = ExitStack()
 
@@ -117,6 +119,7 @@ class Gateway:
         with ExitStack() as stack:
             if self._journals.records_tools or self._journals.records_models:
                 recover_journals(self._cassettes, self._suite.name, Redactor(self._secrets))
+            stack.callback(self._threads.shutdown, wait=False, cancel_futures=True)
             self._thread.start(stack)
             client = self._client = self._thread.wait_for(open_client())
             stack.callback(lambda: self._thread.wait_for(client.close()))
@@ -240,6 +243,7 @@ class Gateway:
             chain=StateChain(state_names(self._suite)),
             closing=closing,
             wait_for=self._thread.wait_for,
+            threads=self._threads,
         )
 
     def _user(self, trial: TrialContext) -> User | None:

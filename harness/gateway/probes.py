@@ -142,7 +142,7 @@ class TrialProbes:
                 probe=probe.name,
             )
             result = await self._exchanged(_ProbeRead(probe=probe, key=key))
-            self._trial.exchange.trace(call, result, failed=result.content is None)
+            await self._trial.exchange.trace(call, result, failed=result.content is None)
             if result.content is not None:
                 found[probe.name] = result.content
         return found

@@ -1,6 +1,7 @@
 """The agent-facing HTTP of one session: its routes, and a JSON error for everything else."""
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import unquote
@@ -11,7 +12,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from harness.documents import first_words
 from harness.gateway.dialogue import Dialogue
 from harness.gateway.exchange.trial import TrialContext
-from harness.gateway.incoming import RouteHandler, check_head, error_body, read_body
+from harness.gateway.incoming import RouteHandler, check_head, error_body, read_json
 from harness.gateway.ledger import Ledger
 from harness.gateway.pacing import trickle
 from harness.gateway.tool_calls import ToolCallHandler, ToolReply
@@ -114,16 +115,16 @@ class Routes:
             case "GET", "/tools":
                 return ToolReply(status=200, body=self._context.listing)
             case "POST", "/thought":
-                return self._thought(await read_body(request))
+                return await self._heard(request, self._thought)
             case "POST", "/reply":
-                return self._reply_sent(await read_body(request))
+                return await self._heard(request, self._reply_sent)
             case "POST", _ if path.startswith(_TOOLS):
                 return await self._call(request, unquote(path[len(_TOOLS) :])[:_MAX_NAME])
             case _:
                 raise Refusal(404, "no_such_route", f"there is no route {request.method[:20]} {path[:_MAX_NAME]}")
 
     async def _call(self, request: web.BaseRequest, name: str) -> ToolReply:
-        raw = await read_body(request)
+        raw = await read_json(request, self._context.trial.exchange.large)
         if not self.is_open:
             raise Refusal(403, "limit_reached", "the trial has ended")
         return await self._context.calls.call(name, raw)
@@ -143,23 +144,35 @@ class Routes:
         turn = {"message": message, "system": case.system, "profile": case.user_profile}
         return ToolReply(status=200, body=json.dumps(turn).encode())
 
-    def _thought(self, raw: bytes) -> ToolReply:
+    async def _heard(self, request: web.BaseRequest, take: Callable[[bytes], Awaitable[ToolReply]]) -> ToolReply:
+        """The reply to what the agent says; the end of the trial waits for it."""
+        raw = await read_json(request, self._context.trial.exchange.large)
+        if not self.is_open:
+            raise Refusal(403, "limit_reached", "the trial has ended")
+        return await self._context.trial.exchange.followed(take(raw))
+
+    async def _thought(self, raw: bytes) -> ToolReply:
         thought = _shaped(raw, _THOUGHT)
         self._admit(raw)
-        clean = self._context.trial.redactor.everywhere
-        plan = None if thought.plan is None else tuple(clean(step) for step in thought.plan)
-        self._context.trial.ledger.think(clean(thought.text), plan)
+        text, *plan = await self._cleaned(raw, thought.text, *(thought.plan or ()))
+        self._context.trial.ledger.think(text, None if thought.plan is None else tuple(plan))
         return _NOTHING
 
-    def _reply_sent(self, raw: bytes) -> ToolReply:
-        message = self._context.trial.redactor.everywhere(_shaped(raw, _SAYING).message)
+    async def _reply_sent(self, raw: bytes) -> ToolReply:
+        said = _shaped(raw, _SAYING).message
         self._admit(raw)
+        (message,) = await self._cleaned(raw, said)
         self._context.trial.ledger.final_reply = message
         self._dialogue.hear(message)
         recorder, thought = self._context.trial.recorder, thought_attributes(self._context.trial.ledger)
         attributes = {names.STEP_KIND: names.REPLY, names.MESSAGE: message, **thought}
         recorder.record(names.REPLY, attributes, recorder.now_ns())
         return _NOTHING
+
+    async def _cleaned(self, raw: bytes, *texts: str) -> list[str]:
+        """Texts of a body without secrets."""
+        clean = self._context.trial.redactor.everywhere
+        return await self._context.trial.exchange.large.done(len(raw), lambda: list(map(clean, texts)))
 
     def _admit(self, raw: bytes) -> None:
         ledger = self._context.trial.ledger

@@ -216,6 +216,7 @@ class TrialSession:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
+        await self._parts.trial.exchange.large.all_finished()
         await self._stop_listening()
         self._record_trailing_thought()
         self._parts.trial.recorder.end_turns()

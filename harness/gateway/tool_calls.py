@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
 
 from harness.case import StateProbe, ToolSpec, without_volatile
@@ -67,15 +68,15 @@ class ToolCallHandler:
         exchange, ledger = self.exchange, self.exchange.ledger
         thought, plan = ledger.take_thought()
         arguments, unparsed, problem = parsed_arguments(raw)
-        received = self._received(name, arguments, unparsed=unparsed, thought=thought, plan=plan)
+        received = self._received(name, arguments, unparsed=unparsed, thought=thought, plan=plan, size=len(raw))
         admitted = ledger.admits_call()
         failure = self._refused(name) if admitted else exchange.limit()
         if failure is None and not ledger.within_budget(name):
             failure = exchange.limit()
-        result = self._redacted(await self._completed(received, failure or problem))
+        result = await self._followed(received, self._answered_call(received, failure or problem))
         if exchange.worth_a_span(admitted=admitted):
-            exchange.trace(received, result)
             ledger.hear_call(self._heard_call(received, result))
+            await exchange.trace(received, result)
         if result.failure is not None:
             return ToolReply(
                 status=result.failure.http_status,
@@ -94,6 +95,7 @@ class ToolCallHandler:
         unparsed: str | None = None,
         thought: str | None = None,
         plan: tuple[str, ...] | None = None,
+        size: int = 0,
     ) -> ReceivedCall:
         self._number += 1
         spec = self.spec(name)
@@ -106,6 +108,7 @@ class ToolCallHandler:
             unparsed=unparsed,
             thought=thought,
             plan=plan,
+            size=size,
         )
 
     def _heard_call(self, received: ReceivedCall, result: CallResult) -> HeardCall:
@@ -133,8 +136,8 @@ class ToolCallHandler:
         """
         assert probe.tool is not None  # the other kinds are not calls
         received = replace(self._received(probe.tool, probe.arguments), kind=names.PROBE, probe=probe.name)
-        result = await self._completed(received, None)
-        self.exchange.trace(received, result)
+        result = await self._followed(received, self._completed(received, None))
+        await self.exchange.trace(received, result)
         return self._redactor.value(result.content), result.failure
 
     def _refused(self, name: str) -> CallFailure | None:
@@ -147,12 +150,21 @@ class ToolCallHandler:
 
     async def _completed(self, received: ReceivedCall, failure: CallFailure | None) -> CallResult:
         if failure is None and received.arguments is not None:
-            answering = self._checked(self._toolbox.tools[received.name], received.arguments, received.probe)
-            return await self.exchange.followed(answering, lambda: self.exchange.cut_short(received))
+            return await self._checked(self._toolbox.tools[received.name], received)
         assert failure is not None  # arguments are missing only where parsing them failed
         return failed(failure)
 
-    async def _checked(self, tool: Tool, arguments: JsonObject, probe: str | None) -> CallResult:
+    async def _answered_call(self, received: ReceivedCall, failure: CallFailure | None) -> CallResult:
+        """The result of a call as the agent receives it."""
+        result = await self._completed(received, failure)
+        return await self.exchange.large.done(received.size + len(result.body), lambda: self._redacted(result))
+
+    async def _followed(self, received: ReceivedCall, answering: Awaitable[CallResult]) -> CallResult:
+        return await self.exchange.followed(answering, lambda: self.exchange.cut_short(received))
+
+    async def _checked(self, tool: Tool, received: ReceivedCall) -> CallResult:
+        assert received.arguments is not None
+        arguments = received.arguments
         complete = complete_arguments(tool.spec, arguments)
         try:
             # one at a time, so that a trial does not occupy the threads of the others
@@ -165,8 +177,8 @@ class ToolCallHandler:
             failure, kept = CallFailure(type="tool_unavailable", message=f"the call cannot be checked: {error}"), {}
         if failure is not None:
             return failed(failure)
-        key = key_of_kept(tool.spec, kept, self._redactor)
-        return await self._answered(tool, complete, key, probe)
+        key = await self.exchange.large.done(received.size, lambda: key_of_kept(tool.spec, kept, self._redactor))
+        return await self._answered(tool, complete, key, received.probe)
 
     async def _answered(self, tool: Tool, complete: JsonObject, key: CallKey, probe: str | None) -> CallResult:
         request = ToolRequest(tool=tool.spec, arguments=complete, key=key, probe=probe is not None)

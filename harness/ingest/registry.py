@@ -20,6 +20,7 @@ IMPORTERS: Final = Registry(
         "anthropic": "harness.ingest.formats.anthropic:IMPORTER",
         "atif": "harness.ingest.formats.atif:IMPORTER",
         "inspect": "harness.ingest.formats.inspect_log:IMPORTER",
+        "langfuse": "harness.ingest.formats.langfuse:IMPORTER",
         "openai-chat": "harness.ingest.formats.openai_chat:IMPORTER",
         "otel": "harness.ingest.formats.otel:IMPORTER",
         "tau-bench": "harness.ingest.formats.tau_bench:IMPORTER",

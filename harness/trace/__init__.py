@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from harness.trace.provenance import reports_itself as reports_itself
     from harness.trace.provenance import unattributed as unattributed
     from harness.trace.provenance import without_claims_about as without_claims_about
+    from harness.trace.recorder import Attributes as Attributes
     from harness.trace.recorder import TraceRecorder as TraceRecorder
     from harness.trace.recorder import TraceSubject as TraceSubject
     from harness.trace.span import Span as Span
@@ -69,7 +70,7 @@ else:
             "projection": ("trajectory_from",),
             "prompts": ("prompts_of",),
             "provenance": ("observed_only", "reports_itself", "unattributed", "without_claims_about"),
-            "recorder": ("TraceRecorder", "TraceSubject"),
+            "recorder": ("Attributes", "TraceRecorder", "TraceSubject"),
             "span": ("Span",),
             "tracer": ("Tracing",),
             "trajectory": (

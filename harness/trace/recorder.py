@@ -97,11 +97,19 @@ class TraceRecorder:
         """Called when the agent has ended: later spans belong to no turn."""
         self._end_turn(self.now_ns())
 
-    def record(self, name: str, attributes: Attributes, started_ns: int, *, failed: bool = False) -> None:
-        """Records one interaction from `started_ns` (of `now_ns`) until now; it belongs to the turn in which it
-        started.
+    def record(
+        self,
+        name: str,
+        attributes: Attributes,
+        started_ns: int,
+        *,
+        failed: bool = False,
+        ended_ns: int | None = None,
+    ) -> None:
+        """Records one interaction from `started_ns` until `ended_ns` (of `now_ns`; None: now); it belongs to the turn
+        in which it started.
         """
-        ended_ns = self.now_ns()
+        ended_ns = self.now_ns() if ended_ns is None else ended_ns
         times = {names.STARTED_MONOTONIC: started_ns, names.ENDED_MONOTONIC: ended_ns}
         span = self._started(name, self._parent_of(started_ns), {**_present(attributes), **times}, started_ns)
         if failed:

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from harness.upstream.model.endpoints import Endpoint as Endpoint
     from harness.upstream.model.endpoints import endpoint_of as endpoint_of
     from harness.upstream.model.exchange import ModelExchange as ModelExchange
+    from harness.upstream.model.exchange import exchange_span as exchange_span
     from harness.upstream.model.exchange import recorded_summary as recorded_summary
     from harness.upstream.model.exchange import summary_of as summary_of
-    from harness.upstream.model.exchange import trace_exchange as trace_exchange
     from harness.upstream.model.keys import RequestKeys as RequestKeys
     from harness.upstream.model.pricing import cost_usd as cost_usd
     from harness.upstream.model.pricing import estimated as estimated
@@ -124,7 +124,7 @@ else:
             "model.cassette": ("AskMode", "ModelCassette", "ModelClientOptions"),
             "model.double": ("DoubleError", "DoubleReply", "DoubleRequest", "ModelDouble"),
             "model.endpoints": ("Endpoint", "OWN_TRACES", "PREFIXES", "endpoint_of"),
-            "model.exchange": ("ModelExchange", "recorded_summary", "summary_of", "trace_exchange"),
+            "model.exchange": ("ModelExchange", "exchange_span", "recorded_summary", "summary_of"),
             "model.keys": ("RequestKeys",),
             "model.pricing": ("cost_usd", "estimated"),
             "model.provider": ("ProviderUpstream", "check_keys", "headers_back"),

@@ -6,7 +6,6 @@ followed, because every request carries them.
 
 import base64
 import json
-import math
 import os
 import time
 import urllib.error
@@ -21,6 +20,7 @@ from typing_extensions import override
 from harness.cassette import Redactor
 from harness.cassette.redaction.redaction import SHORTEST
 from harness.errors import HarnessError, UsageError
+from harness.upstream.langfuse_json import NoJsonError, is_json, parsed, storable
 from harness.values import Frozen, JsonObject, JsonValue
 
 _TIMEOUT_S: Final = 30.0
@@ -97,23 +97,48 @@ class LangfuseClient:
         """The entries of every page of a listing. Raises LangfuseError for an answer of another shape."""
         page, last, size = 1, 1, 0
         while page <= last:
-            if page > _MOST_PAGES or size > self._limits.listed_bytes:
-                most = f"{_MOST_PAGES * _PAGE} entries or {self._limits.listed_bytes} bytes"
-                raise LangfuseError(f"Langfuse lists more than {most} at {path}")
-            content = self._got(path, {**query, "page": page, "limit": _PAGE})
-            answer, size = _parsed(content, f"GET {path}"), size + len(content)
+            entries, meta, size = self._page(path, {**query, "page": page, "limit": _PAGE}, page, size)
             try:
-                entries, last = answer["data"], int(answer["meta"]["totalPages"])
-                yield from (dict(one) for one in entries)
+                last = int(meta["totalPages"])
             except (KeyError, TypeError, ValueError):
-                raise LangfuseError(f"Langfuse answered GET {path} with no listing of pages") from None
+                raise _no_listing(path) from None
+            yield from entries
             page += 1
+
+    def listed(self, path: str, **query: str | int) -> Iterator[JsonObject]:
+        """The entries of a listing whose pages each name the next one by a cursor. Raises LangfuseError."""
+        page, size, cursors = 1, 0, {""}
+        asked = {**query, "limit": _PAGE}
+        while True:
+            entries, meta, size = self._page(path, asked, page, size)
+            yield from entries
+            cursor = str(meta.get("cursor") or "")
+            if not cursor:
+                return
+            if cursor in cursors:
+                raise LangfuseError(f"Langfuse lists pages in a circle at {path}")
+            cursors.add(cursor)
+            asked, page = {**asked, "cursor": cursor}, page + 1
+
+    def _page(
+        self, path: str, query: Mapping[str, str | int], page: int, size: int
+    ) -> tuple[list[JsonObject], dict[str, Any], int]:
+        """Entries, facts about the page, and the bytes of all pages so far."""
+        if page > _MOST_PAGES or size > self._limits.listed_bytes:
+            most = f"{_MOST_PAGES * _PAGE} entries or {self._limits.listed_bytes} bytes"
+            raise LangfuseError(f"Langfuse lists more than {most} at {path}")
+        content = self._got(path, query)
+        answer = _parsed(content, f"GET {path}")
+        try:
+            return [dict(one) for one in answer["data"]], dict(answer["meta"]), size + len(content)
+        except (KeyError, TypeError, ValueError):
+            raise _no_listing(path) from None
 
     def encoded(self, body: JsonValue) -> bytes:
         """The body as it is sent: without the known secrets, and without characters that databases refuse."""
-        plain = json.dumps(_storable(body), allow_nan=False)
+        plain = json.dumps(storable(body), allow_nan=False)
         sent = self._redactor.known(plain.encode())
-        if sent == plain.encode() or _is_json(sent):
+        if sent == plain.encode() or is_json(sent):
             return sent
         numbers = json.loads(plain, parse_int=self._number, parse_float=self._number)
         return self._redactor.known(json.dumps(numbers).encode())
@@ -217,6 +242,19 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 _OPENER = urllib.request.build_opener(_NoRedirect)
 
 
+def _no_listing(path: str) -> LangfuseError:
+    return LangfuseError(f"Langfuse answered GET {path} with no listing of pages")
+
+
+def _parsed(content: bytes, asked: str) -> Any:
+    try:
+        return parsed(content)
+    except NoJsonError:
+        raise LangfuseError(
+            f"Langfuse answered {asked} with no JSON", remedy="check LANGFUSE_HOST: another server may answer there"
+        ) from None
+
+
 def _was_cut_off(error: Exception) -> bool:
     """Whether a server was there: one that cannot be found or refuses connections will not be there in a second."""
     return isinstance(getattr(error, "reason", error), ConnectionResetError | HTTPException | TimeoutError)
@@ -246,32 +284,6 @@ def _content(response: HTTPResponse, asked: str, most_s: float) -> bytes:
     return b"".join(parts)
 
 
-def _parsed(content: bytes, asked: str) -> Any:
-    """The answer as JSON that can be stored: with finite numbers, and without half a surrogate pair."""
-    try:
-        value = json.loads(content, parse_float=_finite, parse_constant=_finite) if content.strip() else None
-        return _storable(value)
-    except (ValueError, RecursionError):
-        raise LangfuseError(
-            f"Langfuse answered {asked} with no JSON", remedy="check LANGFUSE_HOST: another server may answer there"
-        ) from None
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text} is not a finite number")
-    return value
-
-
-def _is_json(content: bytes) -> bool:
-    try:
-        json.loads(content)
-    except ValueError:
-        return False
-    return True
-
-
 def _said(error: urllib.error.HTTPError) -> str:
     try:
         return error.read(4096).decode("utf-8", "replace")
@@ -282,18 +294,3 @@ def _said(error: urllib.error.HTTPError) -> str:
 def _pause_s(error: urllib.error.HTTPError) -> float | None:
     told = str(error.headers["Retry-After"] or "") if error.headers is not None else ""
     return min(float(told), _LONGEST_PAUSE_S) if told.isdecimal() else None
-
-
-def _storable(value: JsonValue) -> JsonValue:
-    """Numbers that are not finite become texts, as in the JSON of OTLP."""
-    match value:
-        case float() if not math.isfinite(value):
-            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-        case str():
-            return value.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
-        case list():
-            return [_storable(one) for one in value]
-        case dict():
-            return {str(_storable(name)): _storable(one) for name, one in value.items()}
-        case _:
-            return value

@@ -165,3 +165,27 @@ def test_a_key_makes_other_digits_and_the_same_for_the_same_value() -> None:
 
 def test_a_secret_of_four_characters_is_long_enough() -> None:
     assert "<secret:PIN>" == Redactor({"PIN": "abcd"}).text("abcd")
+
+
+def test_a_secret_is_found_wherever_it_stands_in_a_long_text() -> None:
+    secret = "sk-very-secret-0123"
+    redactor = Redactor({"K": secret})
+    percent = "".join(f"%{byte:02x}" for byte in secret.encode())
+    spelled = {secret, secret.encode().hex(), percent, base64.b64encode(secret.encode()).decode()}
+
+    for written in sorted(spelled):
+        for at in range(64 * 1024 - len(written) - 2, 64 * 1024 + 3):
+            assert "<secret:K>" in redactor.text("-" * at + written + "." * 100)
+            assert not redactor.leaves_all(["-" * at, written, "."])
+
+
+def test_secrets_are_sought_in_each_of_many_texts_and_never_across_two() -> None:
+    strange = "\xff\ufeff\U0010ffff-secret"
+    redactor = Redactor({"K": "sk-very-secret-0123", "L": strange})
+    redactor.bind("order-12345678", "<id:order>")
+
+    assert redactor.leaves_all(["sk-very-", "secret-0123", "order-", "12345678"])
+    assert not redactor.leaves_all(["a", "my order-12345678", "b"])
+    assert not redactor.leaves_all(["a", "my sk-very-secret-0123", "b"])
+    assert not redactor.leaves_all(["a", strange, "b"])
+    assert not redactor.leaves_all(["a", "half of a pair: \ud800"])

@@ -15,10 +15,13 @@ from aiohttp import web
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from tests.experiments.langfuse_reading import experiment_items, experiments, observations, page
 from tests.judge.judge.serving import served
 
 SECRET_KEY = "sk-lf-0123456789"
 PROJECT = "project-1"
+_IDS = ("traceId", "spanId", "parentSpanId")
+_LENGTHS = (16, 32)
 NOW = "2026-11-01T10:00:00.000Z"
 
 
@@ -30,11 +33,17 @@ class LangfuseServer:
         self.datasets: dict[str, dict[str, Any]] = {}
         self.items: dict[str, dict[str, Any]] = {}
         self.spans: dict[str, dict[str, Any]] = {}
+        self.scopes: dict[str, str] = {}
+        """The instrumentation scope of each span."""
         self.scores: dict[str, dict[str, Any]] = {}
+        self.most_listed = 50
+        """Entries of a page of a listing with cursors."""
         self.asked: Counter[str] = Counter()
         self.bodies: list[bytes] = []
         self.failures: list[web.Response] = []
         """Answers to the next writes, in place of the right ones."""
+        self.redirected: dict[str, str] = {}
+        """Where requests for a path are sent on to."""
         self.refused_score: str | None = None
         self.public_key = f"pk-lf-{uuid.uuid4()}"
         """Of this server alone: the SDK has one client for each."""
@@ -46,6 +55,9 @@ class LangfuseServer:
             "POST otel/v1/traces": self._spans,
             "POST scores": self._scores,
             "GET projects": self._projects,
+            "GET experiments": self._experiments,
+            "GET experiment-items": self._experiment_items,
+            "GET v2/observations": self._observations,
         }
 
     def environment(self) -> dict[str, str]:
@@ -70,6 +82,8 @@ class LangfuseServer:
             self.bodies.append(body)
             if self.failures:
                 return self.failures.pop(0)
+        if name in self.redirected:
+            return web.Response(status=307, headers={"Location": self.redirected[name]})
         route = self._routes.get(f"{request.method} {name}")
         if route is None:
             return web.json_response({"message": f"no route {request.method} {path}"}, status=404)
@@ -115,8 +129,26 @@ class LangfuseServer:
             sent = MessageToDict(ExportTraceServiceRequest.FromString(body))
         for scope in (scope for resource in sent["resourceSpans"] for scope in resource["scopeSpans"]):
             for span in scope["spans"]:
+                span |= {name: _hexadecimal(span[name]) for name in _IDS if name in span}
                 self.spans[span["spanId"]] = span
+                self.scopes[span["spanId"]] = scope["scope"]["name"]
         return web.json_response({})
+
+    def _experiments(self, request: web.Request, _: bytes) -> web.Response:
+        asked = dict(request.query)
+        assert asked["fromStartTime"]
+        found = [one for one in experiments(self.spans) if one["datasetId"] == asked["datasetId"]]
+        return web.json_response(page(found, asked, self.most_listed))
+
+    def _experiment_items(self, request: web.Request, _: bytes) -> web.Response:
+        asked = dict(request.query)
+        assert asked["fromStartTime"]
+        found = experiment_items(self.spans, self.scores, asked["experimentId"], asked["fields"])
+        return web.json_response(page(found, asked, self.most_listed))
+
+    def _observations(self, request: web.Request, _: bytes) -> web.Response:
+        asked = dict(request.query)
+        return web.json_response(page(observations(self.spans, self.scopes, asked), asked, self.most_listed))
 
     def _scores(self, request: web.Request, sent: bytes) -> web.Response:
         body = json.loads(sent)
@@ -129,9 +161,9 @@ class LangfuseServer:
         return web.json_response(answer, status=207)
 
 
-def attributes(span: dict[str, Any]) -> dict[str, Any]:
-    """By name; values of any type as they are in OTLP's JSON."""
-    return {one["key"]: next(iter(one["value"].values()), None) for one in span["attributes"]}
+def _hexadecimal(identifier: str) -> str:
+    """An id of OTLP's JSON as it is; one of protobuf's own JSON is in base64."""
+    return base64.b64decode(identifier).hex() if len(identifier) not in _LENGTHS else identifier
 
 
 @contextmanager

@@ -137,3 +137,95 @@ def test_a_dataset_with_the_name_of_the_suites_file_does_not_replace_it(
     assert 2 == done.returncode
     assert "suite.yaml" in done.stderr
     assert before == (project / "suites/hello/suite.yaml").read_bytes()
+
+
+def listed(*pages: str, limits: AnswerLimits | None = None) -> list[JsonObject]:
+    """What is read of a listing with cursors whose pages are answered so, the last one again and again."""
+    left = list(pages)
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(text=left.pop(0) if len(left) > 1 else left[0], content_type="application/json")
+
+    with served(answer, path="") as url:
+        return list(LangfuseClient(url, "pk-lf-1", SECRET_KEY, limits=limits).listed("/api/public/experiments"))
+
+
+def test_pages_that_name_each_other_are_given_up() -> None:
+    with pytest.raises(LangfuseError, match="circle"):
+        listed('{"data": [], "meta": {"cursor": "a"}}')
+
+
+def test_cursors_that_never_end_are_given_up() -> None:
+    pages = (json.dumps({"data": [{"id": "x" * (1 << 19)}], "meta": {"cursor": str(number)}}) for number in range(9))
+    with pytest.raises(LangfuseError, match=str(1 << 20)):
+        listed(*pages, limits=AnswerLimits(listed_bytes=1 << 20))
+
+
+@pytest.mark.parametrize(
+    "page", ["[]", "{}", '{"data": 5, "meta": {}}', '{"data": [], "meta": 5}', '{"data": [5], "meta": {}}']
+)
+def test_a_page_of_another_shape_is_an_error_in_words(page: str) -> None:
+    with pytest.raises(LangfuseError, match="/api/public/experiments"):
+        listed(page)
+
+
+ITEM = {"id": "s", "traceId": "t", "experimentItemId": "q", "startTime": "x", "input": None, "output": {"deep": [None]}}
+SEEN = {"id": "s", "traceId": "t", "type": "AGENT", "name": "a"}
+
+
+@pytest.mark.parametrize(
+    ("item", "observations", "status"),
+    [
+        ({}, [SEEN], 0),
+        ({"traceId": None}, [], 0),
+        ({"scores": [{"name": 5, "value": {"a": 1}}, {}]}, [], 0),
+        ({"experimentItemMetadata": "no object", "expectedOutput": "[" * 5000}, [SEEN], 0),
+        ({}, [{**SEEN, "parentObservationId": "s"}, {**SEEN, "id": "u", "parentObservationId": "s"}], 0),
+        ({}, [{**SEEN, "metadata": {"attributes.harness.case.id": "q", "attributes.harness.steps": "7"}}], 0),
+        ({"experimentItemId": 5}, [], 2),
+        ({"scores": "many"}, [], 2),
+        ({}, [{"id": "s"}], 2),
+        ({}, [{**SEEN, "id": ["s"]}], 2),
+    ],
+)
+def test_experiments_of_wrong_shapes_are_read_or_refused_in_words(
+    project: Path, tmp_path: Path, item: JsonObject, observations: list[JsonObject], status: int
+) -> None:
+    """What is answered for a run of a dataset; whatever it is, the command ends with words."""
+
+    async def answer(request: web.Request) -> web.Response:
+        told = {
+            "/api/public/v2/datasets/d": {"id": "d"},
+            "/api/public/experiments": {"data": [{"id": "e", "name": "r"}], "meta": {}},
+            "/api/public/experiment-items": {"data": [{**ITEM, **item}], "meta": {}},
+            "/api/public/v2/observations": {"data": observations, "meta": {}},
+        }
+        return web.json_response(told[request.path])
+
+    copy = tmp_path / "evals"
+    shutil.copytree(project, copy)
+    with served(answer, path="") as url:
+        env = {"LANGFUSE_HOST": url, "LANGFUSE_PUBLIC_KEY": "pk-lf-1", "LANGFUSE_SECRET_KEY": SECRET_KEY}
+        done = run_command(
+            "import", "langfuse", "--dataset", "d", "--run", "r", "--run-name", "back", folder=copy, env=env
+        )
+    assert "Traceback" not in done.stderr
+    assert status == done.returncode, done.stdout + done.stderr
+    assert (0 == status) == (copy / "runs/back/manifest.json").exists()
+
+
+def test_a_credential_in_a_trace_is_not_stored(project: Path, langfuse: LangfuseServer, tmp_path: Path) -> None:
+    copy = tmp_path / "evals"
+    shutil.copytree(project, copy)
+    token = "ghp_" + "a1B2c3D4e5" * 4
+    assert 0 == run_command("export", "langfuse", "first", folder=copy, env=langfuse.environment()).returncode
+    for span in langfuse.spans.values():
+        span["attributes"].append({"key": "langfuse.observation.output", "value": {"stringValue": token}})
+    for score in langfuse.scores.values():
+        score["comment"] = token
+    words = ("import", "langfuse", "--dataset", "hello", "--run", "first", "--run-name", "back")
+    done = run_command(*words, folder=copy, env=langfuse.environment())
+    assert 0 == done.returncode, done.stderr
+    stored = [path for path in (copy / "runs/back").rglob("*") if path.is_file()]
+    assert len(stored) > 4
+    assert not [path for path in stored if token.encode() in path.read_bytes()]

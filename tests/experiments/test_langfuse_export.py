@@ -17,7 +17,8 @@ from langfuse.api.opentelemetry.types.otel_span import OtelSpan
 from langfuse.api.scores.types.create_score_request import CreateScoreRequest
 
 from tests.commands.starting import run_command
-from tests.experiments.langfuse_server import PROJECT, SECRET_KEY, LangfuseServer, attributes
+from tests.experiments.langfuse_reading import attributes
+from tests.experiments.langfuse_server import PROJECT, SECRET_KEY, LangfuseServer
 
 CASES = ("hello-ada", "hello-world")
 

@@ -33,7 +33,17 @@ def _problems(run: ImportedRun) -> dict[str, int]:
 
 
 def test_the_formats_are_known_by_name() -> None:
-    assert ("adk", "anthropic", "atif", "inspect", "openai-chat", "otel", "tau-bench", "tau2") == importers()
+    assert (
+        "adk",
+        "anthropic",
+        "atif",
+        "inspect",
+        "langfuse",
+        "openai-chat",
+        "otel",
+        "tau-bench",
+        "tau2",
+    ) == importers()
 
 
 def test_an_unknown_format_is_refused_with_those_there_are(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ FILES = {
     "anthropic": "anthropic.json",
     "atif": "atif.json",
     "inspect": "inspect.json",
+    "langfuse": "langfuse.jsonl",
     "openai-chat": "openai_chat.jsonl",
     "otel": "openinference.json",
     "tau-bench": "tau_bench.json",

@@ -23,6 +23,9 @@ _OPEN_MARK: Final = re.compile(rb"<(?:s(?:e(?:c(?:r(?:e(?:t(?::[A-Za-z0-9_:]{0,2
 
 
 _GLANCE: Final = 3
+_WINDOW: Final = 64 * 1024
+_MOST_REPEATED: Final = 96
+"""The number of bytes that an expression examines at most in place of one piece of a token."""
 _MOST_REMEMBERED: Final = 65_536
 
 
@@ -43,15 +46,21 @@ class SecretSearch:
         self._kept = re.compile(f"<secret:(?:{known}|{FIELD_PSEUDONYM})>".encode())
         ways: dict[tuple[int, int], OrderedForm] = {}
         self._widest = len(_MARK) + _LONGEST_NAME
+        self._widest_anchor = 0
         self._may_begin_with: dict[bytes, bool] = {}
         branches: dict[int, dict[bytes, None]] = {_MARK[0]: {_MARK[1:]: None}}
         by_length = sorted(secrets.items(), key=lambda item: len(item[1]), reverse=True)
         forms = ((name, form) for name, value in by_length for form in forms_of(value))
         for order, (name, form) in enumerate(forms):
             self._widest = max(self._widest, sum(token.width for token in form[:_ANCHORED]))
+            self._widest_anchor = max(self._widest_anchor, _widest_anchor(form))
             for first, anchor in _anchors(form):
                 branches.setdefault(first, {})[anchor] = None
                 ways[first, order] = OrderedForm(order, name, form)
+        self.separator = _separator("".join(secrets.values()))
+        """A byte that stands in no text in UTF-8, and in no form of a secret: between texts, it keeps each apart. None:
+        there is none.
+        """
         self._ways = trees_of((first, form) for (first, _), form in ways.items())
         # Each branch begins with a different byte, so that the engine skips all bytes that begin none.
         self._anchor = re.compile(b"|".join(_byte(first) + _any_of(rests) for first, rests in branches.items()))
@@ -92,8 +101,15 @@ class SecretSearch:
         return len(text)
 
     def _anchors_in(self, text: bytes, at: int) -> Iterator[int]:
-        while (anchor := self._anchor.search(text, at)) is not None:
-            start = anchor.start()
+        until = len(text)
+        while at < until:
+            # A window at a time: one search holds the interpreter, so that no other thread runs before its end.
+            end = min(at + _WINDOW, until)
+            anchor = self._anchor.search(text, at, end + self._widest_anchor)
+            start = end if anchor is None else anchor.start()
+            if start >= end:
+                at = end
+                continue
             kept = self._kept.match(text, start)
             at = start + 1 if kept is None else kept.end()
             if kept is None:
@@ -127,6 +143,13 @@ def search_for(secrets: tuple[tuple[str, str], ...]) -> SecretSearch:
     return SecretSearch(dict(secrets))
 
 
+def _separator(values: str) -> bytes | None:
+    raw = {ord(char) & 0xFF for char in values}  # of Latin-1, and of bytes that are not UTF-8
+    for encoding in ("utf-16-be", "utf-32-be"):
+        raw |= set(values.encode(encoding, "surrogatepass"))
+    return next((bytes([byte]) for byte in range(0xF8, 0x100) if byte not in raw), None)
+
+
 def _anchors(form: Form) -> Iterable[tuple[int, bytes]]:
     """What a form begins with: its first byte, and an expression for the next tokens."""
     rests: dict[int, list[bytes]] = {}
@@ -136,6 +159,11 @@ def _anchors(form: Form) -> Iterable[tuple[int, bytes]]:
     following = _following(form[1:_ANCHORED])
     for first, pieces in rests.items():
         yield first, _any_of(pieces) + following
+
+
+def _widest_anchor(form: Form) -> int:
+    """No anchor of the form examines more bytes."""
+    return sum(max(token.width, _MOST_REPEATED) + _MOST_REPEATED for token in form[:_ANCHORED])
 
 
 def _following(tokens: Form) -> bytes:

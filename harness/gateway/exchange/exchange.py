@@ -10,9 +10,10 @@ from typing import TypeVar
 
 from harness.case import CalledKind, Effect
 from harness.cassette import CallKey, Redactor
+from harness.gateway.exchange.large_work import LargeWork
 from harness.gateway.failures import CallFailure
 from harness.gateway.ledger import Ledger
-from harness.trace import ReplayTier, TraceRecorder, names
+from harness.trace import Attributes, ReplayTier, TraceRecorder, names
 from harness.upstream import ToolAnswer, ToolMiss, retried_text
 from harness.values import JsonObject, JsonValue, canonical_json
 
@@ -34,6 +35,8 @@ class ReceivedCall:
     thought: str | None = None
     plan: tuple[str, ...] | None = None
     probe: str | None = None
+    size: int = 0
+    """Bytes of the request's body."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +65,7 @@ class Exchange:
     ledger: Ledger
     recorder: TraceRecorder
     redactor: Redactor
+    large: LargeWork
     under_way: set[asyncio.Task[object]] = field(default_factory=set)
     """Calls in progress; the end of the trial waits for them."""
 
@@ -69,22 +73,25 @@ class Exchange:
         """The failure of a call past a limit."""
         return CallFailure(type="limit_reached", message=f"the limit of {self.ledger.limit_reached} is reached")
 
-    async def followed(self, answering: Awaitable[T], cut_short: Callable[[], None]) -> T:
-        """Waits for an answer; `cut_short` is called where the trial ends first."""
+    async def followed(self, answering: Awaitable[T], cut_short: Callable[[], Awaitable[None]] | None = None) -> T:
+        """Waits for an answer; `cut_short` is awaited where the trial ends first."""
         task = asyncio.current_task()
         assert task is not None
         self.under_way.add(task)
         try:
             return await answering
         except asyncio.CancelledError:
-            cut_short()
+            if cut_short is not None:
+                await cut_short()
             raise
         finally:
             self.under_way.discard(task)
 
-    def cut_short(self, call: ReceivedCall) -> None:
+    async def cut_short(self, call: ReceivedCall) -> None:
         """Traces a call that the end of the trial has interrupted."""
-        self.trace(call, failed(CallFailure(type="timeout", message="the trial ended while the call was under way")))
+        await self.trace(
+            call, failed(CallFailure(type="timeout", message="the trial ended while the call was under way"))
+        )
 
     def missed(self, key: CallKey, miss: ToolMiss, probe: str | None = None) -> CallResult:
         """Counts a call that no recording answers."""
@@ -107,14 +114,25 @@ class Exchange:
         """
         return admitted or self.ledger.calls == self.ledger.steps + 1
 
-    def trace(self, call: ReceivedCall, result: CallResult, *, failed: bool = False) -> None:
+    async def trace(self, call: ReceivedCall, result: CallResult, *, failed: bool = False) -> None:
         """Records the span of a call, without secrets; `failed` also marks a call as failed that has no failure
         value.
         """
+        size = call.size + len(result.body)
+        await self.large.finished(size, self._traced(size, call, result, failed=failed))
+
+    async def _traced(self, size: int, call: ReceivedCall, result: CallResult, *, failed: bool) -> None:
+        ended_ns = self.recorder.now_ns()
+        name, attributes = await self.large.done(size, lambda: self._span(call, result))
+        failed = failed or result.failure is not None
+        self.recorder.record(name, attributes, call.started_ns, failed=failed, ended_ns=ended_ns)
+
+    def _span(self, call: ReceivedCall, result: CallResult) -> tuple[str, Attributes]:
+        """The name and the attributes of a call's span; may be asked for from any thread."""
         clean, failure = self.redactor, result.failure
         name = clean.everywhere(call.name)
         operation = names.EXECUTE_TOOL if call.kind in (names.TOOL, names.PROBE) else None
-        self.recorder.record(
+        return (
             f"{operation or call.kind} {name}",
             {
                 names.OPERATION: operation,
@@ -136,6 +154,4 @@ class Exchange:
                 names.THOUGHT: call.thought,
                 names.PLAN: None if call.plan is None else json.dumps(call.plan, ensure_ascii=False),
             },
-            call.started_ns,
-            failed=failed or failure is not None,
         )

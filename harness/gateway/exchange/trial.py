@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +14,7 @@ from harness.case import Case, Suite, ToolMode
 from harness.cassette import Cassette, Kind, Normalisation, Player, Redactor, StateChain, TrialRecording, identity_kinds
 from harness.gateway.contract import QueryableServices, SessionRequest
 from harness.gateway.exchange.exchange import Exchange
+from harness.gateway.exchange.large_work import LargeWork
 from harness.gateway.exchange.recording import Codec, R, Recorder
 from harness.gateway.journals import Journals
 from harness.gateway.ledger import Ledger
@@ -62,6 +64,8 @@ class TrialContext:
     closing: ExitStack
     """Closed with the session: the trial's services, its journal, its folder."""
     wait_for: Await
+    threads: Executor
+    """Where the trials of the gateway work on large texts."""
     players: list[Player] = field(default_factory=list)
     """The player of tools and hosts, whose unused recordings are counted."""
 
@@ -75,7 +79,9 @@ class TrialContext:
 
     @cached_property
     def exchange(self) -> Exchange:
-        return Exchange(ledger=self.ledger, recorder=self.recorder, redactor=self.redactor)
+        return Exchange(
+            ledger=self.ledger, recorder=self.recorder, redactor=self.redactor, large=LargeWork(self.threads)
+        )
 
     @property
     def under_way(self) -> set[asyncio.Task[object]]:

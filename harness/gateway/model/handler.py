@@ -1,5 +1,6 @@
 """The model endpoints of one trial's socket: refused, replayed, recorded or passed through, and always traced."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +12,7 @@ from harness.cassette import Missed, Played, Player
 from harness.errors import GatewayError
 from harness.gateway.delivery import deliver
 from harness.gateway.exchange.exchange import Exchange
-from harness.gateway.incoming import read_body
+from harness.gateway.incoming import read_json
 from harness.gateway.model.live import LiveModel
 from harness.gateway.overlay.model_changes import ModelChanges
 from harness.strict_json import NotJson, parse_json
@@ -27,12 +28,12 @@ from harness.upstream import (
     cost_usd,
     endpoint_of,
     estimated,
+    exchange_span,
     hosted_field,
     plain_path,
     plain_query,
     recorded_summary,
     summary_of,
-    trace_exchange,
     unknown_field,
 )
 from harness.values import JsonObject
@@ -95,26 +96,32 @@ class ModelHandler:
         exchange = ModelExchange(
             endpoint=endpoint, started_ns=self._parts.exchange.recorder.now_ns(), parent=_parent(request)
         )
-        exchange.raw = await read_body(request, MAX_REQUEST_BYTES)
+        exchange.raw = await read_json(request, self._parts.exchange.large, MAX_REQUEST_BYTES)
         if not is_open:
             return await self._refuse(request, exchange, "limit_reached", "the trial has ended")
 
-        def cut_short() -> None:
-            exchange.error = ("timeout", "the trial ended while the model was still answering")
+        return await self._parts.exchange.followed(self._finished(request, exchange))
 
+    async def _finished(self, request: web.BaseRequest, exchange: ModelExchange) -> web.StreamResponse:
         try:
-            return await self._parts.exchange.followed(self._exchanged(request, exchange), cut_short)
+            return await self._exchanged(request, exchange)
+        except asyncio.CancelledError:
+            exchange.error = ("timeout", "the trial ended while the model was still answering")
+            raise
         finally:
-            self._finish(exchange)
+            await self._finish(exchange)
 
     async def _exchanged(self, request: web.BaseRequest, exchange: ModelExchange) -> web.StreamResponse:
-        refused = _unreadable(exchange, request.rel_url.raw_query_string)
+        size, large = len(exchange.raw), self._parts.exchange.large
+        refused = await large.done(size, lambda: _unreadable(exchange, request.rel_url.raw_query_string))
         changes = self._parts.changes
         is_fed = refused is None and changes is not None and changes.apply(exchange)
-        refused = refused or self._problem(exchange)
+        if refused is None:
+            problem, model = await large.done(size, lambda: (self._problem(exchange), exchange.asked.model))
+            refused = problem or self._over_limit(exchange, model or "")
         if refused is not None:
             return await self._refuse(request, exchange, *refused)
-        exchange.key = self._parts.keys.key(exchange.endpoint, exchange.body)
+        exchange.key = await large.done(size, lambda: self._parts.keys.key(exchange.endpoint, exchange.body))
         source = self._parts.source
         if isinstance(source, Player):
             return await self._replayed(request, exchange, source)
@@ -124,7 +131,7 @@ class ModelHandler:
         return await source.answer(request, exchange, self._parts.cassette.keep)
 
     def _problem(self, exchange: ModelExchange) -> tuple[ErrorKind, str] | None:
-        """The reason why the request is rejected."""
+        """The reason why the request is rejected, whatever has been used so far; may be asked for from any thread."""
         parts, endpoint = self._parts, exchange.endpoint
         if endpoint.provider not in parts.spec.servers:
             return "not_declared", f"the suite declares no model of the provider {endpoint.provider!r}"
@@ -136,11 +143,10 @@ class ModelHandler:
                     "the suite can allow it with `model.allow_hosted_tools: true`"
                 )
         unknown = unknown_field(endpoint, exchange.body, parts.spec)
-        return self._over_limit(exchange) if unknown is None else ("not_declared", unknown)
+        return None if unknown is None else ("not_declared", unknown)
 
-    def _over_limit(self, exchange: ModelExchange) -> tuple[ErrorKind, str] | None:
+    def _over_limit(self, exchange: ModelExchange, model: str) -> tuple[ErrorKind, str] | None:
         ledger, spec = self._parts.exchange.ledger, self._parts.spec
-        model = exchange.asked.model or ""
         if ledger.counts_cost and exchange.endpoint.is_charged and spec.price_of(model) is None:
             message = f"the model {model!r} has no price, so a limit of its cost cannot be enforced"
             if not spec.prices:  # the cause is the suite, not the agent's request
@@ -198,7 +204,7 @@ class ModelHandler:
         parts += [f"nearest: {item['difference']}" for item in nearest] or ["nothing was recorded of this endpoint"]
         return await self._refuse(request, exchange, "replay_miss", "; ".join(parts))
 
-    def _finish(self, exchange: ModelExchange) -> None:
+    async def _finish(self, exchange: ModelExchange) -> None:
         """Counts the usage and records the span, however the request ended."""
         parts, replied = self._parts, exchange.replied
         self._charge(exchange, replied)
@@ -208,7 +214,16 @@ class ModelHandler:
                 parts.exchange.ledger.count_provenance("model", exchange.tier, exchange.key, exchange.provenance)
         if parts.cassette.records and exchange.tier == "live" and not exchange.kept:
             parts.exchange.ledger.unrecorded_replies[f"model:{exchange.endpoint.provider}"] += 1
-        trace_exchange(exchange, replied, parts.exchange.recorder, parts.keys, parts.spec, parts.prompts)
+        size = len(exchange.raw) + (0 if exchange.answer is None else len(exchange.answer.body))
+        await parts.exchange.large.finished(size, self._traced(size, exchange, replied))
+
+    async def _traced(self, size: int, exchange: ModelExchange, replied: Replied) -> None:
+        parts, recorder = self._parts, self._parts.exchange.recorder
+        ended_ns = recorder.now_ns()
+        span = await parts.exchange.large.done(
+            size, lambda: exchange_span(exchange, replied, parts.keys, parts.spec, parts.prompts)
+        )
+        recorder.record(span.name, span.attributes, exchange.started_ns, failed=span.failed, ended_ns=ended_ns)
 
     def _charge(self, exchange: ModelExchange, replied: Replied) -> None:
         answer = exchange.answer

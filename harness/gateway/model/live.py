@@ -12,6 +12,7 @@ from harness.case import ModelSpec, Provider
 from harness.cassette import KEPT_HEADERS, RedactedEvents, RedactedStream, Redactor, redacted_stream
 from harness.errors import GatewayError
 from harness.gateway.delivery import Delivery, deliver
+from harness.gateway.exchange.large_work import LargeWork
 from harness.upstream import (
     BrokenFrame,
     Endpoint,
@@ -48,6 +49,7 @@ class LiveModel:
     waits: Waits
     redactor: Redactor
     reach: Reachability
+    large: LargeWork
 
     async def answer(
         self, request: web.BaseRequest, exchange: ModelExchange, keep: Callable[[ModelExchange], None]
@@ -71,6 +73,7 @@ class LiveModel:
         if limit is not None:
             await self.limiter.wait_for(f"model {limit[0]}", limit[1])
         passage = _ReplyStream(request, self.redactor)
+        plain = await self.large.done(len(exchange.raw), lambda: exchange.plain)
         try:
             async with (
                 asyncio.timeout(self.spec.timeout_s),
@@ -78,7 +81,7 @@ class LiveModel:
                     endpoint,
                     exchange.query,
                     request.headers,
-                    exchange.plain,
+                    plain,
                     RetriedCall(_RETRIES, self.spec.timeout_s),
                     model=exchange.asked.model,
                 ) as response,

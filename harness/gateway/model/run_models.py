@@ -51,4 +51,5 @@ class RunModels:
             waits=trial.waits,
             redactor=trial.redactor,
             reach=trial.run.reachability,
+            large=trial.exchange.large,
         )

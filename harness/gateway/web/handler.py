@@ -37,7 +37,7 @@ class WebHandler:
         admitted = ledger.admits_call()
         result, begun = await self._result(received, call, sink, None if admitted else self.exchange.limit())
         if self.exchange.worth_a_span(admitted=admitted):
-            self.exchange.trace(received, result)
+            await self.exchange.trace(received, result)
         return result.failure, begun
 
     def _received(self, call: WebCall, thought: str | None = None, plan: tuple[str, ...] | None = None) -> ReceivedCall:
@@ -51,6 +51,7 @@ class WebHandler:
             effect=call.key.effect,
             thought=thought,
             plan=plan,
+            size=len(call.body),
         )
 
     def refuse(self, host: str, reason: str) -> None:
@@ -102,5 +103,7 @@ class WebHandler:
         if failure is None:
             self.exchange.ledger.answered.add(call.key.tool)
         content = failure.content if failure is not None and answer.status == 0 else content_of(answer)
-        result = CallResult(content=content, failure=failure, tier=answer.tier, retried=answer.retried)
+        result = CallResult(
+            content=content, body=answer.body, failure=failure, tier=answer.tier, retried=answer.retried
+        )
         return result, answer.status != 0

@@ -27,7 +27,7 @@ class PageHandler(WebHandler):
     async def answer(self, call: WebCall, sink: Sink) -> tuple[CallFailure | None, bool]:
         received = self._received(call)
         done, begun = await self._result(received, call, sink, None)
-        self.exchange.trace(received, done)
+        await self.exchange.trace(received, done)
         return done.failure, begun
 
 

@@ -25,7 +25,7 @@ def read(source: Source) -> Iterator[Found]:
     spans = spans_in(source)
     named = _conversations(spans) if source.options.conversations else {}
     for span in spans:
-        groups.setdefault(named.get(span.trace_id, span.trace_id), []).append(_clean(source, span))
+        groups.setdefault(named.get(span.trace_id, span.trace_id), []).append(cleaned_span(source, span))
     for group in groups.values():
         found = conversation_in(source, group)
         if found is not None:
@@ -55,7 +55,8 @@ def _conversations(spans: list[Span]) -> dict[str, str]:
     return found
 
 
-def _clean(source: Source, span: Span) -> Span:
+def cleaned_span(source: Source, span: Span) -> Span:
+    """The span without what looks like a credential."""
     before = source.cleaner.found
     attributes = source.cleaner.fields(span.attributes)
     events = tuple(source.cleaner.fields(event) for event in span.events)

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from harness.ingest.names import STATUS_MESSAGE
 from harness.ingest.naming import wall_ns
 from harness.ingest.otel.dumped import dumped
+from harness.ingest.otel.langfuse_metadata import span_attributes
 from harness.ingest.python_text import object_in
 from harness.ingest.reading import Record
 from harness.ingest.shapes.frameworks import framework_messages
@@ -148,6 +150,8 @@ def _observed(record: Record, parent: str | None, trace: str) -> Span:
     """A trace or an observation of Langfuse, under the attributes that its own OTLP export has."""
     kind = str(record.value("type") or "agent").casefold()
     facts: JsonObject = {
+        **span_attributes(record),
+        STATUS_MESSAGE: record.value("statusMessage"),
         "langfuse.observation.type": kind,
         "langfuse.observation.input": record.value("input"),
         "langfuse.observation.output": record.value("output"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from harness.case import AgentPrompt, ModelSpec, Provenance
 from harness.cassette import CallKey
 from harness.strict_json import NotJson, parse_json
-from harness.trace import ReplayTier, TraceRecorder, names
+from harness.trace import Attributes, ReplayTier, names
 from harness.trace.recording_span import Plain
 from harness.upstream.model.allowed import LONGEST_MODEL
 from harness.upstream.model.answer import ModelAnswer
@@ -117,17 +117,23 @@ def _prompt_in(system: str | None, prompts: Sequence[AgentPrompt]) -> AgentPromp
     return max(found, key=lambda one: len(one.text), default=None)
 
 
-def trace_exchange(
+@dataclass(frozen=True, kw_only=True)
+class ExchangeSpan:
+    """The span of one request, without secrets."""
+
+    name: str
+    attributes: Attributes
+    failed: bool
+
+
+def exchange_span(
     exchange: ModelExchange,
     replied: Replied,
-    recorder: TraceRecorder,
     keys: RequestKeys,
     spec: ModelSpec,
     prompts: Sequence[AgentPrompt] = (),
-) -> None:
-    """Records one span with the request and the reply; it names the longest of `prompts` that occurs in the system
-    message.
-    """
+) -> ExchangeSpan:
+    """The span of the request and the reply; it names the longest of `prompts` that occurs in the system message."""
     asked, answer = exchange.asked, exchange.answer
     prompt = _prompt_in(asked.system, prompts)
     attributes: dict[str, JsonValue] = {
@@ -161,10 +167,9 @@ def trace_exchange(
         **_error(exchange, replied),
     }
     name = f"{exchange.endpoint.operation} {asked.model or ''}".rstrip()
-    recorder.record(
-        str(keys.clean(name)),
-        {key: _plain(keys.clean(value)) for key, value in attributes.items()},
-        exchange.started_ns,
+    return ExchangeSpan(
+        name=str(keys.clean(name)),
+        attributes={key: _plain(keys.clean(value)) for key, value in attributes.items()},
         failed=names.ERROR_TYPE in attributes and attributes[names.ERROR_TYPE] is not None,
     )
 

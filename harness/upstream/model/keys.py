@@ -62,7 +62,8 @@ class RequestKeys:
     def clean(self, value: JsonValue) -> JsonValue:
         """The value without known secrets, also inside longer texts. Field names are ignored, because they are a
         model's own vocabulary (`token`, `logprobs`)."""
-        return value if self._redactor.knows_nothing else self._clean(value)
+        unchanged = self._redactor.knows_nothing or self._redactor.leaves_all(_texts_of(value))
+        return value if unchanged else self._clean(value)
 
     def _clean(self, value: JsonValue) -> JsonValue:
         match value:
@@ -85,6 +86,23 @@ class RequestKeys:
         if isinstance(previous, str):
             kept["previous_response_id"] = self._replies.get(previous, previous)
         return kept
+
+
+def _texts_of(value: JsonValue) -> list[str]:
+    """All texts of a value, and the names of its members."""
+    found, waiting = list[str](), [value]
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                found.append(text)
+            case list() as items:
+                waiting += items
+            case dict() as members:
+                found += members
+                waiting += members.values()
+            case _:
+                pass
+    return found
 
 
 def _renamed(value: JsonValue, seen: dict[str, str]) -> JsonValue:

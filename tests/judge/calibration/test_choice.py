@@ -5,18 +5,11 @@ import io
 import pytest
 from rich.console import Console
 
-from harness.judge.lab.calibration import (
-    AgreementFigures,
-    Calibrated,
-    Choice,
-    JudgeAnswer,
-    Measured,
-    Outcome,
-    Question,
-    choose,
-    figures,
-    paired_p,
-)
+from harness.judge.lab.calibration.calibrate import Measured, Outcome
+from harness.judge.lab.calibration.calibrated import Calibrated
+from harness.judge.lab.calibration.choice import Choice, choose, paired_p
+from harness.judge.lab.calibration.figures import AgreementFigures, figures
+from harness.judge.lab.calibration.question import JudgeAnswer, Question
 from harness.report.render.calibration import CalibrationView
 from harness.stats import noise_margin
 

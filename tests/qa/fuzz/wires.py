@@ -24,7 +24,7 @@ from harness.trace.projection import trajectory_from
 from harness.trace.recorder import TraceRecorder, TraceSubject
 from harness.upstream.model.answer import ModelAnswer
 from harness.upstream.model.endpoints import endpoint_of
-from harness.upstream.model.exchange import ModelExchange, trace_exchange
+from harness.upstream.model.exchange import ModelExchange, exchange_span
 from harness.upstream.model.keys import RequestKeys
 from harness.upstream.model.wire.format import Replied, text_part
 from harness.upstream.tools.source import ToolAnswer
@@ -174,7 +174,8 @@ def _said(kind: str, path: str, content: bytes, folder: Path) -> None:
 
 def _traced(crossing: ModelExchange, keys: RequestKeys) -> None:
     recorder = TraceRecorder(_SUBJECT)
-    trace_exchange(crossing, crossing.replied, recorder, keys, ModelSpec(base_url="http://127.0.0.1:1"))
+    span = exchange_span(crossing, crossing.replied, keys, ModelSpec(base_url="http://127.0.0.1:1"))
+    recorder.record(span.name, span.attributes, crossing.started_ns, failed=span.failed)
     spans = recorder.finish()
     assert spans == tuple(Span.model_validate_json(span.model_dump_json()) for span in spans)
     assert len(trajectory_from(spans).digest) == 64

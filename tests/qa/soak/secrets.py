@@ -185,8 +185,10 @@ def _processes() -> Iterator[tuple[str, bytes]]:
             if command.startswith(_THE_CHECKS_OWN):
                 continue
             yield f"command line of {command[:60]!r}", command
-            if b"program.py" not in command:
-                yield f"environment of {command[:60]!r}", (place / "environ").read_bytes()
+            environment = (place / "environ").read_bytes()
+            # in the midst of exec the command line is empty, and the environment is the next program's already
+            if not any(b"program.py" in told for told in (command, (place / "cmdline").read_bytes())):
+                yield f"environment of {command[:60]!r}", environment
         except OSError:
             continue
 

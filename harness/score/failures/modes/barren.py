@@ -95,7 +95,7 @@ def _stretches(reading: Reading) -> Iterator[list[Act]]:
         return  # mostly so, and what follows costs more
     tools = {act.call.name for run in candidates for act in run}
     first = _first_answers([act for act in reading.acts if act.call.name in tools])
-    fresh = [act for run in candidates for act in run if first[act.call.name, answer_key(act)] == act.number]
+    fresh = [act for run in candidates for act in run if act.number in first]
     news = new_atoms(reading, [act for act in fresh if not act.failed])
     informative = {act.number for act in fresh if news.get(act.number, 1)}
     for candidate in candidates:
@@ -136,12 +136,12 @@ def _is_worded(act: Act) -> bool:
     return len([word for word in words if not word.isdecimal()]) >= _WORDS and bool(atoms(act.answer or ""))
 
 
-def _first_answers(acts: Sequence[Act]) -> dict[tuple[str, str | None], int]:
-    """By tool and answer: the number of the first call that was answered so."""
+def _first_answers(acts: Sequence[Act]) -> frozenset[int]:
+    """The number of the first call of each tool and answer."""
     found: dict[tuple[str, str | None], int] = {}
     for act in acts:
         found.setdefault((act.call.name, answer_key(act)), act.number)
-    return found
+    return frozenset(found.values())
 
 
 def _tells(act: Act) -> bool:

@@ -32,7 +32,7 @@ from harness.score.failures.modes.stuck import COMMANDS
 from harness.score.failures.signals.announced import PlanNeeds, announced, offered_tools
 from harness.score.failures.signals.grounding import NEVER, texts
 from harness.score.failures.signals.handing_over import hands_in
-from harness.score.failures.signals.progress import INFORMATIVE, gives, new_atoms
+from harness.score.failures.signals.progress import gives, is_informed
 from harness.score.failures.signals.reading import Act, Reading, read
 from harness.trace import Step, ToolCall
 
@@ -79,6 +79,11 @@ def unmade_lookups(reading: Reading) -> MissingLookups | None:
     """None: the plan needed none, one was made, nothing was handed in, or the trial succeeded."""
     if reading.evidence.success is True or not reading.records_calls:
         return None
+    return reading.evidence.once(_missing_lookups)
+
+
+def _missing_lookups(evidence: Evidence) -> MissingLookups | None:
+    reading = read(evidence)
     return _planned_and_unmade(reading) or _answered_after_failure(reading)
 
 
@@ -193,8 +198,7 @@ def _told(reading: Reading, value: str, acts: Iterable[Act] | None = None) -> Ac
 
 
 def _brought_something(reading: Reading) -> bool:
-    others = [act for act in reading.acts if act.seen is not None and not is_answer(act.call)]
-    return any(count >= INFORMATIVE for count in new_atoms(reading, others).values())
+    return is_informed(reading, [act for act in reading.acts if act.seen is not None and not is_answer(act.call)])
 
 
 def _plan(reading: Reading, answer: Step | None) -> str:

@@ -4,7 +4,7 @@ An agent that prints its own question learns nothing, however long the answer is
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -20,18 +20,12 @@ def new_atoms(reading: Reading, acts: Sequence[Act]) -> dict[int, int]:
     """Number of new atoms in the answer of each of the calls, by the call's number; INFORMATIVE stands for as many and
     more, 0 for an answer that is not recorded.
     """
-    own = _OwnWords(reading)
-    found = {}
-    for act in acts:
-        if act.seen is None or act.failed:
-            found[act.number] = 0
-            continue
-        known = own.until(act)
-        fresh = set(atoms("\n".join(texts(act.seen.content)))) - known
-        since = reading.sources.since
-        new = (atom for atom in fresh if since(atom) > act.moment)
-        found[act.number] = sum(1 for _ in islice(new, INFORMATIVE))
-    return found
+    return dict(_new_atoms(reading, acts))
+
+
+def is_informed(reading: Reading, acts: Sequence[Act]) -> bool:
+    """Whether the answer of one of the calls is information; reads no further than to the first."""
+    return any(count >= INFORMATIVE for _, count in _new_atoms(reading, acts))
 
 
 def gives(act: Act, answer: str) -> bool:
@@ -47,6 +41,18 @@ def gives(act: Act, answer: str) -> bool:
     whole = re.compile(rf"(?<![\w.]){re.escape(answer.strip().casefold())}(?![\w.]?\w)")
     asked = act.call.unparsed or "" if act.call.arguments is None else "\n".join(texts(act.call.arguments))
     return bool(answer.strip()) and whole.search(told) is not None and whole.search(asked.casefold()) is None
+
+
+def _new_atoms(reading: Reading, acts: Sequence[Act]) -> Iterator[tuple[int, int]]:
+    own, since = _OwnWords(reading), reading.sources.since
+    for act in acts:
+        if act.seen is None or act.failed:
+            yield act.number, 0
+            continue
+        known = own.until(act)
+        fresh = set(atoms("\n".join(texts(act.seen.content)))) - known
+        new = (atom for atom in fresh if since(atom) > act.moment)
+        yield act.number, sum(1 for _ in islice(new, INFORMATIVE))
 
 
 class _OwnWords:

@@ -29,14 +29,13 @@ _NUMBERED = re.compile(
 """What tells one answer of a read from the next and nothing of what was asked: numbers of requests, times."""
 _COMMENT = re.compile(r"(?m)(?:^|\s)(?:#|//)[^\n]*$")
 _WAIT = re.compile(r"\b(?:time\.)?sleep ?\(? ?[\d.]{1,9} ?\)?")
-_SPACE = re.compile(r"\s+")
 _LONG = 40
 """Shorter texts are taken as they are: a number sign there is an order number, not a comment."""
 
 
 def settled(text: str) -> str:
     """An answer without clock times, durations and addresses, which differ where nothing changed."""
-    return _SPACE.sub(" ", _CLOCK.sub("~", text)).strip()
+    return " ".join(_CLOCK.sub("~", text).split())
 
 
 def gist(value: JsonValue, *, is_code: bool = False) -> str:
@@ -73,4 +72,4 @@ def overlap(left: frozenset[str], right: frozenset[str]) -> float:
 def _gist_of(text: str, is_code: bool) -> str:
     if not is_code and len(text) < _LONG and "\n" not in text:
         return text
-    return _SPACE.sub(" ", _WAIT.sub("wait", _COMMENT.sub("", text))).strip().casefold()
+    return " ".join(_WAIT.sub("wait", _COMMENT.sub("", text)).split()).casefold()

@@ -1,0 +1,43 @@
+"""Work on large texts, done in a thread: the gateway's own thread serves the other trials meanwhile."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+_LARGE_BYTES: Final = 16 * 1024
+"""Of the texts, from which a thread is worth its switch."""
+THREADS: Final = 16
+"""Threads of one gateway; each trial occupies one at most."""
+
+
+class LargeWork:
+    """The large work of one trial, one piece at a time. Used on the gateway's own thread only."""
+
+    def __init__(self, threads: Executor) -> None:
+        self._threads = threads
+        self._turn = asyncio.Lock()
+        self._finishing: set[asyncio.Task[None]] = set()
+
+    async def done(self, size: int, work: Callable[[], T]) -> T:
+        """The result of the work on texts of `size` bytes; small work is done at once, without a pause."""
+        if size < _LARGE_BYTES:
+            return work()
+        async with self._turn:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    async def finished(self, size: int, work: Coroutine[object, object, None]) -> None:
+        """Waits for work that is done to its end, also where the trial ends first."""
+        if size < _LARGE_BYTES:
+            await work
+            return
+        task = asyncio.get_running_loop().create_task(work)
+        self._finishing.add(task)
+        task.add_done_callback(self._finishing.discard)
+        await asyncio.shield(task)
+
+    async def all_finished(self) -> None:
+        """Waits for all work that `finished` was asked for."""
+        while self._finishing:
+            await asyncio.gather(*self._finishing)

@@ -1,0 +1,141 @@
+"""Experiments of Langfuse: one line, or one entry of a list, for each item that was run.
+
+    {"item": {...}, "observations": [{...}, ...]}
+
+`item` is an entry of `GET /api/public/experiment-items` with the field groups `io`, `itemMetadata` and `scores`;
+`observations` are those of `GET /api/public/v2/observations` of its trace. Scores stand as evaluations on the trial's
+root span; one of them is the reward.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final, get_args
+
+from harness.errors import InvalidDocument
+from harness.ingest.foreign import ForeignStep
+from harness.ingest.formats.langfuse_item import evaluations_of, item_case, item_text, item_value, reward_of
+from harness.ingest.formats.otel import cleaned_span, conversation_in
+from harness.ingest.found import Found, FoundRun, FoundTool, Importer, Source
+from harness.ingest.naming import wall_ns
+from harness.ingest.otel.dumped import opened
+from harness.ingest.otel.exports import exported_spans
+from harness.ingest.otel.ours import is_ours
+from harness.ingest.reading import Record
+from harness.trace import Outcome, Span, names
+
+_ROOT_NAME: Final = "experiment item"
+
+
+def read(source: Source) -> Iterator[Found]:
+    """Every item of the file that was run, in its order."""
+    for line in source.records():
+        item = line.record("item")
+        if item is None or item.text("experimentItemId") is None:
+            raise line.refusal("item.experimentItemId", "is missing: no item of an experiment")
+        yield _found(source, item, line.records("observations"))
+
+
+IMPORTER = Importer(patterns=("*.jsonl", "*.ndjson", "*.json"), read=read)
+
+
+def _found(source: Source, item: Record, observations: list[Record]) -> Found:
+    name = f"item {item.text('experimentItemId')}"
+    spans = [cleaned_span(source, span) for one in observations for span in _spans(one)]
+    run, tools = _run(source, name, item, spans)
+    spans = list(run.spans or ())
+    root = _root_of(item, spans)
+    facts = next((one for one in observations if one.text("id") == root.span_id), None)
+    evaluations = evaluations_of(source, name, item)
+    judged = root.model_copy(update={"events": (*root.events, *evaluations)})
+    outcome, reason = _outcome(item, facts, is_known=is_ours(spans))
+    return Found(
+        case=item_case(source, name, item),
+        record=name,
+        tools=tools,
+        run=replace(
+            run,
+            outcome=outcome,
+            reason=reason,
+            reward=reward_of(source, name, item),
+            spans=tuple(judged if span is root else span for span in spans),
+        ),
+    )
+
+
+def _spans(observation: Record) -> list[Span]:
+    found = exported_spans(observation)
+    if found is None:
+        raise observation.refusal("type", "with `id` and `traceId`: expected an observation of Langfuse")
+    return found
+
+
+def _run(source: Source, name: str, item: Record, spans: list[Span]) -> tuple[FoundRun, tuple[FoundTool, ...] | None]:
+    """The attempt and its tools, as the trace tells them; the item's input and output alone where it tells of no agent,
+    model or tool.
+    """
+    output = item_value(item.value("output"))
+    conversation = _conversation(source, name, spans) if spans else None
+    if conversation is not None and conversation.run is not None:
+        run = conversation.run
+        attempt = None if run.attempt is None else max(0, run.attempt - 1)
+        final = output if run.final_output is None and not is_ours(spans) else run.final_output
+        return replace(run, attempt=attempt, final_output=final), conversation.tools
+    transcript = source.transcript(name)
+    transcript.add(ForeignStep(source="user", message=item_text(item.value("input"))))
+    if output is not None:
+        transcript.add(ForeignStep(source="agent", message=item_text(output)))
+    made = spans or [_span_of(item)]
+    began, ended = min(one.start_ns for one in made), max(one.end_ns for one in made)
+    run = FoundRun(
+        steps=transcript.steps(),
+        final_output=output,
+        trace_id=made[0].trace_id,
+        spans=tuple(made),
+        duration_s=max(0, ended - began) / 1e9,
+    )
+    return run, None
+
+
+def _conversation(source: Source, name: str, spans: list[Span]) -> Found | None:
+    """The spans as a conversation; where they have the marks of this harness and are damaged, as those of others."""
+    try:
+        return conversation_in(source, spans)
+    except InvalidDocument as error:
+        source.note(name, f"the trace of a harness is not complete, and read as one of others: {error.problem}")
+    marks = (names.CASE_ID, names.ATTEMPT)
+    plain = [
+        span.model_copy(update={"attributes": {key: one for key, one in span.attributes.items() if key not in marks}})
+        for span in spans
+    ]
+    return conversation_in(source, plain)
+
+
+def _root_of(item: Record, spans: list[Span]) -> Span:
+    """The item's own span, else the first without a parent, else the first."""
+    own = next((span for span in spans if span.span_id == item.text("id")), None)
+    return own or next((span for span in spans if span.parent_id is None), spans[0])
+
+
+def _span_of(item: Record) -> Span:
+    """The item as a span, where its trace has no observation."""
+    return Span(
+        trace_id=item.text("traceId") or "",
+        span_id=item.text("id") or "",
+        name=_ROOT_NAME,
+        start_ns=wall_ns(item.value("startTime")) or 0,
+        end_ns=wall_ns(item.value("endTime")) or 0,
+        status="error" if item.value("level") == "ERROR" else "unset",
+    )
+
+
+def _outcome(item: Record, root: Record | None, *, is_known: bool) -> tuple[Outcome, str | None]:
+    """The outcome that a harness wrote down; of others `agent_failed` where the item's level is ERROR."""
+    metadata = root.value("metadata") if root is not None else None
+    told = opened(metadata.get("outcome")) if isinstance(metadata, dict) and is_known else None
+    failed = item.value("level") == "ERROR"
+    reason = root.value("statusMessage") if root is not None and failed else None
+    said = str(reason) if reason else None
+    for outcome in get_args(Outcome):
+        if told == outcome:
+            return outcome, said
+    return ("agent_failed", said or "the level of the item is ERROR") if failed else ("finished", None)
