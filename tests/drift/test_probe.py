@@ -1,5 +1,9 @@
 """`harness drift probe`: the recorded reads, sent again to a service that has changed, or has not."""
 
+import time
+from collections.abc import Callable
+from typing import Any
+
 from tests.drift.conftest import ITEM, Project, told
 
 
@@ -9,6 +13,22 @@ def test_a_service_that_stayed_is_clean_and_is_never_written_to(project_of_shop:
     assert [] == told(report, "unconfirmed")
     assert ["GET /items/1", "GET /items/2", "GET /search?q=b"] == sorted(project_of_shop.shop.asked)
     assert "get_item stock.here" in report["exercised"]["get_item"]
+
+
+def test_a_real_service_is_asked_no_faster_than_the_rate(project_of_shop: Project) -> None:
+    answers, arrived = project_of_shop.shop.answers, list[float]()
+
+    def noted(answer: Any) -> Callable[[], Any]:
+        def given() -> Any:
+            arrived.append(time.monotonic())
+            return answer
+
+        return given
+
+    answers.update({asked: noted(answer) for asked, answer in answers.items()})
+    project_of_shop.type("drift", "probe", "s", "--no-flips", "--no-learn", "--rate", "2")
+    assert 3 == len(arrived)
+    assert arrived[2] - arrived[0] > 0.9
 
 
 def test_a_read_after_a_write_is_another_question_and_is_said_to_be_left_out(project_of_shop: Project) -> None:
