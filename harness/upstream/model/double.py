@@ -119,13 +119,21 @@ class ModelDouble(ABC):
         try:
             self._loop.run_forever()
         finally:
-            self._loop.run_until_complete(runner.cleanup())
+            self._loop.run_until_complete(self._end(runner))
             self._loop.close()
 
     async def _open(self, runner: web.AppRunner) -> None:
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", self._port).start()
         self._port = runner.addresses[0][1]
+
+    async def _end(self, runner: web.AppRunner) -> None:
+        """Ends the server, and the answers whose clients have gone, which aiohttp leaves running."""
+        await runner.cleanup()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     async def _openai(self, request: web.Request) -> web.Response:
         body = await request.json()
@@ -183,9 +191,10 @@ class ModelDouble(ABC):
         self.most_in_flight = max(self.most_in_flight, self._in_flight)
         until = self._loop.time() + self._latency_s
         try:
-            return await self.answer(asked)
-        finally:
+            reply = await self.answer(asked)
             await asyncio.sleep(max(0.0, until - self._loop.time()))
+            return reply
+        finally:
             self._in_flight -= 1
 
 
