@@ -136,6 +136,10 @@ def test_so_it_is_in_a_whole_answer_of_a_tool_and_in_its_recording(body: bytes) 
 def test_events_that_are_nested_deeply_or_never_end_are_passed_on() -> None:
     deep = b'data: {"t":' + b"[" * 5000 + b"]" * 5000 + b"}\n\n"
     assert deep == streamed("text/event-stream", deep, 1000)
+    nested = [
+        b'data: {"t":' + b"[" * 800 + b'"%s"' % piece.encode() + b"]" * 800 + b"}\n\n" for piece in (KEY[:9], KEY[9:])
+    ]
+    assert 2 == streamed("text/event-stream", b"".join(nested), 1000).count(b"\n\n")
     endless = b"data: " + b"x" * 2_000_000
     assert endless == streamed("text/event-stream", endless, 65_536)
 
