@@ -84,6 +84,13 @@ def test_encodings_come_first_and_each_kind_names_what_it_touches(card: Card, st
     assert {True} == {one.appeared for one in found}
 
 
+def test_of_one_group_the_kind_of_more_trials_stands_first(card: Card, stored: Any) -> None:
+    rare, frequent = finding("missing_write", 1), finding("wrong_target", 1)
+    new = [card(str(n), diagnoses=(frequent, rare) if n == 0 else (frequent,)) for n in range(3)]
+    found = failure_kinds([(card(str(n)), new[n]) for n in range(3)], stored(new), {})
+    assert [("wrong_target", 3), ("missing_write", 1)] == [(one.kind, one.trials_after) for one in found]
+
+
 def test_a_kind_that_is_not_more_frequent_is_left_out(card: Card, stored: Any) -> None:
     same = {"diagnoses": (finding("wrong_target", 1),)}
     assert [] == kinds_of(card, stored, same, same)

@@ -125,6 +125,13 @@ def test_a_real_loss_is_never_hidden(night: Night) -> None:
     assert "fails" == gate.holding
 
 
+def test_a_case_without_any_success_is_lost_however_few_its_trials(night: Night) -> None:
+    runs = [night({"moody": [ok], "calm": [True]}) for ok in (True, True, False, True)]
+    found = find_quarantine(runs, "s", "v1", 1)
+    tonight = night({"moody": [False], "calm": [True]}, found)
+    assert [(1, True)] == [(one.trials, one.lost) for one in summarise_run(tonight).quarantine]
+
+
 def test_a_loss_that_goes_on_does_not_become_what_is_expected(night: Night) -> None:
     before = [night({"moody": [True] * 9 + [False]})]
     worse = [night({"moody": [False] * 7 + [True] * 3}, agent_digest="b" * 64) for _ in range(3)]
