@@ -19,6 +19,7 @@ class LargeWork:
         self._threads = threads
         self._turn = asyncio.Lock()
         self._finishing: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     async def done(self, size: int, work: Callable[[], T]) -> T:
         """The result of the work on texts of `size` bytes; small work is done at once, without a pause."""
@@ -28,7 +29,10 @@ class LargeWork:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     async def finished(self, size: int, work: Coroutine[object, object, None]) -> None:
-        """Waits for work that is done to its end, also where the trial ends first."""
+        """Waits for work that is done to its end, also where the trial ends first; not where it is closed."""
+        if self._closed:
+            work.close()
+            return
         if size < _LARGE_BYTES:
             await work
             return
@@ -38,6 +42,17 @@ class LargeWork:
         await asyncio.shield(task)
 
     async def all_finished(self) -> None:
-        """Waits for all work that `finished` was asked for."""
+        """Waits for all work that `finished` was asked for; raises what failed of it."""
         while self._finishing:
-            await asyncio.gather(*self._finishing)
+            ended = await asyncio.gather(*self._finishing, return_exceptions=True)
+            for failure in ended:
+                if isinstance(failure, BaseException):
+                    raise failure
+
+    async def close(self) -> None:
+        """Gives up what is not finished: no task of it is left when the event loop ends."""
+        self._closed = True
+        left = tuple(self._finishing)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
