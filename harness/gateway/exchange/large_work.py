@@ -18,15 +18,30 @@ class LargeWork:
     def __init__(self, threads: Executor) -> None:
         self._threads = threads
         self._turn = asyncio.Lock()
+        self._asked_for = 0
         self._finishing: set[asyncio.Task[None]] = set()
         self._closed = False
 
     async def done(self, size: int, work: Callable[[], T]) -> T:
-        """The result of the work on texts of `size` bytes; small work is done at once, without a pause."""
-        if size < _LARGE_BYTES:
+        """The result of the work on texts of `size` bytes.
+
+        Small work is done at once, or after the large work that was asked for before it: that may learn a token which
+        the small work has to find.
+        """
+        if size < _LARGE_BYTES and not self._asked_for:
             return work()
-        async with self._turn:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        self._asked_for += 1
+        try:
+            async with self._turn:
+                if size < _LARGE_BYTES:
+                    return work()
+                return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        finally:
+            self._asked_for -= 1
+
+    async def settled(self) -> None:
+        """Waits for the large work that was asked for before."""
+        await self.done(0, lambda: None)
 
     async def finished(self, size: int, work: Coroutine[object, object, None]) -> None:
         """Waits for work that is done to its end, also where the trial ends first; not where it is closed."""

@@ -22,6 +22,7 @@ class Browser:
     """Asks one host through one of the doors, over one kept connection."""
 
     def __init__(self, path: Path, door: str, host: str = HOST) -> None:
+        self.path = path
         self._door = door
         self.host = host
         link = socket.socket(socket.AF_UNIX)
