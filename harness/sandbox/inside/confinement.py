@@ -15,6 +15,7 @@ import posix
 import struct
 
 from harness.sandbox.inside import skeleton
+from harness.sandbox.inside.system_calls import pivot_root_number, second_filter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,13 +44,6 @@ _FROZEN = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _DEVICE_LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
                  "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"}  # fmt: skip
-
-_CALLS = {
-    "x86_64": (0xC000_003E, {"pivot_root": 155, "mount": 165, "umount2": 166, "sethostname": 170, "unshare": 272}, 56),
-    "aarch64": (0xC000_00B7, {"pivot_root": 41, "mount": 40, "umount2": 39, "sethostname": 161, "unshare": 97}, 220),
-}
-"""Audit architecture, the system calls that only the supervisor may make, and `clone`."""
-_CLONE_NAMESPACES = 0x7E02_0080
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -198,8 +192,7 @@ class Confinement:
     def _turn_over(self) -> None:
         """Replaces the old root by the new one and unmounts the old: no path leads outside."""
         posix.chdir(self._root)
-        number = _CALLS[platform.machine()][1]["pivot_root"]
-        if _libc.syscall(number, b".", b".") != 0:
+        if _libc.syscall(pivot_root_number(platform.machine()), b".", b".") != 0:
             raise _error("pivot_root")
         if _libc.umount2(b".", _DETACH) != 0:
             raise _error("umount of the old root")
@@ -268,21 +261,7 @@ def _give_up_capabilities() -> None:
 
 def _forbid_what_built_this() -> None:
     """Refuses the calls that only the supervisor's filter allows: the result equals a sandbox's own filter."""
-    architecture, denied, clone = _CALLS[platform.machine()]
-    numbers = list(denied.values())
-    load, equal, at_least, masked, give = 0x20, 0x15, 0x35, 0x45, 0x06
-    allow, refuse = (give, 0, 0, 0x7FFF_0000), (give, 0, 0, 0x0005_0001)  # SECCOMP_RET_ALLOW; ERRNO, EPERM
-    # behind these: [clone's flags: load, test], allow, refuse
-    rest = len(numbers) + 1  # comparisons of call numbers
-    program = [
-        (load, 0, 0, 4),
-        (equal, 0, rest + 5, architecture),
-        (load, 0, 0, 0),
-        (at_least, rest + 3, 0, 0x4000_0000),
-    ]
-    for done, number in enumerate(numbers):
-        program.append((equal, rest - done + 2, 0, number))
-    program += [(equal, 0, 2, clone), (load, 0, 0, 16), (masked, 1, 0, _CLONE_NAMESPACES), allow, refuse]
+    program = second_filter(platform.machine())
     code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
     held = ctypes.create_string_buffer(code, len(code))
     described = struct.pack("H6xP", len(program), ctypes.addressof(held))
