@@ -21,6 +21,8 @@ loop runs meanwhile.
 MAX_DIGITS = 308
 """Of an integer: longer ones exceed a float, so that comparing them with one raises."""
 
+_BLANKS = 1000
+_FEW = 10_000
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _OPENING, _CLOSING = b"[{", b"]}"
 _STEPS = bytes.maketrans(_OPENING + _CLOSING, b"\x01\x01\xff\xff")
@@ -64,12 +66,27 @@ def parse_json(raw: bytes, *, once: bool = False) -> JsonValue:
 
 def check_values(text: str, most: int = MAX_VALUES) -> None:
     """Raises NotJson where more than `most` objects, lists and commas stand outside of strings; takes linear time."""
-    if sum(map(text.count, "{[,")) <= most:
-        return
+    if sum(map(text.count, "{[,")) > most and not _has_at_most(text, most):
+        raise ExceedsBounds(f"more than {most} objects, lists and commas")
+
+
+def values_in(raw: bytes) -> int:
+    """How many objects, lists and commas a text holds that may be JSON, as `parse_json` counts them; more than
+    MAX_VALUES where it would be refused for them, and 0 where it begins like none of them.
+    """
+    if raw[:_BLANKS].lstrip()[:1] not in (b"{", b"["):
+        return 0
+    found = sum(map(raw.count, (b"{", b"[", b",")))
+    if found <= _FEW:
+        return found
+    outside, strings = _STRING.subn("", raw.decode("latin-1"), count=2 * MAX_VALUES + 2)
+    return max(sum(map(outside.count, "{[,")), strings // 2)
+
+
+def _has_at_most(text: str, most: int) -> bool:
     # Each string is a name or a value, so that more of them than twice the limit exceed it, too: no need to go on.
     outside, strings = _STRING.subn("", text, count=2 * most + 2)
-    if strings > 2 * most + 1 or sum(map(outside.count, "{[,")) > most:
-        raise ExceedsBounds(f"more than {most} objects, lists and commas")
+    return strings <= 2 * most + 1 and sum(map(outside.count, "{[,")) <= most
 
 
 def check_depth(text: str, most: int = MAX_DEPTH) -> None:

@@ -9,7 +9,9 @@ from typing import Protocol
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from harness.gateway.intake import BODIES_MAX_BYTES, BODY
+from harness.gateway.exchange.large_work import LargeWork
+from harness.gateway.intake import BODIES_MAX_BYTES, BODY, VALUES_MAX
+from harness.strict_json import MAX_VALUES, values_in
 from harness.upstream import Refusal
 
 MAX_BODY_BYTES = 1024 * 1024
@@ -52,6 +54,19 @@ async def read_body(request: web.BaseRequest, most: int = MAX_BODY_BYTES) -> byt
         raise Refusal(408, "bad_request", f"the body did not arrive within {_BODY_TIMEOUT_S:g} s") from None
     except (web.RequestPayloadError, HttpProcessingError) as error:
         raise Refusal(400, "bad_request", f"the body cannot be read: {error}") from None
+
+
+async def read_json(request: web.BaseRequest, large: LargeWork, most: int = MAX_BODY_BYTES) -> bytes:
+    """Like `read_body`, for a body that is read as JSON; raises Refusal also where the trial's requests hold too many
+    values.
+    """
+    raw = await read_body(request, most)
+    count = await large.done(len(raw), lambda: values_in(raw))
+    # One that has too many by itself is refused before it is read into values.
+    if count <= MAX_VALUES and not request[BODY].admits_values(count):
+        limit = f"the requests that are not answered yet hold {VALUES_MAX} objects, lists and commas"
+        raise Refusal(503, "too_much_at_once", f"{limit}; wait for their answers")
+    return raw
 
 
 async def _read(request: web.BaseRequest, most: int) -> bytes:

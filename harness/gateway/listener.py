@@ -71,7 +71,12 @@ class Listener:
         connection.answering = True
         try:
             with self._intake.of(request):
-                return await self._routes.handle(request, connection.bound)
+                response = await self._routes.handle(request, connection.bound)
+                if "upgrade" in request.headers:
+                    # aiohttp may have lost what came behind it: the client is told to send that on a new connection.
+                    response.force_close()
+                    connection.close()
+                return response
         finally:
             connection.answering = False
 

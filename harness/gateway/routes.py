@@ -12,7 +12,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from harness.documents import first_words
 from harness.gateway.dialogue import Dialogue
 from harness.gateway.exchange.trial import TrialContext
-from harness.gateway.incoming import RouteHandler, check_head, error_body, read_body
+from harness.gateway.incoming import RouteHandler, check_head, error_body, read_json
 from harness.gateway.ledger import Ledger
 from harness.gateway.pacing import trickle
 from harness.gateway.tool_calls import ToolCallHandler, ToolReply
@@ -124,7 +124,7 @@ class Routes:
                 raise Refusal(404, "no_such_route", f"there is no route {request.method[:20]} {path[:_MAX_NAME]}")
 
     async def _call(self, request: web.BaseRequest, name: str) -> ToolReply:
-        raw = await read_body(request)
+        raw = await read_json(request, self._context.trial.exchange.large)
         if not self.is_open:
             raise Refusal(403, "limit_reached", "the trial has ended")
         return await self._context.calls.call(name, raw)
@@ -146,7 +146,7 @@ class Routes:
 
     async def _heard(self, request: web.BaseRequest, take: Callable[[bytes], Awaitable[ToolReply]]) -> ToolReply:
         """The reply to what the agent says; the end of the trial waits for it."""
-        raw = await read_body(request)
+        raw = await read_json(request, self._context.trial.exchange.large)
         if not self.is_open:
             raise Refusal(403, "limit_reached", "the trial has ended")
         return await self._context.trial.exchange.followed(take(raw))

@@ -217,6 +217,7 @@ class Agent:
     """Speaks the agent-facing protocol over one kept connection."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self._connection = UnixConnection(path)
 
     def ask(

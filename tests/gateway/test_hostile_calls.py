@@ -1,6 +1,7 @@
 """Tool calls made to break the gateway: names that climb, schemas without an end, answers without an end."""
 
 import json
+import socket
 import time
 
 import pytest
@@ -97,3 +98,29 @@ def test_arguments_are_bounded_in_size_and_depth(run, suite: Suite) -> None:
     record = run("live", play, suite=suite.model_copy(update={"probes": ()}))
     assert [413, 400, 200] == told
     assert 2 == len(trajectory_from(record.spans).calls)
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "h2c", "websocket"])
+@pytest.mark.parametrize("body", [b"", b'{"text": "aloud"}'])
+def test_a_request_behind_one_for_another_protocol_is_answered_or_its_connection_closed_at_once(
+    run, protocol: str, body: bytes
+) -> None:
+    first = (
+        f"POST /thought HTTP/1.1\r\nHost: gateway\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    ).encode()
+    came: list[bytes] = []
+
+    def agent(agent) -> None:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(2)
+            client.connect(str(agent.path))
+            client.sendall(first + body + b"GET /tools HTTP/1.1\r\nHost: gateway\r\n\r\n")
+            while (piece := client.recv(65_536)) and b'"tools"' not in b"".join(came):
+                came.append(piece)
+
+    run("live", agent)
+
+    head = b"".join(came).lower().partition(b"\r\n\r\n")[0]
+    assert head.startswith(b"http/1.1 204" if body else b"http/1.1 400")
+    assert b"connection: close" in head

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,11 @@ from harness.case import Case, Suite
 from harness.gateway import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import TrialSession
+from harness.strict_json import values_in
 from harness.trace import names
 from tests.gateway.conftest import Agent
 from tests.models.conftest import KEY
+from tests.models.model_server import ModelServer, Thought
 
 _MB = 1024 * 1024
 _AT_MOST_S = 3.0
@@ -147,6 +150,44 @@ def test_a_large_request_that_the_end_of_the_trial_cuts_short_is_in_the_trace(
 
     (span,) = [one for one in record.spans if one.attributes.get(names.STEP_KIND) == names.MODEL]
     assert KEY[:4] in str(span.attributes[names.INPUT_MESSAGES])
+
+
+def test_the_values_of_requests_that_one_trial_sends_at_once_are_bounded(
+    sessions: list[TrialSession], models: ModelServer, agent: Callable[[Path], Agent]
+) -> None:
+    greedy, modest = sessions
+    many = asked("")[:-1] + b', "metadata": [' + b"0," * 300_000 + b"0]}"
+    answered = threading.Event()
+    models.think = lambda _: (answered.wait(60), Thought("Done."))[1]
+    told: list[tuple[int, Any]] = []
+    senders = [
+        threading.Thread(target=lambda: told.append(agent(greedy.socket).ask("POST", _CHAT, many))) for _ in range(4)
+    ]
+
+    for sender in senders:
+        sender.start()
+    while not told:
+        time.sleep(0.01)
+    early = list(told)
+    small = agent(modest.socket).ask("GET", "/tools")[0], agent(greedy.socket).ask("GET", "/tools")[0]
+    answered.set()
+    for sender in senders:
+        sender.join()
+    after = agent(greedy.socket).ask("POST", _CHAT, many)[0]
+
+    ((status, answer),) = early
+    assert 503 == status
+    assert "too_much_at_once" == answer["error"]["type"]
+    assert "1000000 objects, lists and commas" in answer["error"]["message"]
+    assert (200, 200) == small
+    assert [200, 200, 200, 503] == sorted(status for status, _ in told)
+    assert 200 == after
+
+
+def test_what_stands_in_strings_is_no_value() -> None:
+    assert 3 == values_in(b'{"a": "' + b"[,{" * 20_000 + b'", "b": []}')
+    assert 20_001 == values_in(b"[" + b"0," * 20_000 + b"0]")
+    assert 0 == values_in(b"," * 20_000)
 
 
 def longest_wait(

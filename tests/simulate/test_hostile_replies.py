@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from harness.case import Case, UserSpec
+from harness.gateway import Heard
 from harness.simulate import LoggedTurn, RuleUser, UserLog, UserOptions
+from harness.simulate.fidelity.check import checked
+from harness.simulate.role import Role
 
 CASE = Case.model_validate({"id": "latte", "task": "A latte, please."})
 LOG = UserLog(turns=(LoggedTurn(user=CASE.task, agent="A latte is $4.50. Shall I?"), LoggedTurn(user="Yes.")))
@@ -20,4 +23,14 @@ def test_a_reply_of_one_repeated_text_is_read_in_little_time(converse: Any, unit
         user = UserSpec.model_validate({"model": "rule-user", "base_url": model.url, "mode": "live"})
         _, record = converse([reply], case=CASE, user=user, options=UserOptions(kind="logged", logs={"latte": LOG}))
     assert (0, 2) == (record.user.replayed, record.user.divergence.turn)
+    assert time.process_time() - began < 5
+
+
+def test_a_plan_of_opening_marks_is_read_in_little_time() -> None:
+    plan = "“" * 30_000
+    heard = Heard(said=("Hello.", "A latte."), replies=("Which one?",), rounds=(("Which one?",),))
+    began = time.process_time()
+
+    checked(Role(opening="Hello.", plan=plan), heard, ended="agent_left")
+
     assert time.process_time() - began < 5

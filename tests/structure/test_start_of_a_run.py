@@ -10,7 +10,9 @@ UNNEEDED = (
     "jsonpath",
     "jsonschema",
     "harness.simulate.entailment",
+    "harness.simulate.meaning",
     "harness.judge.pairwise",
+    "harness.judge.lab.calibration.calibrate",
 )
 """Libraries and rooms that a suite without containers, paths, tools, users and judges never uses."""
 

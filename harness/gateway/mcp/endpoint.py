@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from harness.gateway.incoming import read_body
+from harness.gateway.incoming import read_json
 from harness.gateway.mcp import eras
 from harness.gateway.mcp.eras import Era, Handshakes, Headers
 from harness.gateway.mcp.results import call_result, completed, listed_tool, page_of
@@ -43,6 +43,7 @@ class McpHandler:
 
     def __init__(self, calls: ToolCallHandler) -> None:
         self._endpoint = McpEndpoint(calls)
+        self._large = calls.exchange.large
 
     def opens(self, path: str) -> bool:
         return path == "/mcp"
@@ -54,7 +55,7 @@ class McpHandler:
 
         async def read() -> bytes:
             try:
-                return await read_body(request)
+                return await read_json(request, self._large)
             except Refusal as refusal:
                 raise RpcError(INVALID_REQUEST, refusal.message, status=refusal.status) from None
 

@@ -12,7 +12,7 @@ from harness.cassette import Missed, Played, Player
 from harness.errors import GatewayError
 from harness.gateway.delivery import deliver
 from harness.gateway.exchange.exchange import Exchange
-from harness.gateway.incoming import read_body
+from harness.gateway.incoming import read_json
 from harness.gateway.model.live import LiveModel
 from harness.gateway.overlay.model_changes import ModelChanges
 from harness.strict_json import NotJson, parse_json
@@ -96,7 +96,7 @@ class ModelHandler:
         exchange = ModelExchange(
             endpoint=endpoint, started_ns=self._parts.exchange.recorder.now_ns(), parent=_parent(request)
         )
-        exchange.raw = await read_body(request, MAX_REQUEST_BYTES)
+        exchange.raw = await read_json(request, self._parts.exchange.large, MAX_REQUEST_BYTES)
         if not is_open:
             return await self._refuse(request, exchange, "limit_reached", "the trial has ended")
 

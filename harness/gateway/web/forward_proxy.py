@@ -7,7 +7,7 @@ from aiohttp import web
 from harness.case import HostSpec
 from harness.cassette import Redactor
 from harness.gateway.delivery import Delivery
-from harness.gateway.incoming import read_body
+from harness.gateway.incoming import read_json
 from harness.gateway.web.handler import WebHandler
 from harness.upstream import (
     MAX_ANSWER_BYTES,
@@ -87,7 +87,7 @@ class ForwardProxy:
             raise Refusal(405, "bad_request", f"{request.method} does not pass here")
         if "upgrade" in request.headers.get("connection", "").lower() and "upgrade" in request.headers:
             raise Refusal(501, "not_supported", "only plain requests and answers pass here, no WebSockets")
-        body = await read_body(request, _MAX_BODY_BYTES)
+        body = await read_json(request, self._handler.exchange.large, _MAX_BODY_BYTES)
         host = self._hosts[address.place.host]
         incoming = Incoming(method=request.method, headers=request.headers, body=body)
         delivery = Delivery(request)

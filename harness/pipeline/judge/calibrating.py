@@ -22,7 +22,7 @@ from harness.judge import (
     read_records,
     record_path,
 )
-from harness.judge.lab.calibration import calibrate
+from harness.judge.lab.calibration.calibrate import calibrate
 from harness.pipeline.judge.bench import Bench
 from harness.pipeline.judge.judging import secrets_of
 from harness.pipeline.judge.subjects import suite_of

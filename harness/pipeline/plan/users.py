@@ -15,7 +15,6 @@ from harness.simulate import (
     USERS,
     UserLog,
     UserOptions,
-    contradictions,
     kind_of,
     log_of_trajectory,
     read_user_log,
@@ -77,6 +76,8 @@ def refuse_contradicted_plans(suite: Suite, options: UserOptions, planned: Seque
         mistaken = case.user is not None and case.user.mistaken
         if case.id not in chosen or mistaken or kind_of(suite, case, options) == "script":
             continue
+        from harness.simulate import contradictions  # it reads prose, which most runs have no need of
+
         for one in contradictions(case, suite.packs):
             pack = suite.folder / "fixtures" / f"{one.pack}.yaml"
             line = line_with(pack, one.fact.split(", ")[0])

@@ -14,7 +14,10 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.judge.lab.calibration import AnswerCache, JudgeAnswer, Outcome, Question, select, split_by_case
+from harness.judge.lab.calibration.answer_cache import AnswerCache
+from harness.judge.lab.calibration.calibrate import Outcome, select
+from harness.judge.lab.calibration.question import JudgeAnswer, Question
+from harness.judge.lab.calibration.split import split_by_case
 from harness.stats import cohen_kappa, position_consistency
 
 PROMPTS = ("Vanilla_NoRules", "Vanilla", "CoT", "Swap", "Metrics", "Reference", "Metrics_Reference")
