@@ -117,11 +117,11 @@ if TYPE_CHECKING:
     from harness.case.sourcing.listing import read_listing as read_listing
     from harness.case.sourcing.listing import write_listing as write_listing
     from harness.case.sourcing.openapi import openapi_surface as openapi_surface
-    from harness.case.sourcing.places import READ_FILE as READ_FILE
-    from harness.case.sourcing.places import SHELL as SHELL
-    from harness.case.sourcing.places import WRITE_FILE as WRITE_FILE
     from harness.case.sourcing.reading import remote_document_path as remote_document_path
     from harness.case.sourcing.reading import server_of as server_of
+    from harness.case.sourcing.sandbox_tools import READ_FILE as READ_FILE
+    from harness.case.sourcing.sandbox_tools import SHELL as SHELL
+    from harness.case.sourcing.sandbox_tools import WRITE_FILE as WRITE_FILE
     from harness.case.sourcing.signature import signature as signature
     from harness.case.sourcing.tool_source import OpenToolSource as OpenToolSource
     from harness.case.sourcing.tool_source import SourceContext as SourceContext
@@ -196,7 +196,7 @@ else:
                 "write_listing",
             ),
             "sourcing.openapi": ("openapi_surface",),
-            "sourcing.places": ("READ_FILE", "SHELL", "WRITE_FILE"),
+            "sourcing.sandbox_tools": ("READ_FILE", "SHELL", "WRITE_FILE"),
             "sourcing.reading": ("remote_document_path", "server_of"),
             "sourcing.signature": ("signature",),
             "sourcing.tool_source": (

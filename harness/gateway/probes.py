@@ -7,7 +7,7 @@ not at all.
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -20,7 +20,7 @@ from harness.gateway.exchange.exchange import CallResult, ReceivedCall
 from harness.gateway.exchange.replaying import replayed
 from harness.gateway.exchange.trial import TrialContext
 from harness.sandbox import QueryFailed, Table, Unmeasurable, changes
-from harness.strict_json import NotJson, parse_json
+from harness.strict_json import parse_json
 from harness.trace import names
 from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, TrialTools
 from harness.values import JsonObject, JsonValue, canonical_json
@@ -113,7 +113,8 @@ class LiveProbes:
             return {"unmeasurable": f"the answer of {api.path} is larger than the limit of an answer"}
         if not isinstance(answer, ToolAnswer) or answer.outcome != "answer":
             return None
-        return {"status": answer.status, "body": self._fed(_as_said(answer.body), api.path)}
+        # an agent may have chosen the words of a service's answer: they are read within bounds
+        return {"status": answer.status, "body": self._fed(_value_of(answer.body, parse_json), api.path)}
 
 
 class TrialProbes:
@@ -160,7 +161,7 @@ class TrialProbes:
             return CallResult(tier=missed.tier, nearest=missed.nearest)
         received = answer or ToolAnswer(outcome="answer", tier=self._trial.tier)
         exchange.count("probe", read.key, replace(received, once_recorded=False))
-        return CallResult(content=_decoded(received.body), tier=received.tier)
+        return CallResult(content=_value_of(received.body, json.loads), tier=received.tier)
 
     async def _answer(self, read: "_ProbeRead", _: bool = False) -> ToolAnswer | None:
         assert self._client is not None  # without a cassette, a real service answers
@@ -226,22 +227,9 @@ def probe_key(probe: StateProbe, redactor: Redactor) -> CallKey:
     return CallKey(server=WORLD, tool=kind, effect="read", arguments=text, key=key_digest(kind, text, "probe"))
 
 
-def _as_said(body: bytes) -> JsonValue:
-    """A service's answer, whose words an agent may have chosen: a value where it is JSON within bounds, else text;
-    an empty body: None.
-    """
+def _value_of(body: bytes, read: Callable[[bytes], JsonValue]) -> JsonValue:
+    """What `read` makes of an answer; its text where that is not JSON for `read`; an empty body: None."""
     try:
-        return parse_json(body) if body else None
-    except NotJson:
-        return body.decode("utf-8", "replace")
-
-
-def _decoded(body: bytes) -> JsonValue:
-    """The value of a probe's stored answer; its text where it is not JSON; an empty body: None."""
-    if not body:
-        return None
-    try:
-        value: JsonValue = json.loads(body)
+        return read(body) if body else None
     except (ValueError, RecursionError):
         return body.decode("utf-8", "replace")
-    return value

@@ -29,7 +29,7 @@ class SandboxSpec:
     clock: str | None = None
     """ISO 8601 instant at which CLOCK_REALTIME starts; None: the real time."""
     end_state_from: Path | None = None
-    """Archive of an earlier trial's end state to lay over the snapshot's files."""
+    """Archive of an earlier trial's end state to restore over the snapshot's files."""
     inspects: bool = False
     """Whether the programs inspect the end state of another sandbox: they cannot change the restored files, and cannot
     execute the files of the end state. Only valid with `end_state_from`.

@@ -45,7 +45,7 @@ class ToolUse(Frozen):
     """None: no model traffic was seen."""
     calls: int
     wrong: int = 0
-    """Calls that `tool_selection` takes for wrong ones."""
+    """Calls that `tool_selection` counts as wrong."""
     invalid: dict[ParameterFault, int] = {}
     """Calls by what is wrong with their arguments, each under its first fault in the order of the kinds."""
     encodings: dict[EncodingFault, int] = {}

@@ -135,5 +135,5 @@ def test_without_hosts_or_browser_tools_there_is_no_page(tmp_path: Path) -> None
 
     with pytest.raises(UsageError, match="`hosts:`"):
         build_scorer(suite.model_copy(update={"hosts": ()}))
-    with pytest.raises(UsageError, match="no browser tools"):
+    with pytest.raises(UsageError, match=r"`- browser: "):
         build_scorer(suite.model_copy(update={"servers": {}, "tools": ()}))

@@ -104,7 +104,7 @@ def test_two_rows_of_one_id_are_both_named(project: Path) -> None:
     assert "line 2" in str(error)
 
 
-def test_a_field_that_is_no_case_s_is_named_with_the_row(project: Path) -> None:
+def test_a_field_that_cases_do_not_have_is_named_with_the_row(project: Path) -> None:
     (project / "template.yaml").write_text(TEMPLATE + "tsak: x\n")
 
     error = refused(project, "capitals.csv", "country,capital\nFrance,Paris\n")

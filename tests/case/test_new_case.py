@@ -41,7 +41,7 @@ def test_five_answers_make_a_case_beside_the_others(project: Path) -> None:
 def test_a_case_without_a_check_is_pointed_out(project: Path) -> None:
     done = new(project, "Say nothing.", "", "", "", "silence", "")
 
-    assert "the case has no check" in done.output
+    assert "no check" in done.output
     assert () == case_of(load_suite(project, "hello"), "silence").checks
 
 

@@ -42,7 +42,7 @@ def test_in_a_suite(tmp_path: Path, old: str, new: str, said: str) -> None:
 
 def test_in_a_case_and_in_what_stands_in_it(tmp_path: Path) -> None:
     write_suite(tmp_path, SUITE, CASES.replace("after: [a]", "afer: [a]"))
-    assert "cases.yaml:8: field '1.reference.1.afer': unknown field, did you mean 'after'?" in refusal(tmp_path)
+    assert all(part in refusal(tmp_path) for part in ("cases.yaml:8: ", "field '1.reference.1.afer'", "'after'"))
 
 
 def test_a_name_that_resembles_none_is_answered_with_those_that_there_are(tmp_path: Path) -> None:

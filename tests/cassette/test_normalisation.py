@@ -104,7 +104,9 @@ def test_a_call_that_the_cassette_does_not_have_is_answered_by_today(given, reco
 
 
 @pytest.mark.parametrize(
-    "layout", [{}, {"separators": (",", ":")}, {"indent": 2}], ids=["plain", "compact", "indented"]
+    "layout",
+    [{}, {"separators": (",", ":")}, {"indent": 2}, {"indent": 4}],
+    ids=["plain", "compact", "indented by 2", "indented by 4"],
 )
 def test_ids_and_numbers_inside_of_json_texts_are_translated(given, record, layout: dict[str, Any]) -> None:
     """As MCP servers answer."""

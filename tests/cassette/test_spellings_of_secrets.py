@@ -223,6 +223,14 @@ def test_text_made_to_be_slow_to_search_is_not(piece: str) -> None:
     assert _search_s(piece, 120_000) < 24 * max(0.02, min(_search_s(piece, 15_000) for _ in range(2)))
 
 
+@pytest.mark.parametrize(("before", "kept"), [("", 0), ("y", 2), ("yy", 3)])
+def test_no_character_of_a_secret_in_base64_is_left_where_it_ends_a_group(before: str, kept: int) -> None:
+    """Characters that it shares with the text before it are kept, and no others."""
+    secret = "sk-live-0815-abcde"[len(before) :]
+    written = _base64(before + secret)
+    assert f"{written[:kept]}<secret:KEY>" == Redactor({"KEY": secret}).text(written)
+
+
 def test_a_secret_is_found_by_the_names_that_html_has_for_its_characters() -> None:
     redactor = Redactor({"KEY": "tok.en_9931/zz+81"})
     for spelled in ("tok&period;en&lowbar;9931&sol;zz&plus;81", "tok&#46;en&#x5f;9931/zz&plus;81"):

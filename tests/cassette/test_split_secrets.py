@@ -84,6 +84,32 @@ def test_plain_text_of_events_is_joined_too() -> None:
     assert b"data: <secret:KEY>\n\n: ping\n\ndata: \r\n\r\ndata: [DONE]\n\n" == streamed("text/event-stream", body, 4)
 
 
+def test_a_document_that_an_event_spreads_over_several_lines_is_written_in_the_first() -> None:
+    spread = (b'data: {"t":\ndata: "%s"\ndata: }\n\n' % piece.encode() for piece in (KEY[:9], KEY[9:]))
+    got = streamed("text/event-stream", b"".join(spread), 4)
+    assert b'data: {"t":"<secret:KEY>"}\n\ndata: {"t":""}\n\n' == got
+
+
+def test_lists_inside_of_an_item_do_not_end_it() -> None:
+    items = [{"tags": ["a", ["b"]], "t": KEY[:9]}, {"tags": [], "t": KEY[9:]}]
+    got = json.loads(streamed("", array(items), 3))
+    assert ["<secret:KEY>", [["a", ["b"]], []]] == ["".join(one["t"] for one in got), [one["tags"] for one in got]]
+
+
+def test_text_beside_a_secret_keeps_what_utf_8_cannot_hold() -> None:
+    body = sse([{"half": "\ud83d!", "t": KEY[:9]}, {"t": KEY[9:]}])
+    first, _ = events_of("text/event-stream", streamed("text/event-stream", body, 50))
+    assert {"half": "\ud83d!", "t": "<secret:KEY>"} == first
+
+
+@pytest.mark.parametrize(("channels", "is_remembered"), [(1024, True), (1025, False)])
+def test_as_many_texts_at_once_are_remembered_as_there_is_room_for(channels: int, is_remembered: bool) -> None:
+    begun = {f"text-{number}": KEY[:8] for number in range(channels)}
+    body = streamed("text/event-stream", sse([begun, {"text-0": KEY[8:]}]), 100_000)
+    *_, last = events_of("text/event-stream", body)
+    assert is_remembered != (KEY[8:] == last["text-0"])
+
+
 def test_a_stream_that_pauses_passes_on_what_waits_and_still_knows_it() -> None:
     stream = RedactedEvents(REDACTOR, "sse")
     assert b"" == stream.feed(sse([{"t": KEY[:8]}]))

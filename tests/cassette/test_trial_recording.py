@@ -1,5 +1,6 @@
 """Which answers of a trial are stored: not those of the moment, and nothing that depends on a lost write."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,6 +83,14 @@ def _keep(trial: TrialRecording, call: CallKey, body: bytes, **fields) -> None:
     trial.wrote(call)
     recording = Recording(mark=position.mark("tool"), arguments=call.arguments, body=body, **{"status": 200, **fields})
     trial.keep(position, recording)
+
+
+def test_the_name_of_a_state_is_stored_where_it_is_not_the_servers_own(tmp_path: Path) -> None:
+    journal = TrialJournal(tmp_path, suite="s", case="c", redactor=Redactor({}))
+    declared = StateNames(names=json.loads('{"shop": "shop", "menu": "shop"}'))
+    trial = TrialRecording(journal=journal, chain=StateChain(declared))
+    assert ["", "shop", ""] == [trial.position(call).shared for call in (READ, ELSEWHERE, WORLD)]
+    journal.remove()
 
 
 def test_repeated_calls_are_numbered_in_their_state(trial: TrialRecording) -> None:

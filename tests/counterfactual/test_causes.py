@@ -135,7 +135,7 @@ def test_a_budget_that_cannot_confirm_a_cause_is_refused(basics: Walk) -> None:
 
 
 def test_a_trial_that_succeeded_has_nothing_to_blame(basics: Walk) -> None:
-    assert "did not fail" in basics("blame", "good", CASE, *LOCAL, status=2).stderr
+    assert f"good/{CASE}" in basics("blame", "good", CASE, *LOCAL, status=2).stderr
 
 
 def test_a_missing_call_is_found_and_the_fork_that_succeeds_is_kept(basics: Walk) -> None:
@@ -150,7 +150,7 @@ def test_a_cause_is_shown_beside_the_symptom_and_with_both_branches(basics: Walk
     words = ("--tools", "live", "--reference-only", "--repeats", "1", "--json")
     found = json.loads(basics("blame", "naive", CASE, *LOCAL, *words).stdout)
     told = basics("explain", "naive", CASE).stdout
-    assert f"cause by intervention at step {found['cause']['steps'][0]}: missing call" in told
+    assert f"at step {found['cause']['steps'][0]}: missing call" in told
     assert f"symptom: {found['symptom']}" in told
     assert f"harness explain {found['run']} {CASE}" in told
     kept = json.loads(basics("explain", "naive", CASE, "--json").stdout)["cause"]
@@ -221,7 +221,7 @@ def test_an_answer_that_was_changed_is_judged_as_if_its_trial_had_been_run(basic
 
 
 def test_a_trial_that_succeeds_has_no_failure_to_keep(basics: Walk) -> None:
-    assert "did not fail" in basics("minimise", "good", CASE, *LOCAL, status=2).stderr
+    assert f"good/{CASE}" in basics("minimise", "good", CASE, *LOCAL, status=2).stderr
 
 
 def test_a_fault_campaign_is_scored_as_recovery(basics: Walk) -> None:
@@ -237,7 +237,7 @@ def test_a_fault_campaign_is_scored_as_recovery(basics: Walk) -> None:
 def test_a_fault_campaign_refuses_what_it_would_ignore(basics: Walk) -> None:
     words = ("--faults", "all", *LOCAL, "--fail-under", "task_success=0.9", "--trials", "3", "--quarantine")
     told = basics("run", "basics", *words, status=2).stderr
-    assert "--faults all does not support --trials, --quarantine, --fail-under" in told
+    assert "--trials, --quarantine, --fail-under" in told
 
 
 def call(tool: str, step: int, **arguments: object) -> FedCall:

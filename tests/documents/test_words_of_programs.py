@@ -43,7 +43,7 @@ def test_no_words_of_the_validator_are_shown(tmp_path: Path, damage) -> None:
 
 
 def test_the_field_and_the_value_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match="field 'number': expected a whole number, found \"x\""):
+    with pytest.raises(ResultsError, match=r'field .number.: .*"x"'):
         damaged_trial(tmp_path)
 
 

@@ -192,6 +192,8 @@ def test_what_is_known_overrules_the_keys_and_the_stronger_word_counts() -> None
         ([{f"k{n}a": 1, f"k{n}b": None, f"k{n}c": 3} for n in range(3)], True),
         ([{"same": 1, f"k{n}a": 1, f"k{n}b": 2, f"k{n}c": 3} for n in range(3)], True),  # a quarter is shared
         ([{"same": 1, f"k{n}a": 1, f"k{n}b": 2} for n in range(4)], False),  # a third is shared
+        # optional fields: each leaves out four of twelve names
+        ([dict.fromkeys(names, 1) for names in ("abcdefgh", "efghijkl", "abcdijkl")], False),
     ],
 )
 def test_keys_that_vary_between_samples_are_data(samples: list[Any], *, is_map: bool) -> None:

@@ -87,7 +87,7 @@ def test_of_one_sample_whose_keys_were_all_exchanged_nothing_can_be_told(project
     report = project.probe()
     assert [] == told(report)
     assert {"schema.removed", "schema.added"} == {change for _, change, _, _ in told(report, "unconfirmed")}
-    assert all("one sample does not tell" in one["doubt"] for one in report["unconfirmed"])
+    assert all("`compare: map`" in one["doubt"] for one in report["unconfirmed"])
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ def test_a_service_that_stayed_is_clean_and_is_never_written_to(project_of_shop:
 
 def test_a_read_after_a_write_is_another_question_and_is_said_to_be_left_out(project_of_shop: Project) -> None:
     said = project_of_shop.type("drift", "probe", "s", "--case", "two", "--no-learn")
-    assert "(1): it depends on writes made before it" in said
-    assert "1 recorded calls compared" in said
+    assert "(1): " in said
+    assert "1 recorded call" in said
     assert ["GET /items/2"] == project_of_shop.shop.asked
     assert not (project_of_shop.folder / "cassettes" / "s" / "profiles").exists()
 

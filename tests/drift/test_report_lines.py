@@ -53,9 +53,9 @@ def test_each_tool_is_named_once_and_no_more_findings_than_asked_are_shown() -> 
     found = [finding("a"), finding("b"), finding("c", tool="shop", operation="GET /x"), finding("d", tool="shop")]
     shown = lines(*found, details=3)
     assert [1, 1] == [shown.count("menu"), shown.count("shop")]
-    assert "  and 1 more in drift.json" in shown
+    assert 1 == sum("1 more" in line for line in shown)
     assert any("GET /x: c: removed" in line for line in shown)
-    assert not any("more in drift.json" in line for line in lines(*found, details=4))
+    assert not any(" more " in line for line in lines(*found, details=4))
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_it_means_that_nothing_was_found(fields: dict[str, Any], said: str)
 @pytest.mark.parametrize(("count", "more"), [(20, False), (21, True)])
 def test_at_most_twenty_changed_values_are_shown(count: int, more: bool) -> None:
     shown = lines(unconfirmed=tuple(finding(f"p{number}", doubt=YOUNG) for number in range(count)))
-    assert more == ("  and 1 more in drift.json" in shown)
+    assert more == any("1 more" in line for line in shown)
     assert 20 == sum(": removed" in line for line in shown)
 
 
@@ -86,7 +86,7 @@ def test_at_most_twenty_changed_values_are_shown(count: int, more: bool) -> None
 def test_at_most_five_lines_of_a_reason_are_shown_the_largest_group_first(count: int, more: bool) -> None:
     rare = [finding(f"p{number}", doubt="rare") for number in range(count)]
     shown = lines(unconfirmed=(finding("q", doubt="alone"), *rare))
-    assert more == ("  and 1 more in drift.json" in shown)
+    assert more == any("1 more" in line for line in shown)
     assert shown.index("not sure, rare:") < shown.index("not sure, alone:")
 
 
@@ -96,11 +96,11 @@ def test_at_most_five_lines_of_a_reason_are_shown_the_largest_group_first(count:
 def test_the_remedy_fits_what_changed(change: str, refresh: bool, listing: bool) -> None:
     shown = "\n".join(lines(finding(change=change)))
     assert (True, refresh, listing) == (
-        "see it again: again" in shown,
+        ": again" in shown,
         "harness cassette refresh s --from r" in shown,
         "harness tool refresh s" in shown,
     )
-    assert "see it again" not in "\n".join(lines())
+    assert ": again" not in "\n".join(lines())
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,10 @@ def test_recordings_that_are_not_of_a_service_are_named(
     provenance: dict[str, int], doubles: tuple[str, ...], compared: bool, asked: bool
 ) -> None:
     shown = "\n".join(lines(provenance=provenance, doubles=doubles))
-    assert (compared, asked) == ("compared with recordings" in shown, "asked are doubles: menu" in shown)
+    assert (compared, asked) == (
+        "compared with recordings" in shown,
+        "asked are doubles: menu" in shown,
+    )
 
 
 @pytest.mark.parametrize(("length", "cut"), [(158, False), (159, True)])

@@ -27,7 +27,7 @@ _LIMITS = Limits(memory_mb=128, processes=16, disk_mb=32)
 
 
 def deceived(provider: SandboxProvider, image: str, trick: str, folder: Path) -> str | None:
-    """How the host was deceived, by what is in the archive or by what happens when it is laid again; None: it was not.
+    """How the host was deceived, by what is in the archive or by what happens when it is restored; None: it was not.
 
     `folder` is the host's, and the secret lies in it.
     """

@@ -42,6 +42,13 @@ def test_a_result_gives_an_answer_that_was_not_asked_with(
     assert told_it == gives(unparsed, answer)
 
 
+@pytest.mark.parametrize("shape", [lambda page: [page], lambda page: {"rows": [[page]]}])
+def test_a_result_gives_what_stands_in_its_lists(told: Callable[..., Evidence], shape: Callable[[Any], Any]) -> None:
+    [act] = read(told(("call", "get_stock", {"item_id": "bridge"}, shape(PAGE)))).acts
+    [other] = read(told(("call", "get_stock", {"item_id": ["in", "1937"]}, shape(PAGE)))).acts
+    assert (True, False) == (gives(act, "1937"), gives(other, "1937"))
+
+
 def test_new_words_are_those_that_nobody_had_said_up_to_a_number_that_informs(told: Callable[..., Evidence]) -> None:
     def look(answer: Any, *error: str, asked: str = "lamp") -> tuple[Any, ...]:
         return ("call", "get_stock", {"item_id": asked}, answer, *error)

@@ -104,7 +104,7 @@ def test_drift_inside_the_same_things_is_said_not_to_be_measured(told: Callable[
     handed_in = told(PLAN, SAYS, ANSWER, task=TASK, tools=TOOLS)
     assert "goal_drift" not in not_measured(handed_in)
     open_end = told(PLAN, ("call", "web_search", {"query": "x"}, "x"), task=TASK, tools=TOOLS)
-    assert "only work on foreign cases" in not_measured(open_end)["goal_drift"]
+    assert not_measured(open_end)["goal_drift"]
 
 
 def _asks(*queries: str) -> list[tuple[Any, ...]]:

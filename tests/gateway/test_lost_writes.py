@@ -6,7 +6,7 @@ from harness.cassette.cassette import Cassette, load_cassette, save_cassette
 from harness.cassette.recorder.journal import merge_recordings
 from harness.cassette.recording import Recording
 
-TAPE = "cassettes/breakfast/c1.yaml"
+CASSETTE = "cassettes/breakfast/c1.yaml"
 
 
 def order_an_egg(agent) -> None:
@@ -16,7 +16,7 @@ def order_an_egg(agent) -> None:
 
 def recordings(folder: Path) -> dict[str, list[Recording]]:
     found: dict[str, list[Recording]] = {}
-    for one in load_cassette(folder / TAPE).recordings if (folder / TAPE).exists() else ():
+    for one in load_cassette(folder / CASSETTE).recordings if (folder / CASSETTE).exists() else ():
         found.setdefault(one.mark.tool, []).append(one)
     return found
 
@@ -64,7 +64,7 @@ def test_a_busy_server_is_no_answer_to_a_write(run, shop, suite, tmp_path: Path)
 
 def test_a_cassette_that_an_older_version_has_poisoned_is_mended_by_recording_again(run, shop, tmp_path: Path) -> None:
     run("record", order_an_egg)
-    path = tmp_path / TAPE
+    path = tmp_path / CASSETTE
     poisoned = []
     for one in load_cassette(path).recordings:
         if one.mark.tool == "add":  # its connection was lost, before the shop had read it
@@ -86,7 +86,7 @@ def test_what_rested_on_a_lost_write_and_is_not_made_again_is_dropped(run, tmp_p
         agent.call("look", q="egg")
 
     run("record", two_reads)
-    path = tmp_path / TAPE
+    path = tmp_path / CASSETTE
     held = load_cassette(path).recordings
     (add,) = (one for one in held if one.mark.tool == "add")
     lost = add.model_copy(update={"mark": add.mark.model_copy(update={"outcome": "reset"}), "body": b""})

@@ -1,5 +1,7 @@
 """An argument that stands in a tool's path leads out of it in no spelling."""
 
+import json
+
 import pytest
 
 from harness.case import ToolSpec
@@ -22,7 +24,7 @@ TOOL = ToolSpec.model_validate(
     ["..", ".", "../../admin", "%2e%2e", "%2E%2e/admin", "%252e%252e", "..\\admin", "a/../b", "..;/x", "a%00b", ""],
 )
 def test_it_is_refused_before_anything_is_sent(city: str) -> None:
-    assert "cannot stand in the path" in (unroutable(TOOL, {"city": city}) or "")
+    assert (unroutable(TOOL, {"city": city}) or "").startswith(f"$.city: {json.dumps(city)} ")
 
 
 @pytest.mark.parametrize("city", ["Bad Homburg", "a/b", "v1.2..3", "..hidden", "50%", "?q=1#x", "São Paulo"])

@@ -115,7 +115,7 @@ def test_a_list_that_is_a_redirect_is_an_error_and_not_an_empty_list(github: Git
         github.faults = [When("GET", "/issues", sends(status, "", {"Location": "/login"}), times=9)]
         listed = harness(tmp_path, "list", **where)
         assert (3, "") == (listed.returncode, listed.stdout)
-        assert f"GitHub answered GET /repos/{REPO}/issues with a redirect ({status}" in listed.stderr
+        assert f"GET /repos/{REPO}/issues with a redirect ({status}" in listed.stderr
         assert "to '/login'" in listed.stderr
 
 

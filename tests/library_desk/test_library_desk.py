@@ -37,7 +37,7 @@ def test_the_cassettes_hold_what_the_database_held(library: Walk) -> None:
     assert [True] * 4 == [json.loads(card)["success"] for card in library.scorecards("careful").values()]
     assert [True, True, True, False] == [json.loads(card)["success"] for card in library.scorecards("hasty").values()]
     assert "table 'hold': " in said
-    assert "was added, which is not expected" in said
+    assert " was added" in said
 
 
 @pytest.mark.docker
@@ -115,7 +115,7 @@ def test_a_service_that_dies_in_mid_run_is_no_failure_of_the_agent(library: Walk
     assert "harness_failed" == trial["outcome"]
     assert "service 'desk'" in trial["reason"]
     assert "out of paper" in trial["service_logs"]["desk"]
-    assert "the end of the log of service desk:" in said
+    assert "service desk:" in said
     assert (walk.folder / "runs/dead/trials/lend/1.failed-1").is_dir()  # it was tried once more
     left = subprocess.run(["docker", "ps", "-aq", "--filter", "label=harness.run=dead"], capture_output=True, text=True)
     assert "" == left.stdout

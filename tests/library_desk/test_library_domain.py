@@ -49,7 +49,7 @@ def test_the_oracle_passes_every_case_and_an_agent_that_does_nothing_fails_it(do
 
 def test_a_replay_is_refused_before_it_starts(domain: Walk) -> None:
     refused = domain("run", "library_domain", status=2).stderr
-    assert "the probe 'library' is answered by the cassette, and a replay has no state to compare" in refused
+    assert "probe 'library'" in refused
     assert "--tools sealed" in refused
 
 

@@ -117,5 +117,5 @@ def test_a_suite_without_the_provider_refuses_it(play, suite: Suite, models: Mod
         suite=suite.model_copy(update={"model": narrow}),
     )
     assert 403 == answers[0][0]
-    assert "declares no model of the provider 'gemini'" in json.dumps(answers[0][1])
+    assert "'gemini'" in json.dumps(answers[0][1])
     assert [] == models.seen

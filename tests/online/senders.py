@@ -1,6 +1,6 @@
 """A receiver as a program that is killed, and a sender that keeps what was not acknowledged.
 
-python tests/online/senders.py --kills 100        the whole proof: `kill -9` at random moments
+python tests/online/senders.py --kills 100        the full test: `kill -9` at random moments
 """
 
 import argparse
@@ -99,7 +99,7 @@ class Sender(threading.Thread):
 
 
 def kill_at_random_moments(folder: Path, kills: int, *, seed: int = 1, senders: int = 2) -> dict[str, Any]:
-    """What came of it: spans accepted, and of these lost and doubled ones."""
+    """The number of accepted spans, and of those that were lost or stored twice."""
     drawn = random.Random(seed)
     threads = [Sender(number + 1) for number in range(senders)]
     program = ReceiverProgram(folder)
@@ -122,7 +122,7 @@ def kill_at_random_moments(folder: Path, kills: int, *, seed: int = 1, senders: 
 
 
 def compared(folder: Path, threads: Sequence[Sender]) -> dict[str, int]:
-    """The store against what senders know."""
+    """Compares the store with what the senders have sent and got accepted."""
     found: list[tuple[int, int]] = []
     store = SessionStore.open(folder)
     rows = store.sessions()

@@ -342,7 +342,7 @@ def test_verbs_of_the_command_line(run: RunFolder, tmp_path: Path, monkeypatch: 
         harness("online", "send", "r1", "--url", "localhost", status=2, project=project)
         assert "no success: 0.0%" in harness("online", "report", "basics", project=project)
         assert 0 == harness_json("online", "watch", "basics", project=project)["charts"]
-        assert "no signal is monitored yet" in harness("online", "watch", "basics", project=project)
+        assert "reference_days" in harness("online", "watch", "basics", project=project)
         assert "has scored" in harness("online", "watch", "basic", status=2, project=project)
         later = ("online", "parity", "r1", "--since", "2999-01-01")
         assert "nothing to compare" in harness(*later, status=3, project=project)

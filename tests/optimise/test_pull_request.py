@@ -1,5 +1,6 @@
 """An accepted candidate as a pull request, on a server that answers as GitHub does."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def test_the_change_and_its_evidence_are_one_pull_request_however_often_it_is_pr
         assert f"{github.url}/repos/{REPO}/pull/1" in done.output
     (pull,) = github.git.pulls
     assert ("tea: Improve the prompt of all components", "main") == (pull["title"], pull["base"]["ref"])
-    assert "Found by `gepa` in the optimisation `made`." in pull["body"]
+    assert re.search("`gepa`.*`made`", pull["body"])
     assert {PROMPT: BETTER} == github.git.files(pull["head"]["ref"])
     assert ["c0"] == github.git.commits[github.git.branches[pull["head"]["ref"]]]["parents"]
     assert BETTER != github.git.main[PROMPT]
@@ -66,14 +67,14 @@ def test_an_opening_that_broke_off_after_the_branch_is_finished_by_the_next(proj
 
 def test_an_answer_that_is_lost_opens_no_second_pull_request(project: Path, github: GithubServer):
     github.faults = [When("POST", "/pulls", dies_after_doing())]
-    assert "GitHub does not answer" in refused(opened(project, github))
+    assert "GitHub does not" in refused(opened(project, github))
     assert 0 == opened(project, github).exit_code
     assert 1 == len(github.git.pulls)
 
 
 def test_other_texts_in_the_repository_are_not_replaced(project: Path, github: GithubServer):
     github.git.main[PROMPT] = "Somebody wrote this.\n"
-    assert f"{PROMPT} is another one on the branch 'main' of {REPO}" in refused(opened(project, github))
+    assert re.search(f"{PROMPT} .*'main' of {REPO}", refused(opened(project, github)))
     assert {"main"} == github.git.branches.keys()
     assert not github.git.pulls
 
@@ -85,6 +86,6 @@ def test_a_project_in_a_folder_of_the_repository_is_named_by_it(project: Path, g
 
 
 def test_a_token_that_may_not_is_told_what_it_needs(project: Path, github: GithubServer):
-    assert "needs a token in GITHUB_TOKEN" in refused(opened(project, github, token=""))
+    assert "GITHUB_TOKEN" in refused(opened(project, github, token=""))
     github.faults = [When("POST", "/git/trees", says(403, "Resource not accessible"))]
-    assert "`contents: write and pull_requests: write`" in refused(opened(project, github))
+    assert "pull_requests: write" in refused(opened(project, github))

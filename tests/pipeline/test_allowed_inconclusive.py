@@ -1,5 +1,6 @@
 """How many trials may be inconclusive is said once, to a run or in its suite; every report of the run knows it."""
 
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -85,7 +86,7 @@ def test_the_gates_of_the_suite_are_held_against_a_merged_run(missed: Project) -
     missed.write(ASKED, gates={"fail_under": {"parameter_validity": 0.9}, "allow_unmeasured": 0})
     run(missed, "undivided", "--max-inconclusive", "1", status=3)
     strict = missed.type("merge", "part-1", "part-2", "--run-name", "strict", status=3)
-    assert "gate parameter_validity >= 0.9: not measured (1 of 2 trials were not measured)" in strict
+    assert re.search(r"gate parameter_validity >= 0.9: not measured \(1 of 2 ", strict)
     missed.write(ASKED, gates={"fail_under": {"parameter_validity": 0.9}, "allow_unmeasured": 1})
     missed.type("merge", "part-1", "part-2", "--run-name", "gated")
 

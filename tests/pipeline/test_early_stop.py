@@ -51,7 +51,7 @@ def test_a_run_that_is_sure_leaves_out_the_rest_and_a_resumed_one_makes_it(proje
     assert code == 0
     assert 8 <= made < 20
     assert (counts["left_out"], counts["not_run"]) == (20 - made, 0)
-    assert "over all evaluations" in summary["stopped"]
+    assert "95 %" in summary["stopped"]
     assert "at least 0.2" in summary["stopped"]
     _, summary = ran(project, "--resume", "r")
     assert (summary["counts"]["finished"], summary["counts"]["left_out"], summary["stopped"]) == (20, 0, None)

@@ -63,7 +63,7 @@ def test_one_value_is_one_run_and_reaches_command_and_environment(project: Path)
     assert ["gpt-5 -0.5", "gpt-5 -0.5"] == [str(one).strip() for one in answers(project, "one")]
     code, text = said(project, "run", "--resume", "one", "--with", "model=right")
     assert 2 == code
-    assert "--with applies only to new runs; a resumed run keeps its settings" in text
+    assert "--with " in text
 
 
 def test_several_values_are_a_run_each_and_one_table(project: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_matrix_of_an_agent_that_changed_is_not_resumed(project: Path) -> None
     code, text = said(project, "run", "--resume", "m", "--sandbox", "local")
     assert 2 == code
     assert str(project / "runs" / "m") in text
-    assert "since it began, agent_digest changed" in text
+    assert "agent_digest changed" in text
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_matrix_is_named_where_a_run_is_expected(project: Path) -> None:
     )
     code, text = said(project, "compare", "m", "m-a")
     assert 2 == code
-    assert "'m' is a matrix of several runs" in text
+    assert "'m' is a matrix" in text
     assert "m-a, m-b" in text
 
 

@@ -71,7 +71,7 @@ def test_no_control_character_of_an_agent_is_printed(project: Path) -> None:
     done = session(project, "--harness", "hello")
 
     assert 1 == done.returncode
-    assert "fits: failed: the answer does not fit" in done.stdout
+    assert "fits: failed: " in done.stdout
     assert "\\u001b[2J\\u009b2J\\u202egnp.exe\\u2028" in done.stdout
     assert [] == [raw for raw in "\x1b\x9b\u202e\u2028" if raw in done.stdout]
     assert [] == [line for line in done.stdout.splitlines() if line.startswith("===== 1 passed")]
@@ -84,7 +84,7 @@ def test_a_trial_of_unknown_success_never_passes(project: Path) -> None:
     done = session(project, "--harness", "hello")
 
     assert 1 == done.returncode
-    assert "the case has no check, so that its success is unknown" in done.stdout
+    assert "no check" in done.stdout
 
 
 def test_a_run_that_cannot_be_made_is_an_error_of_every_test(project: Path) -> None:

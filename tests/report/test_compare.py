@@ -89,7 +89,7 @@ def test_unlike_questions_and_unlike_scorers_are_refused(
 
 
 def test_runs_that_share_no_trial_are_refused(compared: Callable[..., Comparison]) -> None:
-    with pytest.raises(UsageError, match="have no trial in common"):
+    with pytest.raises(UsageError, match="'old' and 'new'"):
         compared("+ ", " +")
 
 

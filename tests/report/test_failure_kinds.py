@@ -84,7 +84,7 @@ def test_encodings_come_first_and_each_kind_names_what_it_touches(card: Card, st
     assert {True} == {one.appeared for one in found}
 
 
-def test_a_kind_that_is_not_more_frequent_is_no_news(card: Card, stored: Any) -> None:
+def test_a_kind_that_is_not_more_frequent_is_left_out(card: Card, stored: Any) -> None:
     same = {"diagnoses": (finding("wrong_target", 1),)}
     assert [] == kinds_of(card, stored, same, same)
 
@@ -98,7 +98,7 @@ def test_an_outcome_is_a_kind_and_unmeasured_trials_are_none(card: Card, stored:
     assert found[0].change.lower_is_better
 
 
-def test_prompts_that_spans_name_are_called_so(card: Card, stored: Any) -> None:
+def test_prompts_have_the_names_that_spans_give_them(card: Card, stored: Any) -> None:
     after = {"diagnoses": (finding("wrong_target", 1),), "prompt": "shop@3, search@1"}
     (found,) = kinds_of(card, stored, {}, after, prompts=("shop@3", "search@1"))
     assert {"search@1": 3, "shop@3": 3} == found.prompts

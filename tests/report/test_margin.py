@@ -150,7 +150,7 @@ def test_latency_is_not_measured_in_a_replay(comparison: Callable[..., Compariso
     found = check(comparison("+" * 8, "+" * 8), "latency_s=20%")
 
     assert "cannot_tell" == found.standing
-    assert "latency needs live tools or a live model" in found.reason
+    assert found.reason.startswith("latency needs live ")
 
 
 def stored(root: Path, manifest: RunManifest, cards: list[Scorecard]) -> RunFolder:

@@ -44,5 +44,5 @@ def test_success_is_given_with_and_without_what_users_invalidated(card: Card) ->
 
 def test_a_run_without_simulated_users_says_how_to_have_them(card: Card) -> None:
     (line,) = lines_of(summarise_users([], [card("a")]))
-    assert "no conversation had a simulated user" in line
+    assert "--user model" in line
     assert "--user model" in line

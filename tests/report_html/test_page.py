@@ -154,7 +154,7 @@ def test_what_judges_said_stands_by_rubric_and_with_its_reasons_at_each_trial(tm
 
 def test_runs_of_unlike_suites_are_shown_but_not_compared(tmp_path: Path) -> None:
     page = Page(html_report(store(tmp_path, "after", suite_digest="other"), store(tmp_path, "before")))
-    assert "their suite digests differ" in page.data["report"]["comparison"]["refused"]
+    assert "suite digests differ" in page.data["report"]["comparison"]["refused"]
 
 
 def test_failure_modes_are_counted_in_the_runs_beside_this_one(tmp_path: Path) -> None:

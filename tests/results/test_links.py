@@ -102,7 +102,7 @@ def test_a_linked_folder_is_neither_read_nor_written_through(runs: Path, manifes
         opened = RunFolder.open(runs / "run")
         write_report(opened, summarise_run(opened))
 
-    with pytest.raises(HarnessError, match="is a link"):
+    with pytest.raises(HarnessError, match="a link"):
         report()
     assert [] == list(host.iterdir())
 
@@ -117,7 +117,7 @@ def test_a_shard_with_links_is_not_merged(runs: Path, manifest, record, tmp_path
         shards.append(folder.path)
     (shards[1] / "live" / "s").mkdir(parents=True)
     (shards[1] / "live" / "s" / "a.1.yaml").symlink_to(host)
-    with pytest.raises(HarnessError, match=r"a\.1\.yaml is a link"):
+    with pytest.raises(HarnessError, match=r"a\.1\.yaml"):
         merge_runs([RunFolder.open(path) for path in shards], runs, "whole")
     assert not (runs / "whole").exists()
 

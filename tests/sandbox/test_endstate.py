@@ -1,3 +1,4 @@
+import re
 import tarfile
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def test_failure_half_way_leaves_the_earlier_archive(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(SandboxError, match="cannot be written"):
+    with pytest.raises(SandboxError, match=re.escape(str(tmp_path / "file"))):
         write_end_state(tmp_path / "file" / "end.tar", RestoredFiles(files={}), [_END])
 
 
@@ -119,7 +120,7 @@ ENDLESS = {
 @pytest.mark.parametrize("name", [*ENDLESS])
 def test_an_archive_that_would_be_read_without_end_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "end.tar").write_bytes(_header("end_state.json", b"0", len(HEAD), HEAD) + ENDLESS[name] + bytes(1024))
-    with pytest.raises(SandboxError, match=r"not a readable end state: (an entry|an extended header)"):
+    with pytest.raises(SandboxError, match=r"an (entry|extended header)"):
         read_end_state(tmp_path / "end.tar")
 
 

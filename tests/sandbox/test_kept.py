@@ -1,4 +1,4 @@
-"""What a warm container keeps for its trials: laid once, seen by each as laid, and told from what they change."""
+"""What a warm container keeps for its trials: created once, the same for each, and compared with what they change."""
 
 import time
 from collections.abc import Iterator

@@ -62,5 +62,5 @@ def test_files_are_left_out_by_path_and_folders_stay(store: SnapshotStore, tmp_p
 
 def test_a_snapshot_is_never_overwritten(store: SnapshotStore, tmp_path: Path) -> None:
     found = reduced_snapshot(store.verify("web_shop", "morning"), OmittedParts(), "morning", tmp_path / "made")
-    with pytest.raises(UsageError, match="already a snapshot web_shop/morning"):
+    with pytest.raises(UsageError, match="snapshot web_shop/morning"):
         store.keep(found)

@@ -44,7 +44,6 @@ def test_a_check_whose_expression_takes_too_long_fails(evidence, suite, check, a
     (verdict,) = card.verdicts
     assert False is verdict.passed
     assert verdict.reason.startswith(f"failed, because what the agent left cannot be checked: {said}")
-    assert "write the expression without repeats inside of repeats" in verdict.reason
 
 
 def test_a_path_that_searches_by_an_expression_fails(evidence, suite) -> None:
@@ -124,5 +123,5 @@ def test_a_figure_that_asks_such_a_tool_is_not_known(evidence, suite, find, metr
 
 def test_an_answer_that_a_rule_cannot_compare_ends_in_words() -> None:
     rules = PathRules([AnswerRule(at="/name", compare="regex", pattern=NESTED)])
-    with pytest.raises(OutOfTime, match="drift: the rule at '/name': pattern: "):
+    with pytest.raises(OutOfTime, match="'/name': pattern: "):
         unlike({"name": "aa"}, {"name": HOSTILE}, rules)

@@ -91,7 +91,7 @@ def test_a_page_check_needs_a_host_and_the_agents_page_a_browser(suite: Callable
     hosts = [{"host": "shop.example"}]
     with_host = suite().model_copy(update={"hosts": tuple(hosts)})
     assert None is fresh.problem_in(with_host)
-    assert "the agent has no browser" in (agent.problem_in(with_host) or "")
+    assert "with.browser: " in (agent.problem_in(with_host) or "")
     servers = {"b": ToolServer.model_construct(browser=True)}
     assert None is agent.problem_in(with_host.model_copy(update={"servers": servers}))
 
@@ -160,7 +160,7 @@ def test_tests_that_did_not_end_or_did_not_see_all_give_no_reward(evidence: Buil
     other = VERIFIERS["task_tests"].model_validate({"digest": "other"})
     assert (None, "the tests were not run: run again", {}) == other.verify(evidence())
     made = evidence(commands={"k": {"digest": "0", "exit": {"code": 0}}})
-    assert "changed since they were run" in other.verify(made)[1]
+    assert "changed" in other.verify(made)[1]
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_a_wrong_check_is_refused_with_its_name_and_field(suite: MakeSuite, wron
 
 
 def test_two_checks_of_one_name_are_refused(suite: MakeSuite) -> None:
-    with pytest.raises(UsageError, match="checks are named twice: says yes"):
+    with pytest.raises(UsageError, match=": says yes"):
         build_scorer(suite(cases=[{"checks": (YES,)}], checks=(YES,)))
 
 
@@ -142,7 +142,7 @@ def test_a_class_that_is_no_metric_is_refused(suite: MakeSuite, tmp_path: Path, 
 def test_a_metric_that_takes_the_name_of_another_is_refused(suite: MakeSuite, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OWN)
 
-    with pytest.raises(UsageError, match="two figures are named length"):
+    with pytest.raises(UsageError, match=r"field .*: .* length"):
         build_scorer(suite(metrics=("own.py:Length", "own.py:Length")))
 
 

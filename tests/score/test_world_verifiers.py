@@ -110,8 +110,8 @@ def test_a_table_that_nobody_named_must_not_change_and_one_that_is_named_must_be
     assert (False, "p: there is no table 'holds'") == told(
         "sql", {"probe": "p", "changes": {"loan": ALL, "holds": {}}}, shown
     )
-    assert "it was removed" in told("sql", {"probe": "p", "changes": {}}, dropped)[1]
-    assert "more rows were added than are listed" in told("sql", {"probe": "p", "changes": {}}, many)[1]
+    assert "removed" in told("sql", {"probe": "p", "changes": {}}, dropped)[1]
+    assert "more rows" in told("sql", {"probe": "p", "changes": {}}, many)[1]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -144,7 +145,7 @@ def test_a_server_that_cannot_start_is_the_harness_failure_and_says_what_it_wrot
     group = {"mcp": {"command": [sys.executable, "{suite}/broken.py"]}, "server": "b"}
     own_project.write([group], [])
     said = own_project.type("tool", "refresh", "s", status=3)
-    assert "MCP server 'b' did not start" in said
+    assert "MCP server 'b'" in said
     assert "no licence" in said
     own_project.write([{"mcp": {"command": ["no-such-program-at-all"]}, "server": "b"}], [])
     assert "no-such-program-at-all" in own_project.type("tool", "refresh", "s", status=2)
@@ -176,7 +177,7 @@ def test_groups_choose_name_and_class_their_tools(with_tiny) -> None:
         ("t_notes", "write"),
     ]
     with_tiny.write([group | {"only": ["x*"]}], [])
-    assert "'x*' is none of its tools: note.add, notes, fail" in with_tiny.type("tool", "list", "s", status=2)
+    assert re.search(r"'x\*'.*: note.add, notes, fail", with_tiny.type("tool", "list", "s", status=2))
 
 
 def test_writes_need_a_server_that_says_it_is_disposable(with_tiny) -> None:
@@ -208,7 +209,7 @@ def test_python_functions_are_tools_and_replayed_without_running(own_project) ->
     shown = json.loads(own_project.type("tool", "list", "s", "--json"))
     assert [tool["name"] for tool in shown] == ["remember", "recall", "divide"]
     (own_project.suite / "functions.py").write_text(FUNCTIONS + "\n")
-    assert "has changed since its tools were listed" in own_project.type("tool", "list", "s", status=2)
+    assert "harness tool refresh" in own_project.type("tool", "list", "s", status=2)
 
 
 def test_tools_act_in_the_trials_own_sandbox_in_every_mode(own_project) -> None:

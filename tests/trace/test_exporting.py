@@ -148,7 +148,7 @@ def test_what_waits_for_a_slow_collector_is_bounded_and_none_of_it_is_missing_fr
         receiver.gate.set()
     assert 0 < len(receiver.spans) <= 66  # 64 of 1 MB each, and the two small ones
     assert (len(receiver.spans), 202) == (sent.report.sent, sent.report.sent + sent.report.lost)
-    assert ", which was too slow for them" in sent.report.words
+    assert "too slow" in sent.report.words
 
     with receiving(answers=False) as receiver, exported(receiver.url) as sent:
         recorder = sent.recorder()

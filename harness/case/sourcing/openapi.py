@@ -119,7 +119,7 @@ def _tool(group: OpenApiTools, operation: _Operation, document: JsonObject) -> J
 
 
 def _output(operation: _Operation, document: JsonObject) -> JsonObject:
-    """`output`: the schema of the first good answer in JSON; nothing where none is declared, or it cannot be read."""
+    """`output`: the schema of the first successful JSON response; nothing where none can be read."""
     responses = operation.declared.get("responses")
     declared = responses if isinstance(responses, dict) else {}
     try:
@@ -130,7 +130,7 @@ def _output(operation: _Operation, document: JsonObject) -> JsonObject:
                 if _JSON.match(kind) and isinstance(schema, dict):
                     return {"output": bundled(schema, document)}
     except ValueError:
-        pass  # a schema of an answer is not needed to call the operation
+        pass  # a response's schema is not needed to call the operation
     return {}
 
 
@@ -152,7 +152,7 @@ def _take_parameter(operation: _Operation, parameter: JsonObject, document: Json
         if parameter.get("required") is True:
             raise ValueError(
                 f"{operation.name}: the {place} parameter {name!r} is required, and a tool has none: "
-                "say `headers:` of the server, or leave the operation out with `only:`"
+                "set `headers:` of the server, or leave the operation out with `only:`"
             )
         return
     schema = resolved(parameter.get("schema"), document)
@@ -189,7 +189,7 @@ def _take_body(operation: _Operation, document: JsonObject) -> None:
         operation.body = "arguments"
         return
     if _BODY in operation.properties:
-        raise ValueError(f"{operation.name}: a parameter is called `body`, and so would be the body")
+        raise ValueError(f"{operation.name}: a parameter is named `body`, the name that the request body would get")
     operation.properties[_BODY] = schema
     if body.get("required") is True:
         _require(operation, _BODY)
@@ -212,7 +212,7 @@ def _can_merge(operation: _Operation, schema: JsonObject) -> bool:
 
 
 def _is_plain(parameter: JsonObject, schema: JsonObject) -> bool:
-    """Lists as `a=1&a=2`: what OpenAPI takes for granted."""
+    """Whether the parameter is sent in OpenAPI's default style: a list as `a=1&a=2`, and no object."""
     kind = schema.get("type")
     return (
         "schema" in parameter

@@ -19,7 +19,7 @@ from harness.case.sourcing.declared import (
 )
 from harness.case.sourcing.listing import Listing, listed_tools, listing_digest, listing_path, read_listing
 from harness.case.sourcing.openapi import openapi_tools
-from harness.case.sourcing.places import sandbox_tools
+from harness.case.sourcing.sandbox_tools import sandbox_tools
 from harness.case.sourcing.tool_source import tool_source_class
 from harness.case.suite import McpServer, ToolServer
 from harness.disk import is_file

@@ -17,7 +17,7 @@ _MAX_HOPS = 50
 
 
 def resolved(value: JsonValue, document: JsonObject) -> JsonObject:
-    """The object that `value` is or refers to; empty where there is none. Raises ValueError for a dead reference."""
+    """The object that `value` is or refers to; empty where none is. Raises ValueError for a reference to nothing."""
     for _ in range(_MAX_HOPS):
         if not isinstance(value, dict):
             return {}

@@ -24,7 +24,7 @@ class CandidateAgents:
     version: str
     """The version of the suite's agent."""
     staging: Path
-    """Where the files of candidates lie; the caller removes it."""
+    """The folder that the files of candidates are written to; the caller removes it."""
     _frozen: list[str] = field(default_factory=list)
     """The digest of all that no candidate changes, when the first one was opened."""
     _opened: dict[tuple[str, str | None], Agent] = field(default_factory=dict)

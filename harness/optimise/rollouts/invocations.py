@@ -1,7 +1,7 @@
-"""Invocations: what one agent of a program was given, which calls it made, and what it returned, cut out of traces.
+"""Invocations: what one agent of a program was given, which calls it made, and what it returned, extracted from traces.
 
-An invocation is known by the spans of the agents (`gen_ai.agent.name`): the call by which another agent ran it, with
-the steps that the agent made meanwhile. Where several are run by one step, each ends with the agent's first message
+An invocation is identified by the spans of the agents (`gen_ai.agent.name`): the call by which another agent ran it,
+with the steps that the agent made meanwhile. Where one step runs several, each ends with the agent's first message
 that makes no call. The writes that succeeded before it are kept with it: they are the state that it began in.
 """
 

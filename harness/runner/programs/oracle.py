@@ -1,6 +1,6 @@
 """Runs inside a sandbox: plays the calls of HARNESS_ORACLE through the gateway, then replies with its answer.
 
-Stands alone (standard library only): it is laid at `/agent` like any agent's files.
+Stands alone (standard library only): it is placed at `/agent` like any agent's files.
 """
 
 import http.client

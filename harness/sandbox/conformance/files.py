@@ -58,7 +58,7 @@ def snapshot_files_are_restored(stand: ProviderFixture) -> None:
             "dangling": ["link", "", "/no/where"],
         },
     )
-    expect("a laid program runs", sandbox.exec(["./link"], {}, 10).code, 6)
+    expect("a restored program runs", sandbox.exec(["./link"], {}, 10).code, 6)
 
 
 def large_snapshot_file_arrives_whole(stand: ProviderFixture) -> None:
@@ -126,7 +126,7 @@ def links_lead_nowhere_outside(stand: ProviderFixture) -> None:
     expect_raises("dots", refused, lambda: sandbox.read_file(f"../../../../../../../..{secret}"))
 
 
-def agent_files_are_laid(stand: ProviderFixture) -> None:
+def agent_files_can_be_run(stand: ProviderFixture) -> None:
     agent = stand.folder / "agent"
     agent.mkdir()
     (agent / "main.py").write_text("print('agent speaks')", encoding="utf-8")
@@ -194,7 +194,7 @@ CHECKS = (
             reading_has_a_limit,
             reading_what_is_no_file_is_an_error,
             links_lead_nowhere_outside,
-            agent_files_are_laid,
+            agent_files_can_be_run,
         ),
     ),
     *map(

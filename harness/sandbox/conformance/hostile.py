@@ -69,7 +69,7 @@ def paths_that_no_program_can_name_are_said_to_be_left_out(stand: ProviderFixtur
     left = sandbox.end_state(archive)
     expect("complete", (left.complete, left.problem is None), (False, False))
     sandbox.close()
-    expect("laid again", shell(stand.start(end_state_from=archive), "true").code, 0)
+    expect("restored again", shell(stand.start(end_state_from=archive), "true").code, 0)
 
 
 def program_cannot_hold_up_what_the_host_does(stand: ProviderFixture) -> None:

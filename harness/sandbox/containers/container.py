@@ -10,32 +10,32 @@ from pathlib import Path
 from typing import Any
 
 import docker
-from docker.types import LogConfig, Mount, Ulimit
+from docker.types import LogConfig, Ulimit
 
-import harness.sandbox.inside as inside_package
 from harness.case import Limits
 from harness.errors import SandboxError, UsageError
+from harness.sandbox.containers.container_paths import (
+    CODE_FOLDER,
+    CONTROL_FOLDER,
+    GATEWAY_FOLDER,
+    LAYERS_FOLDER,
+    SHARED_FOLDER,
+    STAGE_FOLDER,
+    launcher_view,
+    mounted_folders,
+    shown_folders,
+)
 from harness.sandbox.containers.layers import layers_by_image
-from harness.sandbox.containers.places import AGENT_UID, owner_and_mode, place_options
+from harness.sandbox.containers.places import owner_and_mode, place_options
 from harness.sandbox.containers.seccomp import MAKES_SANDBOXES, seccomp_profile
 from harness.sandbox.engines.dialect import launcher_owns_places, more_ulimits, seccomp_option, tmpfs_options
 from harness.sandbox.engines.facts import facts_of
 from harness.sandbox.launch.launched import LauncherView
 from harness.sandbox.launch.layout import Layout
-from harness.sandbox.provider import SandboxPaths, SandboxSpec
+from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.state.snapshot import Snapshot
 
-GATEWAY_PORT = 8700
 TRIAL_LABEL = "harness.trial"
-
-CODE_FOLDER = "/run/harness/code"
-CONTROL_FOLDER = "/run/harness/control"
-GATEWAY_FOLDER = "/run/harness/gateway"
-AGENT_FOLDER = "/agent"
-SHARED_FOLDER = "/run/harness/shared"
-_STAGE = "/run/harness/stage"
-_LAYERS = "/run/harness/layers"
-SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 SHARED_MEMORY_MB = 64
 _LAUNCHER_MB = 32
@@ -124,7 +124,7 @@ class Containers:
             command=_started("launcher", f"{CONTROL_FOLDER}/control.sock"),
             cap_add=[*_LAUNCHERS, *(("CHOWN",) if launcher_owns_places(self._engine) else ())],
             security_opt=["no-new-privileges:true", seccomp_option(self._engine, seccomp_profile())],
-            mounts=_bound({} if isinstance(sockets, str) else dict(sockets), spec),
+            mounts=mounted_folders({} if isinstance(sockets, str) else dict(sockets), spec),
             tmpfs={place: place_options(place, spec, layout) for place in layout.places},
             **shared,
             **self._limits(spec, layout),
@@ -139,7 +139,7 @@ class Containers:
             {},
             command=_started("relay", *arguments),
             security_opt=["no-new-privileges:true", seccomp_option(self._engine, seccomp_profile())],
-            mounts=_bound({}, replace(spec, agent_files=None)),
+            mounts=mounted_folders({}, replace(spec, agent_files=None)),
             tmpfs={},
             mem_limit=f"{_RELAY_MB}m",
             memswap_limit=f"{_RELAY_MB}m",
@@ -174,15 +174,15 @@ class Containers:
                 "supervisor",
                 f"{SHARED_FOLDER}/control.sock",
                 SHARED_FOLDER,
-                _STAGE,
+                STAGE_FOLDER,
                 f"size={SHARED_MEMORY_MB}m,mode=1777",
                 ":".join(layers),
-                *_shown(spec),
+                *shown_folders(spec),
             ),
             cap_add=[*_LAUNCHERS, *_SUPERVISORS, *(_KEEPERS if layout.entries else ())],
             security_opt=["no-new-privileges:true", seccomp, *unconfined],
-            mounts=_bound({SHARED_FOLDER: folder, **layers}, spec),
-            tmpfs={**mountpoints, _STAGE: "rw,noexec,nosuid,nodev,size=256k,mode=0711"},
+            mounts=mounted_folders({SHARED_FOLDER: folder, **layers}, spec),
+            tmpfs={**mountpoints, STAGE_FOLDER: "rw,noexec,nosuid,nodev,size=256k,mode=0711"},
             **self._limits(spec, layout, _SUPERVISOR_MB + kept_mb, _SUPERVISOR_PROCESSES),
         )
 
@@ -192,7 +192,7 @@ class Containers:
         if any(place.startswith("/usr/") for place in layout.places):
             return {}
         layers = self._layers(spec.image or snapshot.image or "")
-        return {f"{_LAYERS}/{number}": Path(folder) for number, folder in enumerate(layers)}
+        return {f"{LAYERS_FOLDER}/{number}": Path(folder) for number, folder in enumerate(layers)}
 
     def _configuration(
         self, spec: SandboxSpec, snapshot: Snapshot, labels: Mapping[str, str], **host: Any
@@ -256,62 +256,6 @@ def _names(spec: SandboxSpec) -> dict[str, Any]:
     }
 
 
-def launcher_view(spec: SandboxSpec, layout: Layout) -> LauncherView:
-    """The container of a trial as its launcher sees it."""
-    socket = spec.gateway_socket
-    return LauncherView(
-        places=SandboxPaths(
-            agent=AGENT_FOLDER,
-            work="/work",
-            gateway_url=None,
-            gateway_socket=None if socket is None else f"{GATEWAY_FOLDER}/{socket.name}",
-        ),
-        temporary="/tmp",
-        search_path=SEARCH_PATH,
-        real={place: place for place in layout.places},
-        uid=AGENT_UID,
-    )
-
-
-def supervisor_view(spec: SandboxSpec, layout: Layout) -> LauncherView:
-    """The same for the process that writes what a warm container keeps for its trials."""
-    unconnected = replace(spec, gateway_socket=None)
-    return replace(
-        launcher_view(unconnected, layout),
-        real={place: f"{_STAGE}/kept/{number}" for number, place in enumerate(layout.places)},
-    )
-
-
-def gateway_ports(spec: SandboxSpec) -> tuple[int, ...]:
-    """The ports at which the gateway is reached from inside."""
-    return (GATEWAY_PORT, *(() if spec.outside is None else spec.outside.ports))
-
-
 def container_limits(limits: Limits) -> tuple[float, ...]:
     """The limits of a trial that apply to its container: memory, processes, processors, disk."""
     return (limits.memory_mb, limits.processes, limits.cpus, limits.disk_mb)
-
-
-def mounted_sockets(folder: Path, spec: SandboxSpec, gateway: Path | None = None) -> dict[str, Path]:
-    """The folders of this machine that are mounted into a trial's container: `folder` holds the socket that its
-    launcher connects to.
-
-    `gateway` is the folder of the gateway's socket; None selects the socket's parent folder.
-    """
-    sources = {CONTROL_FOLDER: folder}
-    if spec.gateway_socket is not None:
-        sources[GATEWAY_FOLDER] = gateway or spec.gateway_socket.parent
-    return sources
-
-
-def _shown(spec: SandboxSpec) -> list[str]:
-    """The part of a warm container that every trial in it sees."""
-    agent = [] if spec.agent_files is None else [AGENT_FOLDER]
-    return [f"{CODE_FOLDER}/harness/sandbox/inside", *agent]
-
-
-def _bound(sources: dict[str, Path], spec: SandboxSpec) -> list[Mount]:
-    sources[f"{CODE_FOLDER}/harness/sandbox/inside"] = Path(inside_package.__path__[0])
-    if spec.agent_files is not None:
-        sources[AGENT_FOLDER] = spec.agent_files
-    return [Mount(target, str(source.resolve()), type="bind", read_only=True) for target, source in sources.items()]

@@ -13,14 +13,8 @@ from typing import Literal
 import docker
 
 from harness.errors import SandboxError
-from harness.sandbox.containers.container import (
-    CONTROL_FOLDER,
-    GATEWAY_FOLDER,
-    Containers,
-    container_limits,
-    gateway_ports,
-    mounted_sockets,
-)
+from harness.sandbox.containers.container import Containers, container_limits
+from harness.sandbox.containers.container_paths import CONTROL_FOLDER, GATEWAY_FOLDER, gateway_ports, mounted_sockets
 from harness.sandbox.containers.gateway_link import link_gateway
 from harness.sandbox.containers.outage import EngineOutage, remove_all_of
 from harness.sandbox.containers.places import place_options

@@ -1,8 +1,8 @@
 """The layers of an image as folders on the engine's machine.
 
 Engines whose own file system runs as a program (fuse-overlayfs) ask that program about every file that is opened: a
-Python program that imports an SDK waits more for that than for anything else. Where the kernel can lay the same layers
-over each other itself, a warm container shows its trials `/usr` that way.
+Python program that imports an SDK waits more for that than for anything else. Where the kernel can stack the layers
+by itself, a warm container shows its trials `/usr` that way.
 """
 
 from collections.abc import Callable

@@ -18,7 +18,8 @@ from typing import Literal
 import docker
 
 from harness.errors import SandboxError, UsageError
-from harness.sandbox.containers.container import Containers, container_limits, gateway_ports, launcher_view
+from harness.sandbox.containers.container import Containers, container_limits
+from harness.sandbox.containers.container_paths import gateway_ports, launcher_view
 from harness.sandbox.containers.docker import PROVIDER_LABEL
 from harness.sandbox.containers.outage import EngineOutage, remove_all_of
 from harness.sandbox.containers.running import compile_launcher, engine_errors
@@ -165,7 +166,7 @@ class WarmDockerSandboxProvider:
         sandbox = LaunchedSandbox(
             control, launcher_view(spec, layout), spec, warm.why_dead, lambda: self._give_back(warm, kind)
         )
-        sandbox.restore(snapshot, layout, gateway_ports(spec), laid=warm.has_laid(spec))
+        sandbox.restore(snapshot, layout, gateway_ports(spec), created=warm.has_created(spec))
         return sandbox
 
     def _give_back(self, warm: WarmContainer, kind: _Kind) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import docker
 
 from harness.errors import SandboxError
-from harness.sandbox.containers.container import GATEWAY_FOLDER, supervisor_view
+from harness.sandbox.containers.container_paths import GATEWAY_FOLDER, supervisor_view
 from harness.sandbox.containers.gateway_link import link_gateway, unlink_gateway
 from harness.sandbox.containers.places import place_size
 from harness.sandbox.containers.running import RunningContainer
@@ -38,7 +38,7 @@ class WarmContainer:
         self._ended: str | None = None
         self.folder = private_folder()
         self._gateway = self.folder / "gateway"
-        self._laid = False
+        self._created = False
         self.remove = self._container.remove
 
     def start(self, config: dict[str, Any], spec: SandboxSpec, layout: Layout) -> None:
@@ -68,7 +68,7 @@ class WarmContainer:
             "do": "trial",
             "gateway": None if spec.gateway_socket is None else self._gateway.name,
             "gateway_at": GATEWAY_FOLDER,
-            "kept": int(self.has_laid(spec)),
+            "kept": int(self.has_created(spec)),
             "places": [[place, place_size(place, spec, layout)] for place in layout.places],
             "hosts": _hosts(spec),
             "low_ports": int(spec.outside is not None),
@@ -82,13 +82,13 @@ class WarmContainer:
         control = self._hand_over({"do": "keep", "places": places})
         keeper = LaunchedSandbox(control, inside, spec, self._container.why_dead, lambda: None)
         try:
-            keeper.lay(layout)
+            keeper.create_files(layout)
         finally:
             keeper.close()
         try:
             if not is_readable(self._connection(), _KEPT_WITHIN_S):
                 raise SandboxError("the sandbox did not start: its snapshot files were not written in time")
-            self._laid = bool(Channel(self._connection()).receive()["kept"])
+            self._created = bool(Channel(self._connection()).receive()["kept"])
         except (EOFError, ValueError):
             raise SandboxError(f"the sandbox did not start: {self._death() or 'its supervisor is gone'}") from None
 
@@ -104,11 +104,11 @@ class WarmContainer:
             raise
         return control
 
-    def has_laid(self, spec: SandboxSpec) -> bool:
+    def has_created(self, spec: SandboxSpec) -> bool:
         """Whether the snapshot files are already restored for a trial; not for one that starts from another trial's end
         state.
         """
-        return self._laid and spec.end_state_from is None
+        return self._created and spec.end_state_from is None
 
     def why_dead(self) -> str | None:
         """The reason why the trial's environment, or the whole container, has ended; requested when the connection is

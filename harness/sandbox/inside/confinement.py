@@ -1,20 +1,22 @@
-"""A trial's namespaces, file system, capabilities and second system call filter inside a warm container.
+"""A trial's namespaces and file system inside a warm container.
 
 `Confinement.build` is called in a forked child of the supervisor and returns in the first process of the new
 namespaces; after `Confinement.enter` this is as much the launcher of a sandbox as the first process of a container is.
-Everything uses `ctypes`, which the supervisor imports once; no program of the trial can reach this code.
+No program of the trial can reach this code.
 """
 
 from __future__ import annotations
 
 import _socket
-import ctypes
 import fcntl
 import platform
 import posix
 import struct
 
 from harness.sandbox.inside import skeleton
+from harness.sandbox.inside.privileges import die_with_parent, forbid_what_built_this, give_up_capabilities
+from harness.sandbox.inside.second_filter import pivot_root_number
+from harness.sandbox.inside.system_calls import libc, mount, system_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,12 +30,6 @@ _CLONE_NEWNS = 0x0002_0000
 _NEW_NAMESPACES = _CLONE_NEWNS | 0x4000_0000 | 0x0800_0000 | 0x0400_0000 | 0x2000_0000 | 0x0200_0000
 """CLONE_NEWNS, NEWNET, NEWIPC, NEWUTS, NEWPID, NEWCGROUP."""
 _DETACH = 2
-_KEPT_CAPABILITIES = (2, 5, 6, 7)
-"""DAC_READ_SEARCH, KILL, SETGID, SETUID: the capabilities of a container's launcher."""
-_LAST_CAPABILITY = 63
-_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_CAP_AMBIENT = 1, 22, 24, 47
-_CAP_AMBIENT_CLEAR_ALL = 4
-_SIGKILL = 9
 
 _HIDDEN = (
     "acpi", "asound", "interrupts", "kcore", "keys", "latency_stats", "sched_debug", "scsi", "timer_list", "timer_stats"
@@ -43,15 +39,6 @@ _FROZEN = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _DEVICE_LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
                  "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"}  # fmt: skip
-
-_CALLS = {
-    "x86_64": (0xC000_003E, {"pivot_root": 155, "mount": 165, "umount2": 166, "sethostname": 170, "unshare": 272}, 56),
-    "aarch64": (0xC000_00B7, {"pivot_root": 41, "mount": 40, "umount2": 39, "sethostname": 161, "unshare": 97}, 220),
-}
-"""Audit architecture, the system calls that only the supervisor may make, and `clone`."""
-_CLONE_NAMESPACES = 0x7E02_0080
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Confinement:
@@ -68,7 +55,7 @@ class Confinement:
         self._problem: OSError | None = None
         self._made: list[str] = []
 
-    def lay_root(self, stage: str, layers: str) -> None:
+    def build_skeleton(self, stage: str, layers: str) -> None:
         """Must be called once, in the supervisor. `build` raises its error."""
         try:
             skeleton.build(stage, layers, mount)
@@ -79,8 +66,8 @@ class Confinement:
         """Returns in the first process of the new namespaces; the calling process waits for it and ends with it."""
         if self._problem is not None:
             raise self._problem
-        if _libc.unshare(_NEW_NAMESPACES) != 0:
-            raise _error("unshare")
+        if libc.unshare(_NEW_NAMESPACES) != 0:
+            raise system_error("unshare")
         held = _descriptors()  # read now, because the new /proc does not show the waiting process
         first = posix.fork()
         if first:
@@ -89,8 +76,8 @@ class Confinement:
             posix._exit(1 if posix.WIFSIGNALED(status) else posix.WEXITSTATUS(status))
         die_with_parent()
         name = b"sandbox"
-        if _libc.sethostname(name, len(name)) != 0:
-            raise _error("sethostname")
+        if libc.sethostname(name, len(name)) != 0:
+            raise system_error("sethostname")
         _loopback_up()
         self._build_root()
 
@@ -109,14 +96,14 @@ class Confinement:
         for path, options in request["places"]:
             target = self._root + path.decode()
             if request["kept"] and kept.has(path):
-                uppers[path] = kept.lay_over(path, target, options.decode())
+                uppers[path] = kept.mount_overlay(path, target, options.decode())
             else:
                 mount("tmpfs", target, "tmpfs", _NOSUID | _NODEV, options.decode())
         for folder in self._made:
             mount("none", folder, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV)
         self._turn_over()
-        _give_up_capabilities()
-        _forbid_what_built_this()
+        give_up_capabilities()
+        forbid_what_built_this()
         return uppers
 
     def _build_root(self) -> None:
@@ -198,24 +185,18 @@ class Confinement:
     def _turn_over(self) -> None:
         """Replaces the old root by the new one and unmounts the old: no path leads outside."""
         posix.chdir(self._root)
-        number = _CALLS[platform.machine()][1]["pivot_root"]
-        if _libc.syscall(number, b".", b".") != 0:
-            raise _error("pivot_root")
-        if _libc.umount2(b".", _DETACH) != 0:
-            raise _error("umount of the old root")
+        if libc.syscall(pivot_root_number(platform.machine()), b".", b".") != 0:
+            raise system_error("pivot_root")
+        if libc.umount2(b".", _DETACH) != 0:
+            raise system_error("umount of the old root")
         posix.chdir("/")
 
 
 def unshare_mounts() -> None:
     """Makes later mounts private to this process; they vanish when it ends."""
-    if _libc.unshare(_CLONE_NEWNS) != 0:
-        raise _error("unshare")
+    if libc.unshare(_CLONE_NEWNS) != 0:
+        raise system_error("unshare")
     mount("none", "/", None, _REC | _PRIVATE)
-
-
-def die_with_parent() -> None:
-    """Kills this process when the supervisor ends."""
-    _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
 
 
 def close_all_but(*kept: int) -> None:
@@ -238,61 +219,11 @@ def _close(descriptors: Iterable[int]) -> None:
             continue  # the descriptor that listed them
 
 
-def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
-    """The system call `mount`; raises OSError that names the target."""
-    texts = [None if text is None else text.encode("utf-8", "surrogateescape") for text in (source, target, kind, data)]
-    if _libc.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3]) != 0:
-        raise _error("mount of " + target)
-
-
 def _loopback_up() -> None:
     with_flags = struct.pack("16sh14x", b"lo", 0x41)  # IFF_UP, IFF_RUNNING
     asked = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
     fcntl.ioctl(asked.fileno(), 0x8914, with_flags)  # SIOCSIFFLAGS
     asked.close()
-
-
-def _give_up_capabilities() -> None:
-    for number in range(_LAST_CAPABILITY + 1):
-        if number not in _KEPT_CAPABILITIES and _libc.prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0) != 0:
-            if ctypes.get_errno() == 22:  # beyond the last capability of this kernel
-                break
-            raise _error(f"dropping capability {number}")
-    _prctl(_PR_CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL)
-    kept = sum(1 << number for number in _KEPT_CAPABILITIES)
-    header = struct.pack("Ii", 0x2008_0522, 0)  # _LINUX_CAPABILITY_VERSION_3, this process
-    low = struct.pack("III", kept, kept, 0)  # effective, permitted, inheritable
-    if _libc.capset(header, low + struct.pack("III", 0, 0, 0)) != 0:
-        raise _error("capset")
-
-
-def _forbid_what_built_this() -> None:
-    """Refuses the calls that only the supervisor's filter allows: the result equals a sandbox's own filter."""
-    architecture, denied, clone = _CALLS[platform.machine()]
-    numbers = list(denied.values())
-    load, equal, at_least, masked, give = 0x20, 0x15, 0x35, 0x45, 0x06
-    allow, refuse = (give, 0, 0, 0x7FFF_0000), (give, 0, 0, 0x0005_0001)  # SECCOMP_RET_ALLOW; ERRNO, EPERM
-    # behind these: [clone's flags: load, test], allow, refuse
-    rest = len(numbers) + 1  # comparisons of call numbers
-    program = [
-        (load, 0, 0, 4),
-        (equal, 0, rest + 5, architecture),
-        (load, 0, 0, 0),
-        (at_least, rest + 3, 0, 0x4000_0000),
-    ]
-    for done, number in enumerate(numbers):
-        program.append((equal, rest - done + 2, 0, number))
-    program += [(equal, 0, 2, clone), (load, 0, 0, 16), (masked, 1, 0, _CLONE_NAMESPACES), allow, refuse]
-    code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
-    held = ctypes.create_string_buffer(code, len(code))
-    described = struct.pack("H6xP", len(program), ctypes.addressof(held))
-    if _libc.prctl(_PR_SET_SECCOMP, 2, described, 0, 0) != 0:
-        raise _error("the second filter")
-
-
-def _prctl(option: int, value: int) -> None:
-    if _libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
-        raise _error(f"prctl {option}")
 
 
 def _put(path: str, content: bytes) -> None:
@@ -309,8 +240,3 @@ def _exists(path: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def _error(what: str) -> OSError:
-    number = ctypes.get_errno()
-    return OSError(number, what + ": " + posix.strerror(number))

@@ -63,7 +63,7 @@ class WritablePlaces:
             raise PermissionError(13, "a link leads out of the sandbox")
 
 
-def lay(channel: Channel, count: int, places: WritablePlaces) -> None:
+def create(channel: Channel, count: int, places: WritablePlaces) -> None:
     """Reads `count` entries from the channel and creates them as the current user.
 
     Where one cannot be created, the first error is raised after all have been read, so that the channel stays usable.
@@ -75,7 +75,7 @@ def lay(channel: Channel, count: int, places: WritablePlaces) -> None:
         content = _Content(channel, entry["size"])
         try:
             if refused is None:
-                _lay_entry(entry, places.real(entry["path"]), content, folders)
+                _create_entry(entry, places.real(entry["path"]), content, folders)
         except OSError as error:
             refused = error
         content.skip()
@@ -159,7 +159,7 @@ class _Content:
             continue
 
 
-def _lay_entry(entry: dict[str, Any], path: bytes, content: _Content, folders: list[tuple[bytes, int]]) -> None:
+def _create_entry(entry: dict[str, Any], path: bytes, content: _Content, folders: list[tuple[bytes, int]]) -> None:
     kind = entry["kind"]
     if kind == b"directory":
         folders.append((path, entry["mode"]))
@@ -170,10 +170,10 @@ def _lay_entry(entry: dict[str, Any], path: bytes, content: _Content, folders: l
     elif kind == b"link":
         posix.symlink(entry["link"], path)
     else:
-        _lay_file(path, content, entry["mode"])
+        _create_file(path, content, entry["mode"])
 
 
-def _lay_file(path: bytes, content: _Content, mode: int) -> None:
+def _create_file(path: bytes, content: _Content, mode: int) -> None:
     fd = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | NO_LINKS, 0o600)
     try:
         for part in content.parts():

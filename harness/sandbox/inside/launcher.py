@@ -45,7 +45,7 @@ class Launcher:
         self._places: WritablePlaces
         self._uid: int | None = None
         self._forwarder: Forwarder | None = None
-        self._laid: dict[bytes, tuple[int, ...]] = {}
+        self._stamps: dict[bytes, tuple[int, ...]] = {}
         self._clock_offset_ns: int | None = None
         self._running: Program | None = None
         self._side_processes: SideProcesses | None = None
@@ -90,11 +90,11 @@ class Launcher:
             port = self._forwarder.port
         self._channel.send({"port": port})
 
-    def _do_lay(self, request: dict[str, Any]) -> None:
-        from harness.sandbox.inside.files import lay
+    def _do_create(self, request: dict[str, Any]) -> None:
+        from harness.sandbox.inside.files import create
 
         def work() -> None:  # the host sends nothing after the entries before it has an answer
-            lay(Channel(BufferedReader(self._control)), request["count"], self._places)
+            create(Channel(BufferedReader(self._control)), request["count"], self._places)
             self._channel.send({})
 
         self._as(None if request["owner"] == b"root" else self._uid, work, request)
@@ -102,9 +102,9 @@ class Launcher:
     def _do_stamp(self, request: dict[str, Any]) -> None:
         from harness.sandbox.inside.changes import stamps
 
-        self._laid = stamps(self._places)
+        self._stamps = stamps(self._places)
         for path in request["overlaid"]:
-            self._laid.pop(path, None)
+            self._stamps.pop(path, None)
         self._channel.send({})
 
     def _do_run(self, request: dict[str, Any]) -> None:
@@ -149,13 +149,13 @@ class Launcher:
     def _changed(self, sums: dict[bytes, bytes], gone: dict[bytes, None]) -> Iterator[Entry]:
         from harness.sandbox.inside.changes import changed
 
-        laid, overlaid = self._places, self._overlaid
+        places, overlaid = self._places, self._overlaid
         if overlaid is not None:
             for place, real in self._places.tracked():
                 if overlaid.has(place):
                     yield from overlaid.changed(place, real, gone)
-            laid = self._places.without(overlaid.has)
-        yield from changed(laid, self._laid, sums, gone)
+            places = self._places.without(overlaid.has)
+        yield from changed(places, self._stamps, sums, gone)
 
     def _as(self, uid: int | None, work: Callable[[], None], request: dict[str, Any]) -> None:
         """Does the work and sends its answer as that user, so that the kernel enforces the user's permissions."""

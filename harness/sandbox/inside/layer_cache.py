@@ -26,14 +26,14 @@ _OPTIONS = ",xino=on,redirect_dir=on,metacopy=off,index=off"
 
 
 class LayerCache:
-    """The folders and their content. All mounts are made in the supervisor's own namespace, except in `lay_over`."""
+    """The folders and their content. All are mounted in the supervisor's own namespace, except in `mount_overlay`."""
 
     def __init__(self, stage: str, mount: Mount) -> None:
         self._upper = stage + "/upper"
         self._tried = stage + "/tried"
         self._mount = mount
         self._lower: dict[bytes, str] = {}
-        self._laid: dict[bytes, dict[bytes, tuple[int, int]]] = {}
+        self._created: dict[bytes, dict[bytes, tuple[int, int]]] = {}
         """The number and mode of each entry, by folder and name."""
         for folder in ("/upper", "/tried", "/kept"):
             posix.mkdir(stage + folder, 0o755)
@@ -51,12 +51,12 @@ class LayerCache:
         self._lower = {place: where for place, where in self._lower.items() if posix.listdir(where)}
         pairs = [[place, where.encode()] for place, where in self._lower.items()]
         for path, _, name, _, state in walk(WritablePlaces(pairs, confined=False)):
-            self._laid.setdefault(path[: -len(name) - 1], {})[name] = (state.st_ino, state.st_mode)
+            self._created.setdefault(path[: -len(name) - 1], {})[name] = (state.st_ino, state.st_mode)
 
     def try_out(self) -> None:
         """Raises OSError where this kernel's overlays lack a needed feature; runs in a namespace of its own."""
         for place, lower in self._lower.items():
-            self.lay_over(place, self._tried, "size=1m")
+            self.mount_overlay(place, self._tried, "size=1m")
             names = posix.listdir(lower)
             folders = [name for name in names if posix.lstat(lower + "/" + name).st_mode & KIND == FOLDER]
             name = (folders or names)[0]
@@ -68,21 +68,21 @@ class LayerCache:
     def forget(self) -> None:
         """Uses no overlay: every trial gets its own copy."""
         self._lower.clear()
-        self._laid.clear()
+        self._created.clear()
 
     def has(self, place: bytes) -> bool:
         """Whether the place is provided through an overlay."""
         return place in self._lower
 
-    def lay_over(self, place: bytes, target: str, options: str) -> int:
+    def mount_overlay(self, place: bytes, target: str, options: str) -> int:
         """Mounts the place at `target` for one trial; returns a descriptor of the folder with its changes."""
         lower = self._lower[place]
         self._mount("tmpfs", self._upper, "tmpfs", _NOSUID | _NODEV, options)  # over the last one, if any
         upper = self._upper + "/changed"
-        as_laid = posix.stat(lower)
+        original = posix.stat(lower)
         posix.mkdir(upper, 0o700)
-        posix.chown(upper, as_laid.st_uid, as_laid.st_gid)
-        posix.chmod(upper, as_laid.st_mode & 0o7777)
+        posix.chown(upper, original.st_uid, original.st_gid)
+        posix.chmod(upper, original.st_mode & 0o7777)
         posix.mkdir(self._upper + "/work", 0o700)
         layers = "lowerdir=" + lower + ",upperdir=" + upper + ",workdir=" + self._upper + "/work"
         self._mount("overlay", target, "overlay", _NOSUID | _NODEV, layers + _OPTIONS)
@@ -90,19 +90,19 @@ class LayerCache:
 
     def names(self, folder: bytes) -> list[bytes]:
         """The names that were created in a folder; empty for a path that is not a folder."""
-        return list(self._laid.get(folder, ()))
+        return list(self._created.get(folder, ()))
 
     def is_untouched(self, folder: bytes, name: bytes, state: posix.stat_result) -> bool:
         """Whether an entry that the trial has not changed is the one that was created under this name.
 
         It is not where the trial has moved a folder: its content moves along, and belongs to other paths.
         """
-        number, _ = self._laid.get(folder, {}).get(name, (0, 0))
+        number, _ = self._created.get(folder, {}).get(name, (0, 0))
         return number == state.st_ino & _REAL_NUMBER
 
-    def is_folder_as_laid(self, folder: bytes, name: bytes, state: posix.stat_result) -> bool:
+    def is_folder_as_created(self, folder: bytes, name: bytes, state: posix.stat_result) -> bool:
         """Whether a folder was created there with this mode, whatever its present content."""
-        _, mode = self._laid.get(folder, {}).get(name, (0, 0))
+        _, mode = self._created.get(folder, {}).get(name, (0, 0))
         return mode == state.st_mode and mode & KIND == FOLDER
 
     def below(self, path: bytes) -> list[bytes]:

@@ -1,9 +1,9 @@
 """Finds a trial's changes to files behind an overlay; the cost depends on the changes, not on the number of files.
 
 Only folders that the trial has touched are in the overlay's upper folder, and only these are read, as the
-trial saw them: what the upper folder has of its own is changed; of the rest, what is not the entry that was laid at
-this path has been moved there with its folder; and what was laid and is not seen is gone. So nothing of the overlay's
-own marks has to be read, which would need a capability that the launcher does not have.
+trial saw them: what the upper folder has of its own is changed; of the rest, what is not the entry that was created at
+this path has been moved there with its folder; and what was created and is not seen is gone. So nothing of the
+overlay's own marks has to be read, which would need a capability that the launcher does not have.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Overlaid:
                 path = shown + b"/" + name
                 if text not in own and self._kept.is_untouched(shown, name, state):
                     continue
-                if not self._kept.is_folder_as_laid(shown, name, state):
+                if not self._kept.is_folder_as_created(shown, name, state):
                     yield path, seen, name, depth, state
                 if state.st_mode & KIND != FOLDER:
                     gone.update(dict.fromkeys(self._kept.below(path)[1:]))

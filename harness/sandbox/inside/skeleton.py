@@ -4,7 +4,7 @@ memory.
 Where the image's file system is one of user space (fuse-overlayfs), the kernel asks its daemon about each folder of a
 path, each time, for every user who does not own the folder: a third of the start of a Python program. The folders that
 nearly every path leads through are therefore created in memory, with their content bind-mounted. Where the engine shows
-the layers that the image is made of, `/usr` comes from them, laid over each other by the kernel.
+the layers that the image is made of, `/usr` comes from them, stacked by the kernel.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def build(stage: str, layers: str, mount: Mount) -> None:
     mount("/", image, None, _BIND, None)
     mount("none", image, None, _BIND | _REMOUNT | _RDONLY, None)
     mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV, "size=1m,mode=0755")
-    quicker = stage + _USR if _lay_over(layers, stage + _USR, image, mount) else None
+    quicker = stage + _USR if _mount_layers(layers, stage + _USR, image, mount) else None
     _Skeleton(image, quicker, root, mount).make("")
     mount("none", root, None, _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV, None)
 
 
-def _lay_over(layers: str, place: str, image: str, mount: Mount) -> bool:
+def _mount_layers(layers: str, place: str, image: str, mount: Mount) -> bool:
     """Mounts the layers at `place`; returns whether they equal what the engine shows."""
     upper = layers.split(":")[:-1]
     try:

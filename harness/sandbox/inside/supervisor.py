@@ -19,6 +19,8 @@ from harness.sandbox.inside import changes, confinement, files, forward, launche
 from harness.sandbox.inside.layer_cache import LayerCache
 from harness.sandbox.inside.loop import READ, Loop
 from harness.sandbox.inside.overlaid import Overlaid
+from harness.sandbox.inside.privileges import die_with_parent
+from harness.sandbox.inside.system_calls import mount
 from harness.sandbox.inside.wire import Channel, FdReceiver, send_with_fd
 
 TYPE_CHECKING = False
@@ -72,7 +74,7 @@ class TrialProcess:
 
 
 def _become_launcher(cell: confinement.Confinement, kept: LayerCache, supervisor: _socket.socket) -> None:
-    confinement.die_with_parent()
+    die_with_parent()
     _signal.set_wakeup_fd(-1)
     cell.build()
     receiver = FdReceiver(supervisor)
@@ -174,11 +176,11 @@ def main(control: str, shared: str, stage: str, shared_memory: str, layers: str,
     for name in ("root", "image", "usr"):
         posix.mkdir(stage + "/" + name, 0o755)
     cell = confinement.Confinement(stage, shared, shared_memory, shown)
-    cell.lay_root(stage, layers)
+    cell.build_skeleton(stage, layers)
     host = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     host.connect(control)
     try:
-        Supervisor(host, cell, LayerCache(stage, confinement.mount)).serve()
+        Supervisor(host, cell, LayerCache(stage, mount)).serve()
     except EOFError:
         pass  # the harness disconnected before the first trial
     finally:

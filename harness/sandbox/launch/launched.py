@@ -69,18 +69,18 @@ class LaunchedSandbox:
         self._places = inside.places
         self._env: dict[str, str] = {}
         self._restored = RestoredFiles(files={})
-        self._laid = False
+        self._created = False
         self._closed = False
 
     @property
     def places(self) -> SandboxPaths:
         return self._places
 
-    def restore(self, snapshot: Snapshot, layout: Layout, ports: Sequence[int], *, laid: bool = False) -> None:
+    def restore(self, snapshot: Snapshot, layout: Layout, ports: Sequence[int], *, created: bool = False) -> None:
         """Restores the files; must be called once, before all other calls. The gateway is available at each of the
         ports.
 
-        `laid` states that the files exist already, and that the launcher has their list.
+        `created` states that the files exist already, and that the launcher has their list.
         """
         socket = self._places.gateway_socket
         answer = self._set_up(layout, ports)
@@ -91,18 +91,18 @@ class LaunchedSandbox:
                 gateway_url=f"http://127.0.0.1:{answer['port']}",
                 gateway_socket=socket,
             )
-        if not laid:
-            self._lay_all(layout)
+        if not created:
+            self._create_all(layout)
             if layout.restored:
                 self._ask({"do": "stamp", "overlaid": layout.overlaid})
-        self._laid = laid
+        self._created = created
         self._restored = RestoredFiles(files=layout.restored, absent=layout.absent)
         self._env = self._pinned(snapshot)
 
-    def lay(self, layout: Layout) -> None:
+    def create_files(self, layout: Layout) -> None:
         """Restores files into a sandbox in which nothing will run."""
         self._set_up(layout, ())
-        self._lay_all(layout)
+        self._create_all(layout)
 
     def exec(self, command: Sequence[str], env: Mapping[str, str], timeout_s: float) -> ProgramExit:
         environment = {**self._env, **env, **self._gateway_env()}
@@ -151,7 +151,8 @@ class LaunchedSandbox:
 
     def end_state(self, archive: Path) -> EndState:
         """The differences below the writable places, the temporary folders /tmp and /dev/shm left out."""
-        sums = {} if self._laid else {path: f.sha256 for path, f in self._restored.files.items() if self._may_write(f)}
+        files = {} if self._created else self._restored.files
+        sums = {path: file.sha256 for path, file in files.items() if self._may_write(file)}
         request = {"do": "changes", "entries": _ENTRIES_MAX, "bytes": _BYTES_MAX, "sums": list(sums.items())}
         with self._explained():
             return write_end_state(archive, self._restored, self._control.ask_for_changes(request, _ANSWER_WITHIN_S))
@@ -179,16 +180,16 @@ class LaunchedSandbox:
             }
         )
 
-    def _lay_all(self, layout: Layout) -> None:
+    def _create_all(self, layout: Layout) -> None:
         owners: tuple[Literal["root", "agent"], ...] = ("root", "agent")
         for owner in owners:
-            self._lay(layout, owner)
+            self._create(layout, owner)
 
-    def _lay(self, layout: Layout, owner: Literal["root", "agent"]) -> None:
+    def _create(self, layout: Layout, owner: Literal["root", "agent"]) -> None:
         entries = layout.of(owner)
         if not entries:
             return
-        request = {"do": "lay", "owner": owner, "count": len(entries)}
+        request = {"do": "create", "owner": owner, "count": len(entries)}
         content = (part for entry in entries for part in entry.parts())
         try:
             with self._explained():

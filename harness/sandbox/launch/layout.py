@@ -59,7 +59,7 @@ class Layout:
     ) -> None:
         """`inspects`, `own_home`: see SandboxSpec."""
         entries = {file.path: _snapshot_entry(snapshot, file) for file in snapshot.files}
-        self.overlaid = _lay_over(entries, over) if over is not None else ()
+        self.overlaid = _restore_over(entries, over) if over is not None else ()
         self.absent = frozenset(file.path for file in snapshot.files if file.path not in entries)
         self.places = writable_places(snapshot)
         self.implied = _add_parents(entries, self.places)
@@ -118,7 +118,7 @@ def _snapshot_entry(snapshot: Snapshot, file: SnapshotEntry) -> Entry:
     return replace(entry, content=source, size=file.size)
 
 
-def _lay_over(entries: dict[str, Entry], over: OpenEndState) -> tuple[str, ...]:
+def _restore_over(entries: dict[str, Entry], over: OpenEndState) -> tuple[str, ...]:
     for change in over.state.changes:
         entries.pop(change.path, None)
         if change.change == "deleted" or change.kind == "other":

@@ -1,4 +1,4 @@
-"""The search for the fullest way to lay a partial order of labels into a word, cut off at a width.
+"""The search for the fullest way to match a partial order of labels with a word, cut off at a width.
 
 It walks the word once and keeps every set of reference calls (a bit mask) that can have been met so far:
 - a call whose predecessors are all settled is taken at once where nothing competes for it: taking it earlier never

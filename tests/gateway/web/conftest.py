@@ -1,4 +1,4 @@
-"""A host of the outside, and a client that asks it through each of a session's doors."""
+"""A host of the outside, and a client that asks it by each of a session's routes."""
 
 import contextlib
 import http.client
@@ -19,20 +19,20 @@ from tests.gateway.web.hostile import HOST, Outside, running
 
 
 class Browser:
-    """Asks one host through one of the doors, over one kept connection."""
+    """Asks one host through one of the routes, over one kept connection."""
 
-    def __init__(self, path: Path, door: str, host: str = HOST) -> None:
+    def __init__(self, path: Path, route: str, host: str = HOST) -> None:
         self.path = path
-        self._door = door
+        self._route = route
         self.host = host
         link = socket.socket(socket.AF_UNIX)
         link.settimeout(20)
         link.connect(str(path))
-        if "tunnel" in door:
-            port = 80 if door == "plain tunnel" else 443
+        if "tunnel" in route:
+            port = 80 if route == "plain tunnel" else 443
             link.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
             self.tunnel = _until(link, b"\r\n\r\n")
-        if door in {"tunnel", "transparent TLS"}:
+        if route in {"tunnel", "transparent TLS"}:
             context = ssl.create_default_context(cafile=str(path.parent / "ca.pem"))
             link = context.wrap_socket(link, server_hostname=host)
         self._link = link
@@ -42,7 +42,7 @@ class Browser:
     def ask_raw(
         self, method: str, target: str, body: object = None, **headers: str
     ) -> tuple[int, dict[str, str], bytes]:
-        url = f"http://{self.host}{target}" if self._door == "proxy" else target
+        url = f"http://{self.host}{target}" if self._route == "proxy" else target
         sent = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         if isinstance(body, dict | list):
@@ -73,16 +73,16 @@ def host(shop) -> HostSpec:
 
 @pytest.fixture
 def browse(suite: Suite, host: HostSpec, case: Case, tmp_path: Path, shop) -> Callable[..., Any]:
-    """Runs one trial: `play(browser)` for a browser at one of the doors; gives the session's record."""
+    """Runs one trial: `play(browser)` for a browser at one of the routes; gives the session's record."""
 
-    def run_trial(mode: str, play: Callable[[Browser], Any], door: str = "tunnel", **more: Any) -> Any:
+    def run_trial(mode: str, play: Callable[[Browser], Any], route: str = "tunnel", **more: Any) -> Any:
         changed = {"hosts": (more.pop("host", host),), "probes": (), **more.pop("suite", {})}
         chosen = suite.model_copy(update=changed)
         with Gateway(
             chosen, mode, cassettes=tmp_path / "cassettes", services=shop, **more.pop("options", {})
         ) as gateway:
             request = SessionRequest(trial_id="t", case=more.pop("case", case), attempt=1, agent="a", version="v1")
-            with gateway.open(request) as session, contextlib.closing(Browser(session.socket, door)) as browser:
+            with gateway.open(request) as session, contextlib.closing(Browser(session.socket, route)) as browser:
                 play(browser)
                 return session.end()
 

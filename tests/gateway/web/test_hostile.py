@@ -1,4 +1,4 @@
-"""Whatever is sent to the forward proxy: a clear answer or a closed door, never a hang or another trial's data."""
+"""Whatever is sent to the forward proxy: an answer or a closed connection, never a hang or another trial's data."""
 
 import contextlib
 import http.client

@@ -92,9 +92,7 @@ def test_an_effect_can_be_declared(browse, host) -> None:
     assert {"exact": 1, "exact_reused": 1} == browse("replay", ask_twice, host=search).tiers
 
 
-def test_secrets_are_added_behind_the_door_and_stand_in_nothing_that_is_kept(
-    browse, host, shop, tmp_path: Path
-) -> None:
+def test_secrets_are_added_in_the_gateway_and_stand_in_nothing_that_is_kept(browse, host, shop, tmp_path: Path) -> None:
     value = "hush-hush-4711"
     keyed = host.model_copy(update={"headers": {"Authorization": "Bearer ${SHOP_KEY}"}})
     options = {"secrets": {"SHOP_KEY": value}}

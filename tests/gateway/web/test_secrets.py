@@ -95,7 +95,7 @@ def received(browse, suite) -> Iterator[Callable[..., list[tuple[int, dict[str, 
                 browse(
                     mode,
                     lambda browser: got.append(browser.ask_raw("GET", target, **headers)),
-                    door="proxy",
+                    route="proxy",
                     host=host,
                     suite={"secrets": ("HOST_KEY",)},
                     options={"secrets": secrets},
@@ -173,7 +173,7 @@ def test_no_key_comes_in_a_header_that_is_folded_over_lines(browse, outside) -> 
         browse(
             mode,
             lambda browser: got.append(browser.ask_raw("GET", "/folded")),
-            door="proxy",
+            route="proxy",
             host=host,
             suite={"secrets": ("HOST_KEY",)},
             options={"secrets": {"HOST_KEY": KEY.replace(" ", "-")}},

@@ -115,6 +115,6 @@ def _shown(after: AgreementFigures) -> str:
 
 def test_a_judge_that_still_passes_critical_failures_is_not_put_into_production() -> None:
     left = _shown(LENIENT)
-    assert "not for production: the judge still passes 1 critical failure(s)" in left
+    assert "not for production" in left
     assert "use it" not in left
     assert "use it: harness judge prompt label judge production 2" in _shown(BETTER)

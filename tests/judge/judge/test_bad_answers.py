@@ -66,7 +66,7 @@ def test_a_model_that_never_answers_is_a_failed_judge(stored_run, judging):
     rubric = Rubric(name="prices", criteria=(GROUNDED,))
     with RuleModel(MIND, faults={"grounded": "timeout"}) as model:
         assert {"judge_failed": 1} == judging(folder, model, rubric, settings={"timeout_s": 0.1}).answers
-    assert "cannot be reached" in next(read_judgements(folder.path, "prices")).failure
+    assert "TimeoutError" in next(read_judgements(folder.path, "prices")).failure
 
 
 def test_nobody_there_is_a_failed_judge(stored_run, judging):

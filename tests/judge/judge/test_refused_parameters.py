@@ -41,7 +41,7 @@ def test_a_refused_temperature_is_learnt_once_and_told(stored_run: StoredRun, ju
     assert ["temperature"] == server.refused
     assert ["temperature"] == list(done.left_out)
     assert 1 == len(said)
-    assert "new-model refuses 'temperature', which is left out" in said[0]
+    assert said[0].startswith("new-model refuses 'temperature'")
     assert "sampling: {temperature: null}" in said[0]
 
 
@@ -95,4 +95,4 @@ def test_a_score_of_too_few_answers_is_unknown_and_shown_so(stored_run: StoredRu
     score = judged_rubric(folder.path, "prices")
     assert score is not None
     assert (None, None, 1) == (score.mean, score.domain_mean, score.below_floor)
-    assert "score unknown: coverage 67 % is below the floor of 90 %" in judged_section(score).notes[0]
+    assert all(part in judged_section(score).notes[0] for part in ("score unknown", "67 %", "90 %"))

@@ -101,8 +101,7 @@ def test_what_does_not_count_is_named_with_its_line_and_counted(tmp_path: Path) 
         (7, "unreadable"),
     ]
     assert "at version '2', not '1'" in found.left_out[1].detail
-    assert "3 labels cannot be read" in found.problems()
-    assert "1 labels were made for another version of their criterion" in found.problems()
+    assert ["3", "1", "1", "1"] == [problem.split()[0] for problem in found.problems()]
 
 
 def test_a_line_that_a_killed_writer_tore_costs_only_itself(tmp_path: Path) -> None:
@@ -139,6 +138,6 @@ def test_a_label_file_that_is_a_link_or_a_fifo_is_refused_and_not_waited_for(tmp
         place = label_path(tmp_path / name, "suite", "counter")
         place.parent.mkdir(parents=True)
         make(place)
-        with pytest.raises(InvalidDocument, match=r"cannot be read: is a (link|FIFO)"):
+        with pytest.raises(InvalidDocument, match=r"a (link|FIFO)"):
             list(LabelFile(place).lines())
     assert 1 == len(list(LabelFile(kept).lines()))

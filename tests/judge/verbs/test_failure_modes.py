@@ -84,7 +84,7 @@ def test_a_failed_criterion_that_is_no_mode_and_evidence_that_does_not_exist_are
     )
     assert {"goal_drift", "manners"} == set(named)
     assert "s99" in named["goal_drift"]
-    assert "no failure mode" in named["manners"]
+    assert "'manners'" in named["manners"]
 
 
 def _record(judgement: Judgement) -> CalibrationRecord:

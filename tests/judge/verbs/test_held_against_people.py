@@ -121,12 +121,12 @@ def test_agreement_is_taken_against_any_verdict(run, model, typed, rubric, again
 
 def test_what_cannot_be_compared_is_said(tmp_path, run, model, typed, rubric) -> None:
     status, told = typed("agreement", "night", *rubric)
-    assert (3, True) == (status, "was not judged by 'prices'" in told)
+    assert (3, True) == (status, "harness judge run" in told)
     typed("run", "night", *rubric, *_asking(model))
     status, told = typed("agreement", "night", *rubric)
     assert (3, True) == (status, "harness annotate night" in told)
     status, told = typed("calibrate", "night", *rubric, *_asking(model))
-    assert (3, True) == (status, "is labelled by" in told)
+    assert (3, True) == (status, "'prices'" in told)
     assert 2 == typed("agreement", "night", *rubric, "--against", "verifier:none")[0]
     assert 2 == typed("agreement", "night", *rubric, "--against", "opinion")[0]
 

@@ -40,7 +40,8 @@ from harness.results import PlannedTrial, RunFolder
 from harness.runner.agent import Agent
 from harness.runner.agents import open_agent
 from harness.runner.trial import TrialRunner
-from harness.sandbox.containers.container import Containers, mounted_sockets
+from harness.sandbox.containers.container import Containers
+from harness.sandbox.containers.container_paths import mounted_sockets
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.containers.places import AGENT_UID
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider

@@ -1,7 +1,7 @@
 """What a snapshot costs a trial in a warm sandbox: start to end state with 5,000 snapshot files beside one, in turn,
 medians.
 
-Each trial changes one file. What is laid once, when the container is started, stands apart.
+Each trial changes one file. What is created once, when the container is started, stands apart.
 """
 
 import argparse

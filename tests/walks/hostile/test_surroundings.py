@@ -52,7 +52,7 @@ def test_output_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 def test_a_locale_in_which_files_would_not_be_found_is_refused(tmp_path: Path) -> None:
     done = typed("HARNESS image list", tmp_path, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     assert 2 == done.returncode
-    assert "the locale encodes file names as ascii" in done.stderr
+    assert "ascii" in done.stderr
     assert "-> set LC_ALL=C.UTF-8, or PYTHONUTF8=1" in done.stderr
 
 

@@ -2,16 +2,16 @@
 
 The plan is what the agent wrote before its first call. At least one of its items needs a look-up (see `announced`). The
 run handed in an answer, by a call or as its last words where nobody had spoken but the task, and no other call's answer
-told that answer or anything new (see `progress`): what the plan needed was never got. That is read off the plan and the
-calls. Three modes begin at the same step, the one that states the answer:
+told that answer or anything new (see `progress`): what the plan needed was never obtained. The plan and the
+calls show it. Three modes begin at the same step, the one that states the answer:
 
 `plan_not_carried_out` (goal drift): the agent left its plan, and what it did instead was to answer.
 `unsupported_answer` (tool hallucination): the answer stands for what a tool would have told; see `unsupported`.
 `unchecked_answer` (premature commitment): the plan announced that something would be verified or confirmed. It counts
 also where the agent's own words said so later ("I will verify this"), and no call followed but the one that hands in.
 
-The first two stand as well where an agent was sent to look something up, handed in that it could not, and the next
-thing that was done was to hand in an answer all the same, which neither its report nor any tool had told.
+The first two are found as well where a sub-agent was to look something up and reported that it could not, and the next
+step handed in an answer all the same, which neither its report nor any tool had told.
 
 Looked for only where the trial is not known to have succeeded. Does not count: a run that handed nothing in, a look-up
 that was made and brought something (whatever became of it), a task that needs none; an answer that says that it is not
@@ -88,7 +88,7 @@ def _missing_lookups(evidence: Evidence) -> MissingLookups | None:
 
 
 def _answered_after_failure(reading: Reading) -> MissingLookups | None:
-    """An answer that follows at once on the report of an agent that could not find it."""
+    """An answer that follows at once on the report of a sub-agent that could not find it."""
     answers = list(takewhile(lambda act: is_answer(act.call), reversed(reading.acts)))[::-1]
     reports = [place for place, act in enumerate(answers) if hands_in(act.call.name) and _says_failed(_handed_in(act))]
     later = answers[reports[-1] + 1 :] if reports else []
@@ -143,7 +143,7 @@ def last_words(reading: Reading) -> Step | None:
 
 
 def unmade_checks(reading: Reading) -> tuple[Diagnosis, ...]:
-    """At most one finding: a check that the agent announced in its own words, behind which no call followed."""
+    """At most one finding: a check that the agent announced in its own words, and no call followed."""
     if reading.evidence.success is True or not reading.records_calls:
         return ()
     heard = max((reading.moments[step.index] for step in reading.steps if step.source == "user"), default=-1)
@@ -155,7 +155,7 @@ def unmade_checks(reading: Reading) -> tuple[Diagnosis, ...]:
         if match is not None
     ]
     if not found:
-        return ()  # mostly so
+        return ()  # the usual case
     last = max((act.step for act in reading.acts if not is_answer(act.call)), default=-1)
     ends = [act.step for act in reading.acts if is_answer(act.call)][-1:]
     ends = ends or [step.index for step in (last_words(reading),) if step is not None]

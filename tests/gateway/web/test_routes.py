@@ -12,14 +12,14 @@ from harness.trace.projection import trajectory_from
 from tests.gateway.web.conftest import order_an_egg
 from tests.gateway.web.hostile import HOST
 
-DOORS = ("proxy", "tunnel", "plain tunnel", "transparent TLS", "transparent")
+ROUTES = ("proxy", "tunnel", "plain tunnel", "transparent TLS", "transparent")
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_what_was_recorded_is_replayed_through_every_door(browse, shop, tmp_path: Path, door: str) -> None:
-    recorded = browse("record", order_an_egg, door)
+@pytest.mark.parametrize("route", ROUTES)
+def test_what_was_recorded_is_replayed_by_every_route(browse, shop, tmp_path: Path, route: str) -> None:
+    recorded = browse("record", order_an_egg, route)
     seen = len(shop.seen)
-    replayed = browse("replay", order_an_egg, door)
+    replayed = browse("replay", order_an_egg, route)
 
     assert ({"live": 5}, 5) == (recorded.tiers, recorded.recorded)
     assert ({"exact": 5}, (), 0) == (replayed.tiers, replayed.misses, replayed.unused)
@@ -28,7 +28,7 @@ def test_what_was_recorded_is_replayed_through_every_door(browse, shop, tmp_path
     assert () == check_cassette(tmp_path / "cassettes/breakfast/c1.yaml", {})
 
 
-def test_a_cassette_does_not_know_by_which_door_of_a_scheme_it_was_made(browse) -> None:
+def test_a_cassette_does_not_know_by_which_route_of_a_scheme_it_was_made(browse) -> None:
     browse("record", order_an_egg, "tunnel")
     assert {"exact": 5} == browse("replay", order_an_egg, "transparent TLS").tiers
     browse("record", order_an_egg, "proxy")

@@ -43,7 +43,7 @@ _TOOLS: dict[str, JsonObject] = {
 
 
 def sandbox_tools(group: SandboxTools) -> list[JsonObject]:
-    """The group's tools as a suite would declare them. Raises ValueError for one that there is not."""
+    """The group's tools as a suite would declare them. Raises ValueError for an unknown one."""
     unknown = sorted({*group.sandbox, *group.override} - set(_TOOLS))
     if unknown:
         raise ValueError(f"the sandbox has no tool {', '.join(unknown)}: it has {', '.join(_TOOLS)}")
