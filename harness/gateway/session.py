@@ -215,10 +215,7 @@ class TrialSession:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        try:
-            await self._parts.trial.exchange.large.all_finished()
-        except Exception as failure:  # its handler may have been cut short, and has not told of it
-            self._parts.failures.append(failure)
+        self._parts.failures.extend(await self._parts.trial.exchange.large.all_finished())
         await self._stop_listening()
         self._record_trailing_thought()
         self._parts.trial.recorder.end_turns()

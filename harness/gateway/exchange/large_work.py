@@ -56,13 +56,15 @@ class LargeWork:
         task.add_done_callback(self._finishing.discard)
         await asyncio.shield(task)
 
-    async def all_finished(self) -> None:
-        """Waits for all work that `finished` was asked for; raises what failed of it."""
+    async def all_finished(self) -> list[BaseException]:
+        """Waits for all work that `finished` was asked for, and returns the failures of this: a request that the end
+        of the trial has cut short does not tell of its own.
+        """
+        failures: list[BaseException] = []
         while self._finishing:
             ended = await asyncio.gather(*self._finishing, return_exceptions=True)
-            for failure in ended:
-                if isinstance(failure, BaseException):
-                    raise failure
+            failures += (one for one in ended if one is not None)
+        return failures
 
     async def close(self) -> None:
         """Gives up what is not finished: no task of it is left when the event loop ends."""
