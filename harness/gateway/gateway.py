@@ -184,7 +184,7 @@ class Gateway:
         route_handlers: list[RouteHandler] = [
             OpenApiHandler(toolbox, offered),
             McpHandler(calls),
-            TracesHandler(trial.recorder, trial.redactor),
+            TracesHandler(trial.recorder, trial.redactor, trial.exchange.large),
         ]
         if self._models is not None:
             route_handlers.append(self._models.handler(trial))

@@ -190,8 +190,7 @@ class TrialSession:
             return
         self._closed = True
         try:
-            if self._record is None:  # otherwise `end` has stopped listening already
-                self._parts.trial.wait_for(self._stop_listening())
+            self._parts.trial.wait_for(self._abandon())
         finally:
             self._parts.trial.closing.close()
             self._parts.trial.recorder.forget()
@@ -216,10 +215,14 @@ class TrialSession:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        await self._parts.trial.exchange.large.all_finished()
+        self._parts.failures.extend(await self._parts.trial.exchange.large.all_finished())
         await self._stop_listening()
         self._record_trailing_thought()
         self._parts.trial.recorder.end_turns()
+
+    async def _abandon(self) -> None:
+        await self._stop_listening()
+        await self._parts.trial.exchange.large.close()
 
     async def _stop_listening(self) -> None:
         for listener in self._listeners:

@@ -1,8 +1,10 @@
 """A request of one trial's agent that takes long to read does not keep the agents of other trials waiting."""
 
 import contextlib
+import gc
 import http.client
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -150,6 +152,36 @@ def test_a_large_request_that_the_end_of_the_trial_cuts_short_is_in_the_trace(
 
     (span,) = [one for one in record.spans if one.attributes.get(names.STEP_KIND) == names.MODEL]
     assert KEY[:4] in str(span.attributes[names.INPUT_MESSAGES])
+
+
+def test_a_gateway_that_is_closed_while_large_requests_are_unanswered_leaves_no_task(
+    suite: Suite, case: Case, shop, tmp_path: Path, agent: Callable[[Path], Agent], caplog: pytest.LogCaptureFixture
+) -> None:
+    def send(path: Path) -> None:
+        with contextlib.suppress(http.client.HTTPException, ConnectionError):
+            agent(path).ask("POST", _CHAT, asked(_REPEATED))
+
+    def close_too_early(suite: Suite) -> None:
+        more = {"model_mode": "live", "secrets": {"MODEL_KEY": KEY}}
+        with Gateway(suite, "live", cassettes=tmp_path, services=shop, **more) as gateway:
+            session = gateway.open(SessionRequest(trial_id="t", case=case, attempt=1, agent="a"))
+            senders = [threading.Thread(target=send, args=(session.socket,)) for _ in range(3)]
+            for sender in senders:
+                sender.start()
+            time.sleep(1.0)
+        for sender in senders:
+            sender.join()
+
+    before = set(threading.enumerate())
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        assert suite.model is not None
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        close_too_early(suite.model_copy(update={"model": suite.model.model_copy(update={"base_url": address})}))
+    for thread in set(threading.enumerate()) - before:
+        thread.join()
+    gc.collect()
+
+    assert [] == caplog.records
 
 
 def test_the_values_of_requests_that_one_trial_sends_at_once_are_bounded(

@@ -1,4 +1,6 @@
+import ctypes
 import json
+from ctypes.util import find_library
 
 from harness.sandbox.containers.seccomp import seccomp_profile
 
@@ -35,3 +37,20 @@ def test_only_four_families_of_sockets_are_allowed() -> None:
     rules = json.loads(seccomp_profile())["syscalls"]
     families = [rule["args"] for rule in rules if rule["names"] == ["socket"]]
     assert families == [[{"index": 0, "value": value, "op": "SCMP_CMP_EQ"}] for value in (1, 2, 10, 16)]
+
+
+def test_programs_of_aarch64_find_what_they_call() -> None:
+    """That machine has no `open`, `stat` or `fork`: its C libraries call others, all of which the filter must know."""
+    instead = {
+        "clone", "dup3", "epoll_create1", "epoll_pwait", "eventfd2", "execve", "faccessat", "faccessat2", "fadvise64",
+        "fchmodat", "fchownat", "getdents64", "inotify_init1", "linkat", "mkdirat", "newfstatat", "openat", "pipe2",
+        "ppoll", "pselect6", "readlinkat", "renameat", "renameat2", "rseq", "signalfd4", "statx", "symlinkat",
+        "unlinkat", "utimensat", "wait4", "waitid",
+    }  # fmt: skip
+    assert instead - {"clone"} <= _allowed()
+    library = ctypes.CDLL(find_library("seccomp") or "libseccomp.so.2")
+    aarch64 = ctypes.c_uint32(0xC00000B7)
+    assert not {name for name in instead if library.seccomp_syscall_resolve_name_arch(aarch64, name.encode()) < 0}
+    named = {name for rule in json.loads(seccomp_profile())["syscalls"] for name in rule["names"]}
+    unknown = {name for name in named if library.seccomp_syscall_resolve_name_arch(aarch64, name.encode()) == -1}
+    assert set() == unknown

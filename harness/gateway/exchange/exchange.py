@@ -119,7 +119,8 @@ class Exchange:
         value.
         """
         size = call.size + len(result.body)
-        await self.large.finished(size, self._traced(size, call, result, failed=failed))
+        # The end of the trial waits for all of a request: one of several calls begins the next one after this.
+        await self.followed(self.large.finished(size, self._traced(size, call, result, failed=failed)))
 
     async def _traced(self, size: int, call: ReceivedCall, result: CallResult, *, failed: bool) -> None:
         ended_ns = self.recorder.now_ns()

@@ -5,6 +5,7 @@ import asyncio
 from aiohttp import web
 
 from harness.cassette import Redactor
+from harness.gateway.exchange.large_work import LargeWork
 from harness.gateway.incoming import read_body
 from harness.trace import NotOtlp, Span, TraceRecorder, spans_of
 from harness.upstream import OWN_TRACES, Refusal
@@ -25,9 +26,10 @@ class TracesHandler:
     ones were dropped.
     """
 
-    def __init__(self, recorder: TraceRecorder, redactor: Redactor) -> None:
+    def __init__(self, recorder: TraceRecorder, redactor: Redactor, large: LargeWork) -> None:
         self._recorder = recorder
         self._redactor = redactor
+        self._large = large
         self._taken = 0
         self._bytes = 0
         self._values = 0
@@ -44,6 +46,7 @@ class TracesHandler:
         as_json = request.headers.get("content-type", "").startswith(_JSON)
         if is_open:
             async with self._turn:  # one request at a time, whose spans take more memory than its bytes
+                await self._large.settled()  # a token that it learns may be in the spans
                 await self._take(body, as_json=as_json)
         return web.Response(body=b"{}" if as_json else b"", content_type=_JSON if as_json else _PROTOBUF)
 

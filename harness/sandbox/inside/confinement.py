@@ -15,7 +15,8 @@ import struct
 
 from harness.sandbox.inside import skeleton
 from harness.sandbox.inside.privileges import die_with_parent, forbid_what_built_this, give_up_capabilities
-from harness.sandbox.inside.system_calls import CALLS, libc, mount, system_error
+from harness.sandbox.inside.second_filter import pivot_root_number
+from harness.sandbox.inside.system_calls import libc, mount, system_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -184,8 +185,7 @@ class Confinement:
     def _turn_over(self) -> None:
         """Replaces the old root by the new one and unmounts the old: no path leads outside."""
         posix.chdir(self._root)
-        number = CALLS[platform.machine()][1]["pivot_root"]
-        if libc.syscall(number, b".", b".") != 0:
+        if libc.syscall(pivot_root_number(platform.machine()), b".", b".") != 0:
             raise system_error("pivot_root")
         if libc.umount2(b".", _DETACH) != 0:
             raise system_error("umount of the old root")

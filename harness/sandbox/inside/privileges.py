@@ -9,7 +9,8 @@ import ctypes
 import platform
 import struct
 
-from harness.sandbox.inside.system_calls import CALLS, libc, prctl, system_error
+from harness.sandbox.inside.second_filter import second_filter
+from harness.sandbox.inside.system_calls import libc, prctl, system_error
 
 _KEPT_CAPABILITIES = (2, 5, 6, 7)
 """DAC_READ_SEARCH, KILL, SETGID, SETUID: the capabilities of a container's launcher."""
@@ -17,7 +18,6 @@ _LAST_CAPABILITY = 63
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_CAP_AMBIENT = 1, 22, 24, 47
 _CAP_AMBIENT_CLEAR_ALL = 4
 _SIGKILL = 9
-_CLONE_NAMESPACES = 0x7E02_0080
 
 
 def die_with_parent() -> None:
@@ -41,21 +41,7 @@ def give_up_capabilities() -> None:
 
 def forbid_what_built_this() -> None:
     """Refuses the calls that only the supervisor's filter allows: the result equals a sandbox's own filter."""
-    architecture, denied, clone = CALLS[platform.machine()]
-    numbers = list(denied.values())
-    load, equal, at_least, masked, give = 0x20, 0x15, 0x35, 0x45, 0x06
-    allow, refuse = (give, 0, 0, 0x7FFF_0000), (give, 0, 0, 0x0005_0001)  # SECCOMP_RET_ALLOW; ERRNO, EPERM
-    # behind these: [clone's flags: load, test], allow, refuse
-    rest = len(numbers) + 1  # comparisons of call numbers
-    program = [
-        (load, 0, 0, 4),
-        (equal, 0, rest + 5, architecture),
-        (load, 0, 0, 0),
-        (at_least, rest + 3, 0, 0x4000_0000),
-    ]
-    for done, number in enumerate(numbers):
-        program.append((equal, rest - done + 2, 0, number))
-    program += [(equal, 0, 2, clone), (load, 0, 0, 16), (masked, 1, 0, _CLONE_NAMESPACES), allow, refuse]
+    program = second_filter(platform.machine())
     code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
     held = ctypes.create_string_buffer(code, len(code))
     described = struct.pack("H6xP", len(program), ctypes.addressof(held))

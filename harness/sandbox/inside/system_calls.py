@@ -5,12 +5,6 @@ from __future__ import annotations
 import ctypes
 import posix
 
-CALLS = {
-    "x86_64": (0xC000_003E, {"pivot_root": 155, "mount": 165, "umount2": 166, "sethostname": 170, "unshare": 272}, 56),
-    "aarch64": (0xC000_00B7, {"pivot_root": 41, "mount": 40, "umount2": 39, "sethostname": 161, "unshare": 97}, 220),
-}
-"""Audit architecture, the system calls that only the supervisor may make, and `clone`."""
-
 libc = ctypes.CDLL(None, use_errno=True)
 
 

@@ -22,6 +22,7 @@ class Browser:
     """Asks one host through one of the routes, over one kept connection."""
 
     def __init__(self, path: Path, route: str, host: str = HOST) -> None:
+        self.path = path
         self._route = route
         self.host = host
         link = socket.socket(socket.AF_UNIX)

@@ -1,6 +1,7 @@
 """What a declared host knows of its key does not reach the agent, however the host answers."""
 
 import base64
+import contextlib
 import gzip
 import json
 import zlib
@@ -11,6 +12,8 @@ import pytest
 from aiohttp import web
 
 from harness.case import HostSpec
+from tests.gateway.conftest import Agent
+from tests.gateway.web.conftest import Browser
 from tests.gateway.web.hostile import HOST
 from tests.judge.judge.serving import served
 from tests.qa.soak.canaries import UNDECLARED, forms, found_in
@@ -179,3 +182,43 @@ def test_no_key_comes_in_a_header_that_is_folded_over_lines(browse, outside) -> 
         assert "<secret:HOST_KEY>" in headers["x-told"]
         assert KEY[-4:] not in json.dumps(headers)
         assert "a b" == headers["x-other"]
+
+
+TOKEN = "tok-abcdefgh-12345678"
+_SPAN = {
+    "traceId": "0" * 31 + "1",
+    "spanId": "0" * 15 + "1",
+    "name": "login",
+    "startTimeUnixNano": "1",
+    "endTimeUnixNano": "2",
+    "attributes": [{"key": "input", "value": {"stringValue": TOKEN}}],
+}
+_SPANS = {"resourceSpans": [{"scopeSpans": [{"spans": [_SPAN]}]}]}
+_NEXT: dict[str, tuple[str, str, Any]] = {
+    "a request": ("GET", f"http://{HOST}/items?q={TOKEN}", None),
+    "a tool's argument": ("POST", "/tools/look", {"q": f"with {TOKEN}"}),
+    "a thought": ("POST", "/thought", {"text": f"the session is {TOKEN}"}),
+    "the reply": ("POST", "/reply", {"message": f"the session is {TOKEN}"}),
+    "a span": ("POST", "/v1/traces", _SPANS),
+}
+
+
+@pytest.mark.parametrize("said", _NEXT)
+def test_a_token_of_a_long_answer_is_known_in_what_the_agent_says_right_after_it(browse, shop, said: str) -> None:
+    rows = [{"name": "x" * 20, "number": number} for number in range(4500)]
+    shop.answer = (200, {"Content-Type": "application/json"}, json.dumps({"token": TOKEN, "rows": rows}).encode())
+    statuses: list[int] = []
+
+    def play(browser: Browser) -> None:
+        status, headers, _ = browser.ask_raw("GET", "/answer")
+        assert "content-length" in headers  # so that the agent knows the end before the gateway has searched it
+        with contextlib.closing(Agent(browser.path)) as agent:
+            statuses.extend((status, agent.ask(*_NEXT[said], {"Content-Type": "application/json"})[0]))
+
+    record = browse("live", play, "proxy")
+
+    assert 200 == statuses[0]
+    assert statuses[1] in {200, 204}
+    told = [f"{span.name} {span.attributes}" for span in record.spans]
+    assert 2 == sum("<secret:token:" in one for one in told)
+    assert not any(TOKEN in one for one in told)

@@ -21,6 +21,7 @@ FOLDER = Path(__file__).parent
 NOT_MET, COULD_NOT = 1, 3
 PARTS: dict[str, list[str]] = {
     "one trial": ["-m", "tests.qa.bench.overhead"],
+    "one trial on Podman": ["-m", "tests.qa.bench.podman"],
     "several at a time": ["-m", "tests.qa.bench.throughput"],
     "a sweep": ["-m", "tests.qa.bench.sweep"],
     "a sweep of the suite grocery": ["-m", "tests.qa.bench.shopping"],
