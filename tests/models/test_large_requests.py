@@ -27,10 +27,11 @@ from tests.models.model_server import ModelServer, Thought
 _MB = 1024 * 1024
 _AT_MOST_S = 3.0
 """Of the other trial's waiting, on a busy machine; without a bound it was 10 to 150 s."""
-_SEARCHED_AT_MOST_S = 1.5
-"""Of the same while a text is searched for secrets, on a busy machine; on the thread that serves all trials, the search
-took 2 to 8 s on an idle one, in a thread of its own the others wait 0.1 to 0.2 s.
+_SEARCHED_AT_MOST = 0.35
+"""Of the same while a text is searched for secrets, as a share of the time that the request takes: a busy machine slows
+both. On the thread that serves all trials it was half of it or all; in a thread of its own it is at most 0.15.
 """
+_NO_WAIT_S = 0.5
 
 
 @pytest.fixture
@@ -111,7 +112,7 @@ def test_a_request_of_many_values_keeps_no_other_trial_waiting(
 ) -> None:
     path, kind, body = _HOSTILE[hostile]
 
-    longest, status = longest_wait(sessions, agent, path, kind, body)
+    longest, _, status = longest_wait(sessions, agent, path, kind, body)
 
     assert longest < _AT_MOST_S
     assert status in {200, 400}
@@ -124,9 +125,9 @@ def test_the_search_of_a_large_request_for_secrets_keeps_no_other_trial_waiting(
 ) -> None:
     path, body = _SEARCHED[hostile]
 
-    longest, status = longest_wait(sessions, agent, path, "application/json", body)
+    longest, took, status = longest_wait(sessions, agent, path, "application/json", body)
 
-    assert longest < _SEARCHED_AT_MOST_S
+    assert longest < max(_NO_WAIT_S, _SEARCHED_AT_MOST * took)
     assert status in {200, 204, 414}
     sessions[0].end()
 
@@ -224,8 +225,10 @@ def test_what_stands_in_strings_is_no_value() -> None:
 
 def longest_wait(
     sessions: list[TrialSession], agent: Callable[[Path], Agent], path: str, kind: str, body: bytes
-) -> tuple[float, int]:
-    """How long the second trial waited for a small answer while the first one sent the body, and the status of that."""
+) -> tuple[float, float, int]:
+    """How long the second trial waited at most for a small answer while the first one sent the body, how long this
+    took, both in seconds, and its status.
+    """
     greedy, modest = sessions
     other = agent(modest.socket)
     assert 200 == other.ask("GET", "/tools")[0]
@@ -233,6 +236,7 @@ def longest_wait(
     sender = threading.Thread(
         target=lambda: taken.append(agent(greedy.socket).ask("POST", path, body, {"Content-Type": kind})[0])
     )
+    sent = time.monotonic()
     sender.start()
     longest = 0.0
     while sender.is_alive():
@@ -240,4 +244,4 @@ def longest_wait(
         assert 200 == other.ask("GET", "/tools")[0]
         longest = max(longest, time.monotonic() - began)
     sender.join()
-    return longest, taken[0]
+    return longest, time.monotonic() - sent, taken[0]
