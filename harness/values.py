@@ -33,6 +33,10 @@ def canonical_json(value: object) -> str:
 
     True and 1 stay two values. Raises ValueError for NaN and infinities, which JSON does not have.
     """
+    if type(value) is str:
+        return _encode(value)  # what looks like a number in it is none
+    if value is None:
+        return "null"
     plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
     text = _sorted_as_it_is(plain)
     if text is None:

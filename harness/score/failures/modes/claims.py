@@ -28,9 +28,10 @@ from harness.case import ToolSpec, action_of, deeds_in, deeds_of, objects_of, si
 from harness.score.diagnosis import Diagnosis
 from harness.score.evidence import Evidence
 from harness.score.failures.modes.fabricated import VERSION, codes, fabricated_results, finding
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.grounding import NEVER, atoms, is_identifier, texts
 from harness.score.failures.signals.handing_over import hands_in, is_hand_over
-from harness.score.failures.signals.reading import Act, Reading, read
+from harness.score.failures.signals.reading import Reading, read
 
 _SENTENCE: Final = re.compile(r"[^.!?\n]{1,600}[.!?]?")
 _ADVERBS: Final = r"(?:(?:now|just|also|already|then|successfully|fully|both|all) ){0,3}"

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from harness.score.diagnosis import Diagnosis, Kind
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.grounding import atoms, is_identifier
-from harness.score.failures.signals.reading import Act, Reading
+from harness.score.failures.signals.reading import Reading
 from harness.trace import Step
 
 VERSION: Final = "8"
