@@ -3,7 +3,8 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -33,10 +34,9 @@ def canonical_json(value: object) -> str:
 
     True and 1 stay two values. Raises ValueError for NaN and infinities, which JSON does not have.
     """
-    if type(value) is str:
-        return _encode(value)  # what looks like a number in it is none
-    if value is None:
-        return "null"
+    quick = _SCALARS.get(type(value))
+    if quick is not None:
+        return quick(value)
     plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
     text = _sorted_as_it_is(plain)
     if text is None:
@@ -55,6 +55,19 @@ def _encoding() -> Callable[[object], str]:
 
 
 _encode = _encoding()
+
+
+def _float_text(value: float) -> str:
+    return int.__repr__(int(value)) if value.is_integer() else _encode(value)
+
+
+_SCALARS: Mapping[type, Callable[[Any], str]] = {
+    str: _encode,  # what looks like a number in it is none
+    int: int.__repr__,
+    float: _float_text,
+    type(None): lambda _: "null",
+}
+"""What writes a value of exactly that type."""
 
 
 def digest_of(value: object) -> str:

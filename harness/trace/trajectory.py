@@ -217,7 +217,8 @@ def _result_text(seen: Observation) -> str:
 
 
 def _usage_text(usage: Usage) -> str:
-    return canonical_json(vars(usage))
+    cost, taken, given = map(canonical_json, (usage.cost_usd, usage.input_tokens, usage.output_tokens))
+    return f'{{"cost_usd":{cost},"input_tokens":{taken},"output_tokens":{given}}}'
 
 
 _WRITERS: Mapping[str, Callable[[Any], str]] = {

@@ -187,10 +187,12 @@ def _done_to(participle: str, sentence: str, done: Collection[tuple[str, frozens
 
 def _claims(message: str, offered: _Offered) -> Iterator[tuple[str, str, str]]:
     """(participle, words, sentence) of what is said to have been done."""
-    for sentence in _SENTENCE.findall(message.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")):
+    said = message.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    researches = any(word in said for word in _OF_RESEARCH)
+    for sentence in _SENTENCE.findall(said):
         if sentence.endswith("?"):
             continue
-        researched = _RESEARCHED.search(sentence) if any(map(sentence.__contains__, _OF_RESEARCH)) else None
+        researched = _RESEARCHED.search(sentence) if researches else None
         if researched is not None and _TO_COME.search(sentence) is None:
             yield "searched", researched.group(), sentence
         for pattern in _patterns(sentence):
@@ -220,8 +222,9 @@ def _patterns(sentence: str) -> Iterator[re.Pattern[str]]:
     """Those that can be found: what none of them lacks is searched for first, which is quicker."""
     if "i " in sentence or "i'" in sentence or "we " in sentence or "we'" in sentence:
         yield _ACTIVE
-        yield _ABLE
-    if "been" in sentence or "was" in sentence or "is" in sentence or "are" in sentence:
+        if "able to " in sentence or "managed to " in sentence:
+            yield _ABLE
+    if "been " in sentence or "fully " in sentence or " now " in sentence:
         yield _PASSIVE
 
 

@@ -20,7 +20,8 @@ _OWN_OUTPUT: Final = re.compile(
 _OUTPUTS: Final = ("bservation", "output", "result", "response")
 """One of them stands in every text with an output of its own; looking for them is quicker than the expression is."""
 _WORD: Final = re.compile(r"[#A-Za-z0-9][A-Za-z0-9_.@:+-]{3,63}")
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s|\n")
+_SENTENCE_END: Final = re.compile(r"\s(?:(?<=[.!?]\s)|(?<=\n))")
+"""White space behind a mark, or the end of a line; written so that it is looked for at white space alone."""
 _DIGIT: Final = re.compile(r"[0-9]")
 _ESCAPED: Final = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})")
 _OPERATOR: Final = "[=+*/^\N{MULTIPLICATION SIGN}\N{DIVISION SIGN}\N{ALMOST EQUAL TO}]"
