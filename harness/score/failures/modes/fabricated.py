@@ -13,6 +13,8 @@ from harness.trace import Step
 VERSION: Final = "8"
 """Of both kinds that words show."""
 _EXAMPLE: Final = re.compile(r"\b(?:e\.g\.|for example|for instance|such as|like|format|example)", re.I)
+_EXAMPLES: Final = ("e.g.", "example", "instance", "such as", "like", "format")
+"""One of them stands where the expression finds something; few messages have one."""
 _OWN_OUTPUT: Final = re.compile(
     r"(?m)^\s{0,8}(?:Observation|API output|Tool (?:output|result|response)|Function (?:output|result))\s?:\s?\S"
     r"|^\s{0,8}<(?:tool|function)_(?:responses?|results?|outputs?)>|^\s{0,8}<observations?>"
@@ -75,8 +77,10 @@ def codes(words: str) -> Iterator[str]:
     """Words with a digit that are told of, not offered as an example. `words`: a message without code and quotes."""
     if _DIGIT.search(words) is None:
         return
+    folded = words.casefold()
+    may_offer = any(word in folded for word in _EXAMPLES)
     for sentence in _SENTENCE_END.split(_ESCAPED.sub(" ", words) if "\\" in words else words):
-        if _DIGIT.search(sentence) and not _EXAMPLE.search(sentence):
+        if _DIGIT.search(sentence) and not (may_offer and _EXAMPLE.search(sentence)):
             yield from (word.rstrip(".:-+_@") for word in _WORD.findall(sentence) if _DIGIT.search(word))
 
 

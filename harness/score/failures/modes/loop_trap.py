@@ -17,7 +17,7 @@ Origin: the first repeat. Dependent steps: the later ones.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from harness.score.comparison.reference import reference_keys
 from harness.score.diagnosis import Diagnosis, Kind
@@ -35,8 +35,7 @@ _PAGE: Final = 2000
 _SAME_PAGE: Final = 0.95
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Event:
+class _Event(NamedTuple):
     """A call with its answer, or what the user said."""
 
     step: int

@@ -41,11 +41,10 @@ class Reading:
         """Whether a tool of the agent runs what it writes: then a value can come from anywhere in the machine."""
         return any(act.is_code for act in self.acts)
 
-    @cached_property
-    def words(self) -> dict[int, str]:
+    @property
+    def words(self) -> Mapping[int, str]:
         """Step index -> what an agent's message says in its own words; steps without a message are missing."""
-        told = ((step.index, step.message) for step in self.steps if step.source == "agent")
-        return {index: plain_words(message) for index, message in told if message}
+        return self.evidence.once(_own_words)
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -80,6 +79,11 @@ def _read(evidence: Evidence) -> Reading:
             sources.tell(step.message, 2 * place)
     moments = {step.index: 2 * place for place, step in enumerate(evidence.trial.trajectory.steps)}
     return Reading(evidence=evidence, acts=tuple(acts), sources=sources, moments=moments)
+
+
+def _own_words(evidence: Evidence) -> dict[int, str]:
+    told = ((step.index, step.message) for step in evidence.trial.trajectory.steps if step.source == "agent")
+    return {index: plain_words(message) for index, message in told if message}
 
 
 def pairs(step: Step) -> list[tuple[ToolCall, Observation | None]]:
