@@ -187,12 +187,18 @@ class ToolCallHandler:
             return self.exchange.missed(key, answer, probe)
         self.exchange.count("tool", key, answer)
         result = result_of(tool.spec, answer)
-        answered = CallResult(tier=answer.tier, fault=answer.fault, pace_s=answer.pace_s, retried=answer.retried)
-        if isinstance(result, CallFailure):
-            return replace(answered, failure=result, content=result.content)
-        if probe is None:
+        failure = result if isinstance(result, CallFailure) else None
+        if failure is None and probe is None:
             self.exchange.ledger.answered.add(tool.spec.name)
-        return replace(answered, content=result, body=answer.body or b"null")
+        return CallResult(
+            content=result if failure is None else failure.content,
+            body=b"null" if failure is not None else answer.body or b"null",
+            failure=failure,
+            tier=answer.tier,
+            fault=answer.fault,
+            pace_s=answer.pace_s,
+            retried=answer.retried,
+        )
 
 
 def parsed_arguments(raw: bytes) -> tuple[JsonObject | None, str | None, CallFailure | None]:

@@ -15,7 +15,7 @@ from harness.gateway.failures import CallFailure
 from harness.gateway.ledger import Ledger
 from harness.trace import Attributes, ReplayTier, TraceRecorder, names
 from harness.upstream import ToolAnswer, ToolMiss, retried_text
-from harness.values import JsonObject, JsonValue, canonical_json
+from harness.values import JsonObject, JsonValue, canonical_json, spaced_json
 
 T = TypeVar("T")
 
@@ -141,10 +141,10 @@ class Exchange:
                 names.PROBE_NAME: call.probe,
                 names.TOOL_NAME: name,
                 names.TOOL_CALL_ID: call.id,
-                names.TOOL_ARGUMENTS: None if call.arguments is None else canonical_json(clean.value(call.arguments)),
+                names.TOOL_ARGUMENTS: None if call.arguments is None else clean.canonical(call.arguments),
                 names.TOOL_UNPARSED: None if call.unparsed is None else clean.everywhere(call.unparsed),
                 names.TOOL_EFFECT: call.effect,
-                names.TOOL_RESULT: json.dumps(clean.value(result.content, learn=True), ensure_ascii=False),
+                names.TOOL_RESULT: spaced_json(clean.value(result.content, learn=True)),
                 names.ERROR_TYPE: None if failure is None else failure.type,
                 names.TOOL_ERROR_MESSAGE: None if failure is None else clean.everywhere(failure.message),
                 names.REPLAY_TIER: result.tier,
