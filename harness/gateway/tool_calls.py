@@ -193,6 +193,7 @@ class ToolCallHandler:
         return CallResult(
             content=result if failure is None else failure.content,
             body=b"null" if failure is not None else answer.body or b"null",
+            read_from=None if failure is not None else answer.body or None,
             failure=failure,
             tier=answer.tier,
             fault=answer.fault,

@@ -24,7 +24,10 @@ def values(chance: random.Random) -> Iterator[JsonValue]:
     secret: list[JsonValue] = [key, f"my {key}.", f"<secret:KEY>{key[:5]}", 112.03, "<secret:token:01234567>"]
     while True:
         some = [*chance.choices(plain, k=4), *chance.choices(secret, k=chance.random() < 0.2)]
-        names = [*chance.choices(["a", "b", "keys", "to ken", 'q"'], k=3), *chance.choices(FIELDS, k=chance.random() < 0.2)]
+        names = [
+            *chance.choices(["a", "b", "keys", "to ken", 'q"'], k=3),
+            *chance.choices(FIELDS, k=chance.random() < 0.2),
+        ]
         inner: JsonValue = dict(zip(names, chance.sample(some, len(some)), strict=False))
         yield chance.choice([inner, [inner, some], {"z": inner, "a": 1.0}, some[0]])
 
@@ -45,8 +48,20 @@ def test_a_value_is_cleaned_as_by_the_full_search() -> None:
         clean = full(value)
         assert clean == Redactor(SECRETS).value(value)
         assert canonical_json(clean) == Redactor(SECRETS).canonical(value)
+        body = json.dumps(value).encode()
+        assert spaced_json(full(value, learn=True)) == Redactor(SECRETS).answer(json.loads(body), body)
+        assert spaced_json(full(value, learn=True)) == Redactor(SECRETS).answer(value, None)
         changed += clean != value
     assert 100 < changed < 500
+
+
+def test_what_an_answer_gives_out_is_learned_though_it_was_seen_before() -> None:
+    body = b'{"token": "given-out-1234"}'
+    for _ in range(2):
+        redactor = Redactor(SECRETS)
+        assert "given-out" not in redactor.answer(json.loads(body), body)
+        assert "given-out" not in redactor.everywhere("again: given-out-1234")
+        assert "given-out" not in redactor.answer(["given-out-1234"], b'["given-out-1234"]')
 
 
 @pytest.mark.parametrize("name", FIELDS)

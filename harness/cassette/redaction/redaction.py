@@ -18,7 +18,7 @@ from harness.cassette.redaction.pseudonyms import encoded, pseudonym_of
 from harness.cassette.redaction.secret_names import is_secret_name, may_name_a_secret, names_a_secret, plain_name
 from harness.cassette.redaction.secret_search import FIELD_PSEUDONYM, SecretSearch, search_for
 from harness.errors import UsageError
-from harness.values import JsonValue, canonical_json, compact_json, is_canonical, sorted_json
+from harness.values import JsonValue, canonical_json, compact_json, is_canonical, sorted_json, spaced_json
 
 SECRET_HEADERS = frozenset(
     {
@@ -81,8 +81,7 @@ class Redactor:
         if self.search is None:
             return text
         raw, errors = encoded(text)
-        clean = self.known(raw)
-        return text if clean is raw else clean.decode("utf-8", errors)
+        return text if self.search.next(raw) is None else self.known(raw).decode("utf-8", errors)
 
     def known(self, content: bytes) -> bytes:
         """Bytes without known secrets; the same object where they contain none."""
@@ -90,6 +89,8 @@ class Redactor:
 
     def everywhere(self, text: str) -> str:
         """`text` without known secrets and without learned values, even where they occur inside a longer text."""
+        if not self._learned:
+            return self.text(text)
         for value, pseudonym in self._learned.copy().items():  # another thread may learn more meanwhile
             # A short value may occur in a longer text by chance.
             if len(value) >= _LEARNABLE and value in text:
@@ -114,22 +115,26 @@ class Redactor:
 
         With `learn`, the content of secret fields is recognised when it appears later under another name.
         """
-        is_clean = not self._learned and self._is_clean(value, compact_json(value))
+        is_clean = not self._learned and _is_left(self.search, value, compact_json(value))
         return value if is_clean else self._cleaned(value, learn)
 
     def canonical(self, value: JsonValue) -> str:
         """The canonical JSON of a value without known secrets and without the content of secret fields."""
         if not self._learned:
             text = sorted_json(value)
-            if is_canonical(text) and self._is_clean(value, text):
+            if is_canonical(text) and _is_left(self.search, value, text):
                 return text
         return canonical_json(self.value(value))
 
-    def _is_clean(self, value: JsonValue, text: str) -> bool:
-        """A quick check of a value and its JSON, while nothing is learned; False where a full check is necessary."""
-        if may_name_a_secret(text) and names_a_secret(value):
-            return False
-        return self.search is None or self.search.next(text.encode("utf-8", "surrogatepass")) is None
+    def answer(self, value: JsonValue, body: bytes | None) -> str:
+        """The JSON of a tool's answer as a trace has it; learns as `value` does. `body`: what the value was read from;
+        None: it was not read.
+        """
+        if body is not None and len(body) <= _REMEMBERED_BYTES and not self._learned:
+            text = _answer_left(self.search, body)
+            if text is not None:
+                return text
+        return spaced_json(self.value(value, learn=True))
 
     def _cleaned(self, value: JsonValue, learn: bool) -> JsonValue:
         match value:
@@ -261,6 +266,21 @@ class Redactor:
 def _leaves(search: SecretSearch, body: bytes) -> bool:
     """Whether the body holds no known secret: remembered, because every trial of a case replays the same answers."""
     return search.next(body) is None and without_split(search, body) is body
+
+
+@lru_cache(maxsize=1024)
+def _answer_left(search: SecretSearch | None, body: bytes) -> str | None:
+    """The JSON of the value in a body; None where it holds a secret. Remembered for the same reason."""
+    value = json.loads(body.decode())
+    text = spaced_json(value)
+    return text if _is_left(search, value, text) else None
+
+
+def _is_left(search: SecretSearch | None, value: JsonValue, text: str) -> bool:
+    """Whether the value, with this JSON, certainly holds no known secret and no secret field."""
+    if may_name_a_secret(text) and names_a_secret(value):
+        return False
+    return search is None or search.next(text.encode("utf-8", "surrogatepass")) is None
 
 
 def _replaced(search: SecretSearch, content: bytes) -> bytes:

@@ -15,7 +15,7 @@ from harness.gateway.failures import CallFailure
 from harness.gateway.ledger import Ledger
 from harness.trace import Attributes, ReplayTier, TraceRecorder, names
 from harness.upstream import ToolAnswer, ToolMiss, retried_text
-from harness.values import JsonObject, JsonValue, canonical_json, spaced_json
+from harness.values import JsonObject, JsonValue, canonical_json
 
 T = TypeVar("T")
 
@@ -45,6 +45,8 @@ class CallResult:
 
     content: JsonValue = None
     body: bytes = b"null"
+    read_from: bytes | None = None
+    """The JSON that `content` was read from, where a source gave it as bytes."""
     failure: CallFailure | None = None
     tier: ReplayTier | None = None
     nearest: tuple[JsonObject, ...] = ()
@@ -144,7 +146,7 @@ class Exchange:
                 names.TOOL_ARGUMENTS: None if call.arguments is None else clean.canonical(call.arguments),
                 names.TOOL_UNPARSED: None if call.unparsed is None else clean.everywhere(call.unparsed),
                 names.TOOL_EFFECT: call.effect,
-                names.TOOL_RESULT: spaced_json(clean.value(result.content, learn=True)),
+                names.TOOL_RESULT: clean.answer(result.content, result.read_from),
                 names.ERROR_TYPE: None if failure is None else failure.type,
                 names.TOOL_ERROR_MESSAGE: None if failure is None else clean.everywhere(failure.message),
                 names.REPLAY_TIER: result.tier,
