@@ -187,13 +187,19 @@ class ToolCallHandler:
             return self.exchange.missed(key, answer, probe)
         self.exchange.count("tool", key, answer)
         result = result_of(tool.spec, answer)
-        failure = result if isinstance(result, CallFailure) else None
-        if failure is None and probe is None:
-            self.exchange.ledger.answered.add(tool.spec.name)
+        failure: CallFailure | None = None
+        content: JsonValue = None
+        read = b""
+        if isinstance(result, CallFailure):
+            failure, content = result, result.content
+        else:
+            content, read = result, answer.body
+            if probe is None:
+                self.exchange.ledger.answered.add(tool.spec.name)
         return CallResult(
-            content=result if failure is None else failure.content,
-            body=b"null" if failure is not None else answer.body or b"null",
-            read_from=None if failure is not None else answer.body or None,
+            content=content,
+            body=read or b"null",
+            read_from=read or None,
             failure=failure,
             tier=answer.tier,
             fault=answer.fault,

@@ -201,20 +201,19 @@ def _object(schema: Mapping[str, JsonValue]) -> Fits | None:
     if not isinstance(declared, dict) or not isinstance(required, list):
         return _unsure
     members = {name: _check(inner) for name, inner in declared.items()}
-    other = _check(schema.get("additionalProperties", True))
+    return partial(_fits_members, required, members, _check(schema.get("additionalProperties", True)))
 
-    def fits(value: JsonValue) -> bool:
-        if not isinstance(value, dict):
-            return True
-        for name in required:
-            if name not in value:
-                return False
-        for name, item in value.items():  # noqa: SIM110  # as above
-            if not members.get(name, other)(item):
-                return False
+
+def _fits_members(required: list[JsonValue], members: Mapping[str, Fits], other: Fits, value: JsonValue) -> bool:
+    if not isinstance(value, dict):
         return True
-
-    return fits
+    for name in required:
+        if name not in value:
+            return False
+    for name, item in value.items():  # noqa: SIM110  # as above
+        if not members.get(name, other)(item):
+            return False
+    return True
 
 
 def _bounds(schema: Mapping[str, JsonValue], least: str, most: str) -> Callable[[float], bool]:
