@@ -78,11 +78,11 @@ spaced_json = _encoding(separators=(", ", ": "), sort_keys=False, allow_nan=True
 
 
 def _float_text(value: float) -> str:
-    return int.__repr__(int(value)) if value.is_integer() else _encode(value)
+    return int.__repr__(int(value)) if value.is_integer() else sorted_json(value)
 
 
 _SCALARS: Mapping[type, Callable[[Any], str]] = {
-    str: _encode,  # what looks like a number in it is none
+    str: sorted_json,  # what looks like a number in it is none
     int: int.__repr__,
     float: _float_text,
     type(None): lambda _: "null",
