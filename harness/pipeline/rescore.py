@@ -90,7 +90,7 @@ def evidence_of(folder: RunFolder, suite: Suite) -> Iterator[Evidence]:
             trial=stored.trial,
             tools=suite.tools,
             end_state_archive=stored.end_state,
-            judged=tuple(own.get(stored.trial.trajectory.digest, ())),
+            judged=tuple(own.get(stored.trial.trajectory.digest, ())) if own else (),  # a digest takes time
         )
 
 

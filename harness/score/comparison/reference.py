@@ -72,11 +72,12 @@ def _neutral(evidence: Evidence) -> frozenset[int]:
     tools = {tool.name: tool for tool in evidence.tools}
     seen: set[str] = set()
     neutral: set[int] = set()
+    allowed = evidence.allowed
     for place, (call, key) in enumerate(zip(evidence.made_calls, keys_of(evidence), strict=True)):
         tool = tools.get(call.name)
         if tool is not None and tool.effect == "write":
             seen.clear()
-        elif call.name in evidence.allowed and key not in seen:
+        elif call.name in allowed and key not in seen:
             neutral.add(place)
         seen.add(key)
     return frozenset(neutral)

@@ -21,7 +21,8 @@ class ToolAllowed:
         if not made:
             return None, "no tool was called"
         steps = {one.step.index for one in made}
-        wrong = [one for one in made if one.call.name not in evidence.allowed]
+        allowed = evidence.allowed
+        wrong = [one for one in made if one.call.name not in allowed]
         good = len(steps) - len({one.step.index for one in wrong})
         return good / len(steps), f"{good} of {len(steps)} steps called allowed tools only{_named(wrong)}"
 

@@ -81,7 +81,8 @@ def claimed_calls(reading: Reading) -> tuple[Diagnosis, ...]:
     """One finding a verb: the first message that claims it."""
     if not reading.records_calls:
         return ()  # what was done is not recorded
-    own = (tool for tool in reading.evidence.tools if tool.name in reading.evidence.allowed)
+    allowed = reading.evidence.allowed
+    own = (tool for tool in reading.evidence.tools if tool.name in allowed)
     offered = Offered(tool for tool in own if tool.effect == "write" and not hands_in(tool.name))
     found: dict[str, Diagnosis] = {}
     done, told = Done(reading.acts), _ToldStates(reading)

@@ -13,8 +13,6 @@ from harness.trace import Step
 VERSION: Final = "8"
 """Of both kinds that words show."""
 _EXAMPLE: Final = re.compile(r"\b(?:e\.g\.|for example|for instance|such as|like|format|example)", re.I)
-_EXAMPLES: Final = ("e.g.", "example", "instance", "such as", "like", "format")
-"""One of them stands where the expression finds something; few messages have one."""
 _OWN_OUTPUT: Final = re.compile(
     r"(?m)^\s{0,8}(?:Observation|API output|Tool (?:output|result|response)|Function (?:output|result))\s?:\s?\S"
     r"|^\s{0,8}<(?:tool|function)_(?:responses?|results?|outputs?)>|^\s{0,8}<observations?>"
@@ -47,10 +45,7 @@ def fabricated_results(reading: Reading) -> tuple[Diagnosis, ...]:
         if any(word in step.message for word in _OUTPUTS) and _OWN_OUTPUT.search(step.message):
             found.append(finding("fabricated_result", step, "writes a tool's answer itself", 0.9))
             continue
-        # what code can compute may be true
-        values = [] if reading.runs_code else list(codes(reading.words[step.index]))
-        computed = _computed(step.message) if any(map(_is_long_number, values)) else frozenset()
-        made_up = [value for value in values if value not in computed and _is_made_up(value, reading, step, own)]
+        made_up = [] if reading.runs_code else _made_up(reading, step, own)  # what code can compute may be true
         if made_up:
             evidence = f"tells of {', '.join(map(repr, made_up[:5]))}, which nothing had given"
             found.append(finding("fabricated_result", step, evidence, 0.8))
@@ -73,15 +68,33 @@ class _OwnArguments:
         return self._atoms
 
 
+def _made_up(reading: Reading, step: Step, own: _OwnArguments) -> list[str]:
+    """The codes in a message that nothing had given; where they stand is only looked at where there are any."""
+    words = reading.words[step.index]
+    unknown = {value for value in _with_a_digit(_unescaped(words)) if _is_made_up(value, reading, step, own)}
+    if not unknown:
+        return []
+    computed = _computed(step.message or "") if any(map(_is_long_number, unknown)) else frozenset()
+    return [value for value in codes(words) if value in unknown and value not in computed]
+
+
 def codes(words: str) -> Iterator[str]:
     """Words with a digit that are told of, not offered as an example. `words`: a message without code and quotes."""
     if _DIGIT.search(words) is None:
         return
-    folded = words.casefold()
-    may_offer = any(word in folded for word in _EXAMPLES)
-    for sentence in _SENTENCE_END.split(_ESCAPED.sub(" ", words) if "\\" in words else words):
-        if _DIGIT.search(sentence) and not (may_offer and _EXAMPLE.search(sentence)):
-            yield from (word.rstrip(".:-+_@") for word in _WORD.findall(sentence) if _DIGIT.search(word))
+    for sentence in _SENTENCE_END.split(_unescaped(words)):
+        if _DIGIT.search(sentence) and not _EXAMPLE.search(sentence):
+            yield from _with_a_digit(sentence)
+
+
+def _with_a_digit(text: str) -> Iterator[str]:
+    """Words are the same in a message and in its sentences, which end at white space."""
+    if _DIGIT.search(text) is not None:
+        yield from (word.rstrip(".:-+_@") for word in _WORD.findall(text) if _DIGIT.search(word))
+
+
+def _unescaped(words: str) -> str:
+    return _ESCAPED.sub(" ", words) if "\\" in words else words
 
 
 def _is_made_up(value: str, reading: Reading, step: Step, own: _OwnArguments) -> bool:

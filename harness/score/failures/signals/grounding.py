@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 
 from harness.score.failures.signals.nameless import is_nameless
 from harness.score.failures.signals.other_spellings import GivenTexts
@@ -161,9 +162,11 @@ class Sources:
         most = _MOST_WRONG if sure and unknown == 1 else 1
         bare = _PREFIXED.fullmatch(wrong)
         readings = (wrong,) if bare is None else (wrong, bare.group(1))
-        for known in (*self._stated, *self._observed):
-            if any(_alike(known, reading, most) for reading in readings) and self._since(known) < moment:
-                return known
+        for known in chain(self._stated, self._observed):
+            for reading in readings:
+                near = -1 <= len(known) - len(reading) <= 1  # most are not, and to ask takes longer
+                if near and _alike(known, reading, most) and self._since(known) < moment:
+                    return known
         return None
 
     def _since(self, atom: str) -> int:
