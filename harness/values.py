@@ -17,6 +17,7 @@ __all__ = [
     "digest_of",
     "digest_of_text",
     "is_canonical",
+    "json_text",
     "sorted_json",
     "spaced_json",
 ]
@@ -68,6 +69,8 @@ def _encoding(*, separators: tuple[str, str], sort_keys: bool, allow_nan: bool) 
     return lambda value: texts(value) if isinstance(value, str) else "".join(parts(value, 0))
 
 
+json_text: Callable[[str], str] = json.encoder.encode_basestring
+"""A text as JSON, all characters as they are."""
 sorted_json = _encoding(separators=(",", ":"), sort_keys=True, allow_nan=False)
 """The canonical form but for integral floats; raises ValueError for NaN and infinities."""
 
@@ -82,7 +85,7 @@ def _float_text(value: float) -> str:
 
 
 _SCALARS: Mapping[type, Callable[[Any], str]] = {
-    str: sorted_json,  # what looks like a number in it is none
+    str: json_text,  # what looks like a number in it is none
     int: int.__repr__,
     float: _float_text,
     type(None): lambda _: "null",

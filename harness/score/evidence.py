@@ -114,8 +114,7 @@ class Evidence(Frozen):
         For figures that further calls could improve: an agent whose calls are partly observed gains nothing by adding
         claims to them.
         """
-        has_observed = any(call.evidence == "observed" for call in self.trial.trajectory.calls)
-        return self.observed if has_observed else self.counted
+        return self.observed if self.once(_has_observed_calls) else self.counted
 
     @property
     def success(self) -> bool | None:
@@ -144,6 +143,10 @@ class Evidence(Frozen):
 
 def _self_reports(evidence: Evidence) -> bool:
     return reports_itself(evidence.trial.trajectory)
+
+
+def _has_observed_calls(evidence: Evidence) -> bool:
+    return any(call.evidence == "observed" for call in evidence.trial.trajectory.calls)
 
 
 def _observed(evidence: Evidence) -> Evidence:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
-from harness.values import Frozen, JsonObject, JsonValue, canonical_json, digest_of_text
+from harness.values import Frozen, JsonObject, JsonValue, canonical_json, digest_of_text, json_text
 
 ToolErrorType = Literal[
     "unknown_tool",
@@ -189,8 +189,14 @@ def _identity_text(step: Step) -> str:
     """
     if step.evidence == "self_reported":
         return canonical_json(step_identity(step))
+    parts = []
     values = vars(step)
-    parts = [key + ("null" if values[name] is None else write(values[name])) for name, key, write in _WRITTEN]
+    for name, key, write in _WRITTEN:
+        value = values[name]
+        if value is None:
+            parts.append(f"{key}null")
+        else:  # most are texts
+            parts.append(key + (json_text(value) if type(value) is str else write(value)))
     return "{" + ",".join(parts) + "}"
 
 
@@ -201,7 +207,8 @@ def _calls_text(calls: tuple[ToolCall, ...]) -> str:
 def _call_text(call: ToolCall) -> str:
     if call.evidence == "self_reported":
         return canonical_json(_call_identity(call))
-    name, arguments, unparsed = map(canonical_json, (call.name, call.arguments, call.unparsed))
+    name, unparsed = json_text(call.name), "null" if call.unparsed is None else json_text(call.unparsed)
+    arguments = canonical_json(call.arguments)
     return f'{{"arguments":{arguments},"name":{name},"unparsed":{unparsed}}}'
 
 
@@ -212,8 +219,8 @@ def _results_text(observations: tuple[Observation, ...]) -> str:
 def _result_text(seen: Observation) -> str:
     if seen.evidence == "self_reported":
         return canonical_json(_result_identity(seen))
-    error = "null" if seen.error is None else canonical_json(seen.error.type)
-    return f'{{"content":{canonical_json(seen.content)},"error":{error}}}'
+    content, error = canonical_json(seen.content), "null" if seen.error is None else json_text(seen.error.type)
+    return f'{{"content":{content},"error":{error}}}'
 
 
 def _usage_text(usage: Usage) -> str:
@@ -222,6 +229,7 @@ def _usage_text(usage: Usage) -> str:
 
 
 _WRITERS: Mapping[str, Callable[[Any], str]] = {
+    "index": int.__repr__,
     "calls": _calls_text,
     "observations": _results_text,
     "usage": _usage_text,

@@ -102,7 +102,7 @@ def claimed_calls(reading: Reading) -> tuple[Diagnosis, ...]:
 def _claims(message: str, offered: Offered) -> Iterator[tuple[str, str, str]]:
     """(participle, words, sentence) of what is said to have been done."""
     said = message.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    researches = any(word in said for word in _OF_RESEARCH)
+    researches = any(map(said.__contains__, _OF_RESEARCH))
     for sentence in _SENTENCE.findall(said):
         if sentence.endswith("?"):
             continue

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from harness.case import ToolSpec, action_of, deeds_in, deeds_of, objects_of, singular
@@ -129,10 +129,16 @@ def _is_false(participle: str, offered: frozenset[str], done: frozenset[str], *,
         return not wrote and bool(offered)
     if any(_says(participle, verb) for verb in done):
         return False
-    like = frozenset[str]().union(*(group for group in _LIKE if any(_says(participle, verb) for verb in group)))
+    like = _like(participle)
     if any(_says(participle, verb) for verb in offered):
         return not like & done
     return bool(like & offered) and not wrote  # a word of like meaning may be said of many a write
+
+
+@lru_cache(maxsize=1024)
+def _like(participle: str) -> frozenset[str]:
+    """Verbs of like meaning."""
+    return frozenset[str]().union(*(group for group in _LIKE if any(_says(participle, verb) for verb in group)))
 
 
 def _says(participle: str, verb: str) -> bool:

@@ -42,7 +42,7 @@ def fabricated_results(reading: Reading) -> tuple[Diagnosis, ...]:
             continue
         if not step.message:
             continue
-        if any(word in step.message for word in _OUTPUTS) and _OWN_OUTPUT.search(step.message):
+        if any(map(step.message.__contains__, _OUTPUTS)) and _OWN_OUTPUT.search(step.message):
             found.append(finding("fabricated_result", step, "writes a tool's answer itself", 0.9))
             continue
         made_up = [] if reading.runs_code else _made_up(reading, step, own)  # what code can compute may be true

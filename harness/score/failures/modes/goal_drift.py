@@ -83,9 +83,11 @@ def other_plans(reading: Reading) -> tuple[Diagnosis, ...]:
     if first is None:
         return ()
     text = " ".join((first.thought or "", first.message or "", *(first.plan or ())))
-    task = _words(reading.evidence.case.task)
     stated = _STATED.search(text)
-    if stated is None or len(task) < _FEW:
+    if stated is None:
+        return ()
+    task = _words(reading.evidence.case.task)
+    if len(task) < _FEW:
         return ()
     shared = len(task & _words(text[stated.start() :])) / len(task)
     if shared >= _SHARED:

@@ -38,8 +38,10 @@ def objectives(reading: Reading) -> tuple[Diagnosis, ...]:
     if reading.evidence.success is True or len(reading.acts) < _FEWEST:
         return ()
     asked = [(act, words) for act in reading.acts if not hands_in(act.call.name) and (words := _query(act))]
+    if len(asked) < _FEWEST:
+        return ()
     goal = _words(reading.evidence.case.task)
-    if len(asked) < _FEWEST or not goal:
+    if not goal:
         return ()
     third = len(asked) // 3
     first = frozenset[str]().union(*(words for _, words in asked[:third]))

@@ -21,7 +21,7 @@ from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.reading import Reading, read
 
 VERSION: Final = "4"
-_OPENING = ("patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if", "propertyNames")
+_OPENING: Final = frozenset({"patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if", "propertyNames"})
 
 
 def invented_tools(reading: Reading) -> tuple[Diagnosis, ...]:
@@ -73,7 +73,7 @@ def _declared(tool: ToolSpec) -> frozenset[str] | None:
     """None: the schema is open."""
     schema = tool.parameters
     properties = schema.get("properties")
-    closed = schema.get("additionalProperties", False) is False and not any(key in schema for key in _OPENING)
+    closed = schema.get("additionalProperties", False) is False and _OPENING.isdisjoint(schema)
     return frozenset(properties) if closed and isinstance(properties, dict) else None
 
 

@@ -40,7 +40,7 @@ def plain_words(message: str) -> str:
     opened = _from_json(message)
     if opened is not None:
         return "\n".join(texts(opened))
-    if any(mark in message for mark in _MARKS_CODE):
+    if any(map(message.__contains__, _MARKS_CODE)):
         message = _CODE.sub(" ", message)
     if ">" in message:
         message = _QUOTE_LINE.sub(" ", message)

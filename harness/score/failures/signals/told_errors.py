@@ -46,12 +46,12 @@ def _failing(writes: bool) -> frozenset[str]:
 
 def _may_tell(content: str, writes: bool) -> bool:
     """Whether text can be JSON that tells an error: most has a status, and is long to read."""
-    if any(word in content for word in _TELLING):
+    if any(map(content.__contains__, _TELLING)):
         return True
     if '"status"' not in content:
         return False
     folded = content.casefold()
-    return any(word in folded for word in _failing(writes))
+    return any(map(folded.__contains__, _failing(writes)))
 
 
 def opened(content: JsonValue) -> JsonValue:
