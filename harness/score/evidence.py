@@ -141,12 +141,21 @@ class Evidence(Frozen):
         return final is not None and not (isinstance(final, str) and not final.strip())
 
 
+def calls_of(evidence: Evidence) -> tuple[ToolCall, ...]:
+    """Every call of the trajectory, in order; gathered at most once for the same evidence."""
+    return evidence.once(_calls)
+
+
+def _calls(evidence: Evidence) -> tuple[ToolCall, ...]:
+    return evidence.trial.trajectory.calls
+
+
 def _self_reports(evidence: Evidence) -> bool:
     return reports_itself(evidence.trial.trajectory)
 
 
 def _has_observed_calls(evidence: Evidence) -> bool:
-    return any(call.evidence == "observed" for call in evidence.trial.trajectory.calls)
+    return any(call.evidence == "observed" for call in calls_of(evidence))
 
 
 def _observed(evidence: Evidence) -> Evidence:
@@ -172,5 +181,5 @@ def _allowed(evidence: Evidence) -> frozenset[str]:
 def _made_calls(evidence: Evidence) -> tuple[ToolCall, ...]:
     seen = evidence.trial.trajectory.observations
     refused = {key for key, value in seen.items() if value.error is not None and value.error.type == "limit_reached"}
-    calls = evidence.trial.trajectory.calls
+    calls = calls_of(evidence)
     return tuple(call for call in calls if call.id not in refused and call.delegated_to is None)

@@ -6,7 +6,7 @@ from typing import Final, cast
 from harness.case import ToolSpec, is_plain, quick_check, without_volatile
 from harness.case.endpoints.quick_schema import Fits
 from harness.score.comparison.jsonvalue import equality_key
-from harness.score.evidence import Evidence
+from harness.score.evidence import Evidence, calls_of
 from harness.score.scorecard import ParameterFault
 from harness.trace import ToolCall
 from harness.validation import Schema
@@ -107,12 +107,12 @@ def _fits(tool: ToolSpec) -> Fits:
 
 def _call_keys(evidence: Evidence) -> dict[int, str]:
     tools = {tool.name: tool for tool in evidence.tools}
-    return {id(call): key_of(call, tools) for call in evidence.trial.trajectory.calls}
+    return {id(call): key_of(call, tools) for call in calls_of(evidence)}
 
 
 def _argument_faults(evidence: Evidence) -> dict[int, tuple[ParameterFault, str]]:
     tools = {tool.name: tool for tool in evidence.tools}
-    known = (call for call in evidence.trial.trajectory.calls if call.name in tools)
+    known = (call for call in calls_of(evidence) if call.name in tools)
     found = ((id(call), argument_fault(tools[call.name], call)) for call in known)
     return {call: fault for call, fault in found if fault is not None}
 

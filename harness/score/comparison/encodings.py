@@ -13,7 +13,7 @@ from harness.score.comparison.arguments import argument_faults, call_keys
 from harness.score.comparison.comparing import differences
 from harness.score.comparison.jsonvalue import parsed_json
 from harness.score.comparison.reference import reference_keys
-from harness.score.evidence import Evidence
+from harness.score.evidence import Evidence, calls_of
 from harness.score.scorecard import EncodingFault
 from harness.trace import ToolCall
 from harness.values import JsonValue
@@ -36,7 +36,7 @@ def _encoding_faults(evidence: Evidence) -> dict[int, EncodingFault]:
     reference = (evidence.case.reference or ())[:_MOST]
     wanted = set(reference_keys(evidence))
     found: dict[int, EncodingFault] = {}
-    for call in evidence.trial.trajectory.calls:
+    for call in calls_of(evidence):
         fault: EncodingFault | None = None
         if id(call) in invalid:
             fault = _by_schema(tools[call.name], call)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from harness.case import UNTOLD_TASK
 from harness.score.diagnosis import Diagnosis, Failure
-from harness.score.evidence import Evidence
+from harness.score.evidence import Evidence, calls_of
 from harness.score.failures.modes.lookups import is_answer
 from harness.score.failures.needed_content import not_searched_for
 from harness.score.failures.ranking.fitted import fitted
@@ -34,7 +34,7 @@ def _only_hinted_at(facts: Sequence[Diagnosis], hints: Sequence[Diagnosis]) -> d
 
 def _nothing_to_measure_by(evidence: Evidence) -> dict[Failure, str]:
     found: dict[Failure, str] = {}
-    calls = evidence.trial.trajectory.calls
+    calls = calls_of(evidence)
     if not calls and not evidence.tools:
         found["loop_trap"] = "no calls are recorded"
         found["tool_hallucination"] = "no calls are recorded: only data that the agent says it made up are searched for"

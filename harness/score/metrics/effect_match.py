@@ -94,7 +94,7 @@ def _writes_of(reference: Sequence[ReferenceCall], tools: dict[str, ToolSpec]) -
         is_write = _changes(tools[call.tool])
         behind[call.id] = frozenset({call.id}) if is_write else before
         if is_write:
-            yield call.model_copy(update={"after": tuple(sorted(before))})
+            yield call if before == {*call.after} else call.model_copy(update={"after": tuple(sorted(before))})
 
 
 def _settled(writes: Sequence[Act], wanted: Counter[str]) -> list[Act]:

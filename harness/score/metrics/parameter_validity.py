@@ -4,7 +4,7 @@ from collections import Counter
 from typing import ClassVar
 
 from harness.score.comparison.arguments import argument_faults
-from harness.score.evidence import Evidence
+from harness.score.evidence import Evidence, calls_of
 
 
 class ParameterValidity:
@@ -20,7 +20,7 @@ class ParameterValidity:
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         tools = {tool.name for tool in evidence.tools}
-        calls = [call for call in evidence.trial.trajectory.calls if call.name in tools]
+        calls = [call for call in calls_of(evidence) if call.name in tools]
         if not calls:
             return None, "no call of a known tool"
         faults = argument_faults(evidence)

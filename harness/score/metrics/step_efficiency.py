@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from harness.score.evidence import Evidence
+from harness.score.evidence import Evidence, calls_of
 from harness.score.selection import decisions
 
 
@@ -73,7 +73,7 @@ def _optimum(evidence: Evidence) -> Length | None:
     if case.optimal_steps is not None:
         return Length(optimal=case.optimal_steps, actual=steps, known_from="steps, by the case's optimal_steps")
     if case.reference is not None:
-        calls = len(evidence.trial.trajectory.calls)
+        calls = len(calls_of(evidence))
         return Length(optimal=len(case.reference), actual=calls, known_from="calls, by the reference")
     if evidence.best_known_steps is not None:
         return Length(optimal=evidence.best_known_steps, actual=steps, known_from="steps, by the best known success")

@@ -75,8 +75,8 @@ def assumptions(reading: Reading) -> Iterator[Diagnosis]:
 
 
 def _after_the_opening(reading: Reading) -> Iterator[Step]:
-    for step in reading.steps[1:]:
-        if step.source == "agent" and step.message and any(map(step.message.casefold().__contains__, _WORDS)):
+    for step, message in reading.agent_messages:
+        if step is not reading.steps[0] and any(map(message.casefold().__contains__, _WORDS)):
             yield step
 
 

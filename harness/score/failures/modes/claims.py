@@ -86,12 +86,11 @@ def claimed_calls(reading: Reading) -> tuple[Diagnosis, ...]:
     offered = Offered(tool for tool in own if tool.effect == "write" and not hands_in(tool.name))
     found: dict[str, Diagnosis] = {}
     done, told = Done(reading.acts), _ToldStates(reading)
-    for step in reading.steps:
-        if step.source != "agent" or not step.message:
-            continue
+    words_by_step = reading.words
+    for step, _ in reading.agent_messages:
         moment = reading.moments[step.index]
         done.until(moment)
-        for verb, words, sentence in _claims(reading.words[step.index], offered):
+        for verb, words, sentence in _claims(words_by_step[step.index], offered):
             if verb in found or done.bears_out(verb, sentence, offered):
                 continue
             if not told.include(verb, words, sentence, moment):

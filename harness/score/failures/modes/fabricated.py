@@ -37,12 +37,8 @@ def fabricated_results(reading: Reading) -> tuple[Diagnosis, ...]:
         return ()
     own = _OwnArguments(reading.acts)
     found = []
-    for step in reading.steps:
-        if step.source != "agent":
-            continue
-        if not step.message:
-            continue
-        if any(map(step.message.__contains__, _OUTPUTS)) and _OWN_OUTPUT.search(step.message):
+    for step, message in reading.agent_messages:
+        if any(map(message.__contains__, _OUTPUTS)) and _OWN_OUTPUT.search(message):
             found.append(finding("fabricated_result", step, "writes a tool's answer itself", 0.9))
             continue
         made_up = [] if reading.runs_code else _made_up(reading, step, own)  # what code can compute may be true

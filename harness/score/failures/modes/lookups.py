@@ -31,7 +31,7 @@ from harness.score.evidence import Evidence
 from harness.score.failures.modes.stuck import COMMANDS
 from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.announced import PlanNeeds, announced, offered_tools
-from harness.score.failures.signals.grounding import NEVER, texts
+from harness.score.failures.signals.grounding import NEVER
 from harness.score.failures.signals.handing_over import hands_in
 from harness.score.failures.signals.progress import gives, is_informed
 from harness.score.failures.signals.reading import Reading, read
@@ -110,7 +110,7 @@ def _answered_after_failure(reading: Reading) -> MissingLookups | None:
 
 
 def _handed_in(act: Act) -> str:
-    return " ".join(texts(act.call.arguments))
+    return " ".join(act.argument_texts)
 
 
 def _says_failed(report: str) -> bool:
@@ -189,7 +189,7 @@ def abandoned_plans(unmade: MissingLookups | None) -> tuple[Diagnosis, ...]:
 def told_by(reading: Reading, answer: Act) -> Act | None:
     """The call of a tool, no program of the agent's, whose result told what is handed in."""
     earlier = (act for act in reading.acts if act.number < answer.number)
-    return _told(reading, " ".join(texts(answer.call.arguments)), earlier)
+    return _told(reading, " ".join(answer.argument_texts), earlier)
 
 
 def _told(reading: Reading, value: str, acts: Iterable[Act] | None = None) -> Act | None:

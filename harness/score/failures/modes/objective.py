@@ -19,7 +19,7 @@ from typing import ClassVar, Final
 from harness.score.diagnosis import Diagnosis, Kind
 from harness.score.evidence import Evidence
 from harness.score.failures.signals.acts import Act
-from harness.score.failures.signals.grounding import atoms, texts
+from harness.score.failures.signals.grounding import atoms
 from harness.score.failures.signals.handing_over import hands_in
 from harness.score.failures.signals.reading import Reading, read
 from harness.score.failures.signals.repetition import overlap
@@ -62,8 +62,7 @@ def objectives(reading: Reading) -> tuple[Diagnosis, ...]:
 
 
 def _query(act: Act) -> frozenset[str]:
-    arguments = act.call.arguments
-    argument_texts = [act.call.unparsed or ""] if arguments is None else texts(arguments)
+    argument_texts = (act.call.unparsed or "",) if act.call.arguments is None else act.argument_texts
     return frozenset(word for text in argument_texts if " " in text for word in _words(text))
 
 

@@ -35,10 +35,10 @@ from typing import ClassVar, Final
 from harness.case import ReferenceCall, action_of, deeds_in
 from harness.score.comparison.jsonvalue import equality_key
 from harness.score.diagnosis import Diagnosis, Failure, Kind
-from harness.score.evidence import Evidence
+from harness.score.evidence import Evidence, calls_of
 from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.foreign import Foreign, foreign_of
-from harness.score.failures.signals.grounding import is_identifier, texts
+from harness.score.failures.signals.grounding import is_identifier
 from harness.score.failures.signals.handing_over import hands_in, is_hand_over
 from harness.score.failures.signals.reading import Reading, read
 from harness.values import JsonValue
@@ -81,7 +81,7 @@ def unseen_targets(reading: Reading) -> tuple[Diagnosis, ...]:
     looked_up: dict[str, int] = {}
     for act in reading.acts:
         if not act.writes and not act.failed and (act.answer or "").strip(' "') not in _NOTHING:
-            for text in texts(act.call.arguments):
+            for text in act.argument_texts:
                 looked_up.setdefault(text, act.moment)
         if not act.writes or act.failed:
             continue
@@ -120,11 +120,11 @@ def early_stops(reading: Reading) -> tuple[Diagnosis, ...]:
         return ()
     refused = {id(act.call) for act in reading.acts if act.failed}
     # of all calls: a user may have made some himself
-    made = Counter(call.name for call in trial.trajectory.calls if id(call) not in refused)
+    made = Counter(call.name for call in calls_of(reading.evidence) if id(call) not in refused)
     needed = Counter(call.tool for call in _needed(reading))
     missing = sorted((needed - made).elements())
     missing += sorted(
-        set(reading.evidence.case.required_tools) - {call.name for call in trial.trajectory.calls} - set(missing)
+        set(reading.evidence.case.required_tools) - {call.name for call in calls_of(reading.evidence)} - set(missing)
     )
     if not missing:
         return ()

@@ -20,7 +20,7 @@ from harness.score.evidence import Evidence
 from harness.score.failures.modes.lookups import is_answer
 from harness.score.failures.modes.recalled import recalled_name, recalled_year
 from harness.score.failures.signals.acts import Act
-from harness.score.failures.signals.grounding import atoms, texts
+from harness.score.failures.signals.grounding import atoms
 from harness.score.failures.signals.prevention import check_of
 from harness.score.failures.signals.reading import Reading, has_failed, read
 
@@ -86,7 +86,7 @@ def _rest_on(reading: Reading, brought: dict[str, Act], users: dict[str, set[int
 
 
 def _names(act: Act) -> Iterator[str]:
-    for text in texts(act.call.arguments):
+    for text in act.argument_texts:
         if len(text) <= _LONGEST:
             for match in _NAME.findall(text):
                 if not (match.isupper() and len(match) <= _ABBREVIATION):

@@ -62,7 +62,7 @@ def _final(reading: Reading) -> str:
 def _unknown_names(act: Act, reading: Reading) -> Iterator[str]:
     if act.writes or act.failed or act.seen is None or is_answer(act.call):
         return
-    for text in texts(act.call.arguments):
+    for text in act.argument_texts:
         for name in _FULL_NAME.findall(text) if len(text) <= _LONGEST else ():
             if not any(reading.sources.grounded(atom, act.moment) for atom in atoms(name) if len(atom) >= _SHORTEST):
                 yield name

@@ -23,7 +23,7 @@ from typing import Final, Literal
 
 from harness.score.evidence import Evidence
 from harness.score.failures.signals.acts import Act
-from harness.score.failures.signals.grounding import atoms, texts
+from harness.score.failures.signals.grounding import atoms
 from harness.score.failures.signals.reading import Reading, read
 from harness.trace import Step, ToolErrorType
 from harness.values import Frozen
@@ -154,7 +154,7 @@ def _is_idle(act: Act) -> bool:
 
 def _words_of(act: Act) -> frozenset[str]:
     return frozenset(
-        atom for text in texts(act.call.arguments) for atom in atoms(text[:4000]) if len(atom) > 3 and atom not in _WEAK
+        atom for text in act.argument_texts for atom in atoms(text[:4000]) if len(atom) > 3 and atom not in _WEAK
     )
 
 

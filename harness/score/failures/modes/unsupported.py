@@ -71,10 +71,11 @@ def _computed(answer: Act, act: Act) -> bool:
     arguments = act.call.arguments
     if COMMANDS.isdisjoint(arguments or ()) or act.seen is None or act.failed:
         return False
-    value = " ".join(texts(answer.call.arguments)).strip().casefold()
+    value = " ".join(answer.argument_texts).strip().casefold()
     whole = re.compile(rf"(?<![\w.]){re.escape(value)}(?![\w.]?\w)")
     printed = "\n".join(texts(act.seen.content)).casefold()
-    return bool(value) and whole.search(printed) is not None and whole.search(gist(arguments).casefold()) is None
+    asked = gist(act.argument_texts).casefold()
+    return bool(value) and whole.search(printed) is not None and whole.search(asked) is None
 
 
 def _found(failure: Failure, kind: Kind, step: int, evidence: str, confidence: float) -> Diagnosis:

@@ -31,7 +31,7 @@ class Act:
     key: str
     """Equal for equal calls."""
 
-    @property
+    @cached_property
     def failed(self) -> bool:
         return self.seen is not None and self.seen.error is not None
 
@@ -40,7 +40,7 @@ class Act:
         """What its answer says that failed, whether it is flagged as an error or not."""
         return None if self.seen is None else told_error(self.seen, self.writes)
 
-    @property
+    @cached_property
     def writes(self) -> bool:
         """Declared as one; a call of an undeclared tool is none, because nothing is known of it."""
         return self.tool is not None and self.tool.effect == "write"
@@ -56,18 +56,22 @@ class Act:
         return f"{kind} {equality_key(self.seen.content)}"
 
     @cached_property
+    def argument_texts(self) -> tuple[str, ...]:
+        """Every text and number among the arguments, in order."""
+        return tuple(texts(self.call.arguments))
+
+    @cached_property
     def asked(self) -> frozenset[str]:
         """The atoms of all that the call asks for."""
-        arguments = self.call.arguments
-        argument_texts = [self.call.unparsed or ""] if arguments is None else texts(arguments)
-        return frozenset(atom for text in argument_texts for atom in atoms(text))
+        unparsed = self.call.arguments is None
+        return frozenset(atoms(self.call.unparsed or "" if unparsed else "\n".join(self.argument_texts)))
 
     @cached_property
     def gist_key(self) -> str:
         """Equal for calls that ask for the same; equal keys have equal gists (see `repetition`)."""
         if self.call.arguments is None:
             return self.key
-        return f"{self.call.name} {gist(self.call.arguments, is_code=self.is_code)}"
+        return f"{self.call.name} {gist(self.argument_texts, is_code=self.is_code)}"
 
     @cached_property
     def answer_key(self) -> str | None:
@@ -77,7 +81,7 @@ class Act:
         # what a write answers with may name what it made
         return settled(self.answer if self.tool is None or self.writes else unnumbered(self.answer))
 
-    @property
+    @cached_property
     def is_code(self) -> bool:
         """Whether the call runs what the agent wrote."""
         return not _CODE.isdisjoint(self.call.arguments or ())

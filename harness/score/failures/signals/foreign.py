@@ -13,7 +13,7 @@ from typing import Final
 
 from harness.score.evidence import Evidence
 from harness.score.failures.signals.acts import Act
-from harness.score.failures.signals.grounding import atoms, is_identifier, texts
+from harness.score.failures.signals.grounding import atoms, is_identifier
 from harness.score.failures.signals.reading import Reading, read
 
 _MOST: Final = 24
@@ -53,7 +53,7 @@ def foreign_values(reading: Reading) -> tuple[Foreign, ...]:
 
 def rests_on(act: Act, given: Collection[int], values: frozenset[str], reading: Reading) -> bool:
     """The call uses one of the atoms `values`, or something that an observation at a moment of `given` gave first."""
-    for text in texts(act.call.arguments):
+    for text in act.argument_texts:
         for atom in atoms(text):
             # in prose any word can be new by chance; codes are not
             if atom in values or (

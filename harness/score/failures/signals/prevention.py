@@ -61,7 +61,7 @@ def _asked_with(value: str, act: Act, reading: Reading) -> set[str]:
         one.call.name
         for one in reading.acts
         if one.number < act.number
-        and any(wanted <= set(atoms(text)) for text in texts(one.call.arguments) if len(text) <= _LONGEST)
+        and any(wanted <= set(atoms(text)) for text in one.argument_texts if len(text) <= _LONGEST)
     }
 
 

@@ -40,7 +40,7 @@ def gives(act: Act, answer: str) -> bool:
     if words and words <= set(atoms(told)):
         return not words <= act.asked
     whole = re.compile(rf"(?<![\w.]){re.escape(answer.strip().casefold())}(?![\w.]?\w)")
-    asked = act.call.unparsed or "" if act.call.arguments is None else "\n".join(texts(act.call.arguments))
+    asked = act.call.unparsed or "" if act.call.arguments is None else "\n".join(act.argument_texts)
     return bool(answer.strip()) and whole.search(told) is not None and whole.search(asked.casefold()) is None
 
 

@@ -42,6 +42,11 @@ class Reading:
         return any(act.is_code for act in self.acts)
 
     @property
+    def agent_messages(self) -> tuple[tuple[Step, str], ...]:
+        """The steps in which an agent says something, with what it says."""
+        return self.evidence.once(_agent_messages)
+
+    @property
     def words(self) -> Mapping[int, str]:
         """Step index -> what an agent's message says in its own words; steps without a message are missing."""
         return self.evidence.once(_own_words)
@@ -81,9 +86,13 @@ def _read(evidence: Evidence) -> Reading:
     return Reading(evidence=evidence, acts=tuple(acts), sources=sources, moments=moments)
 
 
+def _agent_messages(evidence: Evidence) -> tuple[tuple[Step, str], ...]:
+    told = ((step, step.message) for step in evidence.trial.trajectory.steps if step.source == "agent")
+    return tuple((step, message) for step, message in told if message)
+
+
 def _own_words(evidence: Evidence) -> dict[int, str]:
-    told = ((step.index, step.message) for step in evidence.trial.trajectory.steps if step.source == "agent")
-    return {index: plain_words(message) for index, message in told if message}
+    return {step.index: plain_words(message) for step, message in evidence.once(_agent_messages)}
 
 
 def pairs(step: Step) -> list[tuple[ToolCall, Observation | None]]:

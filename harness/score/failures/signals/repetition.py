@@ -5,10 +5,8 @@ levelled here is only what cannot matter to the task; numbers and names are kept
 """
 
 import re
+from collections.abc import Iterable
 from typing import Final
-
-from harness.score.failures.signals.grounding import texts
-from harness.values import JsonValue
 
 _CLOCK = re.compile(
     r"\d(?:\d{3}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?Z?"
@@ -58,9 +56,9 @@ def unnumbered(text: str) -> str:
     return _NUMBERED.sub("~", text)
 
 
-def gist(value: JsonValue, *, is_code: bool = False) -> str:
-    """Arguments without comments, waits and layout, for texts that are code or long enough to be code or prose."""
-    return " | ".join(_gist_of(text, is_code) for text in texts(value))
+def gist(argument_texts: Iterable[str], *, is_code: bool = False) -> str:
+    """What a call asks without comments, waits and layout, of texts that are code or long enough to be any or prose."""
+    return " | ".join(_gist_of(text, is_code) for text in argument_texts)
 
 
 def are_alike(left: frozenset[str], right: frozenset[str], least: float) -> bool:
