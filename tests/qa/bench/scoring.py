@@ -17,7 +17,7 @@ from pathlib import Path
 from harness.case import AgentVersion, Suite
 from harness.case.digest import suite_digest
 from harness.report import compare_runs
-from harness.results import PlannedTrial, RunFolder, RunManifest
+from harness.results import PlannedTrial, RunFolder, RunManifest, gc_paused
 from harness.score import Evidence, Scorer, build_scorer
 from tests.qa.bench.made_trials import made
 
@@ -50,9 +50,10 @@ def scoring(root: Path) -> tuple[float, float, int]:
         scorer = build_scorer(suite)
         cases = {case.id: case for case in suite.cases}
         began = time.process_time()
-        for one in folder.trials():
-            scorer.score(Evidence(case=cases[one.trial.case_id], trial=one.trial, tools=suite.tools))
-            count += 1
+        with gc_paused():  # as `harness score` pauses it
+            for one in folder.trials():
+                scorer.score(Evidence(case=cases[one.trial.case_id], trial=one.trial, tools=suite.tools))
+                count += 1
         spent += time.process_time() - began
     return count / spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, count
 

@@ -43,6 +43,9 @@ _PASSIVE: Final = re.compile(
     rf"(?:\b(?:has|have) |\w's ){_ADVERBS}been {_ADVERBS}([a-z]{{2,20}})\b"
     rf"|\b(?:was successfully|(?:is|are) (?:now|successfully|fully)) {_ADVERBS}([a-z]{{2,20}})\b"
 )
+_OF_ABLE: Final = ("able to ", "managed to ")
+_OF_PASSIVE: Final = ("been ", "fully ", " now ")
+"""One of them stands in whatever the expression finds; looking for them first is quicker."""
 _SEARCH: Final = r"(?:search|searches|searching|research|researching|investigation|lookup|browsing)"
 _OF_RESEARCH: Final = ("search", "investig", "lookup", "browsing", "looked", "sources")
 _KIND: Final = (
@@ -102,13 +105,15 @@ def _claims(message: str, offered: Offered) -> Iterator[tuple[str, str, str]]:
     """(participle, words, sentence) of what is said to have been done."""
     said = message.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     researches = any(map(said.__contains__, _OF_RESEARCH))
+    impersonal = (_PASSIVE,) if any(map(said.__contains__, _OF_PASSIVE)) else ()
+    patterns = (_ACTIVE, *((_ABLE,) if any(map(said.__contains__, _OF_ABLE)) else ()), *impersonal)
     for sentence in _SENTENCE.findall(said):
         if sentence.endswith("?"):
             continue
         researched = _RESEARCHED.search(sentence) if researches else None
         if researched is not None and _TO_COME.search(sentence) is None:
             yield "searched", researched.group(), sentence
-        for pattern in _patterns(sentence):
+        for pattern in patterns if _is_of_agent(sentence) else impersonal:
             for match in pattern.finditer(sentence):
                 if _is_deed(match, offered) and _UNCLAIMED.search(sentence, 0, match.start()) is None:
                     yield _said(match), match.group(), sentence
@@ -131,14 +136,9 @@ def _said(match: re.Match[str]) -> str:
     return next(word for word in match.groups() if word is not None)
 
 
-def _patterns(sentence: str) -> Iterator[re.Pattern[str]]:
-    """Those that can be found: what none of them lacks is searched for first, which is quicker."""
-    if "i " in sentence or "i'" in sentence or "we " in sentence or "we'" in sentence:
-        yield _ACTIVE
-        if "able to " in sentence or "managed to " in sentence:
-            yield _ABLE
-    if "been " in sentence or "fully " in sentence or " now " in sentence:
-        yield _PASSIVE
+def _is_of_agent(sentence: str) -> bool:
+    """Whether it can say something of whoever speaks."""
+    return "i " in sentence or "i'" in sentence or "we " in sentence or "we'" in sentence
 
 
 class _ToldStates:
