@@ -42,8 +42,8 @@ class SuiteBuilder:
     _replaced: dict[str, FoundTool] = field(default_factory=dict)
     """Declarations of before `mark` that were widened since."""
     _used: dict[str, None] = field(default_factory=dict)
-    _calls: dict[tuple[str, str], None] = field(default_factory=dict)
-    """(case, tool) of what was called in the runs."""
+    _calls: dict[tuple[str, str, frozenset[str]], None] = field(default_factory=dict)
+    """(case, tool, names of arguments) of what was called in the runs."""
     _agents: dict[str, None] = field(default_factory=dict)
 
     def mark(self) -> tuple[int, ...]:
@@ -75,8 +75,8 @@ class SuiteBuilder:
         if found.run is not None:
             self._agents[found.run.agent] = None
             self._used |= dict.fromkeys(_answered_tools(found))
-            called = (call.name for step in found.run.steps for call in step.calls)
-            self._calls |= dict.fromkeys((case.id, name) for name in called)
+            calls = (call for step in found.run.steps for call in step.calls)
+            self._calls |= dict.fromkeys((case.id, call.name, frozenset(call.arguments or ())) for call in calls)
         return case.id
 
     def build(self, path: Path) -> Suite | None:
@@ -85,7 +85,8 @@ class SuiteBuilder:
             return None
         for tool in self.given:
             self._declare(path, "tools", tool)
-        own, calling = self._own_tools(), {case for case, _ in self._calls}
+        own, calling = self._own_tools(), {case for case, _, _ in self._calls}
+        self._widen(own)
         specs = tuple(self._specs(path, own))
         names = tuple(spec.name for spec in specs)
         agents = {agent or "agent": _placeholder() for agent in self._agents} or {"agent": _placeholder()}
@@ -139,10 +140,19 @@ class SuiteBuilder:
         one that nobody declares answered it: then it has a world of its own.
         """
         used: dict[str, list[str]] = {}
-        for case, name in self._calls if self._tools and not self.given else ():
+        for case, name, _ in self._calls if self._tools and not self.given else ():
             if case not in self._offered and name in self._used:
                 used.setdefault(case, []).append(name)
         return {case: tuple(names) for case, names in used.items() if not self._tools.keys() >= set(names)}
+
+    def _widen(self, own: Mapping[str, tuple[str, ...]]) -> None:
+        """A tool of a case's own world that other records declare takes what it was called with there, too."""
+        for case, name, arguments in self._calls:
+            known = self._tools.get(name)
+            if case in own and known is not None:
+                properties: JsonObject = {argument: {} for argument in sorted(arguments)}
+                told = replace(known, parameters={"type": "object", "properties": properties, "required": []})
+                self._tools[name] = _widened(known, told)
 
     def _specs(self, path: Path, own: Mapping[str, tuple[str, ...]]) -> Iterable[ToolSpec]:
         undeclared = [name for name in self._used if name not in self._tools]

@@ -75,12 +75,18 @@ def test_tools_belong_to_the_record_that_declares_them(importing: Importing) -> 
 
 def test_a_record_that_declares_no_tools_is_not_judged_by_those_of_another_world(importing: Importing) -> None:
     shop = {"id": "shop", "messages": [_user("Look at order W2378156"), *_call("get_order", "{}", "open")]}
-    ends = _call("subscription_terminate", '{"line": "L2"}', "TERMINATION ACCEPTED line=L2")
-    telephone = {"id": "line", "messages": [_user("Cancel my tablet plan, L2."), *ends, _agent("It has been cancelled.")]}
+    ends = [
+        *_call("get_order", '{"line": "L2"}', "L2 tablet"),  # a tool of the same name that takes something else
+        *_call("subscription_terminate", '{"line": "L2"}', "TERMINATION ACCEPTED line=L2"),
+    ]
+    telephone = {
+        "id": "line",
+        "messages": [_user("Cancel my tablet plan, L2."), *ends, _agent("It has been cancelled.")],
+    }
     looks = {"id": "looks", "messages": [_user("Look at order W2378156"), *_call("get_order", "{}", "open")]}
     run = importing("openai-chat", [shop | {"tools": [GET, CANCEL]}, telephone, looks])
     declared, apart, silent = _evidence(run)
-    assert ({"get_order", "cancel_order"}, {"subscription_terminate"}) == (declared.allowed, apart.allowed)
+    assert ({"get_order", "cancel_order"}, {"subscription_terminate", "get_order"}) == (declared.allowed, apart.allowed)
     assert declared.allowed == silent.allowed
     assert [] == list(diagnose(apart))
 

@@ -8,7 +8,8 @@ succeeded. A write of the same verb on something else ("cancelled your subscript
 for subscriptions is declared) and one that was answered by an error without a flag are none that had done it. Does not
 count: an offer, a question, what stands behind a condition or a denial in the same sentence, or is reported of somebody
 else ("your bank says"); something that no tool does ("a summary below", "my mind"); a look-up that is said to have
-failed; a claim after a like write succeeded, however wrong its arguments; a state that an answer had told ("has been
+failed; a claim after a like write succeeded, however wrong its arguments (what is posted, pushed or mailed may have any
+name: there the verb alone decides); a state that an answer had told ("has been
 cancelled" after `"status": "cancelled"`, of the same identifiers where the sentence has some).
 
 `fabricated_result` counts: an identifier in a message of the agent that nothing given to it had contained, nor any of
@@ -27,6 +28,7 @@ from typing import ClassVar, Final
 from harness.case import ToolSpec, action_of, deeds_in, deeds_of, objects_of, singular
 from harness.score.diagnosis import Diagnosis
 from harness.score.evidence import Evidence
+from harness.score.failures.modes.claimed_commands import claimed_commands
 from harness.score.failures.modes.fabricated import VERSION, codes, fabricated_results, finding
 from harness.score.failures.signals.grounding import NEVER, atoms, is_identifier, texts
 from harness.score.failures.signals.handing_over import hands_in, is_hand_over
@@ -102,14 +104,18 @@ _IDLE: Final = re.compile(
 _LIKE: Final = (
     frozenset({"update", "modify", "change", "edit", "set", "adjust", "replace", "swap", "upgrade", "downgrade"}),
     frozenset({"exchange", "replace", "swap", "modify", "change"}),
-    frozenset({"cancel", "delete", "remove", "void"}),
+    frozenset({"cancel", "delete", "remove", "void", "terminate", "close", "unsubscribe"}),
     frozenset({"return", "refund"}),
     frozenset({"book", "reserve", "rebook"}),
-    frozenset({"create", "add", "place", "open", "order", "update", "modify", "schedule", "file", "raise"}),
+    frozenset(
+        {"import", "insert", "create", "add", "place", "open", "order", "update", "modify", "schedule", "file", "raise"}
+    ),
     frozenset({"send", "issue", "notify", "email", "message", "post"}),
     frozenset({"enable", "activate", "toggle", "turn", "restore"}),
     frozenset({"disable", "deactivate", "suspend", "toggle", "turn", "pause"}),
 )
+_OF_ANYTHING: Final = frozenset({"post", "publish", "push", "commit", "deploy", "merge", "upload", "email", "notify"})
+"""Verbs whose object is a text or a thing of any name: "posted the changelog" is done by `slack.post_message`."""
 _DONE: Final = frozenset({"completed", "processed", "submitted", "applied", "finalized", "initiated", "made"})
 """Said of any request."""
 _MUTE: Final = frozenset({"think", "plan", "final"})
@@ -166,7 +172,9 @@ class _Offered:
     def for_sentence(self, sentence: str) -> frozenset[str]:
         """Those of the tools that act on something that the sentence names: of others it claims nothing."""
         said = _things_in(sentence)
-        return frozenset(verb for verb, objects in self._verbs if not (said and objects) or objects & said)
+        return frozenset(
+            verb for verb, objects in self._verbs if not (said and objects) or objects & said or verb in _OF_ANYTHING
+        )
 
 
 def _things_in(sentence: str) -> set[str] | None:
@@ -180,7 +188,9 @@ def _done_to(participle: str, sentence: str, done: Collection[tuple[str, frozens
     """Verbs of what was done, without the claimed one where it was done to something else."""
     said = _things_in(sentence)
     return frozenset(
-        verb for verb, objects in done if not (said and objects) or objects & said or not _says(participle, verb)
+        verb
+        for verb, objects in done
+        if not (said and objects) or objects & said or verb in _OF_ANYTHING or not _says(participle, verb)
     )
 
 
@@ -288,4 +298,5 @@ class Claims:
 
     def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
         reading = read(evidence)
-        return (*claimed_calls(reading), *fabricated_results(reading))
+        claims = {one.origin_step: one for one in (*claimed_commands(reading), *claimed_calls(reading))}
+        return (*claims.values(), *fabricated_results(reading))
