@@ -13,10 +13,11 @@ from harness.sandbox.conformance.provider_fixture import answer_of, python
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.engine import connect
 from harness.sandbox.provider import Sandbox
+from harness.trace import ProgramExit
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(240)]
 
-_LIMITS = Limits(memory_mb=256, processes=64)
+_LIMITS = Limits(memory_mb=768, processes=64)
 _TRIES = """
 import json, os, socket, struct
 found = {}
@@ -55,7 +56,7 @@ print(json.dumps(found))
 """
 _FLOOD = """
 import json, os, socket, sys, time
-path, links, sent = os.environ["HARNESS_GATEWAY_SOCKET"], [], 0
+path, links, sent = sys.argv[1], [], 0
 end = time.monotonic() + 20
 for _ in range(4000):
     link = socket.socket(socket.AF_UNIX)
@@ -63,7 +64,7 @@ for _ in range(4000):
     try:
         link.connect(path)
         link.setblocking(False)
-        sent += link.send(b"POST /x HTTP/1.1\\r\\ncontent-length: 9000000\\r\\n\\r\\n" + b"y" * 200_000)
+        sent += link.send(b"POST /x HTTP/1.1\\r\\ncontent-length: 9000000\\r\\n\\r\\n" + b"y" * 100_000)
     except OSError:
         if time.monotonic() > end:
             break
@@ -124,12 +125,14 @@ def test_a_trial_finds_its_own_gateway_and_nothing_else(two: tuple[Sandbox, Sand
 
 def test_a_flood_ends_no_relay_and_delays_no_other_trial(two: tuple[Sandbox, Sandbox]) -> None:
     flooding, other = two
-    ended: list[object] = []
-    thread = threading.Thread(target=lambda: ended.append(python(flooding, _FLOOD)))
+    ended: list[ProgramExit] = []
+    thread = threading.Thread(
+        target=lambda: ended.append(python(flooding, _FLOOD, str(flooding.places.gateway_socket), timeout_s=60))
+    )
     thread.start()
     while thread.is_alive():
         assert 3000 == answer_of("the other trial", python(other, _ANSWERED))
     thread.join()
-    assert len(ended) == 1
+    assert [0] == [one.code for one in ended], ended
     assert int(flooding.read_file("flooded")) > 0
     assert 3000 == answer_of("the trial itself", python(flooding, _ANSWERED))
