@@ -108,10 +108,11 @@ def _observations(client: LangfuseClient, trace: str) -> list[JsonObject]:
     found = {str(one.get("id")): one for one in _listed(client, trace)}
     cut = sorted({name for one in found.values() for name, value in _metadata(one).items() if _is_cut(value)})
     for names in _joined(name for name in cut if "," not in name):
+        asked = set(names.split(","))
         for one in _listed(client, trace, names):
             known = found.get(str(one.get("id")))
             if known is not None:
-                full = {name: value for name, value in _metadata(one).items() if name in names.split(",")}
+                full = {name: value for name, value in _metadata(one).items() if name in asked}
                 known["metadata"] = {**_metadata(known), **full}
     return sorted(found.values(), key=lambda one: (str(one.get("startTime")), str(one.get("id"))))
 

@@ -18,7 +18,7 @@ from harness.errors import UsageError
 from harness.pipeline.early_stop import StopRule, stop_rule
 from harness.pipeline.execution.environment import Say, pins
 from harness.pipeline.execution.executor import Executor, Job
-from harness.pipeline.execution.executors import open_executor
+from harness.pipeline.execution.executors import open_executor, runs_elsewhere
 from harness.pipeline.execution.preflight import check_reachable, warn_of_shared_state
 from harness.pipeline.execution.prepared import PreparedRun, prepare
 from harness.pipeline.plan.plan import RunPlan
@@ -45,6 +45,7 @@ from harness.runner import Agent
 from harness.sandbox import isolates
 from harness.score import Scorecard
 from harness.trace import Trial
+from harness.upstream import check_servers
 
 Finished = Callable[[Trial, Scorecard], None]
 
@@ -124,7 +125,12 @@ def _default_name(plan: RunPlan, agent: Agent) -> str:
 
 
 def _check_live(plan: RunPlan, say: Say) -> None:
-    """Raises UsageError or ServiceError if live answers need a key or server that is missing."""
+    """Raises UsageError or ServiceError if live answers need a key or server that is missing, or may not be written to.
+
+    It comes before the run folder is made, so that a refused run leaves none behind.
+    """
+    if not runs_elsewhere(plan.executor):  # the programs of a server stand on the nodes
+        check_servers(plan.suite, plan.tools, secret_values(plan.suite))
     warn_of_shared_state(plan, say)
     check_reachable(plan, secret_values(plan.suite))
 

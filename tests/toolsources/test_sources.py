@@ -180,11 +180,13 @@ def test_groups_choose_name_and_class_their_tools(with_tiny) -> None:
     assert re.search(r"'x\*'.*: note.add, notes, fail", with_tiny.type("tool", "list", "s", status=2))
 
 
-def test_writes_need_a_server_that_says_it_is_disposable(with_tiny) -> None:
+def test_writes_need_a_disposable_server_and_a_refused_run_leaves_no_folder(with_tiny) -> None:
     with_tiny.write([{**STDIO, "disposable": False}], [])
     with_tiny.type("tool", "refresh", "s")
     said = with_tiny.type("run", "s", "--tools", "live", "--sandbox", "local", status=2)
     assert "not disposable" in said
+    assert "--tools replay" in said
+    assert not (with_tiny.suite.parents[1] / "runs").exists()
 
 
 def test_python_functions_are_tools_and_replayed_without_running(own_project) -> None:

@@ -133,5 +133,6 @@ def _check_writes(suite: Suite, name: str, server: ToolServer, mode: ToolMode) -
         raise UsageError(
             f"server {name!r} is not disposable, and {', '.join(writing)} would write to it in {mode} mode",
             remedy=f"in {suite.folder / 'suite.yaml'}: `servers.{name}.disposable: true` (a group of tools has its own"
-            " `disposable`) if its state may be thrown away, or the tools as `effect: read`: undeclared is a write",
+            " `disposable`) if its state may be thrown away, or the tools as `effect: read`: undeclared is a write;"
+            " or replay: `--tools replay`",
         )
