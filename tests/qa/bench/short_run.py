@@ -1,4 +1,4 @@
-"""How long the first run of a new project takes beside `python -c pass`, in turn, medians: what every run costs once."""
+"""How long the first run of a new project takes beside `python -c pass`, in turn, medians: the fixed cost of a run."""
 
 import argparse
 import shutil
