@@ -3,7 +3,8 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -43,6 +44,9 @@ def canonical_json(value: object) -> str:
 
     True and 1 stay two values. Raises ValueError for NaN and infinities, which JSON does not have.
     """
+    quick = _SCALARS.get(type(value))
+    if quick is not None:
+        return quick(value)
     plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
     text = _sorted_as_it_is(plain)
     if text is None:
@@ -71,6 +75,19 @@ compact_json = _encoding(separators=(",", ":"), sort_keys=False, allow_nan=True)
 """`json.dumps` without spaces, all characters as they are."""
 spaced_json = _encoding(separators=(", ", ": "), sort_keys=False, allow_nan=True)
 """`json.dumps` with its own spaces, all characters as they are."""
+
+
+def _float_text(value: float) -> str:
+    return int.__repr__(int(value)) if value.is_integer() else sorted_json(value)
+
+
+_SCALARS: Mapping[type, Callable[[Any], str]] = {
+    str: sorted_json,  # what looks like a number in it is none
+    int: int.__repr__,
+    float: _float_text,
+    type(None): lambda _: "null",
+}
+"""What writes a value of exactly that type."""
 
 
 def digest_of(value: object) -> str:
