@@ -3,11 +3,23 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-__all__ = ["Frozen", "JsonObject", "JsonValue", "canonical_json", "digest_of", "digest_of_text"]
+__all__ = [
+    "Frozen",
+    "JsonObject",
+    "JsonValue",
+    "canonical_json",
+    "compact_json",
+    "digest_of",
+    "digest_of_text",
+    "is_canonical",
+    "sorted_json",
+    "spaced_json",
+]
 
 JsonObject = dict[str, JsonValue]
 
@@ -15,7 +27,6 @@ _INTEGRAL_FLOAT = re.compile(r"(?:^|[:\[,])-?\d+(?:\.0(?:[,\]}]|$)|(?:\.\d+)?e\+
 """Matches every integral float in compact JSON, and some similar texts: those cost time, but do not change
 the result.
 """
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 class Frozen(BaseModel):
@@ -33,24 +44,50 @@ def canonical_json(value: object) -> str:
 
     True and 1 stay two values. Raises ValueError for NaN and infinities, which JSON does not have.
     """
+    quick = _SCALARS.get(type(value))
+    if quick is not None:
+        return quick(value)
     plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
     text = _sorted_as_it_is(plain)
     if text is None:
-        return _encode(_canonical(plain))
-    return _encode(_read_back(text)) if _has_integral_float(text) else text
+        return sorted_json(_canonical(plain))
+    return text if is_canonical(text) else sorted_json(_read_back(text))
 
 
-def _encoding() -> Callable[[object], str]:
+def _encoding(*, separators: tuple[str, str], sort_keys: bool, allow_nan: bool) -> Callable[[object], str]:
     """`JSONEncoder.encode` makes an encoder in C for each value, which takes longer than to encode most of them."""
+    encoder = json.JSONEncoder(
+        sort_keys=sort_keys, separators=separators, ensure_ascii=False, allow_nan=allow_nan, check_circular=False
+    )
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:
-        return _ENCODER.encode
+        return encoder.encode
+    between, after_name = separators
     texts = json.encoder.encode_basestring
-    parts = make(None, _ENCODER.default, texts, None, ":", ",", True, False, False)
+    parts = make(None, encoder.default, texts, None, after_name, between, sort_keys, False, allow_nan)
     return lambda value: texts(value) if isinstance(value, str) else "".join(parts(value, 0))
 
 
-_encode = _encoding()
+sorted_json = _encoding(separators=(",", ":"), sort_keys=True, allow_nan=False)
+"""The canonical form but for integral floats; raises ValueError for NaN and infinities."""
+
+compact_json = _encoding(separators=(",", ":"), sort_keys=False, allow_nan=True)
+"""`json.dumps` without spaces, all characters as they are."""
+spaced_json = _encoding(separators=(", ", ": "), sort_keys=False, allow_nan=True)
+"""`json.dumps` with its own spaces, all characters as they are."""
+
+
+def _float_text(value: float) -> str:
+    return int.__repr__(int(value)) if value.is_integer() else sorted_json(value)
+
+
+_SCALARS: Mapping[type, Callable[[Any], str]] = {
+    str: sorted_json,  # what looks like a number in it is none
+    int: int.__repr__,
+    float: _float_text,
+    type(None): lambda _: "null",
+}
+"""What writes a value of exactly that type."""
 
 
 def digest_of(value: object) -> str:
@@ -70,18 +107,19 @@ def _sorted_as_it_is(value: object) -> str | None:
     if isinstance(value, dict) and not {*map(type, value)} <= {str}:
         return None
     try:
-        return _encode(value)
+        return sorted_json(value)
     except TypeError:
         return None
 
 
-def _has_integral_float(text: str) -> bool:
-    """Plain substrings first: they are found many times quicker, and most texts have none of them."""
+def is_canonical(text: str) -> bool:
+    """Whether a text of `sorted_json` is the canonical form: it has no integral float."""
+    # Plain substrings first: they are found many times quicker, and most texts have none of them.
     if "e+" not in text and ".0" not in text:
-        return False
+        return True
     if ".0," in text or ".0}" in text or ".0]" in text or "e+" in text or text.endswith(".0"):
-        return _INTEGRAL_FLOAT.search(text) is not None
-    return False
+        return _INTEGRAL_FLOAT.search(text) is None
+    return True
 
 
 def _number(text: str) -> int | float:

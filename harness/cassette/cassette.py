@@ -47,6 +47,7 @@ class Cassette:
         self._keys = {key for key, _ in places}
         self._kinds: dict[Kind, Cassette] = {}
         self._changing: dict[str, frozenset[Steps]] = {}
+        self._repeated = {one.mark.tool for one in self.recordings if one.mark.occurrence}
         made = (one.mark.state_name for one in self.recordings if one.mark.effect == "write")
         self.written = frozenset(made) if written is None else written
         """Names of the states that some recorded call writes to."""
@@ -86,7 +87,7 @@ class Cassette:
 
     def was_repeated(self, tool: str) -> bool:
         """Whether some call of the tool was recorded more than once in one state, so that the differences are known."""
-        return any(recording.mark.occurrence for recording in self.of_tool(tool))
+        return tool in self._repeated
 
     def holds_key(self, key: str) -> bool:
         """Whether this call was recorded in any state."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from harness.case import Effect, ToolSpec, without_volatile
 from harness.cassette.redaction.redaction import Redactor
-from harness.values import JsonObject, JsonValue, canonical_json
+from harness.values import JsonObject, JsonValue
 
 _DIGITS = 32
 
@@ -36,7 +36,7 @@ def call_key(tool: ToolSpec, arguments: JsonObject, redactor: Redactor) -> CallK
 
 def key_of_kept(tool: ToolSpec, kept: JsonObject, redactor: Redactor) -> CallKey:
     """The key of a call whose arguments are complete, and without what is volatile."""
-    text = canonical_json(redactor.value(kept))
+    text = redactor.canonical(kept)
     return CallKey(
         server=tool.server, tool=tool.name, effect=tool.effect, arguments=text, key=key_digest(tool.name, text)
     )
@@ -63,18 +63,23 @@ def chained_digest(*parts: str) -> str:
 
 
 def _with_defaults(schema: Mapping[str, JsonValue], value: JsonValue) -> JsonValue:
-    match value, schema.get("properties"), schema.get("items"):
-        case dict(), dict() as properties, _:
-            filled = {name: _inner(properties.get(name), item) for name, item in value.items()}
-            for name, inner in properties.items():
-                if name not in filled and isinstance(inner, dict) and "default" in inner:
-                    filled[name] = inner["default"]
-            return filled
-        case list(), _, dict() as items:
-            return [_with_defaults(items, item) for item in value]
-        case _:
-            return value
+    if isinstance(value, dict):
+        properties = schema.get("properties")
+        return _filled(properties, value) if isinstance(properties, dict) else value
+    if isinstance(value, list):
+        items = schema.get("items")
+        return [_with_defaults(items, item) for item in value] if isinstance(items, dict) else value
+    return value
 
 
-def _inner(schema: JsonValue, value: JsonValue) -> JsonValue:
-    return _with_defaults(schema, value) if isinstance(schema, dict) else value
+def _filled(properties: JsonObject, value: JsonObject) -> JsonObject:
+    filled = value.copy()
+    for name, inner in properties.items():
+        if not isinstance(inner, dict):
+            continue
+        if name not in value:
+            if "default" in inner:
+                filled[name] = inner["default"]
+        elif isinstance(value[name], dict | list):
+            filled[name] = _with_defaults(inner, value[name])
+    return filled

@@ -7,6 +7,7 @@ answers recorded after them are not returned where they were not made.
 
 import asyncio
 from collections import defaultdict
+from functools import cache
 
 from harness.case import StateNames
 from harness.cassette.keys import CallKey, chained_digest
@@ -68,6 +69,7 @@ class StateChain:
         return self._turns["" if server in self.names.undeclared else self.names.of(server)]
 
 
+@cache
 def initial_state(name: str) -> str:
     """The state of that name before anything was written."""
     return chained_digest("server", name)

@@ -37,6 +37,8 @@ def error_body(kind: str, message: str) -> bytes:
 def check_head(request: web.BaseRequest) -> None:
     """Raises Refusal for headers with bytes that are not UTF-8, because they could be passed on but not stored."""
     for name, value in request.headers.items():
+        if name.isascii() and value.isascii():
+            continue
         try:
             f"{name}{value}".encode()
         except UnicodeEncodeError:

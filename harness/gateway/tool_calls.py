@@ -187,12 +187,25 @@ class ToolCallHandler:
             return self.exchange.missed(key, answer, probe)
         self.exchange.count("tool", key, answer)
         result = result_of(tool.spec, answer)
-        answered = CallResult(tier=answer.tier, fault=answer.fault, pace_s=answer.pace_s, retried=answer.retried)
+        failure: CallFailure | None = None
+        content: JsonValue = None
+        read = b""
         if isinstance(result, CallFailure):
-            return replace(answered, failure=result, content=result.content)
-        if probe is None:
-            self.exchange.ledger.answered.add(tool.spec.name)
-        return replace(answered, content=result, body=answer.body or b"null")
+            failure, content = result, result.content
+        else:
+            content, read = result, answer.body
+            if probe is None:
+                self.exchange.ledger.answered.add(tool.spec.name)
+        return CallResult(
+            content=content,
+            body=read or b"null",
+            read_from=read or None,
+            failure=failure,
+            tier=answer.tier,
+            fault=answer.fault,
+            pace_s=answer.pace_s,
+            retried=answer.retried,
+        )
 
 
 def parsed_arguments(raw: bytes) -> tuple[JsonObject | None, str | None, CallFailure | None]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
 from pydantic import Field, PrivateAttr
 
@@ -63,16 +63,17 @@ class Evidence(Frozen):
 
         An OutOfTime is stored and raised again, so that the time limit is not spent once for every figure.
         """
-        kept = (self.__pydantic_private__ or {})["_once"]  # bypasses pydantic's lookup, slow for private attributes
+        # bypasses pydantic's lookup, slow for private attributes
+        kept: dict[object, Any] = (self.__pydantic_private__ or {})["_once"]
         if work not in kept:
             try:
                 kept[work] = work(self)
             except OutOfTime as error:
                 kept[work] = error.with_traceback(None)
-        found = kept[work]
+        found: T = kept[work]
         if isinstance(found, OutOfTime):
             raise OutOfTime(found.message, remedy=found.remedy)
-        return cast(T, found)
+        return found
 
     def forget(self) -> None:
         """Drops cached results: they may refer to the evidence, and would keep it in memory until a garbage

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from harness.score.comparison.arguments import argument_faults
@@ -22,10 +23,7 @@ _NO_ERRORS: frozenset[ToolErrorType] = frozenset({"replay_miss", "limit_reached"
 
 def tool_use(evidence: Evidence) -> tuple[ToolUse, ...]:
     """By tool and model, in the order of their first call."""
-    known = "arguments" not in evidence.trial.trajectory.uncaptured
-    faults, encodings = (argument_faults(evidence), encoding_faults(evidence)) if known else ({}, {})
-    seen = evidence.trial.trajectory.observations
-    recovered = {(one.step, one.tool) for one in recoveries(evidence) if one.recovered}
+    known = _known(evidence)
     declared = {tool.name for tool in evidence.tools}
     parts: dict[tuple[str | None, str | None], list[Chosen]] = {}
     undeclared: set[str] = set()
@@ -36,11 +34,16 @@ def tool_use(evidence: Evidence) -> tuple[ToolUse, ...]:
             (undeclared if len(undeclared) < _MOST_UNDECLARED else others).add(name)
         key = None if name in others else name, chosen.step.model
         parts.setdefault(key, []).append(chosen)
-    uses = [_use(model, own, faults, encodings, seen, recovered) for (_, model), own in parts.items()]
-    facts = [(name in undeclared, 0) if name is not None else (True, len(others)) for name, _ in parts]
     return tuple(
-        use.model_copy(update={"undeclared": is_undeclared, "others": count, **({"tool": _OTHERS} if count else {})})
-        for use, (is_undeclared, count) in zip(uses, facts, strict=True)
+        _use(
+            own,
+            known,
+            tool=_OTHERS if name is None else name,
+            model=model,
+            undeclared=name is None or name in undeclared,
+            others=len(others) if name is None else 0,
+        )
+        for (name, model), own in parts.items()
     )
 
 
@@ -60,26 +63,43 @@ def prompt(evidence: Evidence) -> str | None:
     return digest_of(list(said)) if said else None
 
 
-def _use(
-    model: str | None,
-    own: list[Chosen],
-    faults: Mapping[int, tuple[ParameterFault, str]],
-    encodings: Mapping[int, EncodingFault],
-    seen: Mapping[str, Observation],
-    recovered: set[tuple[int, str]],
-) -> ToolUse:
-    observed = [(one, seen[one.call.id]) for one in own if one.call.id in seen]
+@dataclass(frozen=True, kw_only=True)
+class _Known:
+    """What is known of the trial's calls; the first two by the call's identity."""
+
+    faults: Mapping[int, tuple[ParameterFault, str]]
+    encodings: Mapping[int, EncodingFault]
+    seen: Mapping[str, Observation]
+    recovered: frozenset[tuple[int, str]]
+    """Step and tool of the errors that the agent got over."""
+
+
+def _known(evidence: Evidence) -> _Known:
+    trajectory = evidence.trial.trajectory
+    has_arguments = "arguments" not in trajectory.uncaptured
+    return _Known(
+        faults=argument_faults(evidence) if has_arguments else {},
+        encodings=encoding_faults(evidence) if has_arguments else {},
+        seen=trajectory.observations,
+        recovered=frozenset((one.step, one.tool) for one in recoveries(evidence) if one.recovered),
+    )
+
+
+def _use(own: list[Chosen], known: _Known, *, tool: str, model: str | None, undeclared: bool, others: int) -> ToolUse:
+    observed = [(one, known.seen[one.call.id]) for one in own if one.call.id in known.seen]
     failed = [(one, saw.error) for one, saw in observed if saw.error is not None]
     errors = [one for one, error in failed if error.type not in _NO_ERRORS]
     return ToolUse(
-        tool=own[0].call.name,
+        tool=tool,
         model=model,
+        undeclared=undeclared,
+        others=others,
         calls=len(own),
         wrong=sum(one.choice == "wrong" for one in own),
-        invalid=_counted(faults[id(one.call)][0] for one in own if id(one.call) in faults),
-        encodings=_counted(encodings[id(one.call)] for one in own if id(one.call) in encodings),
+        invalid=_counted(known.faults[id(one.call)][0] for one in own if id(one.call) in known.faults),
+        encodings=_counted(known.encodings[id(one.call)] for one in own if id(one.call) in known.encodings),
         errors=len(errors),
-        recovered=sum((one.step.index, one.call.name) in recovered for one in errors),
+        recovered=sum((one.step.index, one.call.name) in known.recovered for one in errors),
         faults=sum(saw.injected is not None for _, saw in observed),
         misses=sum(error.type == "replay_miss" for _, error in failed),
         cost_usd=_cost(own),
@@ -87,7 +107,8 @@ def _use(
 
 
 def _counted(kinds: Iterable[_Kind]) -> dict[_Kind, int]:
-    return dict(sorted(Counter(kinds).items()))
+    found = list(kinds)  # mostly none
+    return dict(sorted(Counter(found).items())) if found else {}
 
 
 def _cost(own: list[Chosen]) -> float | None:

@@ -4,7 +4,8 @@ A *step* is one decision: a message of the user or of the agent, or a tool call 
 """
 
 import json
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal
 
 from harness.values import Frozen, JsonObject, JsonValue, canonical_json, digest_of_text
 
@@ -150,10 +151,10 @@ class Trajectory(Frozen):
     def digest(self) -> str:
         """SHA-256 of actions and observations: without times, ids, replay tiers and versions."""
         # the canonical JSON of {"final_output", "steps"}, put together step by step: most have its quick way
-        identities = [step_identity(step) for step in self.steps]
         try:
-            steps, output = ",".join(map(canonical_json, identities)), canonical_json(self.final_output)
+            steps, output = ",".join(map(_identity_text, self.steps)), canonical_json(self.final_output)
         except ValueError:  # NaN or an infinity in data of an agent or a tool has no canonical JSON
+            identities = [step_identity(step) for step in self.steps]
             return digest_of_text(json.dumps([self.final_output, identities], sort_keys=True, ensure_ascii=False))
         return digest_of_text(f'{{"final_output":{output},"steps":[{steps}]}}')
 
@@ -163,20 +164,72 @@ def step_identity(step: Step) -> JsonObject:
     plain: JsonObject = {name: value for name, value in vars(step).items() if name not in _NO_IDENTITY}
     plain["plan"] = None if step.plan is None else list(step.plan)
     plain["usage"] = None if step.usage is None else dict(vars(step.usage))
-    plain["calls"] = [
-        {"name": call.name, "arguments": call.arguments, "unparsed": call.unparsed, **_reported(call.evidence)}
-        for call in step.calls
-    ]
-    plain["observations"] = [
-        {"content": seen.content, "error": None if seen.error is None else seen.error.type, **_reported(seen.evidence)}
-        for seen in step.observations
-    ]
+    plain["calls"] = [_call_identity(call) for call in step.calls]
+    plain["observations"] = [_result_identity(seen) for seen in step.observations]
     return plain | _reported(step.evidence)
+
+
+def _call_identity(call: ToolCall) -> JsonObject:
+    return {"name": call.name, "arguments": call.arguments, "unparsed": call.unparsed, **_reported(call.evidence)}
+
+
+def _result_identity(seen: Observation) -> JsonObject:
+    error = None if seen.error is None else seen.error.type
+    return {"content": seen.content, "error": error, **_reported(seen.evidence)}
 
 
 def _reported(evidence: EvidenceKind | None) -> JsonObject:
     """Marks only self-reported evidence, so that digests of trials without it stay unchanged."""
     return _SELF_REPORTED if evidence == "self_reported" else _UNMARKED
+
+
+def _identity_text(step: Step) -> str:
+    """The canonical JSON of `step_identity`, written part by part: keys that are sorted beforehand, and texts that are
+    not searched for numbers, halve the time.
+    """
+    if step.evidence == "self_reported":
+        return canonical_json(step_identity(step))
+    values = vars(step)
+    parts = [key + ("null" if values[name] is None else write(values[name])) for name, key, write in _WRITTEN]
+    return "{" + ",".join(parts) + "}"
+
+
+def _calls_text(calls: tuple[ToolCall, ...]) -> str:
+    return "[" + ",".join(map(_call_text, calls)) + "]"
+
+
+def _call_text(call: ToolCall) -> str:
+    if call.evidence == "self_reported":
+        return canonical_json(_call_identity(call))
+    name, arguments, unparsed = map(canonical_json, (call.name, call.arguments, call.unparsed))
+    return f'{{"arguments":{arguments},"name":{name},"unparsed":{unparsed}}}'
+
+
+def _results_text(observations: tuple[Observation, ...]) -> str:
+    return "[" + ",".join(map(_result_text, observations)) + "]"
+
+
+def _result_text(seen: Observation) -> str:
+    if seen.evidence == "self_reported":
+        return canonical_json(_result_identity(seen))
+    error = "null" if seen.error is None else canonical_json(seen.error.type)
+    return f'{{"content":{canonical_json(seen.content)},"error":{error}}}'
+
+
+def _usage_text(usage: Usage) -> str:
+    cost, taken, given = map(canonical_json, (usage.cost_usd, usage.input_tokens, usage.output_tokens))
+    return f'{{"cost_usd":{cost},"input_tokens":{taken},"output_tokens":{given}}}'
+
+
+_WRITERS: Mapping[str, Callable[[Any], str]] = {
+    "calls": _calls_text,
+    "observations": _results_text,
+    "usage": _usage_text,
+}
+_WRITTEN: Final = tuple(
+    (name, f'"{name}":', _WRITERS.get(name, canonical_json)) for name in sorted(Step.model_fields.keys() - _NO_IDENTITY)
+)
+"""Field of a step, its key in JSON, and what writes its value."""
 
 
 def with_final_answer(trajectory: Trajectory, answer: str) -> Trajectory:

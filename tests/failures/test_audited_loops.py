@@ -31,6 +31,10 @@ def _calls(name: str, arguments: dict[str, Any], answers: Sequence[Any]) -> list
         [{"ts": 1_700_000_000 + 17 * n, "result": "Sunny"} for n in range(3)],
         [{"trace": f"3f2a9c1{n}-aaaa-4bbb-8ccc-1234567890a{n}", "result": "Sunny"} for n in range(3)],
         [{"took_ms": 12 + n, "result": "Sunny"} for n in range(3)],
+        [{"SpanId": f"s{n}", "result": "Sunny"} for n in range(3)],
+        [f"REQUEST NO. {n} - Sunny" for n in range(3)],
+        [f'{{"responseid": "r{n}", "result": "Sunny"}}' for n in range(3)],
+        [f"Sunny at 12:30:0{n}, 0x{n}f3a, in {n}.5 seconds" for n in range(3)],
     ],
 )
 def test_an_answer_is_the_same_whatever_number_its_request_has(found: Found, answers: Sequence[Any]) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from harness.cassette.redaction.event_frames import Framing, StreamEvent, event_of, next_end, payload_event
 from harness.cassette.redaction.secret_search import SecretSearch
-from harness.cassette.redaction.split_secrets import SplitSearch
+from harness.cassette.redaction.split_secrets import SplitSearch, holds_none
 
 _LARGEST_BODY: Final = 64 * 1024
 """The bytes of a whole body up to which its texts are joined."""
@@ -49,8 +49,11 @@ def without_split(search: SecretSearch, body: bytes) -> bytes:
     """A whole body without secrets that its texts make together; the same object where there are none."""
     if len(body) > _LARGEST_BODY:
         return body
+    events = _events_of(body)
+    if holds_none(search, (part for event in events for part in event.parts)):
+        return body
     queue, passed = EventQueue(search), list[StreamEvent]()
-    for event in _events_of(body):
+    for event in events:
         passed += queue.put(event)
     passed += queue.release()
     if not any(part.is_changed for event in passed for part in event.parts):

@@ -15,9 +15,10 @@ from functools import lru_cache
 
 from harness.cassette.redaction.event_queue import without_split
 from harness.cassette.redaction.pseudonyms import encoded, pseudonym_of
+from harness.cassette.redaction.secret_names import is_secret_name, may_name_a_secret, names_a_secret, plain_name
 from harness.cassette.redaction.secret_search import FIELD_PSEUDONYM, SecretSearch, search_for
 from harness.errors import UsageError
-from harness.values import JsonValue
+from harness.values import JsonValue, canonical_json, compact_json, is_canonical, sorted_json, spaced_json
 
 SECRET_HEADERS = frozenset(
     {
@@ -36,35 +37,12 @@ SECRET_HEADERS = frozenset(
 
 KEPT_HEADERS = ("content-type", "retry-after", "x-amzn-errortype")
 
-_SECRET_FIELDS = frozenset(
-    {
-        "accesskey",
-        "accesstoken",
-        "apikey",
-        "apisecret",
-        "authorization",
-        "authtoken",
-        "bearertoken",
-        "clientsecret",
-        "cookie",
-        "idtoken",
-        "passphrase",
-        "passwd",
-        "password",
-        "privatekey",
-        "refreshtoken",
-        "secret",
-        "secretkey",
-        "sessiontoken",
-        "setcookie",
-        "token",
-        "xapikey",
-    }
-)
 _PSEUDONYM = re.compile(rf"<secret:(?:[A-Za-z_][A-Za-z0-9_]*|{FIELD_PSEUDONYM})>")
 SHORTEST = 4
 """The number of characters below which a secret cannot be distinguished from ordinary text."""
 _LEARNABLE = 8
+_REMEMBERED_BYTES = 8 * 1024
+"""Of a body, up to which it is remembered that there is no secret in it."""
 
 
 class Redactor:
@@ -103,8 +81,7 @@ class Redactor:
         if self.search is None:
             return text
         raw, errors = encoded(text)
-        clean = self.known(raw)
-        return text if clean is raw else clean.decode("utf-8", errors)
+        return text if self.search.next(raw) is None else self.known(raw).decode("utf-8", errors)
 
     def known(self, content: bytes) -> bytes:
         """Bytes without known secrets; the same object where they contain none."""
@@ -112,6 +89,8 @@ class Redactor:
 
     def everywhere(self, text: str) -> str:
         """`text` without known secrets and without learned values, even where they occur inside a longer text."""
+        if not self._learned:
+            return self.text(text)
         for value, pseudonym in self._learned.copy().items():  # another thread may learn more meanwhile
             # A short value may occur in a longer text by chance.
             if len(value) >= _LEARNABLE and value in text:
@@ -136,13 +115,26 @@ class Redactor:
 
         With `learn`, the content of secret fields is recognised when it appears later under another name.
         """
-        return value if self._is_clean(value) else self._cleaned(value, learn)
+        is_clean = not self._learned and _is_left(self.search, value, compact_json(value))
+        return value if is_clean else self._cleaned(value, learn)
 
-    def _is_clean(self, value: JsonValue) -> bool:
-        """A quick check; False where a full check is necessary."""
-        if self._learned or _names_a_secret(value):
-            return False
-        return self.search is None or self.search.next(_dumped(value)) is None
+    def canonical(self, value: JsonValue) -> str:
+        """The canonical JSON of a value without known secrets and without the content of secret fields."""
+        if not self._learned:
+            text = sorted_json(value)
+            if is_canonical(text) and _is_left(self.search, value, text):
+                return text
+        return canonical_json(self.value(value))
+
+    def answer(self, value: JsonValue, body: bytes | None) -> str:
+        """The JSON of a tool's answer as a trace has it; learns as `value` does. `body`: what the value was read from;
+        None: it was not read.
+        """
+        if body is not None and len(body) <= _REMEMBERED_BYTES and not self._learned:
+            text = _answer_left(self.search, body)
+            if text is not None:
+                return text
+        return spaced_json(self.value(value, learn=True))
 
     def _cleaned(self, value: JsonValue, learn: bool) -> JsonValue:
         match value:
@@ -184,6 +176,8 @@ class Redactor:
         A value that the tool itself issues to the agent (such as a login token) is kept.
         """
         if self.search is None:
+            return body
+        if len(body) <= _REMEMBERED_BYTES and _leaves(self.search, body):
             return body
         if self.search.next(body) is None:
             return self._unsplit(body)
@@ -239,7 +233,7 @@ class Redactor:
                 return value
 
     def _field(self, name: str, value: JsonValue, learn: bool) -> JsonValue:
-        if not _is_secret_name(name):
+        if not is_secret_name(name):
             return self._cleaned(value, learn)
         match value:
             case bool() | None | "":
@@ -257,7 +251,7 @@ class Redactor:
             return clean
         if value not in self._digits:
             self._digits[value] = self._digits_of(value.encode("utf-8", "surrogatepass"))
-        pseudonym = f"<secret:{_plain_name(name)}:{self._digits[value]}>"
+        pseudonym = f"<secret:{plain_name(name)}:{self._digits[value]}>"
         if learn and len(value) >= _LEARNABLE:
             self._learned[value] = pseudonym
         return pseudonym
@@ -266,6 +260,27 @@ class Redactor:
         if self._key is not None:
             return hmac.digest(self._key, value, "sha256")[:4].hex()
         return hashlib.scrypt(value, salt=b"harness pseudonym", n=2**12, r=8, p=1, dklen=4).hex()
+
+
+@lru_cache(maxsize=1024)
+def _leaves(search: SecretSearch, body: bytes) -> bool:
+    """Whether the body holds no known secret: remembered, because every trial of a case replays the same answers."""
+    return search.next(body) is None and without_split(search, body) is body
+
+
+@lru_cache(maxsize=1024)
+def _answer_left(search: SecretSearch | None, body: bytes) -> str | None:
+    """The JSON of the value in a body; None where it holds a secret. Remembered for the same reason."""
+    value = json.loads(body.decode())
+    text = spaced_json(value)
+    return text if _is_left(search, value, text) else None
+
+
+def _is_left(search: SecretSearch | None, value: JsonValue, text: str) -> bool:
+    """Whether the value, with this JSON, certainly holds no known secret and no secret field."""
+    if may_name_a_secret(text) and names_a_secret(value):
+        return False
+    return search is None or search.next(text.encode("utf-8", "surrogatepass")) is None
 
 
 def _replaced(search: SecretSearch, content: bytes) -> bytes:
@@ -277,19 +292,4 @@ def _replaced(search: SecretSearch, content: bytes) -> bytes:
 
 
 def _dumped(value: JsonValue) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-
-
-def _plain_name(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()
-
-
-@lru_cache(maxsize=4096)
-def _is_secret_name(name: str) -> bool:
-    return _plain_name(name) in _SECRET_FIELDS
-
-
-def _names_a_secret(value: JsonValue) -> bool:
-    if isinstance(value, dict):
-        return any(map(_is_secret_name, value)) or any(map(_names_a_secret, value.values()))
-    return isinstance(value, list) and any(map(_names_a_secret, value))
+    return compact_json(value).encode("utf-8", "surrogatepass")

@@ -17,7 +17,7 @@ from harness.cassette.redaction.secret_tokens import Form, Spelling
 FIELD_PSEUDONYM: Final = r"[a-z]+:[0-9a-f]{8}"
 _ANCHORED: Final = 4
 """The number of characters of a form that the expression examines; no secret is shorter."""
-_MARK: Final = b"<secret:"
+MARK: Final = b"<secret:"
 _LONGEST_NAME: Final = 200
 _OPEN_MARK: Final = re.compile(rb"<(?:s(?:e(?:c(?:r(?:e(?:t(?::[A-Za-z0-9_:]{0,200})?)?)?)?)?)?)?\Z")
 
@@ -45,10 +45,10 @@ class SecretSearch:
         known = "|".join(sorted(map(re.escape, secrets)))
         self._kept = re.compile(f"<secret:(?:{known}|{FIELD_PSEUDONYM})>".encode())
         ways: dict[tuple[int, int], OrderedForm] = {}
-        self._widest = len(_MARK) + _LONGEST_NAME
+        self._widest = len(MARK) + _LONGEST_NAME
         self._widest_anchor = 0
         self._may_begin_with: dict[bytes, bool] = {}
-        branches: dict[int, dict[bytes, None]] = {_MARK[0]: {_MARK[1:]: None}}
+        branches: dict[int, dict[bytes, None]] = {MARK[0]: {MARK[1:]: None}}
         by_length = sorted(secrets.items(), key=lambda item: len(item[1]), reverse=True)
         forms = ((name, form) for name, value in by_length for form in forms_of(value))
         for order, (name, form) in enumerate(forms):

@@ -45,6 +45,8 @@ class CallResult:
 
     content: JsonValue = None
     body: bytes = b"null"
+    read_from: bytes | None = None
+    """The JSON that `content` was read from, where a source gave it as bytes."""
     failure: CallFailure | None = None
     tier: ReplayTier | None = None
     nearest: tuple[JsonObject, ...] = ()
@@ -141,10 +143,10 @@ class Exchange:
                 names.PROBE_NAME: call.probe,
                 names.TOOL_NAME: name,
                 names.TOOL_CALL_ID: call.id,
-                names.TOOL_ARGUMENTS: None if call.arguments is None else canonical_json(clean.value(call.arguments)),
+                names.TOOL_ARGUMENTS: None if call.arguments is None else clean.canonical(call.arguments),
                 names.TOOL_UNPARSED: None if call.unparsed is None else clean.everywhere(call.unparsed),
                 names.TOOL_EFFECT: call.effect,
-                names.TOOL_RESULT: json.dumps(clean.value(result.content, learn=True), ensure_ascii=False),
+                names.TOOL_RESULT: clean.answer(result.content, result.read_from),
                 names.ERROR_TYPE: None if failure is None else failure.type,
                 names.TOOL_ERROR_MESSAGE: None if failure is None else clean.everywhere(failure.message),
                 names.REPLAY_TIER: result.tier,

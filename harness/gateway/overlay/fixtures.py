@@ -28,6 +28,8 @@ class FixtureSource:
         self._fixtures = [fixture for pack in reversed(tuple(packs)) for fixture in pack.fixtures]
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
+        if not self._fixtures:
+            return await self._inner.call(request)
         found = next((item for item in self._fixtures if _fits(item, request.tool.name, request.arguments)), None)
         if found is None:
             return await self._inner.call(request)

@@ -9,8 +9,9 @@ from harness.score.comparison.arguments import call_key
 from harness.score.comparison.comparing import same_effect
 from harness.score.comparison.matching import match_calls
 from harness.score.evidence import Evidence
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.handing_over import is_hand_over
-from harness.score.failures.signals.reading import Act, read
+from harness.score.failures.signals.reading import read
 from harness.score.imported_criteria import judged_by_state
 
 

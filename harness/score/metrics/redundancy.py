@@ -3,7 +3,8 @@
 from typing import ClassVar
 
 from harness.score.evidence import Evidence
-from harness.score.failures.signals.reading import Act, read
+from harness.score.failures.signals.acts import Act
+from harness.score.failures.signals.reading import read
 
 
 class Redundancy:

@@ -21,7 +21,6 @@ from typing import ClassVar, Final
 
 from harness.score.diagnosis import Diagnosis, Failure, Kind
 from harness.score.evidence import Evidence
-from harness.score.failures.signals.prose import plain_words
 from harness.score.failures.signals.reading import Reading, read
 from harness.trace import Step
 
@@ -68,7 +67,7 @@ def assumptions(reading: Reading) -> Iterator[Diagnosis]:
         ("premature_commitment", "stated_assumption", (_ASSUMED, *made_up)),
         ("tool_hallucination", "made_up_data", made_up),
     )
-    messages = [(step, plain_words(step.message or "")[:_LONGEST]) for step in _after_the_opening(reading)]
+    messages = [(step, reading.words[step.index][:_LONGEST]) for step in _after_the_opening(reading)]
     for failure, kind, patterns in ways:
         found = next(((step, said) for step, text in messages if (said := _said(text, patterns, task, opening))), None)
         if found is not None:

@@ -25,12 +25,13 @@ from harness.score.diagnosis import Diagnosis
 from harness.score.evidence import Evidence
 from harness.score.failures.modes.loop_trap import loops, useless_repeats
 from harness.score.failures.modes.stuck import COMMANDS, query
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.emptiness import found_nothing
 from harness.score.failures.signals.grounding import atoms
 from harness.score.failures.signals.handing_over import hands_in
 from harness.score.failures.signals.progress import INFORMATIVE, new_atoms
-from harness.score.failures.signals.reading import Act, Reading, read
-from harness.score.failures.signals.repetition import answer_key, are_alike, gist_key
+from harness.score.failures.signals.reading import Reading, read
+from harness.score.failures.signals.repetition import are_alike
 
 VERSION: Final = "4"
 _FEWEST: Final = 5
@@ -85,11 +86,11 @@ def _equal(acts: Sequence[Act]) -> Iterator[list[Act]]:
     """Those that ask for the same, in groups that were answered the same."""
     asked: dict[str, list[Act]] = {}
     for act in acts:
-        asked.setdefault(gist_key(act), []).append(act)
+        asked.setdefault(act.gist_key, []).append(act)
     for some in asked.values():
         answered: dict[str | None, list[Act]] = {}
         for act in some if len(some) >= _AGAIN else ():
-            answered.setdefault(answer_key(act), []).append(act)
+            answered.setdefault(act.answer_key, []).append(act)
         yield from answered.values()
 
 
@@ -159,7 +160,7 @@ def _first_answers(acts: Sequence[Act]) -> frozenset[int]:
     """The number of the first call of each tool and answer."""
     found: dict[tuple[str, str | None], int] = {}
     for act in acts:
-        found.setdefault((act.call.name, answer_key(act)), act.number)
+        found.setdefault((act.call.name, act.answer_key), act.number)
     return frozenset(found.values())
 
 

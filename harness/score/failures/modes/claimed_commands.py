@@ -15,8 +15,9 @@ from typing import Final
 
 from harness.score.diagnosis import Diagnosis
 from harness.score.failures.modes.fabricated import finding
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.grounding import texts
-from harness.score.failures.signals.reading import Act, Reading
+from harness.score.failures.signals.reading import Reading
 
 _SENTENCE: Final = re.compile(r"[^.!?\n]{1,600}")
 _TESTS: Final = (

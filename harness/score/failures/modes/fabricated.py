@@ -5,13 +5,16 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from harness.score.diagnosis import Diagnosis, Kind
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.grounding import atoms, is_identifier
-from harness.score.failures.signals.reading import Act, Reading
+from harness.score.failures.signals.reading import Reading
 from harness.trace import Step
 
 VERSION: Final = "9"
 """Of both kinds that words show."""
 _EXAMPLE: Final = re.compile(r"\b(?:e\.g\.|for example|for instance|such as|like|format|example)", re.I)
+_EXAMPLES: Final = ("e.g.", "example", "instance", "such as", "like", "format")
+"""One of them stands where the expression finds something; few messages have one."""
 _OWN_OUTPUT: Final = re.compile(
     r"(?m)^\s{0,8}(?:Observation|API output|Tool (?:output|result|response)|Function (?:output|result))\s?:\s?\S"
     r"|^\s{0,8}<(?:tool|function)_(?:responses?|results?|outputs?)>|^\s{0,8}<observations?>"
@@ -19,7 +22,8 @@ _OWN_OUTPUT: Final = re.compile(
 _OUTPUTS: Final = ("bservation", "output", "result", "response")
 """One of them stands in every text with an output of its own; looking for them is quicker than the expression is."""
 _WORD: Final = re.compile(r"[#A-Za-z0-9][A-Za-z0-9_.@:+-]{3,63}")
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s|\n")
+_SENTENCE_END: Final = re.compile(r"\s(?:(?<=[.!?]\s)|(?<=\n))")
+"""White space behind a mark, or the end of a line; written so that it is looked for at white space alone."""
 _DIGIT: Final = re.compile(r"[0-9]")
 _ESCAPED: Final = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})")
 _OPERATOR: Final = "[=+*/^\N{MULTIPLICATION SIGN}\N{DIVISION SIGN}\N{ALMOST EQUAL TO}]"
@@ -73,8 +77,10 @@ def codes(words: str) -> Iterator[str]:
     """Words with a digit that are told of, not offered as an example. `words`: a message without code and quotes."""
     if _DIGIT.search(words) is None:
         return
+    folded = words.casefold()
+    may_offer = any(word in folded for word in _EXAMPLES)
     for sentence in _SENTENCE_END.split(_ESCAPED.sub(" ", words) if "\\" in words else words):
-        if _DIGIT.search(sentence) and not _EXAMPLE.search(sentence):
+        if _DIGIT.search(sentence) and not (may_offer and _EXAMPLE.search(sentence)):
             yield from (word.rstrip(".:-+_@") for word in _WORD.findall(sentence) if _DIGIT.search(word))
 
 

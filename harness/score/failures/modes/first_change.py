@@ -10,8 +10,9 @@ from typing import ClassVar, Final
 from harness.case import deeds_in
 from harness.score.diagnosis import Diagnosis
 from harness.score.evidence import Evidence
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.handing_over import hands_in, is_hand_over
-from harness.score.failures.signals.reading import Act, read
+from harness.score.failures.signals.reading import read
 
 VERSION: Final = "1"
 _CHANGES: Final = frozenset(

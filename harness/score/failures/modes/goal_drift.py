@@ -24,9 +24,10 @@ from typing import ClassVar, Final
 
 from harness.score.diagnosis import Diagnosis
 from harness.score.evidence import Evidence
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.foreign import Foreign, foreign_of, rests_on
 from harness.score.failures.signals.grounding import atoms
-from harness.score.failures.signals.reading import Act, Reading, read
+from harness.score.failures.signals.reading import Reading, read
 
 VERSION: Final = "5"
 _STATED: Final = re.compile(r"(?i)task description|plan for solving|## plan|# plan")

@@ -29,11 +29,12 @@ from typing import ClassVar, Final
 from harness.score.diagnosis import Diagnosis, Failure, Kind
 from harness.score.evidence import Evidence
 from harness.score.failures.modes.stuck import COMMANDS
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.announced import PlanNeeds, announced, offered_tools
 from harness.score.failures.signals.grounding import NEVER, texts
 from harness.score.failures.signals.handing_over import hands_in
 from harness.score.failures.signals.progress import gives, is_informed
-from harness.score.failures.signals.reading import Act, Reading, read
+from harness.score.failures.signals.reading import Reading, read
 from harness.trace import Step, ToolCall
 
 VERSION: Final = "5"

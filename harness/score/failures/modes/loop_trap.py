@@ -17,14 +17,15 @@ Origin: the first repeat. Dependent steps: the later ones.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from harness.score.comparison.reference import reference_keys
 from harness.score.diagnosis import Diagnosis, Kind
 from harness.score.evidence import Evidence
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.grounding import atoms
-from harness.score.failures.signals.reading import Act, Reading, read
-from harness.score.failures.signals.repetition import answer_key, gist_key, overlap
+from harness.score.failures.signals.reading import Reading, read
+from harness.score.failures.signals.repetition import overlap
 
 VERSION: Final = "4"
 REPEATS: Final = 3
@@ -34,8 +35,7 @@ _PAGE: Final = 2000
 _SAME_PAGE: Final = 0.95
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Event:
+class _Event(NamedTuple):
     """A call with its answer, or what the user said."""
 
     step: int
@@ -72,7 +72,7 @@ class _Answers:
     """Gives answers of one call the same label while they tell the same."""
 
     def __init__(self, acts: Sequence[Act]) -> None:
-        self.keys = {act.number: gist_key(act) for act in acts}
+        self.keys = {act.number: act.gist_key for act in acts}
         self._asked = Counter(self.keys.values())
         self._last: dict[str, tuple[str, frozenset[str], int]] = {}
 
@@ -83,7 +83,7 @@ class _Answers:
         asked = self.keys[act.number]
         if self._asked[asked] == 1:
             return "0"  # there is nothing to compare with
-        answer = answer_key(act) or ""
+        answer = act.answer_key or ""
         before = self._last.get(asked)
         if before is not None and before[0] == answer:
             return str(before[2])

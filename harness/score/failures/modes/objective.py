@@ -22,9 +22,10 @@ from typing import ClassVar, Final
 
 from harness.score.diagnosis import Diagnosis, Kind
 from harness.score.evidence import Evidence
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.grounding import atoms, texts
 from harness.score.failures.signals.handing_over import hands_in
-from harness.score.failures.signals.reading import Act, Reading, read
+from harness.score.failures.signals.reading import Reading, read
 from harness.score.failures.signals.repetition import overlap
 
 VERSION: Final = "3"

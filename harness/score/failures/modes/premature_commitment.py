@@ -36,10 +36,11 @@ from harness.case import ReferenceCall, action_of, deeds_in
 from harness.score.comparison.jsonvalue import equality_key
 from harness.score.diagnosis import Diagnosis, Failure, Kind
 from harness.score.evidence import Evidence
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.foreign import Foreign, foreign_of
 from harness.score.failures.signals.grounding import is_identifier, texts
 from harness.score.failures.signals.handing_over import hands_in, is_hand_over
-from harness.score.failures.signals.reading import Act, Reading, read
+from harness.score.failures.signals.reading import Reading, read
 from harness.values import JsonValue
 
 VERSION: Final = "9"

@@ -19,9 +19,10 @@ from harness.score.diagnosis import Diagnosis
 from harness.score.evidence import Evidence
 from harness.score.failures.modes.lookups import is_answer
 from harness.score.failures.modes.recalled import recalled_name, recalled_year
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.grounding import atoms, texts
 from harness.score.failures.signals.prevention import check_of
-from harness.score.failures.signals.reading import Act, Reading, has_failed, read
+from harness.score.failures.signals.reading import Reading, has_failed, read
 
 VERSION: Final = "5"
 _NAME: Final = re.compile(r"\b(?:[A-Z][\w'-]{2,30}|\d{3,6})\b")

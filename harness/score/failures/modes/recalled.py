@@ -15,9 +15,10 @@ from typing import Final
 
 from harness.score.diagnosis import Diagnosis
 from harness.score.failures.modes.lookups import is_answer
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.grounding import atoms, texts
 from harness.score.failures.signals.prevention import check_of
-from harness.score.failures.signals.reading import Act, Reading
+from harness.score.failures.signals.reading import Reading
 from harness.trace import Step
 
 _FULL_NAME: Final = re.compile(

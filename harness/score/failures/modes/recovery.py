@@ -22,9 +22,9 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from harness.score.evidence import Evidence
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.grounding import atoms, texts
-from harness.score.failures.signals.reading import Act, Reading, read
-from harness.score.failures.signals.repetition import gist_key
+from harness.score.failures.signals.reading import Reading, read
 from harness.trace import Step, ToolErrorType
 from harness.values import Frozen
 
@@ -118,7 +118,7 @@ def _explains(reading: Reading, act: Act, until: int | None) -> bool:
 
 
 def _relation(failed: Act, later: Act, place: int) -> Response | None:
-    if gist_key(failed) == gist_key(later):
+    if failed.gist_key == later.gist_key:
         return "changed_something" if place else "retried_same"
     same_tool = failed.call.name == later.call.name
     first, second = _command(failed), _command(later)

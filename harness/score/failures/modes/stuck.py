@@ -26,9 +26,10 @@ from typing import ClassVar, Final
 from harness.score.diagnosis import Diagnosis, Kind
 from harness.score.evidence import Evidence
 from harness.score.failures.modes.loop_trap import loops, useless_repeats
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.grounding import atoms, texts
 from harness.score.failures.signals.progress import INFORMATIVE
-from harness.score.failures.signals.reading import Act, Reading, read
+from harness.score.failures.signals.reading import Reading, read
 from harness.score.failures.signals.repetition import overlap, settled
 from harness.score.failures.signals.told_errors import opened
 

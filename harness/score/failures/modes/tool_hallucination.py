@@ -17,7 +17,8 @@ from typing import ClassVar, Final
 from harness.case import IMPORTED_SERVER, ToolSpec
 from harness.score.diagnosis import Diagnosis, Kind
 from harness.score.evidence import Evidence
-from harness.score.failures.signals.reading import Act, Reading, read
+from harness.score.failures.signals.acts import Act
+from harness.score.failures.signals.reading import Reading, read
 
 VERSION: Final = "4"
 _OPENING = ("patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if", "propertyNames")

@@ -19,10 +19,11 @@ from harness.score.diagnosis import Diagnosis, Failure, Kind
 from harness.score.evidence import Evidence
 from harness.score.failures.modes.lookups import MissingLookups, is_answer, told_by, unmade_lookups
 from harness.score.failures.modes.stuck import COMMANDS
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.grounding import texts
 from harness.score.failures.signals.handing_over import hands_in
 from harness.score.failures.signals.progress import INFORMATIVE, new_atoms
-from harness.score.failures.signals.reading import Act, Reading, read
+from harness.score.failures.signals.reading import Reading, read
 from harness.score.failures.signals.repetition import gist
 
 VERSION: Final = "7"

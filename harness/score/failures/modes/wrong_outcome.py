@@ -25,8 +25,9 @@ from harness.score.comparison.jsonvalue import equality_key
 from harness.score.diagnosis import Diagnosis, Kind
 from harness.score.evidence import Evidence
 from harness.score.failures.modes.premature_commitment import early_stops, unwarranted_writes
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.handing_over import is_hand_over
-from harness.score.failures.signals.reading import Act, Reading, read
+from harness.score.failures.signals.reading import Reading, read
 from harness.score.imported_criteria import judged_by_state, to_say, users_actions
 from harness.values import JsonValue
 

@@ -24,9 +24,10 @@ from typing import ClassVar, Final
 
 from harness.score.diagnosis import Diagnosis, Kind
 from harness.score.evidence import Evidence
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.grounding import Sources, atoms, identifiers, is_identifier
 from harness.score.failures.signals.prevention import check_of, read_back
-from harness.score.failures.signals.reading import Act, Reading, has_failed, read
+from harness.score.failures.signals.reading import Reading, has_failed, read
 from harness.score.failures.signals.told_errors import opened, says_error
 from harness.values import JsonValue, canonical_json
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness.score.evidence import Evidence
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.grounding import atoms, is_identifier, texts
-from harness.score.failures.signals.reading import Act, Reading, read
+from harness.score.failures.signals.reading import Reading, read
 
 _MOST: Final = 24
 """Values examined in one trial: past these, nothing new is learnt and the look-alike search would cost."""

@@ -42,9 +42,13 @@ def atoms(text: str) -> list[str]:
 
 def is_identifier(value: str) -> bool:
     """Looks like a name that some system gave out: `W2378156`, `mia_li_3668`, `ZFA04Y`; no date, amount or word."""
-    if not _IDENTIFIER.fullmatch(value) or is_nameless(value):
-        return False
-    return any(_is_code(part) for part in _ATOM.findall(value))
+    return _IDENTIFIER.fullmatch(value) is not None and _is_given_out(value)
+
+
+@lru_cache(maxsize=4096)
+def _is_given_out(word: str) -> bool:
+    """Of a short word. A trial's calls and messages name the same things again and again."""
+    return not is_nameless(word) and any(map(_is_code, _ATOM.findall(word)))
 
 
 def texts(value: JsonValue, depth: int = 0) -> Iterator[str]:
@@ -214,7 +218,7 @@ def _collect(value: JsonValue, depth: int, found: list[str]) -> None:
 
 
 def _is_code(atom: str) -> bool:
-    digits = sum(char.isdigit() for char in atom)
+    digits = sum(map(str.isdigit, atom))
     if not digits:
         return len(atom) == 6 and atom.isupper()  # a booking reference has six capitals
     if digits == len(atom):

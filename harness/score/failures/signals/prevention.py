@@ -6,9 +6,10 @@ Said in words with the tool's name, and only of tools that are declared and that
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.case import ToolSpec
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.grounding import atoms, texts
 from harness.score.failures.signals.handing_over import hands_in, is_hand_over
-from harness.score.failures.signals.reading import Act, Reading
+from harness.score.failures.signals.reading import Reading
 from harness.values import JsonObject, JsonValue
 
 

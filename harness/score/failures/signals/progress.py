@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from harness.score.failures.signals.acts import Act
 from harness.score.failures.signals.grounding import atoms, texts
-from harness.score.failures.signals.reading import Act, Reading
+from harness.score.failures.signals.reading import Reading
 
 _LETTERS: Final = 4
 INFORMATIVE: Final = 8

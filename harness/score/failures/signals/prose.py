@@ -15,16 +15,19 @@ _CODE: Final = re.compile(
 """Fenced, between backticks, between tags, or a paragraph that is indented by four and no list."""
 _MARKS_CODE: Final = ("`", "~~~", "<code", "<pre", "\n    ", "\n\t")
 _PAIRS: Final = (
-    ('"', '"'),
-    ("\N{LEFT DOUBLE QUOTATION MARK}", "\N{RIGHT DOUBLE QUOTATION MARK}"),
-    ("\N{DOUBLE LOW-9 QUOTATION MARK}", "[\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}]"),
-    ("\N{LEFT-POINTING DOUBLE ANGLE QUOTATION MARK}", "\N{RIGHT-POINTING DOUBLE ANGLE QUOTATION MARK}"),
-    (r"(?<!\w)\N{LEFT SINGLE QUOTATION MARK}", r"\N{RIGHT SINGLE QUOTATION MARK}(?!\w)"),
-    (r"(?<!\w)'", r"'(?!\w)"),
+    ('"', "", '"'),
+    ("\N{LEFT DOUBLE QUOTATION MARK}", "", "\N{RIGHT DOUBLE QUOTATION MARK}"),
+    ("\N{DOUBLE LOW-9 QUOTATION MARK}", "", "[\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}]"),
+    ("\N{LEFT-POINTING DOUBLE ANGLE QUOTATION MARK}", "", "\N{RIGHT-POINTING DOUBLE ANGLE QUOTATION MARK}"),
+    ("\N{LEFT SINGLE QUOTATION MARK}", r"(?<!\w.)", r"\N{RIGHT SINGLE QUOTATION MARK}(?!\w)"),
+    ("'", r"(?<!\w.)", r"'(?!\w)"),
 )
-_QUOTED: Final = re.compile("|".join(rf"{left}[^\n]{{1,300}}?{right}" for left, right in _PAIRS))
-_MARKS: Final = frozenset("\"'\N{LEFT DOUBLE QUOTATION MARK}\N{DOUBLE LOW-9 QUOTATION MARK}") | frozenset(
-    "\N{LEFT SINGLE QUOTATION MARK}\N{LEFT-POINTING DOUBLE ANGLE QUOTATION MARK}"
+"""The mark that begins a quotation, what must not stand before it (the mark itself is the point), and what ends it."""
+_MARKS: Final = frozenset(mark for mark, _, _ in _PAIRS)
+_QUOTED: Final = re.compile(
+    f"[{''.join(mark for mark, _, _ in _PAIRS)}](?:"  # a set, so that other characters are passed over quickly
+    + "|".join(rf"(?<={mark}){before}[^\n]{{1,300}}?{end}" for mark, before, end in _PAIRS)
+    + ")"
 )
 _PAGE: Final = re.compile(
     r"Address: \S.{0,500}?Viewport position: |(?:I|Web\w{1,12}) \w{1,12} .{0,2000}?Here is a screenshot of ", re.S

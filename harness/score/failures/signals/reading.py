@@ -11,74 +11,14 @@ from typing import Final
 
 from harness.case import ToolSpec
 from harness.score.comparison.arguments import call_keys
-from harness.score.comparison.jsonvalue import equality_key
 from harness.score.evidence import Evidence
-from harness.score.failures.signals.grounding import Sources, atoms, atoms_of, identifiers, texts
+from harness.score.failures.signals.acts import Act
+from harness.score.failures.signals.grounding import Sources, atoms_of, texts
 from harness.score.failures.signals.prose import plain_words
-from harness.score.failures.signals.told_errors import told_error
 from harness.trace import Observation, Step, ToolCall
 from harness.values import JsonValue, canonical_json
 
 _DEPTH: Final = 16
-_CODE: Final = frozenset({"command", "cmd", "code", "script", "commands"})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Act:
-    """One call of the agent and what came of it."""
-
-    number: int
-    """Among the agent's calls, from 0."""
-    step: int
-    """The step's index."""
-    moment: int
-    call: ToolCall
-    seen: Observation | None
-    """None: what came back is not recorded."""
-    tool: ToolSpec | None
-    """None: no such tool is declared."""
-    key: str
-    """Equal for equal calls."""
-
-    @property
-    def failed(self) -> bool:
-        return self.seen is not None and self.seen.error is not None
-
-    @cached_property
-    def told_error(self) -> str | None:
-        """What its answer says that failed, whether it is flagged as an error or not."""
-        return None if self.seen is None else told_error(self.seen, self.writes)
-
-    @property
-    def writes(self) -> bool:
-        """Declared as one; a call of an undeclared tool is none, because nothing is known of it."""
-        return self.tool is not None and self.tool.effect == "write"
-
-    @cached_property
-    def answer(self) -> str | None:
-        """Equal for equal answers; None: not recorded."""
-        if self.seen is None:
-            return None
-        kind = "" if self.seen.error is None else self.seen.error.type
-        if self.seen.content is None and self.seen.error is not None:
-            return f"{kind} {self.seen.error.message}"
-        return f"{kind} {equality_key(self.seen.content)}"
-
-    @cached_property
-    def asked(self) -> frozenset[str]:
-        """The atoms of all that the call asks for."""
-        arguments = self.call.arguments
-        argument_texts = [self.call.unparsed or ""] if arguments is None else texts(arguments)
-        return frozenset(atom for text in argument_texts for atom in atoms(text))
-
-    @property
-    def is_code(self) -> bool:
-        """Whether the call runs what the agent wrote."""
-        return not _CODE.isdisjoint(self.call.arguments or ())
-
-    @cached_property
-    def identifiers(self) -> tuple[str, ...]:
-        return () if self.is_code else identifiers(self.call.arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,11 +41,10 @@ class Reading:
         """Whether a tool of the agent runs what it writes: then a value can come from anywhere in the machine."""
         return any(act.is_code for act in self.acts)
 
-    @cached_property
-    def words(self) -> dict[int, str]:
+    @property
+    def words(self) -> Mapping[int, str]:
         """Step index -> what an agent's message says in its own words; steps without a message are missing."""
-        told = ((step.index, step.message) for step in self.steps if step.source == "agent")
-        return {index: plain_words(message) for index, message in told if message}
+        return self.evidence.once(_own_words)
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -140,6 +79,11 @@ def _read(evidence: Evidence) -> Reading:
             sources.tell(step.message, 2 * place)
     moments = {step.index: 2 * place for place, step in enumerate(evidence.trial.trajectory.steps)}
     return Reading(evidence=evidence, acts=tuple(acts), sources=sources, moments=moments)
+
+
+def _own_words(evidence: Evidence) -> dict[int, str]:
+    told = ((step.index, step.message) for step in evidence.trial.trajectory.steps if step.source == "agent")
+    return {index: plain_words(message) for index, message in told if message}
 
 
 def pairs(step: Step) -> list[tuple[ToolCall, Observation | None]]:

@@ -5,15 +5,17 @@ levelled here is only what cannot matter to the task; numbers and names are kept
 """
 
 import re
+from typing import Final
 
 from harness.score.failures.signals.grounding import texts
-from harness.score.failures.signals.reading import Act
 from harness.values import JsonValue
 
 _CLOCK = re.compile(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?Z?|\b\d\d?:\d\d:\d\d(?:[.,]\d{1,9})?"
-    r"|\b\d{1,9}(?:\.\d{1,9})? ?(?:ms|s|sec|secs|seconds|milliseconds)\b|\b0x[0-9a-fA-F]{4,16}\b"
+    r"\d(?:\d{3}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?Z?"
+    r"|(?<!\w\d)(?:\d?:\d\d:\d\d(?:[.,]\d{1,9})?|\d{0,8}(?:\.\d{1,9})? ?(?:ms|s|sec|secs|seconds|milliseconds)\b"
+    r"|(?<=0)x[0-9a-fA-F]{4,16}\b))"
 )
+"""All begin with the digit, so that other characters are passed over quickly."""
 _UUID = r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
 _OF_A_REQUEST = r"request|trace|span|correlation|query|search|call|response|invocation|execution"
 _WHEN = (
@@ -27,6 +29,15 @@ _NUMBERED = re.compile(
     re.I,
 )
 """What tells one answer of a read from the next and nothing of what was asked: numbers of requests, times."""
+_NAMING: Final = ("request", "attempt", "query", "call", "try", "search")
+_MAY_BE_NUMBERED: Final = (
+    re.compile(r"-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-"),
+    re.compile(r"1[5-9]\d{8}"),
+    re.compile(rf"\"(?:(?:{_OF_A_REQUEST})_?id|nonce|etag|{_WHEN})\\?\":"),
+)
+"""In lower case; what `_NUMBERED` finds has one of them, or a word of `_NAMING`. Each begins with a fixed character,
+and is looked for many times quicker.
+"""
 _COMMENT = re.compile(r"(?m)(?:^|\s)(?:#|//)[^\n]*$")
 _WAIT = re.compile(r"\b(?:time\.)?sleep ?\(? ?[\d.]{1,9} ?\)?")
 _LONG = 40
@@ -38,24 +49,18 @@ def settled(text: str) -> str:
     return " ".join(_CLOCK.sub("~", text).split())
 
 
+def unnumbered(text: str) -> str:
+    """The answer of a read without numbers and times of its request."""
+    if text.isascii():
+        folded = text.lower()
+        if not any(word in folded for word in _NAMING) and not any(one.search(folded) for one in _MAY_BE_NUMBERED):
+            return text
+    return _NUMBERED.sub("~", text)
+
+
 def gist(value: JsonValue, *, is_code: bool = False) -> str:
     """Arguments without comments, waits and layout, for texts that are code or long enough to be code or prose."""
     return " | ".join(_gist_of(text, is_code) for text in texts(value))
-
-
-def gist_key(act: Act) -> str:
-    """Equal for calls that ask for the same; equal keys have equal gists."""
-    if act.call.arguments is None:
-        return act.key
-    return f"{act.call.name} {gist(act.call.arguments, is_code=act.is_code)}"
-
-
-def answer_key(act: Act) -> str | None:
-    """Equal for answers that tell the same; None: not recorded."""
-    if act.answer is None:
-        return None
-    # what a write answers with may name what it made
-    return settled(act.answer if act.tool is None or act.writes else _NUMBERED.sub("~", act.answer))
 
 
 def are_alike(left: frozenset[str], right: frozenset[str], least: float) -> bool:

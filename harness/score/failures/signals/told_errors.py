@@ -11,8 +11,9 @@ from harness.trace import Observation
 from harness.values import JsonValue
 
 _SAYS_ERROR: Final = re.compile(r"\s{0,8}(?:error|exception|failed|failure)\s?[:!]", re.I)
+_ERROR: Final = frozenset({"error"})
 _FAILED: Final = frozenset({"error", "failed", "failure", "rejected", "denied"})
-_MAY_TELL: Final = re.compile(r"\"(?:error|success|ok|status)\"")
+_TELLING: Final = ('"error"', '"success"', '"ok"')
 
 
 def told_error(seen: Observation, writes: bool) -> str | None:
@@ -21,7 +22,7 @@ def told_error(seen: Observation, writes: bool) -> str | None:
         return seen.error.message
     content = seen.content
     if isinstance(content, str):
-        told = _SAYS_ERROR.match(content) or (content.lstrip()[:1] == "{" and _MAY_TELL.search(content))
+        told = _SAYS_ERROR.match(content) or (content.lstrip()[:1] == "{" and _may_tell(content, writes))
         return content if told and says_error(content, writes) else None
     return json.dumps(content) if isinstance(content, dict) and says_error(content, writes) else None
 
@@ -34,9 +35,23 @@ def says_error(content: JsonValue, writes: bool) -> bool:
     if not isinstance(content, dict):
         return False
     status = content.get("status")
-    failed = _FAILED if writes else {"error"}  # what a read tells of a thing is the thing's own status
     says_no = content.get("success") is False or content.get("ok") is False
-    return bool(content.get("error")) or says_no or (isinstance(status, str) and status.casefold() in failed)
+    return bool(content.get("error")) or says_no or (isinstance(status, str) and status.casefold() in _failing(writes))
+
+
+def _failing(writes: bool) -> frozenset[str]:
+    """What a failed call's status is; what a read tells of a thing is the thing's own status."""
+    return _FAILED if writes else _ERROR
+
+
+def _may_tell(content: str, writes: bool) -> bool:
+    """Whether text can be JSON that tells an error: most has a status, and is long to read."""
+    if any(word in content for word in _TELLING):
+        return True
+    if '"status"' not in content:
+        return False
+    folded = content.casefold()
+    return any(word in folded for word in _failing(writes))
 
 
 def opened(content: JsonValue) -> JsonValue:
