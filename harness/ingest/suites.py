@@ -59,7 +59,7 @@ class SuiteBuilder:
         self._tools |= {name: tool for name, tool in self._replaced.items() if name in self._tools}
         self._replaced.clear()
 
-    def _collected(self) -> tuple[dict[str, Any], ...]:
+    def _collected(self) -> tuple[dict[Any, Any], ...]:
         """Everything that `add` fills; each grows at its end, and what it replaces stands in `_replaced`."""
         return (self._cases, self._offered, self._tools, self._used, self._calls, self._agents)
 
