@@ -1,7 +1,6 @@
 """An evaluation harness for tool-using agents: isolated, replayed, traced, scored."""
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # the launcher of a sandbox is in this package, and does without `typing`
 if TYPE_CHECKING:
     from harness.api import RunOptions as RunOptions
     from harness.api import compare as compare

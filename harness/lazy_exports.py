@@ -4,8 +4,13 @@ A room's `__init__` lists its public names twice: for the type checker, under `T
 test compares the lists. Importing a room therefore costs nothing, and a name costs the import of its module only.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from __future__ import annotations
+
 from importlib import import_module
+
+TYPE_CHECKING = False  # the launcher of a sandbox imports this module, and does without `typing` and `collections`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 
 def lazy_exports(

@@ -6,7 +6,6 @@ The single reader of the project: every malformed file is rejected with the same
 import json
 import math
 import stat
-import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -120,6 +119,8 @@ def _no_number(text: str) -> NoReturn:
 
 
 def _toml(path: Path, text: str) -> Any:
+    import tomllib  # only task folders are written in it
+
     try:
         return tomllib.loads(text)
     except ValueError as error:  # TOMLDecodeError, and a whole number of more digits than Python reads

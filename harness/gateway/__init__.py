@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harness.gateway.user import User as User
     from harness.gateway.user import UserContext as UserContext
     from harness.gateway.user import UserSource as UserSource
-    from harness.gateway.web.run_hosts import allowed_hosts as allowed_hosts
+    from harness.gateway.web.allowed_hosts import allowed_hosts as allowed_hosts
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -34,6 +34,6 @@ else:
             "session": ("TrialSession",),
             "toolbox": ("Toolbox",),
             "user": ("Cut", "Heard", "HeardCall", "ScriptedUser", "User", "UserContext", "UserSource"),
-            "web.run_hosts": ("allowed_hosts",),
+            "web.allowed_hosts": ("allowed_hosts",),
         },
     )

@@ -31,9 +31,9 @@ from harness.gateway.incoming import RouteHandler
 from harness.gateway.journals import JournalKeeper
 from harness.gateway.ledger import Ledger
 from harness.gateway.mcp.endpoint import McpHandler
-from harness.gateway.model.run_models import RunModels
 from harness.gateway.model.traces import TracesHandler
 from harness.gateway.openapi import OpenApiHandler
+from harness.gateway.optional_parts import run_hosts, run_models
 from harness.gateway.options import GatewayOptions
 from harness.gateway.overlay.faults import FaultySource
 from harness.gateway.overlay.fixtures import FixtureSource, packs_of
@@ -46,7 +46,6 @@ from harness.gateway.sources.suite_tools import api_source, suite_tools
 from harness.gateway.sources.trial_sources import TrialSources
 from harness.gateway.toolbox import Toolbox
 from harness.gateway.user import User, UserContext
-from harness.gateway.web.run_hosts import RunHosts
 from harness.sandbox import temporary_folder
 from harness.trace import TraceRecorder, TraceSubject, TrialProgress
 from harness.upstream import (
@@ -84,12 +83,9 @@ class Gateway:
         self.waiting = Waiting()
         self._reachability = Reachability()
         self._resets = Resets(suite)
-        self._web = RunHosts(suite, mode) if suite.hosts else None
+        self._web = run_hosts(suite, mode)
         self._budget = options.get("budget")
-        model_mode = options.get("model_mode")
-        self._models = (
-            None if suite.model is None else RunModels(suite.model, model_mode or suite.model.mode, self._secrets)
-        )
+        self._models = run_models(suite, options.get("model_mode"), self._secrets)
         self._journals = JournalKeeper(
             suite=suite.name,
             cassettes=cassettes,

@@ -13,12 +13,12 @@ from typing_extensions import override
 from harness.gateway.accepting import Acceptor
 from harness.gateway.incoming import error_body
 from harness.gateway.intake import IntakeLimit
-from harness.gateway.web.forward_proxy import ForwardProxy
-from harness.gateway.web.sniffer import ListenerContext, ProtocolSniffer
-from harness.upstream import HostPort
 
 if TYPE_CHECKING:
     from harness.gateway.web.authority import Authority
+    from harness.gateway.web.forward_proxy import ForwardProxy
+    from harness.gateway.web.sniffer import ListenerContext
+    from harness.upstream import HostPort
 
 _SHUTDOWN_S = 1.0
 _TURNS_TO_TAKE_UP = 2
@@ -30,7 +30,7 @@ time, because every trial whose agent keeps its connection open until the end wa
 class Serving(Protocol):
     """Answers every incoming request."""
 
-    async def handle(self, request: web.BaseRequest, bound: HostPort | None = None) -> web.StreamResponse: ...
+    async def handle(self, request: web.BaseRequest, bound: "HostPort | None" = None) -> web.StreamResponse: ...
 
 
 class Listener:
@@ -57,6 +57,8 @@ class Listener:
         self._http = http
         serve: Callable[[], asyncio.Protocol] = http
         if self._hosts is not None:
+            from harness.gateway.web.sniffer import ListenerContext, ProtocolSniffer  # most suites declare no host
+
             proxy, authority = self._hosts
             self._context = ListenerContext(
                 proxy=proxy, authority=authority, serve=http.serve, on_failure=self._on_failure
@@ -104,7 +106,7 @@ class _Server(web.Server):
     def __call__(self) -> web.RequestHandler:
         return _ClientConnection(self, self._on_failure)
 
-    def serve(self, bound: HostPort | None) -> web.RequestHandler:
+    def serve(self, bound: "HostPort | None") -> web.RequestHandler:
         """Serves a connection whose destination is a host."""
         return _ClientConnection(self, self._on_failure, bound)
 
@@ -115,7 +117,7 @@ class _ClientConnection(web.RequestHandler):
     __slots__ = ("_on_failure", "answering", "bound")
 
     def __init__(
-        self, server: web.Server, on_failure: Callable[[BaseException], None], bound: HostPort | None = None
+        self, server: web.Server, on_failure: Callable[[BaseException], None], bound: "HostPort | None" = None
     ) -> None:
         no_log: Any = None  # aiohttp accepts None here, but its annotations do not
         super().__init__(server, loop=asyncio.get_running_loop(), lingering_time=1.0, access_log=no_log)

@@ -9,10 +9,10 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from harness.case import ApiProbe, HttpRoute, SqlProbe, StateProbe, ToolSpec
-from harness.cassette import CallKey, CallPosition, Mark, Normalisation, Outcome, Redactor, key_digest
+from harness.cassette import CallKey, Redactor, key_digest
 from harness.cassette.state import WORLD
 from harness.errors import ServiceError, UsageError
 from harness.gateway.contract import QueryableServices
@@ -24,6 +24,9 @@ from harness.strict_json import parse_json
 from harness.trace import names
 from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, TrialTools
 from harness.values import JsonObject, JsonValue, canonical_json
+
+if TYPE_CHECKING:
+    from harness.cassette import CallPosition, Mark, Normalisation, Outcome
 
 
 class ProbeClient(Protocol):
@@ -40,7 +43,7 @@ class LiveProbes:
 
     services: QueryableServices | None
     http: TrialTools
-    values: Normalisation | None = None
+    values: "Normalisation | None" = None
     """What the answers of a variant are translated by, into the values that its agent was fed."""
     _before: dict[str, Mapping[str, Table] | str] = field(default_factory=dict)
 
@@ -189,11 +192,11 @@ class _ProbeCodec:
 
     streams: bool = False
 
-    def sent(self, request: _ProbeRead, normalisation: Normalisation) -> _ProbeRead:
+    def sent(self, request: _ProbeRead, normalisation: "Normalisation") -> _ProbeRead:
         del normalisation
         return request
 
-    def mark(self, position: CallPosition, outcome: Outcome, answer: ToolAnswer) -> Mark:
+    def mark(self, position: "CallPosition", outcome: "Outcome", answer: ToolAnswer) -> "Mark":
         del answer
         return position.mark("probe", outcome).model_copy(update={"occurrence": 0})
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
 from aiohttp import web
@@ -17,11 +17,14 @@ from harness.gateway.ledger import Ledger
 from harness.gateway.pacing import trickle
 from harness.gateway.tool_calls import ToolCallHandler, ToolReply
 from harness.gateway.user import User
-from harness.gateway.web.forward_proxy import ForwardProxy
 from harness.strict_json import NotJson, parse_json
 from harness.trace import UserReport, names
-from harness.upstream import HostPort, OutOfBudget, Refusal
+from harness.upstream import OutOfBudget, Refusal
 from harness.values import Frozen
+
+if TYPE_CHECKING:
+    from harness.gateway.web.forward_proxy import ForwardProxy
+    from harness.upstream import HostPort
 
 _TOOLS = "/tools/"
 _MAX_NAME = 200
@@ -60,7 +63,7 @@ class RouteContext:
 class Routes:
     """Answers the requests of one session's agent."""
 
-    def __init__(self, context: RouteContext, forward_proxy: ForwardProxy | None = None) -> None:
+    def __init__(self, context: RouteContext, forward_proxy: "ForwardProxy | None" = None) -> None:
         self._context = context
         self._forward_proxy = forward_proxy
         self._dialogue = Dialogue(context.trial.case, context.trial.ledger, context.user)
@@ -83,7 +86,7 @@ class Routes:
         """Seconds that the agent has waited for the user so far; may be read from any thread."""
         return self._dialogue.waited_s
 
-    async def handle(self, request: web.BaseRequest, bound: HostPort | None = None) -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest, bound: "HostPort | None" = None) -> web.StreamResponse:
         """Handles one request; every outcome is an answer in JSON. `bound`: the destination of the connection."""
         await _continue(request)
         try:

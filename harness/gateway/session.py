@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from harness.case import StateProbe
-from harness.cassette import Merge
 from harness.errors import GatewayError, HarnessError, ServiceError
 from harness.gateway.accepting import listening
 from harness.gateway.contract import SessionRecord
@@ -21,11 +20,13 @@ from harness.gateway.probes import TrialProbes
 from harness.gateway.routes import RouteContext, Routes, thought_attributes
 from harness.gateway.sources.browser import OpenBrowser
 from harness.gateway.sources.trial_sources import TrialSources
-from harness.gateway.web.pages import PageRoutes
-from harness.gateway.web.run_hosts import TrialProxy
 from harness.sandbox import ProxiedHosts, Sandbox
 from harness.trace import RecordingReport, TrialProgress, names
 from harness.values import JsonValue
+
+if TYPE_CHECKING:
+    from harness.cassette import Merge
+    from harness.gateway.web.run_hosts import TrialProxy
 
 _GRACE_S = 5.0
 Soon = Callable[[Callable[[], object]], None]
@@ -43,7 +44,7 @@ class SessionParts:
     world: TrialProbes
     overlay: FaultySource
     trial_sources: TrialSources
-    web: TrialProxy | None = None
+    web: "TrialProxy | None" = None
     pages_socket: Path | None = None
     """The socket of the trial's browser; None where the trial needs none."""
     user_may_wait: bool = False
@@ -62,6 +63,8 @@ class TrialSession:
         self._closed = False
         self._listen(self._listeners[0], parts.socket)
         if parts.web is not None and parts.pages_socket is not None:
+            from harness.gateway.web.pages import PageRoutes  # most suites have no browser
+
             proxy = parts.web.pages
             pages = PageRoutes(proxy, lambda: self._routes.is_open)
             self._listeners.append(Listener(pages, parts.failures.append, (proxy, parts.web.authority)))
@@ -262,7 +265,7 @@ class TrialSession:
             ) from failure
 
 
-def _reported(merged: Merge, parts: SessionParts) -> RecordingReport:
+def _reported(merged: "Merge", parts: SessionParts) -> RecordingReport:
     trial_recording, normalisation = parts.trial.trial_recording, parts.trial.normalisation
     failed = parts.trial.ledger.unrecorded_replies + (Counter() if trial_recording is None else trial_recording.failed)
     return RecordingReport(

@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 from harness.alternatives import alternatives
-from harness.case import Case, Suite, ToolSpec, VolatilePart, quick_check
+from harness.case import Case, Suite, ToolSpec, VolatilePart, is_plain, quick_check
 from harness.case.endpoints.quick_schema import Fits
 from harness.errors import UsageError
 from harness.validation import Schema, SchemaProblem, check_expression, members
@@ -97,6 +97,12 @@ class Toolbox:
 
 def check_schema(tool: ToolSpec) -> None:
     """Raises UsageError, with the tool and the path in its declaration, for a malformed tool."""
+    if not is_plain(tool.parameters):  # jsonschema and its references take a tenth of a short run to import
+        _check_parameters(tool)
+    _check_route(tool)
+
+
+def _check_parameters(tool: ToolSpec) -> None:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
@@ -109,7 +115,6 @@ def check_schema(tool: ToolSpec) -> None:
         ) from None
     _check_references(tool)
     _check_patterns(tool)
-    _check_route(tool)
 
 
 def _check_references(tool: ToolSpec) -> None:

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from harness.lazy_exports import lazy_exports
-from harness.report.comparison.compare import compare as compare
 from harness.report.gate import gate as gate
 
 if TYPE_CHECKING:
@@ -11,6 +10,7 @@ if TYPE_CHECKING:
     from harness.report.comparison.baseline import compare_with_baseline as compare_with_baseline
     from harness.report.comparison.baseline import hold_against as hold_against
     from harness.report.comparison.compare import Comparison as Comparison
+    from harness.report.comparison.compare import compare as compare
     from harness.report.comparison.compare import compare_runs as compare_runs
     from harness.report.comparison.margin import margins_of as margins_of
     from harness.report.comparison.margin import no_worse_than as no_worse_than
@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     from harness.report.render.json import summary_json as summary_json
     from harness.report.render.judged_view import JudgedView as JudgedView
     from harness.report.render.junit import junit_xml as junit_xml
-    from harness.report.render.markdown import comparison_markdown as comparison_markdown
     from harness.report.render.markdown import summary_markdown as summary_markdown
-    from harness.report.render.markdown import trend_markdown as trend_markdown
+    from harness.report.render.markdown_comparison import comparison_markdown as comparison_markdown
+    from harness.report.render.markdown_comparison import trend_markdown as trend_markdown
     from harness.report.render.matrix import MatrixView as MatrixView
     from harness.report.render.matrix import matrix_markdown as matrix_markdown
     from harness.report.render.migration import MigrationView as MigrationView
@@ -68,8 +68,8 @@ if TYPE_CHECKING:
     from harness.report.render.model_requests import model_lines as model_lines
     from harness.report.render.model_requests import model_requests as model_requests
     from harness.report.render.preference import PreferenceView as PreferenceView
-    from harness.report.render.terminal import ComparisonView as ComparisonView
     from harness.report.render.terminal import SummaryView as SummaryView
+    from harness.report.render.terminal_comparison import ComparisonView as ComparisonView
     from harness.report.render.trajectory import explained as explained
     from harness.report.render.trend_view import TrendView as TrendView
     from harness.report.render.wording import crash_words as crash_words
@@ -97,7 +97,7 @@ else:
             ),
             "figures.quarantine": ("counted_trials", "find_quarantine"),
             "comparison.baseline": ("BaselineGate", "compare_with_baseline", "hold_against"),
-            "comparison.compare": ("Comparison", "compare_runs"),
+            "comparison.compare": ("Comparison", "compare", "compare_runs"),
             "gate": ("GateResult", "check_floors", "success_floor"),
             "html.page": ("write_html",),
             "figures.judged": ("judged_rubric", "judged_trials"),
@@ -117,12 +117,14 @@ else:
             "render.judged_view": ("JudgedView",),
             "render.junit": ("junit_xml",),
             "render.comment": ("comment_markdown",),
-            "render.markdown": ("comparison_markdown", "summary_markdown", "trend_markdown"),
+            "render.markdown": ("summary_markdown",),
+            "render.markdown_comparison": ("comparison_markdown", "trend_markdown"),
             "render.matrix": ("MatrixView", "matrix_markdown"),
             "render.migration": ("MigrationView", "migration_markdown"),
             "render.model_requests": ("model_lines", "model_requests"),
             "render.preference": ("PreferenceView",),
-            "render.terminal": ("ComparisonView", "SummaryView"),
+            "render.terminal": ("SummaryView",),
+            "render.terminal_comparison": ("ComparisonView",),
             "render.trajectory": ("explained",),
             "render.trend_view": ("TrendView",),
             "render.wording": (

@@ -1,9 +1,8 @@
 """Sandboxes: images, snapshots, services, and the containers that agents run in."""
 
-from typing import TYPE_CHECKING
-
 from harness.lazy_exports import lazy_exports
 
+TYPE_CHECKING = False  # the launcher is in this package, and does without `typing`
 if TYPE_CHECKING:
     from harness.sandbox.browser import ActResult as ActResult
     from harness.sandbox.browser import Browser as Browser

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Final, get_args
 
 from harness.score.evidence import Evidence
-from harness.score.verifiers import JsonSchema, TrajectoryVerifier
 from harness.score.words_of_content import content_words
 from harness.trace import Content
 
@@ -40,15 +39,28 @@ _READS: Final[Mapping[str, frozenset[Content]]] = MappingProxyType(
 
 def content_read(scorer: object) -> frozenset[Content]:
     """The content that a verifier or metric reads: what its attribute `reads` says, and everything without one."""
-    if isinstance(scorer, JsonSchema) and scorer.of != "answer":
-        return _NOTHING
-    if isinstance(scorer, TrajectoryVerifier) and scorer.arguments == "ignore" and not scorer.minefields:
+    built_in = type(scorer).__module__.startswith("harness.score.")
+    if built_in and _reads_no_content(scorer):
         return _NOTHING
     declared = getattr(scorer, "reads", None)
     if isinstance(declared, frozenset):
         return declared & _ALL
-    built_in = type(scorer).__module__.startswith("harness.score.")
     return _READS.get(type(scorer).__name__, _ALL) if built_in else _ALL
+
+
+def _reads_no_content(scorer: object) -> bool:
+    """Whether a built-in check reads none as it is declared; its module is imported by whoever has made it."""
+    match type(scorer).__name__:
+        case "JsonSchema":
+            from harness.score.verifiers.json_schema import JsonSchema
+
+            return isinstance(scorer, JsonSchema) and scorer.of != "answer"
+        case "TrajectoryVerifier":
+            from harness.score.verifiers.trajectory import TrajectoryVerifier
+
+            return isinstance(scorer, TrajectoryVerifier) and scorer.arguments == "ignore" and not scorer.minefields
+        case _:
+            return False
 
 
 def unknown_because(scorer: object, evidence: Evidence) -> str | None:

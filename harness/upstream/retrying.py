@@ -6,20 +6,14 @@ Writes are never retried, because they may have taken effect; nor are timeouts, 
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import aiohttp
-from tenacity import (
-    AsyncRetrying,
-    RetryCallState,
-    retry_if_exception_type,
-    stop_after_attempt,
-    stop_before_delay,
-    wait_exponential,
-    wait_random,
-)
 
 from harness.cassette import Redactor
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 T = TypeVar("T")
 
@@ -47,6 +41,15 @@ class RetriedCall:
 
     async def __call__(self, call: Callable[[], Awaitable[T]]) -> T:
         """Makes the call; raises the error of the last attempt, or the cause of its NoAnswer."""
+        from tenacity import (  # a replayed run makes no such call
+            AsyncRetrying,
+            retry_if_exception_type,
+            stop_after_attempt,
+            stop_before_delay,
+            wait_exponential,
+            wait_random,
+        )
+
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(NoAnswer),
             stop=stop_after_attempt(1 + self._retries) | stop_before_delay(self._within_s),
@@ -59,7 +62,7 @@ class RetriedCall:
         except NoAnswer as lost:
             raise lost.cause from None
 
-    def _note(self, state: RetryCallState) -> None:
+    def _note(self, state: "RetryCallState") -> None:
         error = None if state.outcome is None else state.outcome.exception()
         if isinstance(error, NoAnswer):
             self.lost.append(f"{type(error.cause).__name__}: {error.cause}")

@@ -5,6 +5,7 @@ any limit: for `pattern`, `patternProperties`, and all keywords that depend on t
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 if TYPE_CHECKING:  # the answering process does without values, and runs without tools without the library
@@ -30,9 +31,15 @@ class Schema:
 
     def __init__(self, schema: "JsonObject", *, field: str) -> None:
         self._schema = schema
-        self._validator = _validator(schema)
         self._expressions = tuple(_expressions(schema, field))
         self._field = field
+
+    @cached_property
+    def _validator(self) -> "Validator":
+        """Made when a value is first validated: importing the library takes long, and most values are found valid
+        without it.
+        """
+        return _validator(self._schema)
 
     @property
     def asks_expressions(self) -> bool:

@@ -1,8 +1,10 @@
-"""Other engines than the machine's own: Docker 26.1 with overlay2, and Podman. Each is a second one; needs root.
+"""Other engines than the machine's own: Docker 26.1 with overlay2, and Podman, with root and without. Each is a second
+one; needs root.
 
 `make engines` gets them. What an engine lacks is named here by the check that shows it, and by `harness doctor`.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -17,6 +19,7 @@ from harness.sandbox.conformance import run_conformance
 from harness.sandbox.engines.facts import engine_facts
 from harness.sandbox.providers import open_provider
 from tests.engines import docker_26
+from tests.engines.rootless import RootlessPodman
 from tests.qa.soak.second_engine import PodmanEngine, SecondEngine, second_engine
 
 pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timeout(1800)]
@@ -46,6 +49,13 @@ def podman(base_image: str) -> Iterator[Engine]:
         yield Engine(running, {"docker": {"number_of_files_has_a_limit"}})
 
 
+@pytest.fixture(scope="module")
+def rootless(base_image: str) -> Iterator[RootlessPodman]:
+    with second_engine(base_image, kind=RootlessPodman) as running:
+        assert isinstance(running, RootlessPodman)
+        yield running
+
+
 @pytest.mark.parametrize("kind", ["docker", "docker-warm"])
 @pytest.mark.parametrize("name", ["docker", "podman"])
 def test_every_promise_is_kept_but_what_the_engine_lacks(
@@ -64,6 +74,33 @@ def test_every_promise_is_kept_but_what_the_engine_lacks(
     lacks = engine.lacks.get(kind, set())
     assert {} == {check: problem for check, problem in found.items() if problem is not None and check not in lacks}
     assert lacks == {check for check, problem in found.items() if problem is not None}
+
+
+_LIMITS_BY_CGROUP = {"memory_hog_is_ended", "processes_have_a_limit"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "lacks"),
+    [("docker", {*_LIMITS_BY_CGROUP, "number_of_files_has_a_limit"}), ("docker-warm", _LIMITS_BY_CGROUP)],
+)
+def test_a_rootless_engine_lacks_what_it_is_said_to_lack(
+    kind: str, lacks: set[str], rootless: RootlessPodman, base_image: str
+) -> None:
+    program = Path(__file__).parent / "conformance_of.py"
+    found = json.loads(rootless.harness_as_its_user(ROOT, sys.executable, str(program), kind, base_image).stdout)
+    assert lacks == {check for check, problem in found.items() if problem is not None}, found
+    assert len(found) > len(lacks)
+
+
+def test_doctor_names_what_a_rootless_engine_lacks(rootless: RootlessPodman) -> None:
+    """Limits need cgroup v2 there, which this machine does not have."""
+    with rootless.client() as client:
+        facts = engine_facts(client)
+    said = rootless.harness_as_its_user(ROOT, sys.executable, "-m", "harness", "doctor").stdout
+    assert (True, "1") == (facts.rootless, facts.cgroups)
+    assert "rootless" in said
+    for what in ("memory", "processes", "processors", "the number of files"):
+        assert f"no limit on {what}" in said
 
 
 @pytest.mark.parametrize(("name", "said"), [("docker", ("Docker", "26.1")), ("podman", ("Podman", "4."))])

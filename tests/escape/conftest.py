@@ -1,4 +1,4 @@
-"""Whom the attacks of this folder are tried on: every container provider, and a container that is weak on purpose."""
+"""Whom the attacks of this folder are tried on: every kind of container, and a container that is weak on purpose."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,7 @@ from docker.models.containers import Container
 
 from harness.sandbox.engine import connect
 from harness.sandbox.provider import SandboxProvider
-from harness.sandbox.providers import PROVIDERS, open_provider
+from tests.escape.kinds import KINDS, opened
 from tests.escape.pairs import PROGRAMS
 from tests.escape.weak import weak_container
 
@@ -27,8 +27,8 @@ def weak(base_image: str, door: Path) -> Iterator[Container]:
     client.close()
 
 
-@pytest.fixture(scope="module", params=[name for name in PROVIDERS if name != "local"])
+@pytest.fixture(scope="module", params=KINDS)
 def provider(request: pytest.FixtureRequest) -> Iterator[SandboxProvider]:
-    provider = open_provider(request.param, run="escape")
+    provider = opened(request.param)
     yield provider
     provider.close()

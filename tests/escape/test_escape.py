@@ -12,7 +12,7 @@ from docker.models.containers import Container
 from harness.case.case import Limits
 from harness.sandbox.engine import connect
 from harness.sandbox.provider import Sandbox, SandboxSpec
-from harness.sandbox.providers import PROVIDERS, open_provider
+from tests.escape.kinds import KINDS, opened
 from tests.escape.sealed import sealed_folder
 from tests.escape.weak import tried_in, weak_container
 from tests.escape.world import World, outside_world
@@ -40,10 +40,10 @@ def weak(base_image: str, world: World) -> Iterator[Container]:
     client.close()
 
 
-@pytest.fixture(scope="module", params=[name for name in PROVIDERS if name != "local"])
-def sandbox(request: pytest.FixtureRequest, base_image: str) -> Iterator[Sandbox]:
-    provider = open_provider(request.param, run="escape")
-    spec = SandboxSpec(trial_id="escape", limits=_LIMITS, agent_files=PROGRAMS)
+@pytest.fixture(scope="module", params=KINDS)
+def sandbox(request: pytest.FixtureRequest, base_image: str, world: World) -> Iterator[Sandbox]:
+    provider = opened(request.param)
+    spec = SandboxSpec(trial_id="escape", limits=_LIMITS, agent_files=PROGRAMS, gateway_socket=world.gateway)
     sandbox = provider.start(spec, sealed_folder(base_image))
     yield sandbox
     sandbox.close()

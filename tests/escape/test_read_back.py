@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from harness.sandbox.provider import SandboxProvider
-from harness.sandbox.providers import PROVIDERS, open_provider
+from tests.escape.kinds import KINDS, opened
 from tests.escape.reading import TRICKS, deceived, deceived_naively
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
-@pytest.fixture(scope="module", params=[name for name in PROVIDERS if name != "local"])
+@pytest.fixture(scope="module", params=KINDS)
 def provider(request: pytest.FixtureRequest) -> Iterator[SandboxProvider]:
-    provider = open_provider(request.param, run="escape")
+    provider = opened(request.param)
     yield provider
     provider.close()
 

@@ -28,6 +28,9 @@ class World:
     """Where things are, as the program is told."""
 
     door: Path
+    """The socket of another trial's gateway."""
+    gateway: Path
+    """The socket of the trial's own, in a folder of its own."""
     found: dict[str, object]
 
     def told(self, writable: str) -> str:
@@ -55,17 +58,19 @@ class _Unix(socketserver.ThreadingUnixStreamServer):
 def outside_world(folder: Path) -> Iterator[World]:
     """Real servers on TCP, UDP, an abstract socket, and a Unix socket in `folder` like a gateway's."""
     abstract = f"harness-escape-{secrets.token_hex(8)}"
-    door = folder / "gateway.sock"
+    door, gateway = folder / "gateway.sock", folder / "own" / "gateway.sock"
+    gateway.parent.mkdir()
     with ExitStack() as stack:
         tcp = _served(stack, socketserver.ThreadingTCPServer(("0.0.0.0", 0), _Echo))
         tcp6 = _served(stack, _Tcp6(("::", 0), _Echo)) if socket.has_dualstack_ipv6() else tcp
         udp = _served(stack, socketserver.ThreadingUDPServer(("0.0.0.0", 0), _Echo))
         _served(stack, _Unix("\0" + abstract, _Echo))
-        _served(stack, _Unix(str(door), _Echo))
-        door.chmod(0o666)
+        for path in (door, gateway):
+            _served(stack, _Unix(str(path), _Echo))
+            path.chmod(0o666)
         ports = {"tcp": tcp.server_address[1], "tcp6": tcp6.server_address[1], "udp": udp.server_address[1]}
         address = _address()
-        yield World(door, {**ports, "address": address, "bridge": _bridge() or address, "abstract": abstract})
+        yield World(door, gateway, {**ports, "address": address, "bridge": _bridge() or address, "abstract": abstract})
 
 
 def _served(stack: ExitStack, server: socketserver.BaseServer) -> socketserver.BaseServer:

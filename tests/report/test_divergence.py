@@ -9,7 +9,7 @@ import pytest
 from harness.report import Comparison, compare
 from harness.report.comparison.divergence import CaseDivergence, RunDivergence
 from harness.report.render.json import comparison_json
-from harness.report.render.markdown import comparison_markdown
+from harness.report.render.markdown_comparison import comparison_markdown
 from harness.results import RunManifest
 from harness.results.drift import DriftFinding, DriftReport
 from harness.score import Scorecard

@@ -16,8 +16,10 @@ from rich.console import Console, RenderableType
 from harness.report import Summary, compare, summarise, summarise_run, write_report
 from harness.report.render.json import comparison_json, summary_json
 from harness.report.render.junit import junit_xml
-from harness.report.render.markdown import comparison_markdown, summary_markdown
-from harness.report.render.terminal import ComparisonView, SummaryView
+from harness.report.render.markdown import summary_markdown
+from harness.report.render.markdown_comparison import comparison_markdown
+from harness.report.render.terminal import SummaryView
+from harness.report.render.terminal_comparison import ComparisonView
 from harness.results import RunFolder, RunManifest
 from harness.score import Score, Scorecard, Verdict
 from harness.trace import Trajectory, Trial

@@ -16,7 +16,8 @@ from harness.report.figures.quarantine import QuarantineResult
 from harness.report.figures.reliability import Reliability
 from harness.report.figures.tooltable import ToolRow
 from harness.report.listing import run_rows, trial_rows
-from harness.report.render.markdown import comparison_markdown, summary_markdown
+from harness.report.render.markdown import summary_markdown
+from harness.report.render.markdown_comparison import comparison_markdown
 from harness.report.render.section import Section
 from harness.report.render.sections import sections
 from harness.report.render.terminal_tables import section_table

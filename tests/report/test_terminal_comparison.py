@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from harness.report import compare
-from harness.report.render.terminal import ComparisonView
+from harness.report.render.terminal_comparison import ComparisonView
 from harness.results import RunManifest
 from harness.score import Scorecard
 

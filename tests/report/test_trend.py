@@ -13,7 +13,7 @@ from rich.console import Console
 from harness.errors import UsageError
 from harness.report import TrendView
 from harness.report.comparison.trend import TrendPoint, suite_of, trend
-from harness.report.render.markdown import trend_markdown
+from harness.report.render.markdown_comparison import trend_markdown
 from harness.results import RunFolder, RunManifest, damaged_in, runs_in
 from harness.score import Diagnosis, Scorecard
 from harness.stats import fisher_greater, holm, level_of, level_of_look, sign_test_greater

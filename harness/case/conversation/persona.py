@@ -57,7 +57,7 @@ def _described(trait: Behaviour) -> tuple[str, ...]:
 
 
 def _trait(name: str, does: tuple[str, ...], never: tuple[str, ...]) -> Behaviour:
-    return Behaviour(name=name, instructions=does, violation_rubrics=never)
+    return Behaviour.model_construct(name=name, instructions=does, violation_rubrics=never)
 
 
 _ANSWERS: Final = _trait(
@@ -66,10 +66,10 @@ _ANSWERS: Final = _trait(
     ("The user invents a detail that neither the plan nor the profile holds.",),
 )
 
-BUILT_IN: Final[dict[str, Persona]] = {
+BUILT_IN: Final[dict[str, Persona]] = {  # constructed unchecked: every command would build the validators
     persona.id: persona
     for persona in (
-        Persona(
+        Persona.model_construct(
             id="EXPERT",
             description="Someone who knows the service well, gives all details at once and wants it done quickly.",
             behaviours=(
@@ -89,7 +89,7 @@ BUILT_IN: Final[dict[str, Persona]] = {
                 _ANSWERS,
             ),
         ),
-        Persona(
+        Persona.model_construct(
             id="NOVICE",
             description="Someone who uses such a service for the first time, and reveals details when asked.",
             behaviours=(
@@ -106,7 +106,7 @@ BUILT_IN: Final[dict[str, Persona]] = {
                 _ANSWERS,
             ),
         ),
-        Persona(
+        Persona.model_construct(
             id="EVALUATOR",
             description="Someone who tests whether the agent does each step of the plan, in order and without help.",
             behaviours=(

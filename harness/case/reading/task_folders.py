@@ -5,15 +5,17 @@ import hashlib
 import math
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from harness.case.case import Case, Difficulty
 from harness.case.document import Document
-from harness.case.reading.task_file import REFUSED, HarnessTable, TaskEnvironment, TaskFile
 from harness.case.task_folder import TESTS_CHECK, TaskFolder, place_problem
 from harness.disk import is_file
 from harness.errors import InvalidDocument
 from harness.values import JsonObject, digest_of
+
+if TYPE_CHECKING:
+    from harness.case.reading.task_file import HarnessTable, TaskEnvironment, TaskFile
 
 TASK_FILE: Final = "task.toml"
 TASKS_PATTERN: Final = f"*/{TASK_FILE}"
@@ -45,6 +47,8 @@ def read_task(source: Document, suite_folder: Path, defaults: JsonObject) -> Cas
 
     Raises InvalidDocument that names file, field and remedy for a missing file, and for what cannot be followed here.
     """
+    from harness.case.reading.task_file import HarnessTable, TaskFile  # few suites have task folders
+
     task = source.shaped(TaskFile, _supported(source))
     folder = source.path.parent
     _refuse_incomplete(folder, task.environment)
@@ -73,6 +77,8 @@ def read_task(source: Document, suite_folder: Path, defaults: JsonObject) -> Cas
 
 def _supported(source: Document) -> Any:
     """The content without empty fields that have no meaning here; raises InvalidDocument for one that is not empty."""
+    from harness.case.reading.task_file import REFUSED
+
     data = copy.deepcopy(source.data)
     for (*above, name), remedy in REFUSED.items():
         section = data
@@ -83,7 +89,7 @@ def _supported(source: Document) -> Any:
     return data
 
 
-def _refuse_incomplete(folder: Path, environment: TaskEnvironment) -> None:
+def _refuse_incomplete(folder: Path, environment: "TaskEnvironment") -> None:
     needed = dict(_NEEDED)
     if environment.docker_image is None:
         needed["environment/Dockerfile"] = "write it, or name an image in task.toml: `docker_image` of [environment]"
@@ -112,7 +118,7 @@ def _refuse_link(path: Path) -> None:
         raise InvalidDocument(path, "is a link, which is not followed", remedy="put the file there")
 
 
-def _refuse_places(source: Document, own: HarnessTable, workdir: str | None) -> None:
+def _refuse_places(source: Document, own: "HarnessTable", workdir: str | None) -> None:
     named = {("metadata", "harness", "writable"): own.writable, ("environment", "workdir"): (workdir or "/",)}
     for at, places in named.items():
         for place in places:
@@ -131,7 +137,7 @@ def _instruction(path: Path) -> str:
     return text
 
 
-def _described(task: TaskFile) -> JsonObject:
+def _described(task: "TaskFile") -> JsonObject:
     """What reports group and select by; metadata of another shape is nobody's error."""
     found: JsonObject = {}
     metadata = task.metadata
@@ -148,14 +154,14 @@ def _described(task: TaskFile) -> JsonObject:
     return found
 
 
-def _limits(task: TaskFile) -> JsonObject:
+def _limits(task: "TaskFile") -> JsonObject:
     given = task.environment
     storage = None if given.storage_mb is None else min(given.storage_mb, _DISK_MOST_MB)
     told = {"seconds": task.agent.timeout_sec, "cpus": given.cpus, "memory_mb": given.memory_mb, "disk_mb": storage}
     return {name: value for name, value in told.items() if value is not None}
 
 
-def _check(task: TaskFile, digest: str) -> JsonObject:
+def _check(task: "TaskFile", digest: str) -> JsonObject:
     timeout_s = task.verifier.timeout_sec
     return {
         "digest": digest,

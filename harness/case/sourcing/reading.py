@@ -18,7 +18,6 @@ from harness.case.sourcing.declared import (
     SourceTools,
 )
 from harness.case.sourcing.listing import Listing, listed_tools, listing_digest, listing_path, read_listing
-from harness.case.sourcing.openapi import openapi_tools
 from harness.case.sourcing.sandbox_tools import sandbox_tools
 from harness.case.sourcing.tool_source import tool_source_class
 from harness.case.suite import McpServer, ToolServer
@@ -165,6 +164,8 @@ def _tools_of(group: Group, folder: Path) -> list[JsonObject]:
             path = remote_document_path(folder, group) if group.is_remote else folder / group.openapi
             if not group.is_remote and not is_file(path):
                 raise ValueError(f"`openapi`: {group.openapi[:200]!r} is not a readable file")
+            from harness.case.sourcing.openapi import openapi_tools
+
             return openapi_tools(group, _there(path, folder) if group.is_remote else read_plain(path)[0])
         case McpTools():
             return listed_tools(group, _listing(group.server, folder), "mcp")

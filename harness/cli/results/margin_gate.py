@@ -18,8 +18,6 @@ from harness.results import RunFolder, read_baseline, run_path
 
 def check_margins(project: Path, suite: Suite, options: RunOptions) -> None:
     """Raises UsageError or NotMeasured before any trial starts if the gate could not be evaluated."""
-    if not options.no_worse_than:
-        return
     refuse_malformed(options.no_worse_than)
     if options.against is not None:
         manifest = RunFolder.open(run_path(project, options.against)).manifest
@@ -30,8 +28,6 @@ def check_margins(project: Path, suite: Suite, options: RunOptions) -> None:
 
 def hold_margins(project: Path, folder: RunFolder, options: RunOptions) -> ExitCode:
     """Prints each figure with its margin; returns 0 better or at parity, 1 worse, 3 not determined."""
-    if not options.no_worse_than:
-        return ExitCode.DONE
     before = options.against or f"baseline:{folder.manifest.suite}"
     comparison, repetitions = compare_named(project, before, folder.path, options.no_worse_than)
     checks = no_worse_than(comparison, options.no_worse_than, repetitions())

@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from harness.pipeline import StepDivergence
-from harness.report import BaselineGate, Comparison, ComparisonView, GateResult, Summary, SummaryView, Trend, TrendView
+from harness.report import GateResult, Summary, SummaryView
+
+if TYPE_CHECKING:
+    from harness.pipeline import StepDivergence
+    from harness.report import BaselineGate, Comparison, Trend
 
 
 def show_summary(console: Console, summary: Summary, report: Path | None) -> None:
@@ -14,14 +18,18 @@ def show_summary(console: Console, summary: Summary, report: Path | None) -> Non
     console.print(SummaryView(summary, where=None if report is None else str(report)))
 
 
-def show_comparison(console: Console, comparison: Comparison) -> None:
+def show_comparison(console: Console, comparison: "Comparison") -> None:
     """Prints the differences between two runs."""
+    from harness.report import ComparisonView  # a run without an earlier one shows none
+
     console.print()
     console.print(ComparisonView(comparison))
 
 
-def show_trend(console: Console, trend: Trend) -> None:
+def show_trend(console: Console, trend: "Trend") -> None:
     """Prints figures by release."""
+    from harness.report import TrendView
+
     console.print(TrendView(trend))
 
 
@@ -31,7 +39,7 @@ def show_gate(console: Console, result: GateResult) -> None:
         console.print(f"gate {check.metric} >= {check.floor:g}: {check.holding.replace('_', ' ')} ({check.reason})")
 
 
-def show_baseline_gate(console: Console, gate: BaselineGate) -> None:
+def show_baseline_gate(console: Console, gate: "BaselineGate") -> None:
     """Prints whether the run is as good as its baseline, and the lost cases."""
     console.print(f"gate baseline: {gate.holding.replace('_', ' ')} ({gate.reason})")
     for one in gate.lost:
@@ -42,7 +50,7 @@ def show_baseline_gate(console: Console, gate: BaselineGate) -> None:
         )
 
 
-def show_divergences(console: Console, found: Sequence[StepDivergence], summary: Summary) -> None:
+def show_divergences(console: Console, found: "Sequence[StepDivergence]", summary: Summary) -> None:
     """Prints the first differing step of each case."""
     measured = summary.counts.measured
     if not found:

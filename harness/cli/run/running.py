@@ -7,15 +7,12 @@ from pathlib import Path
 
 from harness.case import Suite
 from harness.cli.output.console import out, print_json, progress_bar, say
-from harness.cli.results.baselines import check_baseline, hold
-from harness.cli.results.margin_gate import check_margins, hold_margins
 from harness.cli.results.showing import show_comparison, show_divergences, show_gate, show_summary
 from harness.errors import ExitCode
 from harness.pipeline import RunOptions, RunPlan, Watch, divergences, plan_of, run_plan
 from harness.report import (
     Summary,
     check_floors,
-    compare_runs,
     crash_words,
     found_in_pairs,
     gate,
@@ -56,8 +53,13 @@ def with_checked_gates(project: Path, options: RunOptions, plan: RunPlan) -> Run
     if plan.reference is not None and plan.reference.is_baseline:  # a resumed run has stored it
         options = options.model_copy(update={"against_baseline": True})
     if options.against_baseline:
+        from harness.cli.results.baselines import check_baseline
+
         check_baseline(project, plan.suite)
-    check_margins(project, plan.suite, options)
+    if options.no_worse_than:
+        from harness.cli.results.margin_gate import check_margins
+
+        check_margins(project, plan.suite, options)
     check_floors(plan.suite, options.floors)
     return options
 
@@ -65,7 +67,7 @@ def with_checked_gates(project: Path, options: RunOptions, plan: RunPlan) -> Run
 def gated(project: Path, folder: RunFolder, summary: Summary, options: RunOptions, plan: RunPlan) -> ExitCode:
     """Prints the result of the gates, and returns the exit status."""
     held = _held(project, folder, options) if options.against_baseline else ExitCode.DONE
-    held = max(held, hold_margins(project, folder, options))
+    held = max(held, _held_by_margins(project, folder, options))
     return max(judge(folder, summary, options), held, _held_in_pairs(folder, plan, quiet=options.as_json))
 
 
@@ -80,8 +82,18 @@ def _held_in_pairs(folder: RunFolder, plan: RunPlan, *, quiet: bool) -> ExitCode
 
 
 def _held(project: Path, folder: RunFolder, options: RunOptions) -> ExitCode:
+    from harness.cli.results.baselines import hold
+
     allowed = max(options.allow_unmeasured or 0, options.max_inconclusive or 0)
     return hold(project, folder, allow_unmeasured=allowed, quiet=options.as_json)
+
+
+def _held_by_margins(project: Path, folder: RunFolder, options: RunOptions) -> ExitCode:
+    if not options.no_worse_than:
+        return ExitCode.DONE
+    from harness.cli.results.margin_gate import hold_margins
+
+    return hold_margins(project, folder, options)
 
 
 def run_ungated(project: Path, options: RunOptions) -> RunFolder:
@@ -101,7 +113,7 @@ def judge_merged(project: Path, folder: RunFolder, summary: Summary, suite: Suit
     """The exit status of a merged run, by the suite's gates: that of the same run without shards."""
     options = _with_gates(RunOptions(as_json=as_json), suite, allowed_inconclusive(folder))
     held = _held(project, folder, options) if options.against_baseline else ExitCode.DONE
-    return max(judge(folder, summary, options), held, hold_margins(project, folder, options))
+    return max(judge(folder, summary, options), held, _held_by_margins(project, folder, options))
 
 
 def _with_gates(options: RunOptions, suite: Suite, max_inconclusive: int) -> RunOptions:
@@ -202,4 +214,6 @@ def _resumable(project: Path, started: Sequence[str]) -> Iterator[None]:
 def _show_difference(folder: RunFolder) -> None:
     earlier = latest_comparable(folder.path.parent, folder.manifest, same_agent=True)
     if earlier is not None:
+        from harness.report import compare_runs  # the first run of a suite has none to be compared with
+
         show_comparison(out(), compare_runs(earlier, folder))

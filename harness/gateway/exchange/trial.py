@@ -6,20 +6,23 @@ from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
 from harness.case import Case, Suite, ToolMode
-from harness.cassette import Cassette, Kind, Normalisation, Player, Redactor, StateChain, TrialRecording, identity_kinds
+from harness.cassette import Cassette, Kind, Player, Redactor, StateChain
 from harness.gateway.contract import QueryableServices, SessionRequest
 from harness.gateway.exchange.exchange import Exchange
 from harness.gateway.exchange.large_work import LargeWork
-from harness.gateway.exchange.recording import Codec, R, Recorder
 from harness.gateway.journals import Journals
 from harness.gateway.ledger import Ledger
 from harness.trace import TraceRecorder
 from harness.upstream import RateLimiter, Reachability, Reached, ToolUpstream, Waits
+
+if TYPE_CHECKING:
+    from harness.cassette import Normalisation, TrialRecording
+    from harness.gateway.exchange.recording import Codec, R, Recorder
 
 Await = Callable[[Coroutine[Any, Any, Any]], Any]
 """Runs a coroutine on the gateway's own thread and waits for it."""
@@ -112,10 +115,12 @@ class TrialContext:
         return player
 
     @cached_property
-    def trial_recording(self) -> TrialRecording | None:
+    def trial_recording(self) -> "TrialRecording | None":
         """None: nothing is recorded."""
         if self.journals.tools is None:
             return None
+        from harness.cassette import TrialRecording  # a replayed trial does without the recorder
+
         return TrialRecording(
             journal=self.journals.tools,
             chain=self.chain,
@@ -124,20 +129,22 @@ class TrialContext:
         )
 
     @cached_property
-    def normalisation(self) -> Normalisation | None:
+    def normalisation(self) -> "Normalisation | None":
         """What the answers of a recorded trial are normalised against; None: the case's cassette is not recorded."""
         return self.new_normalisation() if self.mode == "record" else None
 
     @cached_property
-    def fed_values(self) -> Normalisation | None:
+    def fed_values(self) -> "Normalisation | None":
         """What corresponds between the parent of a variant, which the agent is fed, and the services; None: it is fed
         nothing.
         """
         variant = self.request.variant
         return self.new_normalisation() if variant is not None and variant.fed else None
 
-    def new_normalisation(self) -> Normalisation:
+    def new_normalisation(self) -> "Normalisation":
         """A mapping of generated values that has learnt nothing yet."""
+        from harness.cassette import Normalisation, identity_kinds
+
         known = {
             tool: (*declared, *self.volatile.get(tool, ())) for tool, declared in self._declared_volatile().items()
         }
@@ -146,12 +153,14 @@ class TrialContext:
         kinds = identity_kinds({tool.name: tool.parameters for tool in self.suite.tools})
         return Normalisation(cassette=self.cassette(), declared=known, refresh=self.refresh, kinds=kinds)
 
-    def recording(self, codec: Codec[R], *, levels: bool = True) -> Recorder[R] | None:
+    def recording(self, codec: "Codec[R]", *, levels: bool = True) -> "Recorder[R] | None":
         """The recorder of the calls of one kind; None: nothing is recorded. With `levels` False, the agent never
         receives its answers, so that they are not normalised to the cassette's.
         """
         if self.trial_recording is None:
             return None
+        from harness.gateway.exchange.recording import Recorder
+
         return Recorder(
             codec=codec,
             trial_recording=self.trial_recording,

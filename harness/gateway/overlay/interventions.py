@@ -16,7 +16,6 @@ from harness.errors import ReplayDiverged
 from harness.gateway.exchange.exchange import CallResult
 from harness.gateway.exchange.trial import TrialContext
 from harness.gateway.failures import CallFailure
-from harness.gateway.overlay.fed_values import FedValueSource
 from harness.gateway.tool_calls import ToolCallHandler, ToolReply, parsed_arguments
 from harness.gateway.toolbox import Tool, Toolbox
 from harness.trace import ToolErrorType
@@ -51,6 +50,8 @@ class InterveningCalls(ToolCallHandler):
         variant = trial.request.variant or TrialVariant()
         self._fed_values = None
         if trial.fed_values is not None:
+            from harness.gateway.overlay.fed_values import FedValueSource
+
             self._fed_values = FedValueSource(inner=source, trial=trial, values=trial.fed_values)
         super().__init__(toolbox, trial, self._fed_values or source)
         self._fed = list(variant.fed)

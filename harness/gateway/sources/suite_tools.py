@@ -4,14 +4,17 @@ recorded.
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from harness.cassette import KEPT_HEADERS, SECRET_HEADERS, CallPosition, Mark, Normalisation, Outcome, Player
-from harness.gateway.exchange.recording import Recorder
+from harness.cassette import KEPT_HEADERS, SECRET_HEADERS, Player
 from harness.gateway.exchange.replaying import replayed
 from harness.gateway.exchange.trial import TrialContext
 from harness.gateway.sources.external import ExternalTools
-from harness.gateway.sources.generated_ids import GeneratedIdSource
-from harness.upstream import HttpSource, ToolAnswer, ToolMiss, ToolRequest, TrialTools, Upstreams, external_servers
+from harness.upstream import HttpSource, ToolAnswer, ToolMiss, ToolRequest, TrialTools, external_servers
+
+if TYPE_CHECKING:
+    from harness.cassette import CallPosition, Mark, Normalisation, Outcome
+    from harness.gateway.exchange.recording import Recorder
 
 
 def suite_tools(trial: TrialContext) -> TrialTools:
@@ -19,6 +22,9 @@ def suite_tools(trial: TrialContext) -> TrialTools:
     player = trial.player("tool")
     if player is not None:
         return ReplaySource(player)
+    from harness.gateway.sources.generated_ids import GeneratedIdSource
+    from harness.upstream import Upstreams
+
     run = trial.run
     outside = Upstreams(trial.suite, run.client, run.limiter, run.secrets, trial.waits)
     live = outside.source(trial.reached, trial.tier, trial.closing, trial.wait_for)
@@ -55,7 +61,7 @@ class RecordingSource:
     """Records the answers of another source."""
 
     inner: TrialTools
-    recorder: Recorder[ToolRequest]
+    recorder: "Recorder[ToolRequest]"
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
         answer, _ = await self.recorder.record(request, self._ask)
@@ -74,12 +80,12 @@ class ToolCodec:
     """Maps a tool to the response headers, in lower case, that are stored besides `KEPT_HEADERS`."""
     streams: bool = False
 
-    def sent(self, request: ToolRequest, normalisation: Normalisation) -> ToolRequest:
+    def sent(self, request: ToolRequest, normalisation: "Normalisation") -> ToolRequest:
         arguments = normalisation.sent(request.arguments, request.key.tool)
         assert isinstance(arguments, dict)  # replacement keeps the structure
         return replace(request, arguments=arguments)
 
-    def mark(self, position: CallPosition, outcome: Outcome, answer: ToolAnswer) -> Mark:
+    def mark(self, position: "CallPosition", outcome: "Outcome", answer: ToolAnswer) -> "Mark":
         del answer
         return position.mark("tool", outcome)
 

@@ -3,19 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from harness.case import Case, HostSpec, Suite, ToolMode
+from harness.case import HostSpec, Suite, ToolMode
 from harness.gateway.exchange.trial import TrialContext
+from harness.gateway.web.allowed_hosts import allowed_hosts
+from harness.gateway.web.authority import Authority
 from harness.gateway.web.forward_proxy import ForwardProxy
 from harness.gateway.web.handler import WebHandler
 from harness.gateway.web.pages import PageHandler
 from harness.gateway.web.sources import host_source
 from harness.sandbox import ProxiedHosts
-
-if TYPE_CHECKING:
-    from harness.gateway.web.authority import Authority
-
 
 CA_FILE = "ca.pem"
 
@@ -28,7 +25,7 @@ class TrialProxy:
     """The agent's proxy; None: no host is declared for the agent itself."""
     pages: ForwardProxy
     """The proxy of the trial's browser, which serves every host."""
-    authority: "Authority"
+    authority: Authority
     outside: ProxiedHosts | None
 
 
@@ -36,9 +33,6 @@ class RunHosts:
     """The suite's hosts in one tool mode."""
 
     def __init__(self, suite: Suite, mode: ToolMode) -> None:
-        # Cryptography takes a tenth of a second to import, and most suites declare no host.
-        from harness.gateway.web.authority import Authority
-
         self._suite = suite
         self._mode = mode
         self._authority = Authority()
@@ -68,11 +62,3 @@ class RunHosts:
         if self._mode == "replay":
             return frozenset()
         return frozenset(host.tool for host in self._suite.hosts if host.service is None and not host.disposable)
-
-
-def allowed_hosts(suite: Suite, case: Case) -> frozenset[str]:
-    """A case that lists allowed tools lists its hosts there, too; a forbidden host can be reached, because the request
-    is scored.
-    """
-    declared = frozenset(host.tool for host in suite.hosts)
-    return declared if case.tools is None else declared & {*case.tools, *case.forbidden_tools}

@@ -8,18 +8,20 @@ exceeds the precision of the measurement.
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from harness.alternatives import alternatives
 from harness.errors import ExitCode, UsageError
 from harness.report.comparison.change import LATENCY, MetricChange
-from harness.report.comparison.compare import Comparison
 from harness.report.figures.quarantine import counted_cards
 from harness.results import RunFolder, RunManifest, runs_in
 from harness.score import Scorecard
 from harness.stats import Interval, cases_for_margin
 from harness.trace import MEASURED
 from harness.values import Frozen
+
+if TYPE_CHECKING:
+    from harness.report.comparison.compare import Comparison
 
 Standing = Literal["better", "parity", "worse", "cannot_tell"]
 
@@ -67,7 +69,7 @@ class MarginCheck(Frozen):
 
 
 def no_worse_than(
-    comparison: Comparison,
+    comparison: "Comparison",
     specs: Sequence[str],
     runs: Sequence[RunFolder] = (),
     more: Sequence[MetricChange] = (),
@@ -109,7 +111,7 @@ def margins_of(gates: Mapping[str, float | str], typed: Sequence[str]) -> tuple[
     return (*typed, *(f"{metric}={margin}" for metric, margin in gates.items() if metric not in named))
 
 
-def repetitions_of(comparison: Comparison, before: RunFolder, after: RunFolder) -> list[RunFolder]:
+def repetitions_of(comparison: "Comparison", before: RunFolder, after: RunFolder) -> list[RunFolder]:
     """The two runs, and the latest others beside them that repeat one of the two versions."""
     versions = {_version(comparison.before), _version(comparison.after)}
     names = {comparison.before.run, comparison.after.run}
@@ -127,7 +129,7 @@ _Cards = tuple[RunManifest, Sequence[Scorecard]]
 
 
 def _check(
-    comparison: Comparison, found: MetricChange, margin: float, percent: bool, cards: Iterable[_Cards]
+    comparison: "Comparison", found: MetricChange, margin: float, percent: bool, cards: Iterable[_Cards]
 ) -> MarginCheck:
     relative = percent and found.is_amount
     sign = -1.0 if found.lower_is_better else 1.0
@@ -189,7 +191,7 @@ def _unmeasured(found: MetricChange) -> str:
     return "no trial is measured in both runs"
 
 
-def _noise(comparison: Comparison, metric: str, cards: Sequence[_Cards]) -> tuple[NoiseFloor, ...]:
+def _noise(comparison: "Comparison", metric: str, cards: Sequence[_Cards]) -> tuple[NoiseFloor, ...]:
     names = {_version(one): one.agent for one in (comparison.before, comparison.after)}
     return tuple(
         _floor(name, metric, [own for manifest, own in cards if _version(manifest) == version])
@@ -225,7 +227,7 @@ def _version(manifest: RunManifest) -> str:
     return " ".join(str(getattr(manifest, field)) for field in fields)
 
 
-def _parsed(comparison: Comparison, spec: str, more: Sequence[MetricChange]) -> tuple[MetricChange, float, bool]:
+def _parsed(comparison: "Comparison", spec: str, more: Sequence[MetricChange]) -> tuple[MetricChange, float, bool]:
     success = comparison.held or comparison.success
     latency = comparison.latency or MetricChange(metric=LATENCY, pairs=0, before=None, after=None)
     known = {one.metric: one for one in (success, latency, *comparison.metrics, *more)}

@@ -7,7 +7,6 @@ from operator import ne
 from pathlib import Path
 
 from harness.judge import (
-    MIN_COVERAGE,
     JudgeIdentity,
     Judgement,
     Rubric,
@@ -21,68 +20,9 @@ from harness.judge import (
     triaged,
     uncalibrated,
 )
+from harness.report.figures.judged_figures import CriterionFigures, JudgedDomain, JudgedRubric
 from harness.results import RunFolder, TrialKey, judged_rubrics, kept_rubric, latest, read_judgements
-from harness.stats import Interval, bootstrap, effective_n, wilson
-from harness.values import Frozen
-
-
-class JudgedDomain(Frozen):
-    """One domain over the run's trials."""
-
-    domain: str
-    weight: float
-    trials: int
-    """Trials in which a criterion of the domain was eligible."""
-    mean: float | None
-
-
-class CriterionFigures(Frozen):
-    """One criterion over the run's trials; items of checklists are listed under their criterion."""
-
-    criterion: str
-    domain: str
-    points: float
-    critical: bool
-    passed: int
-    failed: int
-    not_eligible: int
-    judge_failed: int
-    uncalibrated: bool
-    """Whether the criterion has no calibration with this prompt and model."""
-
-    @property
-    def rate(self) -> float | None:
-        """Share of passes among the eligible."""
-        decided = self.passed + self.failed
-        return self.passed / decided if decided else None
-
-
-class JudgedRubric(Frozen):
-    """One rubric over the run's trials."""
-
-    rubric: str
-    rubric_version: str
-    judges: tuple[JudgeIdentity, ...]
-    """The judge whose verdicts count; None for criteria that code decides."""
-    trials: int
-    mean: float | None
-    """Of the trials' scores, from 0 to 1. None: none is known, or the run's coverage is below the floor."""
-    interval: Interval | None
-    pass_rate: float | None
-    """Trials in which no critical criterion failed, among those of which it is known."""
-    pass_interval: Interval | None
-    coverage: float | None
-    """Mean share of criteria that were answered; below 1 a judge failed."""
-    min_coverage: float = MIN_COVERAGE
-    """The rubric's floor: below it the score of a trial, and that of the run, is unknown."""
-    below_floor: int = 0
-    """Trials whose score is unknown because of it."""
-    domain_mean: float | None
-    """Unweighted mean of the domains."""
-    domains: tuple[JudgedDomain, ...]
-    criteria: tuple[CriterionFigures, ...]
-    set_aside: int = 0
-    """Failures that a person attributed to the judge or the tracing; they are in no score."""
+from harness.stats import bootstrap, effective_n, wilson
 
 
 def judged_run(folder: RunFolder) -> tuple[JudgedRubric, ...]:

@@ -8,7 +8,7 @@ from typing import TypeVar, get_args
 from harness.case import Difficulty
 from harness.report.figures.failed_code import failed_code
 from harness.report.figures.failuremodes import failure_modes
-from harness.report.figures.judged import judged_run
+from harness.report.figures.judged_figures import JudgedRubric
 from harness.report.figures.latency import LatencyCollector
 from harness.report.figures.logends import LogEnds
 from harness.report.figures.quarantine import counted_trials
@@ -17,7 +17,7 @@ from harness.report.figures.replay import replay_of
 from harness.report.figures.summary import Counts, FailedCase, Figure, Rate, Summary, TrialGroup, Unmeasured
 from harness.report.figures.sweep import sweep
 from harness.report.figures.tooltable import by_model, by_tool
-from harness.results import RunFolder, RunManifest, Stop, gc_paused, stop_of
+from harness.results import RunFolder, RunManifest, Stop, gc_paused, judged_rubrics, stop_of
 from harness.score import Score, Scorecard
 from harness.stats import bootstrap, effective_n, wilson
 from harness.trace import MEASURED, Trial
@@ -92,8 +92,17 @@ def summarise_run(folder: RunFolder) -> Summary:
         latencies=latencies,
     )
     return summary.model_copy(
-        update={"manifest": folder.manifest, "judged": judged_run(folder), "quarantine": counted.apart}
+        update={"manifest": folder.manifest, "judged": _judged(folder), "quarantine": counted.apart}
     )
+
+
+def _judged(folder: RunFolder) -> tuple[JudgedRubric, ...]:
+    """By every rubric that the run was judged by."""
+    if not judged_rubrics(folder.path):
+        return ()
+    from harness.report.figures.judged import judged_run  # most runs have no judge
+
+    return judged_run(folder)
 
 
 def _read(folder: RunFolder, latencies: LatencyCollector) -> Iterator[Trial]:

@@ -2,7 +2,7 @@
 
 from harness.report.figures.failed_code import FailedCode
 from harness.report.figures.failuremodes import FailureMode
-from harness.report.figures.judged import JudgedRubric
+from harness.report.figures.judged_figures import JudgedRubric
 from harness.report.figures.latency import Latency
 from harness.report.figures.printed import PrintedEnd
 from harness.report.figures.quarantine import QuarantineResult

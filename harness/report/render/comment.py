@@ -6,7 +6,8 @@ from harness.report.comparison.change import LATENCY, MetricChange
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.margin import MarginCheck
 from harness.report.render.differences import margin_lines
-from harness.report.render.markdown import comparison_markdown, plain, table_head, table_row
+from harness.report.render.markdown import plain, table_head, table_row
+from harness.report.render.markdown_comparison import comparison_markdown
 from harness.report.render.wording import UNKNOWN, percent, percent_between, signed, signed_points
 
 _FIGURES = {

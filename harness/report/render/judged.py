@@ -1,7 +1,7 @@
 """Judgements as a table: domains, then criteria."""
 
 from harness.judge import JudgeIdentity
-from harness.report.figures.judged import CriterionFigures, JudgedRubric
+from harness.report.figures.judged_figures import CriterionFigures, JudgedRubric
 from harness.report.render.section import Section
 from harness.report.render.wording import UNKNOWN, percent, percent_between
 

@@ -2,7 +2,7 @@
 
 from rich.console import Console, ConsoleOptions, RenderResult
 
-from harness.report.figures.judged import JudgedRubric
+from harness.report.figures.judged_figures import JudgedRubric
 from harness.report.render.judged import judged_section
 from harness.report.render.terminal_tables import section_table
 

@@ -7,14 +7,17 @@ that no report can control a terminal or break a file format.
 import math
 import shlex
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from harness.report.comparison.compare import Comparison
 from harness.report.figures.printed import PrintedEnd
 from harness.report.figures.replay import MissedTool
 from harness.report.figures.summary import SUCCESS, Rate, Summary, Unmeasured
 from harness.results import RunManifest
 from harness.score import METRICS, EncodingFault
 from harness.stats import Interval
+
+if TYPE_CHECKING:
+    from harness.report.comparison.compare import Comparison
 
 UNKNOWN = "-"
 
@@ -289,7 +292,7 @@ def own_metrics_first(metrics: Sequence[str]) -> list[str]:
     return own + [name for name in metrics if name in METRICS and name != SUCCESS]
 
 
-def change_words(comparison: Comparison) -> str:
+def change_words(comparison: "Comparison") -> str:
     change = comparison.success
     if change.before is None or change.after is None:
         return "success cannot be compared: no trial was measured in both runs"

@@ -1,67 +1,51 @@
 """The built-in checks, by the short names that a suite uses."""
 
-from harness.score.verifiers.api import Api
-from harness.score.verifiers.budget import MaxIterations, MaxTokens
-from harness.score.verifiers.check_answer import CheckAnswer
-from harness.score.verifiers.command import Command
-from harness.score.verifiers.criterion import CriterionMet
-from harness.score.verifiers.dom import Dom
-from harness.score.verifiers.files import Files
-from harness.score.verifiers.final_answer import FinalAnswer
-from harness.score.verifiers.json_schema import JsonSchema
-from harness.score.verifiers.no_failure import NoFailure
-from harness.score.verifiers.reference_state import EqualsReferenceState
-from harness.score.verifiers.reward import Reward
-from harness.score.verifiers.rules import Rules
-from harness.score.verifiers.sql import Sql
-from harness.score.verifiers.state import State
-from harness.score.verifiers.task_tests import TaskTests
-from harness.score.verifiers.tools import ForbiddenTools, RequiredTools
-from harness.score.verifiers.trajectory import TrajectoryVerifier
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Final
 
-VERIFIERS: dict[str, type] = {
-    "api": Api,
-    "check_answer": CheckAnswer,
-    "command": Command,
-    "criterion": CriterionMet,
-    "dom": Dom,
-    "files": Files,
-    "final_answer": FinalAnswer,
-    "forbidden_tools": ForbiddenTools,
-    "json_schema": JsonSchema,
-    "max_iterations": MaxIterations,
-    "max_tokens": MaxTokens,
-    "required_tools": RequiredTools,
-    "no_failure": NoFailure,
-    "reference_state": EqualsReferenceState,
-    "reward": Reward,
-    "rules": Rules,
-    "sql": Sql,
-    "state": State,
-    "task_tests": TaskTests,
-    "trajectory": TrajectoryVerifier,
+_PLACES: Final[Mapping[str, str]] = {
+    "api": "api:Api",
+    "check_answer": "check_answer:CheckAnswer",
+    "command": "command:Command",
+    "criterion": "criterion:CriterionMet",
+    "dom": "dom:Dom",
+    "files": "files:Files",
+    "final_answer": "final_answer:FinalAnswer",
+    "forbidden_tools": "tools:ForbiddenTools",
+    "json_schema": "json_schema:JsonSchema",
+    "max_iterations": "budget:MaxIterations",
+    "max_tokens": "budget:MaxTokens",
+    "required_tools": "tools:RequiredTools",
+    "no_failure": "no_failure:NoFailure",
+    "reference_state": "reference_state:EqualsReferenceState",
+    "reward": "reward:Reward",
+    "rules": "rules:Rules",
+    "sql": "sql:Sql",
+    "state": "state:State",
+    "task_tests": "task_tests:TaskTests",
+    "trajectory": "trajectory:TrajectoryVerifier",
 }
 
-__all__ = [
-    "VERIFIERS",
-    "Api",
-    "CheckAnswer",
-    "Command",
-    "CriterionMet",
-    "Dom",
-    "EqualsReferenceState",
-    "Files",
-    "FinalAnswer",
-    "ForbiddenTools",
-    "JsonSchema",
-    "MaxIterations",
-    "MaxTokens",
-    "NoFailure",
-    "RequiredTools",
-    "Reward",
-    "Rules",
-    "Sql",
-    "State",
-    "TaskTests",
-    "TrajectoryVerifier",
-]
+
+class _Verifiers(Mapping[str, type]):
+    """Imports a check's module when a suite uses the check: most suites use a few."""
+
+    def __getitem__(self, name: str) -> type:
+        module, _, kind = _PLACES[name].partition(":")
+        found: type = getattr(import_module(f"{__name__}.{module}"), kind)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _PLACES
+
+
+VERIFIERS: Final[Mapping[str, type]] = _Verifiers()
+
+__all__ = ["VERIFIERS"]

@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 from harness.case import Suite, ToolMode, ToolServer, has_own_state
 from harness.errors import ServiceError, UsageError
 from harness.upstream.tools.http import ToolUpstream
-from harness.upstream.tools.mcp.servers import check_program
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
@@ -18,6 +17,8 @@ def check_servers(suite: Suite, mode: ToolMode, secrets: Mapping[str, str]) -> N
         return
     for name, server in suite.reached.items():
         if server.is_program:
+            from harness.upstream.tools.mcp.servers import check_program
+
             check_program(name, server, suite.folder)
         elif server.tool_source is not None:
             _check_tool_source(name, server.tool_source, suite, mode)

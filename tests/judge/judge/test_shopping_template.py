@@ -8,7 +8,8 @@ from harness.judge.rule_model import RuleModel
 from harness.judge.rules import ModelRule, RuleSet
 from harness.judge.settings import JudgeSettings
 from harness.pipeline.judge.judging import JudgeRequest, judge_run
-from harness.report.figures.judged import JudgedRubric, judged_rubric
+from harness.report.figures.judged import judged_rubric
+from harness.report.figures.judged_figures import JudgedRubric
 from harness.trace import Observation, Step, ToolCall
 from tests.judge.judge.conftest import StoredRun
 

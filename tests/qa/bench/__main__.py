@@ -41,6 +41,7 @@ PARTS: dict[str, list[str]] = {
     "long runs": ["-m", "tests.qa.bench.growth"],
     "the web app": ["-m", "tests.qa.bench.viewing"],
     "the command line": ["-m", "tests.qa.bench.help"],
+    "a short run": ["-m", "tests.qa.bench.short_run"],
     "the gateway": [str(FOLDER / "gateway.py")],
     "cassettes": [str(FOLDER / "cassettes.py")],
     "the scorer": [str(FOLDER / "scoring.py")],
