@@ -112,7 +112,7 @@ def answers_off_goal(reading: Reading) -> tuple[Diagnosis, ...]:
 
 
 def _asked(act: Act) -> frozenset[str]:
-    return _stems(" ".join((act.call.name, *texts(act.call.arguments))))
+    return _stems(" ".join((act.call.name, *act.argument_texts)))
 
 
 def _stems(text: str) -> frozenset[str]:
