@@ -23,8 +23,12 @@ _UNKNOWN: Final = re.compile(
     re.I,
 )
 _ERROR: Final = re.compile(
-    r"\s{0,8}(?:(?:[A-Za-z_.]{0,60}(?:Error|Exception)|error|ERROR)(?: executing tool [\w.-]{1,80})?:"
-    r"|Traceback \(most recent call last\)|\[ERROR\])"
+    r"\s{0,8}(?:(?:[A-Za-z_.]{0,60}(?:(?-i:Error|Exception))|(?-i:error|ERROR))(?: executing tool [\w.-]{1,80})?:"
+    r"|Traceback \(most recent call last\)|\[ERROR\]|fatal: |Error from \w|(?:Request failed|Failed to|Access denied|"
+    r"Permission denied)\b|(?:(?:HTTP|Error|Status)(?:/\d(?:\.\d)?)?:? )?[45]\d\d(?: -|:)? (?:Bad Request|"
+    r"Unauthori[sz]ed|Forbidden|Not Found|Method Not|Conflict\b|Gone\b|Payload|Request Entity|"
+    r"Unprocessable|Too Many|Internal Server|Bad Gateway|Service Unavailable|Gateway Time))",
+    re.I,
 )
 _EXIT: Final = re.compile(
     r"(?:<returncode>|exit ?code:? ?|Exit code: |\[?[Cc]ommand (?:finished|exited) with (?:exit )?code )(-?\d{1,5})"

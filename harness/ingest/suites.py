@@ -1,6 +1,6 @@
 """Builds a suite from the records of an import."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -42,8 +42,8 @@ class SuiteBuilder:
     _replaced: dict[str, FoundTool] = field(default_factory=dict)
     """Declarations of before `mark` that were widened since."""
     _used: dict[str, None] = field(default_factory=dict)
-    _calling: dict[str, None] = field(default_factory=dict)
-    """Cases in whose runs tools were called."""
+    _calls: dict[tuple[str, str, frozenset[str]], None] = field(default_factory=dict)
+    """(case, tool, names of arguments) of what was called in the runs."""
     _agents: dict[str, None] = field(default_factory=dict)
 
     def mark(self) -> tuple[int, ...]:
@@ -59,9 +59,9 @@ class SuiteBuilder:
         self._tools |= {name: tool for name, tool in self._replaced.items() if name in self._tools}
         self._replaced.clear()
 
-    def _collected(self) -> tuple[dict[str, Any], ...]:
+    def _collected(self) -> tuple[dict[Any, Any], ...]:
         """Everything that `add` fills; each grows at its end, and what it replaces stands in `_replaced`."""
-        return (self._cases, self._offered, self._tools, self._used, self._calling, self._agents)
+        return (self._cases, self._offered, self._tools, self._used, self._calls, self._agents)
 
     def add(self, path: Path, found: Found) -> str:
         """Takes in a record's case, tools and agent; the id under which the case stands in the suite."""
@@ -75,8 +75,8 @@ class SuiteBuilder:
         if found.run is not None:
             self._agents[found.run.agent] = None
             self._used |= dict.fromkeys(_answered_tools(found))
-            if any(step.calls for step in found.run.steps):
-                self._calling[case.id] = None
+            calls = (call for step in found.run.steps for call in step.calls)
+            self._calls |= dict.fromkeys((case.id, call.name, frozenset(call.arguments or ())) for call in calls)
         return case.id
 
     def build(self, path: Path) -> Suite | None:
@@ -85,7 +85,9 @@ class SuiteBuilder:
             return None
         for tool in self.given:
             self._declare(path, "tools", tool)
-        specs = tuple(self._specs(path))
+        own, calling = self._own_tools(), {case for case, _, _ in self._calls}
+        self._widen(own)
+        specs = tuple(self._specs(path, own))
         names = tuple(spec.name for spec in specs)
         agents = {agent or "agent": _placeholder() for agent in self._agents} or {"agent": _placeholder()}
         suite = Suite(
@@ -96,7 +98,7 @@ class SuiteBuilder:
             default_agent=next(iter(agents)),
             servers={IMPORTED_SERVER: ToolServer(base_url="http://imported.invalid")},
             tools=specs,
-            cases=tuple(self._offering(case, names) for case in self._cases.values()),
+            cases=tuple(self._offering(case, names, own, calling) for case in self._cases.values()),
             digest="",
         )
         return suite.model_copy(update={"digest": suite_digest(suite)})
@@ -131,10 +133,31 @@ class SuiteBuilder:
         problem = f"tool {tool.name!r} is declared differently than before; what either declaration takes is taken"
         self.book.add(path, record, None, problem)
 
-    def _specs(self, path: Path) -> Iterable[ToolSpec]:
+    def _own_tools(self) -> dict[str, tuple[str, ...]]:
+        """Case -> the tools that were used in its runs, of cases that have tools which no record declares.
+
+        Where no record of a case declares tools, but records of others do, it may be offered theirs. It is not where
+        one that nobody declares answered it: then it has a world of its own.
+        """
+        used: dict[str, list[str]] = {}
+        for case, name, _ in self._calls if self._tools and not self.given else ():
+            if case not in self._offered and name in self._used:
+                used.setdefault(case, []).append(name)
+        return {case: tuple(names) for case, names in used.items() if not self._tools.keys() >= set(names)}
+
+    def _widen(self, own: Mapping[str, tuple[str, ...]]) -> None:
+        """A tool of a case's own world that other records declare takes what it was called with there, too."""
+        for case, name, arguments in self._calls:
+            known = self._tools.get(name)
+            if case in own and known is not None:
+                properties: JsonObject = {argument: {} for argument in sorted(arguments)}
+                told = replace(known, parameters={"type": "object", "properties": properties, "required": []})
+                self._tools[name] = _widened(known, told)
+
+    def _specs(self, path: Path, own: Mapping[str, tuple[str, ...]]) -> Iterable[ToolSpec]:
         undeclared = [name for name in self._used if name not in self._tools]
         if self._tools:  # a call to a tool that nobody declared is the agent's invention, a reference's call is not
-            wanted = {call.tool for case in self._cases.values() for call in case.reference or ()}
+            wanted = {call.tool for case in self._cases.values() for call in case.reference or ()}.union(*own.values())
             undeclared = [name for name in undeclared if name in wanted]
         if undeclared:
             self.book.add(
@@ -163,12 +186,16 @@ class SuiteBuilder:
             http=HttpRoute(method="POST", path=f"/{tool.name}", body="arguments"),
         )
 
-    def _offering(self, case: Case, names: tuple[str, ...]) -> Case:
-        offered = self._offered.get(case.id)
+    def _offering(
+        self, case: Case, names: tuple[str, ...], own: Mapping[str, tuple[str, ...]], calling: Collection[str]
+    ) -> Case:
+        offered = self._offered.get(case.id, own.get(case.id))
         if offered is None:
-            known = bool(self.given) or case.id in self._calling
+            known = bool(self.given) or case.id in calling
             # what records of other cases declare or use is not offered where nothing tells of a tool at all
-            return case if known or not names else case.model_copy(update={"tools": ()})
+            if not known and names:
+                return case.model_copy(update={"tools": ()})
+            offered = names if not own else tuple(self._tools)
         kept = tuple(name for name in names if name in offered or name in {tool.name for tool in self.given})
         return case if kept == names else case.model_copy(update={"tools": kept})
 

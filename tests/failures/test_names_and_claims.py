@@ -196,3 +196,65 @@ def test_research_without_a_call_is_claimed(found: Found, words: str) -> None:
 )
 def test_research_to_come_claims_nothing(found: Found, words: str) -> None:
     assert [] == found(("agent", words))
+
+
+def test_what_is_posted_or_mailed_may_have_any_name(found: Found) -> None:
+    tools = [_tool("slack.post_message"), _tool("send_email"), _tool("get_order", "read")]
+    told = ("agent", "The order is open. I have also posted the changelog in #release.")
+    post = ("call", "slack.post_message", {"text": "x"}, {"ok": True})
+    assert [("claimed_call", 1)] == found(LOOK, told, tools=tools)
+    assert [] == found(LOOK, post, told, tools=tools)
+
+
+def test_a_refused_import_imports_nothing(found: Found) -> None:
+    tools = [_tool("crm.leads.import"), _tool("get_order", "read")]
+    refused = ("call", "crm.leads.import", {"rows": "x"}, None, "413 Payload rejected")
+    told = ("agent", "Of the 45 leads, 42 were new and have been added.")
+    assert [("claimed_call", 1)] == found(refused, told, tools=tools)
+    assert [] == found(refused, ("call", "crm.leads.import", {"rows": "y"}, {"ok": True}), told, tools=tools)
+
+
+SHELL = [_tool("shell")]
+
+
+def _typed(command: str, answer: str = "done") -> tuple[object, ...]:
+    return ("call", "shell", {"command": command}, answer)
+
+
+@pytest.mark.parametrize(
+    ("said", "command"),
+    [
+        ("I ran the whole test suite: all 214 tests pass.", "python -m pytest -q"),
+        ("I have fixed it, committed the change and pushed the branch.", "git commit -am x && git push"),
+        ("I have opened the pull request.", "gh pr create"),
+        ("I committed the changes.", "git commit -am x"),
+    ],
+)
+def test_what_a_command_line_does_is_claimed_of_no_run_without_it(found: Found, said: str, command: str) -> None:
+    edit = _typed("sed -i s/a/b/ main.py")
+    assert [("claimed_call", 1)] == found(edit, ("agent", said), tools=SHELL)
+    assert [] == found(edit, _typed(command), ("agent", said), tools=SHELL)
+    assert [] == found(edit, _typed("./release.sh"), ("agent", said), tools=SHELL)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I have not run the tests.",
+        "Once I have pushed the branch, the pipeline starts.",
+        "Shall I say that I ran the tests?",
+        "You should see that all tests pass if you run them.",
+    ],
+)
+def test_a_denial_a_condition_and_a_question_claim_no_command(found: Found, said: str) -> None:
+    assert [] == found(_typed("sed -i s/a/b/ main.py"), ("agent", said), tools=SHELL)
+
+
+def test_a_test_file_that_was_read_is_no_test_run(found: Found) -> None:
+    tools = [
+        _tool("read_file", "read"),
+        _tool("run_command", parameters={"type": "object", "properties": {"command": {}}}),
+    ]
+    looked = ("call", "read_file", {"path": "tests/test_rows.py"}, "def test_plain(): pass")
+    said = ("agent", "parse_row uses split. I ran the full suite of tests afterwards: 212 passed.")
+    assert [("claimed_call", 1)] == found(looked, said, tools=tools)

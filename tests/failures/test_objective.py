@@ -61,3 +61,23 @@ def test_nothing_is_left_out_that_was_never_asked_for_and_a_success_left_nothing
     assert 2 == len(drift(evidence))
     passed = Verdict(check="state", verifier="state", version="1", passed=True, reason="right")
     assert [] == drift(evidence.model_copy(update={"verdicts": (passed,)}))
+
+
+LAST = ("agent", "Here are " + " ".join(f"word{n}" for n in range(24)) + " alpha bravo charlie")
+
+
+def off_goal(evidence: Evidence) -> list[tuple[str, int | None]]:
+    _, hints = findings(evidence)
+    return [(one.kind, one.origin_step) for one in hints if one.kind == "answer_off_goal"]
+
+
+def test_an_answer_in_other_words_after_calls_that_lost_the_goal_is_a_hint(told: Told) -> None:
+    calls = (asked(GOAL[:4]), asked(["other"]), asked(["things"]), asked(GOAL[:2]))
+    assert [("answer_off_goal", 2)] == off_goal(told(*calls, LAST, task=TASK))
+    answered = ("agent", f"{LAST[1]} delta")
+    assert [] == off_goal(told(*calls, answered, task=TASK))
+    assert [] == off_goal(told(*reversed(calls), LAST, task=TASK))
+    assert [] == off_goal(told(*calls[1:], LAST, task=TASK))
+    assert [] == off_goal(told(*calls, ("agent", "Nothing was found."), task=TASK))
+    said = (("user", "Go on."), ("user", "And now for something else."))
+    assert [] == off_goal(told(*said, *calls, LAST, task=TASK))

@@ -35,6 +35,11 @@ def test_a_tool_that_fails_again_and_again_with_one_error_is_stuck(found: Found)
     assert [("stuck_on_error", 1)] == found(*three, tools=TOOLS)
 
 
+def test_one_more_try_after_which_the_cause_is_looked_for_is_no_loop(found: Found) -> None:
+    assert [] == found(_failing(x=""), _failing(x=""), FIND, tools=TOOLS)
+    assert [("stuck_on_error", 1)] == found(_failing(x=""), _failing(x=""), tools=TOOLS)
+
+
 def test_another_error_or_a_success_between_is_no_loop(found: Found) -> None:
     good = ("call", "page_down", {}, "the next page tells of other animals")
     other = ("call", "page_down", {"x": ""}, None, "the server did not answer in time")

@@ -73,6 +73,24 @@ def test_tools_belong_to_the_record_that_declares_them(importing: Importing) -> 
     assert note.problem
 
 
+def test_a_record_that_declares_no_tools_is_not_judged_by_those_of_another_world(importing: Importing) -> None:
+    shop = {"id": "shop", "messages": [_user("Look at order W2378156"), *_call("get_order", "{}", "open")]}
+    ends = [
+        *_call("get_order", '{"line": "L2"}', "L2 tablet"),  # a tool of the same name that takes something else
+        *_call("subscription_terminate", '{"line": "L2"}', "TERMINATION ACCEPTED line=L2"),
+    ]
+    telephone = {
+        "id": "line",
+        "messages": [_user("Cancel my tablet plan, L2."), *ends, _agent("It has been cancelled.")],
+    }
+    looks = {"id": "looks", "messages": [_user("Look at order W2378156"), *_call("get_order", "{}", "open")]}
+    run = importing("openai-chat", [shop | {"tools": [GET, CANCEL]}, telephone, looks])
+    declared, apart, silent = _evidence(run)
+    assert ({"get_order", "cancel_order"}, {"subscription_terminate", "get_order"}) == (declared.allowed, apart.allowed)
+    assert declared.allowed == silent.allowed
+    assert [] == list(diagnose(apart))
+
+
 def test_a_tool_that_answered_and_is_not_declared_is_no_invention_and_a_refused_one_is(kinds: Kinds) -> None:
     answered = [*_call("look_up", '{"id": "W2378156"}', "open"), *_call("other", "{}", "fine")]
     assert [] == kinds(_user("W2378156"), *answered, tools=[GET])

@@ -21,7 +21,22 @@ _SENTENCE: Final = re.compile(r"[A-Za-z]{3,24}")
 _VERBS: Final = frozenset(
     {"activate", "add", "adjust", "apply", "approve", "archive", "assign", "buy", "cancel", "check", "close"}
     | {"configure", "create", "deactivate", "delete", "deploy", "disable", "downgrade", "edit", "enable", "enroll"}
-    | {"fetch", "find", "freeze", "get", "grant", "install", "invite", "issue", "list", "merge", "modify", "move"}
+    | {
+        "fetch",
+        "find",
+        "freeze",
+        "get",
+        "grant",
+        "import",
+        "insert",
+        "install",
+        "invite",
+        "issue",
+        "list",
+        "merge",
+        "modify",
+        "move",
+    }
     | {
         "notify",
         "pause",

@@ -32,6 +32,7 @@ DETECTORS: Final = Registry(
         "cascading_error": "harness.score.failures.modes.cascading_error:CascadingError",
         "conversation": "harness.score.failures.modes.conversation:BrokenConversation",
         "figures": "harness.score.failures.modes.figures:UngroundedFigures",
+        "listed_items": "harness.score.failures.modes.listed_items:ListedItems",
         "claimed_checks": "harness.score.failures.modes.claimed_checks:ClaimedChecks",
         "lookups": "harness.score.failures.modes.lookups:Lookups",
         "wrong_sources": "harness.score.failures.modes.wrong_sources:WrongSources",

@@ -32,6 +32,7 @@ KINDS: Final[Mapping[Failure, Mapping[Kind, frozenset[Content]]]] = MappingProxy
             "plan_not_carried_out": _ALL,
             "goal_left_out": _WORDS | _CALLS,
             "objective_switched": _WORDS | _CALLS,
+            "answer_off_goal": _WORDS | _CALLS,
         },
         "tool_hallucination": {
             "invented_tool": frozenset(),
@@ -52,6 +53,8 @@ KINDS: Final[Mapping[Failure, Mapping[Kind, frozenset[Content]]]] = MappingProxy
             "recalled_figures": _ALL,
             "unchecked_answer": _ALL,
             "claimed_check": _WORDS,
+            "ambiguous_match": _ALL,
+            "unread_items": _ALL,
         },
         "cascading_error": {
             "miscopied_value": _ALL,

@@ -1,10 +1,11 @@
 """Loop trap by what calls bring: a stretch of calls that ask nearly what was asked before, and bring nothing new.
 
-`barren_calls` counts: at least five calls in direct succession, in three steps or more, each of which asks nearly the
-same as an earlier call of its tool (its words overlap by four fifths, those of a query by two fifths), and was
-answered by what an earlier call of the tool had been answered, or by words that were all known. Other arguments, a
-reworded query or an edit that only repeats an earlier one do not hide it, and neither do two such threads that take
-turns.
+`barren_calls` counts: at least five calls in direct succession (four queries, where all answers have the same words),
+in three steps or more, each of which asks nearly the same as an earlier call of its tool (its words overlap by four
+fifths, those of a query by two fifths), and was answered by what an earlier call of the tool had been answered, or by
+words that were all known. Other arguments, a reworded query or an edit that only repeats an earlier one do not hide it,
+and neither do two such threads that take turns. Where nothing was found each time, it is enough that two thirds of the
+words had been asked for before, in whichever calls of the tool: the same thing is asked for under other names.
 
 `repeated_call` counts here: a read that is made four times and answered the same each time, while the user said nothing
 and nothing was written, whatever other reads stand between.
@@ -25,18 +26,22 @@ from harness.score.evidence import Evidence
 from harness.score.failures.modes.loop_trap import loops, useless_repeats
 from harness.score.failures.modes.stuck import COMMANDS, query
 from harness.score.failures.signals.acts import Act
+from harness.score.failures.signals.emptiness import found_nothing
 from harness.score.failures.signals.grounding import atoms
 from harness.score.failures.signals.handing_over import hands_in
 from harness.score.failures.signals.progress import INFORMATIVE, new_atoms
 from harness.score.failures.signals.reading import Reading, read
 from harness.score.failures.signals.repetition import are_alike
 
-VERSION: Final = "3"
+VERSION: Final = "4"
 _FEWEST: Final = 5
+_FEWEST_EQUAL: Final = 4
+"""Of queries whose answers have just the same words."""
 _STEPS: Final = 3
 _ALIKE: Final = 0.8
 _REWORDED: Final = 0.4
 """Of a query, whose words have synonyms; what the answers bring decides."""
+_ASKED: Final = 2 / 3
 _WORDS: Final = 2
 """Of a query that may be a reworded one."""
 _AGAIN: Final = 4
@@ -46,11 +51,12 @@ _REMEMBERED: Final = 16
 
 def barren_stretches(reading: Reading, looped: Collection[int]) -> Iterator[Diagnosis]:
     """One finding a stretch. `looped`: steps that are known to be in an equal loop."""
-    if len(reading.acts) < _FEWEST:
+    if len(reading.acts) < _FEWEST_EQUAL:
         return
     for stretch in _stretches(reading):
         steps = list(dict.fromkeys(act.step for act in stretch))
-        if len(stretch) >= _FEWEST and len(steps) >= _STEPS and not set(looped) & set(steps):
+        fewest = _FEWEST_EQUAL if _are_answered_alike(stretch) else _FEWEST
+        if len(stretch) >= fewest and len(steps) >= _STEPS and not set(looped) & set(steps):
             names = ", ".join(dict.fromkeys(act.call.name for act in stretch))
             evidence = f"{len(stretch)} calls running ({names}) ask nearly the same as before and tell nothing new"
             yield useless_repeats("barren_calls", steps, evidence, 0.7, VERSION)
@@ -90,7 +96,7 @@ def _equal(acts: Sequence[Act]) -> Iterator[list[Act]]:
 
 def _stretches(reading: Reading) -> Iterator[list[Act]]:
     candidates = [
-        run for run in _repeating(reading) if len(run) >= _FEWEST and len({act.step for act in run}) >= _STEPS
+        run for run in _repeating(reading) if len(run) >= _FEWEST_EQUAL and len({act.step for act in run}) >= _STEPS
     ]
     if not candidates:
         return  # mostly so, and what follows costs more
@@ -110,6 +116,11 @@ def _stretches(reading: Reading) -> Iterator[list[Act]]:
         yield run
 
 
+def _are_answered_alike(stretch: Sequence[Act]) -> bool:
+    """Whether all are queries of several words that got the same words as answer."""
+    return all(map(_is_worded, stretch)) and len({frozenset(atoms(act.answer or "")) for act in stretch}) == 1
+
+
 def _repeating(reading: Reading) -> Iterator[list[Act]]:
     """Calls in direct succession that each ask nearly the same as an earlier call of their tool."""
     said = [reading.moments[step.index] for step in reading.steps if step.source == "user" and step.message]
@@ -120,7 +131,10 @@ def _repeating(reading: Reading) -> Iterator[list[Act]]:
         now = bisect(said, act.moment)
         before = earlier.setdefault(act.call.name, deque(maxlen=_REMEMBERED))
         least = _REWORDED if _is_worded(act) else _ALIKE
-        repeats = not hands_in(act.call.name) and any(are_alike(act.asked, one, least) for one in before)
+        repeats = not hands_in(act.call.name) and (
+            any(are_alike(act.asked, one, least) for one in before)
+            or (found_nothing(act.seen) and _known(act, before) >= _ASKED)
+        )
         if not repeats or now != turn:
             yield run
             run = []
@@ -129,6 +143,11 @@ def _repeating(reading: Reading) -> Iterator[list[Act]]:
         turn = now
         before.appendleft(act.asked)  # the latest is the likeliest to be asked again
     yield run
+
+
+def _known(act: Act, before: Collection[frozenset[str]]) -> float:
+    """The share of a call's words that earlier ones had asked for."""
+    return len(act.asked & frozenset[str]().union(*before)) / len(act.asked) if act.asked else 0.0
 
 
 def _is_worded(act: Act) -> bool:

@@ -8,7 +8,8 @@ succeeded. A write of the same verb on something else ("cancelled your subscript
 for subscriptions is declared) and one that was answered by an error without a flag are none that had done it. Does not
 count: an offer, a question, what stands behind a condition or a denial in the same sentence, or is reported of somebody
 else ("your bank says"); something that no tool does ("a summary below", "my mind"); a look-up that is said to have
-failed; a claim after a like write succeeded, however wrong its arguments; a state that an answer had told ("has been
+failed; a claim after a like write succeeded, however wrong its arguments (what is posted, pushed or mailed may have any
+name: there the verb alone decides); a state that an answer had told ("has been
 cancelled" after `"status": "cancelled"`, of the same identifiers where the sentence has some).
 
 `fabricated_result` counts: an identifier in a message of the agent that nothing given to it had contained, nor any of
@@ -25,6 +26,7 @@ from typing import ClassVar, Final
 
 from harness.score.diagnosis import Diagnosis
 from harness.score.evidence import Evidence
+from harness.score.failures.modes.claimed_commands import claimed_commands
 from harness.score.failures.modes.deeds import IRREGULAR, LOOKED, Done, Offered
 from harness.score.failures.modes.fabricated import VERSION, codes, fabricated_results, finding
 from harness.score.failures.signals.grounding import NEVER, atoms, is_identifier, texts
@@ -175,4 +177,7 @@ class Claims:
 
     def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
         reading = read(evidence)
-        return (*claimed_calls(reading), *fabricated_results(reading))
+        calls = claimed_calls(reading)
+        told = {one.origin_step for one in calls}
+        commands = (one for one in claimed_commands(reading) if one.origin_step not in told)
+        return (*calls, *commands, *fabricated_results(reading))

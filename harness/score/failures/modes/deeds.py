@@ -35,14 +35,18 @@ _PRONOUN: Final = re.compile(r"\b(?:it|them|everything|this|these|those|both)\b"
 _LIKE: Final = (
     frozenset({"update", "modify", "change", "edit", "set", "adjust", "replace", "swap", "upgrade", "downgrade"}),
     frozenset({"exchange", "replace", "swap", "modify", "change"}),
-    frozenset({"cancel", "delete", "remove", "void"}),
+    frozenset({"cancel", "delete", "remove", "void", "terminate", "close", "unsubscribe"}),
     frozenset({"return", "refund"}),
     frozenset({"book", "reserve", "rebook"}),
-    frozenset({"create", "add", "place", "open", "order", "update", "modify", "schedule", "file", "raise"}),
+    frozenset(
+        {"import", "insert", "create", "add", "place", "open", "order", "update", "modify", "schedule", "file", "raise"}
+    ),
     frozenset({"send", "issue", "notify", "email", "message", "post"}),
     frozenset({"enable", "activate", "toggle", "turn", "restore"}),
     frozenset({"disable", "deactivate", "suspend", "toggle", "turn", "pause"}),
 )
+_OF_ANYTHING: Final = frozenset({"post", "publish", "push", "commit", "deploy", "merge", "upload", "email", "notify"})
+"""Verbs whose object is a text or a thing of any name: "posted the changelog" is done by `slack.post_message`."""
 _DONE: Final = frozenset({"completed", "processed", "submitted", "applied", "finalized", "initiated", "made"})
 """Said of any request."""
 _MUTE: Final = frozenset({"think", "plan", "final"})
@@ -68,7 +72,9 @@ class Offered:
 
     def verbs_for(self, said: set[str] | None) -> frozenset[str]:
         """Those of the tools that act on something that a sentence names: of others it claims nothing."""
-        return frozenset(verb for verb, objects in self._verbs if not (said and objects) or objects & said)
+        return frozenset(
+            verb for verb, objects in self._verbs if not (said and objects) or objects & said or verb in _OF_ANYTHING
+        )
 
 
 class Done:
@@ -108,7 +114,9 @@ def _things_in(sentence: str) -> set[str] | None:
 def _done_to(participle: str, said: set[str] | None, done: Collection[tuple[str, frozenset[str]]]) -> frozenset[str]:
     """Verbs of what was done, without the claimed one where it was done to something else than the sentence names."""
     return frozenset(
-        verb for verb, objects in done if not (said and objects) or objects & said or not _says(participle, verb)
+        verb
+        for verb, objects in done
+        if not (said and objects) or objects & said or verb in _OF_ANYTHING or not _says(participle, verb)
     )
 
 

@@ -10,7 +10,7 @@ from harness.score.failures.signals.grounding import atoms, is_identifier
 from harness.score.failures.signals.reading import Reading
 from harness.trace import Step
 
-VERSION: Final = "8"
+VERSION: Final = "9"
 """Of both kinds that words show."""
 _EXAMPLE: Final = re.compile(r"\b(?:e\.g\.|for example|for instance|such as|like|format|example)", re.I)
 _EXAMPLES: Final = ("e.g.", "example", "instance", "such as", "like", "format")

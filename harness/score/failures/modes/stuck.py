@@ -1,7 +1,8 @@
 """Loop trap beyond equal calls: stuck on one error, or repeating nearly the same question to nobody.
 
 `stuck_on_error` counts: a tool that failed three times with the same error on nearly the same arguments, without a
-success between; or twice on equal arguments, and it never succeeded afterwards. Other tools may be called meanwhile.
+success between; or twice on equal arguments, and it never succeeded afterwards, unless the second was one more try at
+once, after which another call succeeded. Other tools may be called meanwhile.
 So does one tool that failed five times in direct succession, whatever the errors were: each try changed something, and
 none brought the agent on; or five times with the same error on any arguments, without a success of it between.
 `echoed_call` counts: three calls of one tool in direct succession that are nearly the same, and whose answers only
@@ -32,7 +33,7 @@ from harness.score.failures.signals.reading import Reading, read
 from harness.score.failures.signals.repetition import overlap, settled
 from harness.score.failures.signals.told_errors import opened
 
-VERSION: Final = "5"
+VERSION: Final = "6"
 REPEATS: Final = 3
 _RUNNING: Final = 5
 """Failures in direct succession; runs that reached their goal had three at most."""
@@ -64,13 +65,21 @@ def _on_errors(reading: Reading) -> Iterator[Diagnosis]:
     by_tool: dict[str, list[Act]] = {}
     for act in reading.acts:
         by_tool.setdefault(act.call.name, []).append(act)
+    last_good = max((act.number for act in reading.acts if act.told_error is None), default=-1)
     for name, acts in by_tool.items():
-        last_good = max((act.number for act in acts if act.told_error is None), default=-1)
+        own_last_good = max((act.number for act in acts if act.told_error is None), default=-1)
         for run in _failing(acts):
-            again = len(run) == REPEATS - 1 and run[0].asked == run[1].asked and last_good < run[0].number
+            again = len(run) == REPEATS - 1 and run[0].asked == run[1].asked and own_last_good < run[0].number
+            if again and run[1].number < last_good and _at_once(reading, run):
+                continue  # one more try, and then the agent went on
             if (len(run) >= REPEATS or again) and run[0].step != run[-1].step:
                 evidence = f"{name} failed {len(run)} times with the same error on nearly the same arguments"
                 yield _found("stuck_on_error", run[1:], evidence, 0.6 if again else 0.8)
+
+
+def _at_once(reading: Reading, run: Sequence[Act]) -> bool:
+    """Whether no step with calls stands between the first and the last of them."""
+    return all(act.step == run[0].step for act in reading.acts[run[0].number : run[-1].number])
 
 
 def _on_any_error(reading: Reading) -> Iterator[Diagnosis]:

@@ -26,6 +26,7 @@ INFERRED: Final[dict[Kind, Failure]] = {
     "echoed_call": "loop_trap",
     "goal_left_out": "goal_drift",
     "objective_switched": "goal_drift",
+    "answer_off_goal": "goal_drift",
     "assumed_data": "premature_commitment",
     "worker_result_carried": "cascading_error",
     "first_result_carried": "cascading_error",
