@@ -8,7 +8,7 @@ from harness import __version__
 from harness.case import CheckSpec, Suite, suite_digest, tools_digest
 from harness.ingest import ImportedRun
 from harness.pipeline.rescore import finish_scores
-from harness.results import PlannedTrial, RunFolder, RunManifest, begin_run, default_run_name
+from harness.results import PlannedTrial, RunFolder, RunManifest, RunNameTaken, begin_run, default_run_name
 from harness.score import Evidence, Scorer, build_scorer
 from harness.score.verifiers.reward import REWARD
 from harness.trace import unattributed
@@ -32,7 +32,7 @@ def store_imported(
     def begin(run: str) -> RunFolder:
         return RunFolder.create(runs, _manifest(imported, suite, scorer, run, now))
 
-    with begin_run(runs, name, default_run_name(now, suite.name, IMPORTED), begin) as folder:
+    with _begun(runs, name, default_run_name(now, suite.name, IMPORTED), begin) as folder:
         folder.keep_suite(suite)
         cases = {case.id: case for case in suite.cases}
         for trial, spans in imported.trials:
@@ -46,6 +46,13 @@ def store_imported(
             progress(f"{kept.case_id}/{kept.attempt}")
         finish_scores(folder, suite, scorer)
     return RunFolder.open(folder.path)
+
+
+def _begun(runs: Path, name: str | None, default: str, begin: Callable[[str], RunFolder]) -> RunFolder:
+    try:
+        return begin_run(runs, name, default, begin)
+    except RunNameTaken as taken:  # an import cannot be resumed
+        raise RunNameTaken(taken.message, remedy="choose another --run-name") from None
 
 
 def with_rewards(imported: ImportedRun) -> Suite:

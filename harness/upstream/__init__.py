@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from harness.upstream.model.double import DoubleReply as DoubleReply
     from harness.upstream.model.double import DoubleRequest as DoubleRequest
     from harness.upstream.model.double import ModelDouble as ModelDouble
-    from harness.upstream.model.endpoints import OWN_TRACES as OWN_TRACES
     from harness.upstream.model.endpoints import PREFIXES as PREFIXES
     from harness.upstream.model.endpoints import Endpoint as Endpoint
     from harness.upstream.model.endpoints import endpoint_of as endpoint_of
@@ -123,7 +122,7 @@ else:
             "model.client": ("ModelClient", "ModelReply", "ModelSpend"),
             "model.cassette": ("AskMode", "ModelCassette", "ModelClientOptions"),
             "model.double": ("DoubleError", "DoubleReply", "DoubleRequest", "ModelDouble"),
-            "model.endpoints": ("Endpoint", "OWN_TRACES", "PREFIXES", "endpoint_of"),
+            "model.endpoints": ("Endpoint", "PREFIXES", "endpoint_of"),
             "model.exchange": ("ModelExchange", "exchange_span", "recorded_summary", "summary_of"),
             "model.keys": ("RequestKeys",),
             "model.pricing": ("cost_usd", "estimated"),

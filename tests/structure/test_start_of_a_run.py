@@ -22,11 +22,13 @@ UNNEEDED = (
     "harness.gateway.web.sniffer",
     "harness.judge.lab.calibration.calibrate",
     "harness.judge.pairwise",
+    "harness.judge.triage",
     "harness.report.comparison.compare",
     "harness.score.verifiers.json_schema",
     "harness.score.verifiers.sql",
     "harness.simulate.entailment",
     "harness.simulate.meaning",
+    "harness.upstream.model.provider",
     "harness.upstream.tools.mcp.stdio",
 )
 """Libraries and modules that a first run of a suite without containers, paths, models, hosts, users and judges never

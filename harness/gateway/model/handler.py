@@ -14,10 +14,10 @@ from harness.gateway.delivery import deliver
 from harness.gateway.exchange.exchange import Exchange
 from harness.gateway.incoming import read_json
 from harness.gateway.model.live import LiveModel
+from harness.gateway.model.traces import OWN_TRACES
 from harness.gateway.overlay.model_changes import ModelChanges
 from harness.strict_json import NotJson, parse_json
 from harness.upstream import (
-    OWN_TRACES,
     PREFIXES,
     ModelAnswer,
     ModelExchange,

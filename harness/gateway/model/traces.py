@@ -8,9 +8,11 @@ from harness.cassette import Redactor
 from harness.gateway.exchange.large_work import LargeWork
 from harness.gateway.incoming import read_body
 from harness.trace import NotOtlp, Span, TraceRecorder, spans_of
-from harness.upstream import OWN_TRACES, Refusal
+from harness.upstream import Refusal
 from harness.values import JsonObject, JsonValue
 
+OWN_TRACES = "/v1/traces"
+"""The path of spans, among the paths of models."""
 _MAX_BYTES = 16 * 1024 * 1024
 _MAX_SPANS = 20_000
 _MAX_VALUES = 1_000_000

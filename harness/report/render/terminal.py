@@ -129,6 +129,7 @@ def _parts(kind: str, parts: Sequence[Part], metrics: Sequence[str]) -> Iterator
 def _fitting(parts: Sequence[Part], width: int) -> list[str]:
     """As many metrics as fit, the suite's own first."""
     room = width - _FIXED - max((len("difficulty"), *(len(printable(part.name)) for part in parts)))
+    room -= max((0, *(len(share(part.success)) - len("success") for part in parts)))  # "5/18 (6 unknown)"
     names = own_metrics_first(list(dict.fromkeys(one.metric for part in parts for one in part.figures if one.n)))
     chosen: list[str] = []
     for name in names:

@@ -19,7 +19,6 @@ from harness.upstream.model.wire.openai_responses import OpenAIResponses
 from harness.values import JsonObject
 
 PREFIXES: Final = ("/v1/", "/v1beta/", "/v1alpha/", "/openai/", "/model/")
-OWN_TRACES: Final = "/v1/traces"
 CHAT, RESPONSES, EMBEDDINGS = "/v1/chat/completions", "/v1/responses", "/v1/embeddings"
 _MODELS: Final = "/v1/models"
 _GEMINI_MODELS: Final = "/v1beta/models"
