@@ -47,8 +47,7 @@ _DEPTH: Final = 4
 
 def ambiguous_matches(reading: Reading) -> Iterator[Diagnosis]:
     """One finding a list."""
-    listings = [(act, items) for act in reading.acts if not act.failed for items in _lists(act)]
-    for place, items in listings:
+    for place, items in _listings(reading):
         write = next((act for act in reading.acts if act.number > place.number and act.writes and not act.failed), None)
         if write is None or _asked_between(reading, place, write):
             continue
@@ -71,25 +70,34 @@ def unread_items(reading: Reading) -> Iterator[Diagnosis]:
     last = next((step for step in reversed(reading.steps) if step.source == "agent" and step.message), None)
     if last is None or _ALL.search(" ".join((reading.evidence.case.task, *_messages(reading)))) is None:
         return
-    for place in reading.acts:
-        for items in _lists(place) if not place.failed else ():
-            if len(items) < _FEWEST or any(len(item) > _THIN for item in items):
-                continue
-            later = [act for act in reading.acts if act.number > place.number]
-            asked = [any(_is_about(act, item, items) for act in later) for item in items]
-            if not 2 <= sum(asked) < len(items):
-                continue
-            told = [item for item, seen in zip(items, asked, strict=True) if not seen and _tells_of(last, item, items)]
-            if told:
-                name = next(iter(_own_texts(told[0], items)))
-                evidence = f"{sum(asked)} of {len(items)} listed items were looked at, and {name!r} is told of as well"
-                yield _found("unread_items", last.index, evidence)
-                return
+    for place, items in _listings(reading):
+        if len(items) < _FEWEST or any(len(item) > _THIN for item in items):
+            continue
+        later = [act for act in reading.acts if act.number > place.number]
+        asked = [any(_is_about(act, item, items) for act in later) for item in items]
+        if not 2 <= sum(asked) < len(items):
+            continue
+        told = [item for item, seen in zip(items, asked, strict=True) if not seen and _tells_of(last, item, items)]
+        if told:
+            name = next(iter(_own_texts(told[0], items)))
+            evidence = f"{sum(asked)} of {len(items)} listed items were looked at, and {name!r} is told of as well"
+            yield _found("unread_items", last.index, evidence)
+            return
+
+
+def _listings(reading: Reading) -> tuple[tuple[Act, Sequence[Item]], ...]:
+    """The lists of objects in answers, each with its call; found at most once for the same evidence."""
+    return reading.evidence.once(_listed)
+
+
+def _listed(evidence: Evidence) -> tuple[tuple[Act, Sequence[Item]], ...]:
+    return tuple((act, items) for act in read(evidence).acts if not act.failed for items in _lists(act))
 
 
 def _lists(act: Act) -> Iterator[Sequence[Item]]:
-    if act.seen is not None:
-        yield from _nested(opened(act.seen.content), 0)
+    content = None if act.seen is None else act.seen.content
+    if not isinstance(content, str) or "[" in content:
+        yield from _nested(opened(content), 0)
 
 
 def _nested(value: JsonValue, depth: int) -> Iterator[Sequence[Item]]:
