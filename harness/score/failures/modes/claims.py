@@ -27,7 +27,7 @@ from typing import ClassVar, Final
 from harness.score.diagnosis import Diagnosis
 from harness.score.evidence import Evidence
 from harness.score.failures.modes.claimed_commands import claimed_commands
-from harness.score.failures.modes.deeds import IRREGULAR, LOOKED, Done, Offered
+from harness.score.failures.modes.deeds import IRREGULAR, LOOKED, DoneDeeds, Offered
 from harness.score.failures.modes.fabricated import VERSION, codes, fabricated_results, finding
 from harness.score.failures.signals.grounding import NEVER, atoms, is_identifier, texts
 from harness.score.failures.signals.handing_over import hands_in
@@ -90,7 +90,7 @@ def claimed_calls(reading: Reading) -> tuple[Diagnosis, ...]:
     own = (tool for tool in reading.evidence.tools if tool.name in allowed)
     offered = Offered(tool for tool in own if tool.effect == "write" and not hands_in(tool.name))
     found: dict[str, Diagnosis] = {}
-    done, told = Done(reading.acts), _ToldStates(reading)
+    done, told = DoneDeeds(reading.acts), _ToldStates(reading)
     words_by_step = reading.words
     for step, _ in reading.agent_messages:
         moment = reading.moments[step.index]

@@ -77,7 +77,7 @@ class Offered:
         )
 
 
-class Done:
+class DoneDeeds:
     """What calls have done, growing step by step."""
 
     def __init__(self, acts: Iterable[Act]) -> None:
