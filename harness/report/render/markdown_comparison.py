@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from harness.report.comparison.change import MetricChange
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.trend import Trend
+from harness.report.render.comparison_words import change_words
 from harness.report.render.differences import NOTATION, attribution_lines, chance, comparison_sections, verdict_of
 from harness.report.render.markdown import plain, section_lines, table_head, table_row
 from harness.report.render.trend import trend_sections
 from harness.report.render.wording import (
     UNKNOWN,
-    change_words,
     number,
     own_metrics_first,
     percent,

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from harness.report.comparison.change import MetricChange
 from harness.report.comparison.compare import Comparison
+from harness.report.render.comparison_words import change_words
 from harness.report.render.differences import NOTATION, attribution_lines, chance, comparison_sections, verdict_of
 from harness.report.render.terminal_tables import (
     and_more,
@@ -19,7 +20,6 @@ from harness.report.render.terminal_tables import (
 )
 from harness.report.render.wording import (
     UNKNOWN,
-    change_words,
     number,
     own_metrics_first,
     percent,

@@ -7,7 +7,6 @@ that no report can control a terminal or break a file format.
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from harness.report.figures.printed import PrintedEnd
 from harness.report.figures.replay import MissedTool
@@ -15,9 +14,6 @@ from harness.report.figures.summary import SUCCESS, Rate, Summary, Unmeasured
 from harness.results import RunManifest
 from harness.score import METRICS, EncodingFault
 from harness.stats import Interval
-
-if TYPE_CHECKING:
-    from harness.report.comparison.compare import Comparison
 
 UNKNOWN = "-"
 
@@ -290,14 +286,3 @@ def own_metrics_first(metrics: Sequence[str]) -> list[str]:
     """The suite's own metrics before the built-in ones; the success rate is listed separately."""
     own = [name for name in metrics if name not in METRICS]
     return own + [name for name in metrics if name in METRICS and name != SUCCESS]
-
-
-def change_words(comparison: "Comparison") -> str:
-    change = comparison.success
-    if change.before is None or change.after is None:
-        return "success cannot be compared: no trial was measured in both runs"
-    hidden = f"; {len(comparison.hidden)} succeeded before and cannot be determined now" if comparison.hidden else ""
-    return (
-        f"success {percent(change.before)} → {percent(change.after)} over {change.pairs} pairs: "
-        f"{change.better} better, {change.worse} worse, {change.same} same; {change.verdict}{hidden}"
-    )

@@ -70,17 +70,15 @@ def claimed_commands(reading: Reading) -> Iterator[Diagnosis]:
     """One finding a deed: the first message that claims it."""
     if not _has_command_line(reading) or _delegates(reading):
         return
-    seen: set[str] = set()
-    acts, upcoming, known = list(reading.acts), 0, ""
+    settled: set[str] = set()  # deeds that were claimed: what was done by the first claim is done at every later one
     for step in reading.steps:
-        if step.source != "agent" or step.index not in reading.words:
+        if step.index not in reading.words:
             continue
-        while upcoming < len(acts) and acts[upcoming].moment < reading.moments[step.index]:
-            known = f"{known}\n{_shown(acts[upcoming])}"
-            upcoming += 1
         for said, deed in _claims(reading.words[step.index]):
-            if deed not in seen and _is_unseen(deed, known):
-                seen.add(deed)
+            if deed in settled:
+                continue
+            settled.add(deed)
+            if _is_unseen(deed, reading, reading.moments[step.index]):
                 yield finding("claimed_call", step, f"says {said!r}; no command had done it", 0.8)
 
 
@@ -92,8 +90,10 @@ def _claims(words: str) -> Iterator[tuple[str, str]]:
                 yield match.group().strip(), deed
 
 
-def _is_unseen(deed: str, known: str) -> bool:
+def _is_unseen(deed: str, reading: Reading, moment: int) -> bool:
+    """Whether no call before the moment shows the deed, or can hide it."""
     [trace] = [trace for name, _, trace in _DEEDS if name == deed]
+    known = "\n".join(_shown(act) for act in reading.acts if act.moment < moment)
     return trace.search(known) is None and _HIDDEN.search(known) is None
 
 
