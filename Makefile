@@ -19,10 +19,10 @@ demo-judge: install ## judge the drive-thru suite by a rubric, hold the judge ag
 	@$(BIN)/harness judge demo drive_thru --rubric counter
 
 demo-drift: install ## a service changes under its recordings: issues are filed, grow, stay quiet, and close by themselves
-	@$(BIN)/python -m tests.qa.demo_drift
+	@$(BIN)/python -m qa.demo_drift
 
 demo-causes: install ## the step that made a trial fail, found by trying; the minimal case; what the suite does not notice
-	@$(BIN)/python -m tests.qa.demo_causes
+	@$(BIN)/python -m qa.demo_causes
 
 eval-causes: install ## planted causes: the exact step by intervention beside the detectors' guess
 	@$(BIN)/python -m tests.counterfactual.planted drive_thru drive_thru_talk basics library_desk grocery,40
@@ -31,28 +31,28 @@ demo-view: demo ## the app over the demo's runs: prints a link and opens it; Ctr
 	@$(BIN)/harness view
 
 demo-online: install ## production: 300 sessions of two releases, scored, grouped into themes, filed, and one made a case
-	@$(BIN)/python -m tests.qa.demo_online
+	@$(BIN)/python -m qa.demo_online
 
 demo-simulate: install ## ten grocery scenarios, two versions of the shopper, a user who is a model and one who is a log
-	@$(BIN)/python -m tests.qa.demo_simulate
+	@$(BIN)/python -m qa.demo_simulate
 
 demo-optimise: install ## two planted faults in prompts are mended by doubles, and a bait is refused
-	@$(BIN)/python -m tests.qa.demo_optimise
+	@$(BIN)/python -m qa.demo_optimise
 
 eval-optimise: install ## planted faults in prompts: mended, not or harmed, by mode, beside random search (doubles; long)
-	@$(BIN)/python -m tests.qa.optimise_eval
+	@$(BIN)/python -m qa.optimise_eval
 
 drift-real: install ## drift between releases of real servers, against what their changelogs say (needs the network)
-	@$(BIN)/python -m tests.qa.drift_real.run
+	@$(BIN)/python -m qa.drift_real.run
 
 eval: install ## the daily command: run the suite, print scores and the difference to the last comparable run
 	@$(BIN)/harness run drive_thru
 
 eval-scorer: install ## how the failure detectors do on real runs (HARNESS_REAL_DATA says where they are)
-	@$(BIN)/python tests/qa/scorer_eval/run.py
+	@$(BIN)/python qa/scorer_eval/run.py
 
 eval-themes: install ## planted causes in real trajectories found again as themes (HARNESS_REAL_DATA says where they are)
-	@$(BIN)/python -m tests.qa.themes_eval
+	@$(BIN)/python -m qa.themes_eval
 
 eval-shifts: install ## planted shifts of production: days to the alert, false alarms a year
 	@$(BIN)/python -m tests.online.shifts
@@ -64,8 +64,8 @@ kill-receiver: install ## kill -9 of the receiver at 100 random moments: spans l
 	@$(BIN)/python -m tests.online.senders --kills 100
 
 eval-judge: install ## judge prompts beside experts, judged criteria beside a reward (HARNESS_REAL_DATA says where they are)
-	@$(BIN)/python tests/qa/judge_eval/llmbar.py
-	@$(BIN)/python tests/qa/judge_eval/airline.py
+	@$(BIN)/python qa/judge_eval/llmbar.py
+	@$(BIN)/python qa/judge_eval/airline.py
 
 test: install tools ## the tests, containers included where a daemon answers
 	@$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
@@ -99,13 +99,13 @@ lint: install ## format, lint, types, import contracts, old words
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m tests.words
 
 bench: install ## speed as ratios measured in one run
-	@$(BIN)/python -m tests.qa.bench
+	@$(BIN)/python -m qa.bench
 
 mutate: install ## plant mutants in the core rooms, and count those that the room's fast tests notice (long)
-	@$(BIN)/python -m tests.qa.mutation $(ARGS)
+	@$(BIN)/python -m qa.mutation $(ARGS)
 
 soak: install ## attacks and faults, long, in one table: tries, survived, lost, left behind (as root: some need it)
-	@$(BIN)/python -m tests.qa.soak
+	@$(BIN)/python -m qa.soak
 
 audit: install ## the pinned versions against the published advisories (exit 3 where they cannot be had)
 	@$(BIN)/python -m tests.supply.audit

@@ -28,7 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Tests in the background of a shell ignore Ctrl-C, and so would what they start to interrupt it: for hours.
     """
-    # Other examples are the fuzzers' part (`tests/qa/fuzz`); how long one takes depends on what else the machine does.
+    # Other examples are the fuzzers' part (`qa/fuzz`); how long one takes depends on what else the machine does.
     slow = [HealthCheck.too_slow]
     settings.register_profile("harness", derandomize=True, deadline=None, suppress_health_check=slow)
     settings.load_profile("harness")

@@ -8,7 +8,7 @@ import pytest
 
 from harness.cassette import Redactor
 from harness.upstream import RequestKeys
-from tests.qa.soak.canaries import forms
+from qa.soak.canaries import forms
 
 _WINDOW = 64 * 1024
 _SECRETS = {

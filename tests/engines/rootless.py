@@ -11,7 +11,7 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from tests.qa.soak.second_engine import SecondEngine
+from qa.soak.second_engine import SecondEngine
 
 _ID = "23456"
 _NAME = "rootless"

@@ -18,9 +18,9 @@ import pytest
 from harness.sandbox.conformance import run_conformance
 from harness.sandbox.engines.facts import engine_facts
 from harness.sandbox.providers import open_provider
+from qa.soak.second_engine import PodmanEngine, SecondEngine, second_engine
 from tests.engines import docker_26
 from tests.engines.rootless import RootlessPodman
-from tests.qa.soak.second_engine import PodmanEngine, SecondEngine, second_engine
 
 pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timeout(1800)]
 ROOT = Path(__file__).parent.parent.parent

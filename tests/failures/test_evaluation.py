@@ -14,7 +14,7 @@ from tests.real_data import real_data
 
 def _run(project: Path, *arguments: str, data: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = dict(os.environ) if data is None else {**os.environ, "HARNESS_REAL_DATA": str(data)}
-    command = [sys.executable, str(project / "tests" / "qa" / "scorer_eval" / "run.py"), *arguments]
+    command = [sys.executable, str(project / "qa" / "scorer_eval" / "run.py"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=project)
 
 
@@ -117,7 +117,7 @@ def test_the_other_tables_are_printed_and_none_is_left_untested(project: Path) -
 
 
 def test_the_split_is_by_the_hash_of_the_id_and_fixed(project: Path) -> None:
-    spec = importlib.util.spec_from_file_location("corpus", project / "tests" / "qa" / "scorer_eval" / "corpus.py")
+    spec = importlib.util.spec_from_file_location("corpus", project / "qa" / "scorer_eval" / "corpus.py")
     assert spec is not None
     assert spec.loader is not None
     corpus = importlib.util.module_from_spec(spec)

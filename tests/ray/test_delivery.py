@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.qa.soak.second_engine import second_engine
+from qa.soak.second_engine import second_engine
 from tests.ray.conftest import RayCluster
 from tests.ray.test_cluster import AGENT, CASES, CHECKS, containers, kept, on, started, wait_until
 from tests.walks.conftest import Walk, WriteSuite

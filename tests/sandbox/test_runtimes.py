@@ -18,7 +18,7 @@ from harness.sandbox.engine import connect
 from harness.sandbox.environment import load_environment
 from harness.sandbox.provider import SandboxProvider
 from harness.sandbox.providers import open_provider
-from tests.qa.soak.second_engine import SecondEngine, second_engine
+from qa.soak.second_engine import SecondEngine, second_engine
 
 KINDS: dict[str, Callable[..., SandboxProvider]] = {
     "docker": DockerSandboxProvider,

@@ -12,7 +12,7 @@ import yaml
 from tests.online.receiving import request, serving, span
 from tests.online.walking import PROJECT, harness, harness_json
 
-DESK = PROJECT / "tests" / "qa" / "demo_online" / "project"
+DESK = PROJECT / "qa" / "demo_online" / "project"
 QUESTION = "Where is my order A3?"
 ORDER = {"order": "A3", "state": "delayed", "days": 4}
 GAVE_UP = "I am still looking into it, please ask again later."

@@ -15,7 +15,7 @@ from tests.judge.judge.material import MIND, RUBRIC
 from tests.online.receiving import request, serving, span
 from tests.online.walking import PROJECT, harness, harness_json
 
-DESK = PROJECT / "tests" / "qa" / "demo_online" / "project"
+DESK = PROJECT / "qa" / "demo_online" / "project"
 
 
 @pytest.fixture

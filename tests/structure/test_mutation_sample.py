@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.qa.mutation.planting import sample
+from qa.mutation.planting import sample
 
 MODULE = """
 LIMIT = 3

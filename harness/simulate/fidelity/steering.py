@@ -3,7 +3,7 @@
 A conversation in which an agent tries this counts as a failure of the agent, whatever the user did; so there is nothing
 to gain by it. Only texts are found that no agent has a reason to write to a person: the expressions are held against
 real
-conversations (`tests/qa/simulate_eval`).
+conversations (`qa/simulate_eval`).
 """
 
 import re

@@ -39,7 +39,7 @@ from harness.pipeline import (
 from harness.results import RunFolder
 from harness.score import fed_calls, step_of_call
 from harness.trace import Trial
-from tests.qa.counterfactual_eval.rule_models import answered_by_rules
+from qa.counterfactual_eval.rule_models import answered_by_rules
 
 PROJECT = Path(__file__).resolve().parents[3]
 BESIDE = frozenset({"call_dropped", "read_skipped", "policy_step_left_out", "stopped_early"})

@@ -12,11 +12,11 @@ import pytest
 from aiohttp import web
 
 from harness.case import HostSpec
+from qa.soak.canaries import UNDECLARED, forms, found_in
 from tests.gateway.conftest import Agent
 from tests.gateway.web.conftest import Browser
 from tests.gateway.web.hostile import HOST
 from tests.judge.judge.serving import served
-from tests.qa.soak.canaries import UNDECLARED, forms, found_in
 
 KEY = 'h0st-l1ve/+"key=0815 4711'
 SECRETS = {"HOST_KEY": KEY}

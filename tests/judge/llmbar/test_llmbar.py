@@ -12,7 +12,7 @@ from tests.real_data import real_data
 
 @pytest.fixture(scope="module")
 def llmbar(project: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("llmbar_eval", project / "tests" / "qa" / "judge_eval" / "llmbar.py")
+    spec = importlib.util.spec_from_file_location("llmbar_eval", project / "qa" / "judge_eval" / "llmbar.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.qa.bench.__main__ import held, verdict
-from tests.qa.bench.growth import ATTEMPTS, VERBS, Costs, Spent, in_turn, interleaved, middle, ratios
-from tests.qa.bench.overhead import RATIOS, measure, show
+from qa.bench.__main__ import held, verdict
+from qa.bench.growth import ATTEMPTS, VERBS, Costs, Spent, in_turn, interleaved, middle, ratios
+from qa.bench.overhead import RATIOS, measure, show
 
 MET = "  run: a trial in a run 100 times as long               0.980   met (at most 1.2)"
 NOT_MET = "  score: a trial in a run 100 times as long             1.380   NOT MET (at most 1.2)"

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[3]
 @pytest.mark.slow
 def test_production_becomes_a_case_that_fails_and_passes_when_mended() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.qa.demo_online"], cwd=ROOT, capture_output=True, text=True, timeout=500
+        [sys.executable, "-m", "qa.demo_online"], cwd=ROOT, capture_output=True, text=True, timeout=500
     )
     assert 0 == done.returncode, f"{done.stdout}\n{done.stderr}"
     assert "300 sessions scored" in done.stdout

@@ -12,7 +12,7 @@ import pytest
 @pytest.mark.usefixtures("base_image")
 def test_both_faults_are_mended_and_the_bait_is_refused(project: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.qa.demo_optimise"], cwd=project, capture_output=True, text=True, timeout=900
+        [sys.executable, "-m", "qa.demo_optimise"], cwd=project, capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     atomic, coordination, bait = done.stdout.split("\n== ")[1:]

@@ -12,7 +12,7 @@ import pytest
 @pytest.mark.usefixtures("base_image")
 def test_the_same_agent_fits_its_own_log_and_another_leaves_it(project: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.qa.demo_simulate"], cwd=project, capture_output=True, text=True, timeout=500
+        [sys.executable, "-m", "qa.demo_simulate"], cwd=project, capture_output=True, text=True, timeout=500
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith(("model ", "logged "))]

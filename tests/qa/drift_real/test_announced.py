@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.qa.drift_real.run import announced_words, pairs
+from qa.drift_real.run import announced_words, pairs
 
 ROOT = Path(__file__).parents[3]
 

@@ -1,13 +1,13 @@
 """Between releases that really differ drift is what the changelog says; between runs of one release there is none.
 
-One pair of those that `python -m tests.qa.drift_real.run` looks at: all of them take three minutes.
+One pair of those that `python -m qa.drift_real.run` looks at: all of them take three minutes.
 """
 
 from pathlib import Path
 
 import pytest
 
-from tests.qa.drift_real.run import outcome_of, pairs, same_release
+from qa.drift_real.run import outcome_of, pairs, same_release
 
 pytestmark = pytest.mark.slow
 

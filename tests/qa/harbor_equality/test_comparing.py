@@ -1,4 +1,4 @@
-"""What the comparison with Harbor reads and rewrites; Harbor runs by `python -m tests.qa.harbor_equality` alone."""
+"""What the comparison with Harbor reads and rewrites; Harbor runs by `python -m qa.harbor_equality` alone."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.qa.harbor_equality.folders import with_base_image
-from tests.qa.harbor_equality.rewards import Rewards, rewards_here, rewards_of_harbor
+from qa.harbor_equality.folders import with_base_image
+from qa.harbor_equality.rewards import Rewards, rewards_here, rewards_of_harbor
 from tests.task_folders.conftest import TASKS
 
 

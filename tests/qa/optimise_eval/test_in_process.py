@@ -8,9 +8,9 @@ from harness.case import load_suite
 from harness.judge import load_rubric
 from harness.optimise import TrialJudge, candidate_of, open_judge, open_whole_trials
 from harness.pipeline import with_cases
+from qa.optimise_eval.__main__ import Bench, run_setting, tempts
+from qa.optimise_eval.settings import ROOT, SETTINGS
 from tests.optimise.conftest import grocery
-from tests.qa.optimise_eval.__main__ import Bench, run_setting, tempts
-from tests.qa.optimise_eval.settings import ROOT, SETTINGS
 
 
 def bench(name: str, folder: Path) -> Bench:

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from tests.qa.soak.parts import PARTS
-from tests.qa.soak.soaking import line
+from qa.soak.parts import PARTS
+from qa.soak.soaking import line
 
 ATTACKS = (
     "received secrets",

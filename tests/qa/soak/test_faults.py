@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.qa.soak.faults import engine, evidence, surroundings
-from tests.qa.soak.faults.place import Place, place
+from qa.soak.faults import engine, evidence, surroundings
+from qa.soak.faults.place import Place, place
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 

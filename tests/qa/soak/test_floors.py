@@ -1,6 +1,6 @@
 """What the load of `make soak` calls memory that grows."""
 
-from tests.qa.soak.load.running import floors
+from qa.soak.load.running import floors
 
 
 def test_floods_in_flight_are_no_growth() -> None:

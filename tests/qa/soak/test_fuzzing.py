@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.qa.fuzz.__main__ import PARTS
-from tests.qa.soak.fuzzing import by_coverage, by_hypothesis
+from qa.fuzz.__main__ import PARTS
+from qa.soak.fuzzing import by_coverage, by_hypothesis
 
 pytestmark = pytest.mark.slow
 

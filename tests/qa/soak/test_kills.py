@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from tests.qa.soak.killing.chains import RUN_PHASES, Field, Kill, killing_field
-from tests.qa.soak.killing.power import damages, losses_in_a_recording, losses_in_a_run
+from qa.soak.killing.chains import RUN_PHASES, Field, Kill, killing_field
+from qa.soak.killing.power import damages, losses_in_a_recording, losses_in_a_run
 
 _CHAINS = 6
 

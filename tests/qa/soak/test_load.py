@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.qa.soak.load import rows_of
-from tests.qa.soak.load.loaded import Project
+from qa.soak.load import rows_of
+from qa.soak.load.loaded import Project
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from tests.qa.soak.secrets import rows
-from tests.qa.soak.soaking import line
+from qa.soak.secrets import rows
+from qa.soak.soaking import line
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 

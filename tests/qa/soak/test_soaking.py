@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.qa.soak.parts import PARTS, Part, of_module
-from tests.qa.soak.rows import Row, Unable
-from tests.qa.soak.soaking import main
+from qa.soak.parts import PARTS, Part, of_module
+from qa.soak.rows import Row, Unable
+from qa.soak.soaking import main
 
 GOOD = Row(what="a door that is tried", tries=3, survived=3, said="seed 7")
 
@@ -101,7 +101,7 @@ def test_the_same_seed_gives_every_part_the_same_chance_whatever_runs_before_it(
 
 
 def test_a_part_whose_module_is_missing_fails() -> None:
-    part = Part(rows=of_module("tests.qa.soak.nothing"), minutes=1, least_minutes=1)
+    part = Part(rows=of_module("qa.soak.nothing"), minutes=1, least_minutes=1)
     assert 1 == main({"nothing": part}, 7, [])
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.qa.themes_eval.evaluation import evaluated
-from tests.qa.themes_eval.wordings import HELD_OUT
+from qa.themes_eval.evaluation import evaluated
+from qa.themes_eval.wordings import HELD_OUT
 from tests.real_data import real_data
 
 

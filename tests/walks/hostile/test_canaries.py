@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.qa.soak.canaries import everything, forms
+from qa.soak.canaries import everything, forms
 from tests.walks.conftest import Walk
 
 CANARY = 'can4ry/+"sec ret=é&0815'

@@ -1,6 +1,6 @@
 """What was counted on labelled runs: how often people gave a run the mode of a kind, and how often it named the step.
 
-The numbers stand in `fitted.json`, which `python tests/qa/scorer_eval/run.py --only fit` writes from the runs in
+The numbers stand in `fitted.json`, which `python qa/scorer_eval/run.py --only fit` writes from the runs in
 HARNESS_REAL_DATA. Everything that a detector or the ranking takes from data is in it and nowhere else, so that the
 evaluation can count each number anew without the source it is shown for.
 

@@ -1,0 +1,123 @@
+"""`make demo-optimise`: prompts with planted faults are mended, and a bait is refused, by doubles.
+
+An atomic fault: the cart agent lost its rule of quantities. Agent mode replays that agent alone on the requests of one
+run. A coordination fault: the orchestrator withholds the budget, so that no request to an agent is answered wrongly;
+joint mode runs whole trips. The bait: a rubric that rewards orders which nobody confirmed. Figures of doubles say
+nothing about quality.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from qa.optimise_eval.settings import ROOT, SETTINGS, Setting, Trip
+
+CASES = 20
+"""Of each part: the fewest of which the held-out ones can confirm anything beside two baselines."""
+ROLLOUTS = "40"
+RULES = ROOT / "suites/grocery/reflector.yaml"
+COMMON = ("--reflector-rules", str(RULES), "--rollouts", ROLLOUTS, "--minibatch", "4", "--noise-samples", "2")
+SANDBOX = ("--sandbox", "docker-warm")
+
+
+def main() -> int:
+    """0: both faults were mended, and the bait was not taken."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="demo-optimise-") as folder, _model() as url:
+        mended = [_atomic(Path(folder), url), _coordination(Path(folder), url)]
+        taken = _bait(Path(folder), url)
+    print(f"\nmended: {sum(mended)} of 2, bait: {'taken' if taken else 'refused'}; {time.monotonic() - began:.0f} s")
+    return 0 if all(mended) and not taken else 1
+
+
+def _atomic(folder: Path, url: str) -> bool:
+    project = _planted(folder, "no-quantity", url)
+    _harness(project, "run", "grocery", "--tools", "live", "--model", "live", "--run-name", "trace", *SANDBOX)
+    words = ("--mode", "agent", "--component", "cart", "--from", "trace", "--rubric", "invocation", "--seed", "1")
+    return _optimised(project, *words)
+
+
+def _coordination(folder: Path, url: str) -> bool:
+    return _optimised(_planted(folder, "budget-withheld", url), "--mode", "joint", "--seed", "1")
+
+
+def _bait(folder: Path, url: str) -> bool:
+    return _optimised(_planted(folder, "bait-order", url), "--mode", "joint", "--rubric", "eager", "--seed", "1")
+
+
+def _optimised(project: Path, *words: str) -> bool:
+    """Whether a candidate was accepted; the tree, the curve and the difference are printed."""
+    code = _harness(project, "optimise", "grocery", *words, *COMMON, *SANDBOX, "--run-name", "optimisation")
+    _harness(project, "optimise", "show", "optimisation", shown=True)
+    return code == 0
+
+
+def _planted(folder: Path, name: str, url: str) -> Path:
+    """A project whose grocery suite has the setting's prompts and trips."""
+    (setting,) = [one for one in SETTINGS if one.name == name]
+    print(f"\n== {name} ({setting.kind})", flush=True)
+    project = folder / name
+    for part in ("suites/grocery", "images/grocery", "snapshots/grocery"):
+        shutil.copytree(ROOT / part, project / part)
+    shutil.copyfile(ROOT / "images/lock.toml", project / "images/lock.toml")
+    suite = project / "suites/grocery"
+    for path, text in setting.texts().items():
+        (suite / "agents/shopper" / path).write_text(text, encoding="utf-8")
+    (suite / "planted.json").write_text(json.dumps([_case(setting, *one) for one in _trips(setting)]), encoding="utf-8")
+    told = (suite / "suite.yaml").read_text(encoding="utf-8")
+    told = told.replace("cases: scenarios/*.evalset.json", "cases: planted.json")
+    (suite / "suite.yaml").write_text(re.sub(r"http://127\.0\.0\.1:18241/v1", url, told), encoding="utf-8")
+    return project
+
+
+def _trips(setting: Setting) -> Sequence[tuple[int, Trip]]:
+    return list(enumerate(setting.chosen_trips(), 1))[:CASES]
+
+
+def _case(setting: Setting, number: int, trip: Trip) -> dict[str, Any]:
+    case: dict[str, Any] = {
+        "id": f"{setting.name}-{number:02}",
+        "conversation": {"opening": trip.messages[0], "turns": [{"say": one} for one in trip.messages[1:]]},
+        "user_profile": {"shopper_id": trip.shopper},
+    }
+    if trip.cart:
+        lines = [{"product_id": name.replace(" ", "-"), "quantity": count} for count, name in trip.cart]
+        case["expected"] = {"items": lines}
+    return case
+
+
+@contextmanager
+def _model() -> Iterator[str]:
+    """The model of rules that shops."""
+    command = [sys.executable, str(ROOT / "suites/grocery/model"), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().split()[-1]
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _harness(project: Path, *arguments: str, shown: bool = False) -> int:
+    """Runs the command; 1 is a verdict, more is the end of the demonstration."""
+    print(f"$ harness {' '.join(arguments)}", flush=True)
+    command = [sys.executable, "-m", "harness", "--project", str(project), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode > 1:
+        raise SystemExit(f"harness {arguments[0]} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
+    if shown:
+        print(done.stdout, flush=True)
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
