@@ -15,7 +15,6 @@ class Options(TypedDict):
     store: Path | None
     host: str
     port: int
-    grpc_port: int | None
     tokens: tuple[str, ...]
     trusted: tuple[str, ...]
     secrets: tuple[str, ...]
@@ -25,7 +24,7 @@ class Options(TypedDict):
 
 @click.group("ingest")
 def command() -> None:
-    """Receive production spans and logs over OTLP/HTTP and OTLP/gRPC."""
+    """Receive production spans and logs over OTLP/HTTP."""
 
 
 @command.command("serve")
@@ -46,11 +45,6 @@ def command() -> None:
     default=4318,
     show_default=True,
     help="Port to listen on; 0: any free port.",
-)
-@click.option(
-    "--grpc-port",
-    type=click.IntRange(0, 65_535),
-    help="Receive OTLP/gRPC too, usually on 4317; needs the extra `grpc`.",
 )
 @click.option(
     "--token",
@@ -88,7 +82,6 @@ def serve(project: Path, /, as_json: bool, **options: Unpack[Options]) -> None:
 
     \b
     harness ingest serve
-    harness ingest serve --grpc-port 4317
     harness ingest serve --token shop=SHOP_TOKEN --host 0.0.0.0 --retention-days 30
     OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318   for the agents
 
@@ -113,7 +106,6 @@ def _receiver(project: Path, options: Options) -> "Receiver":
     settings = ReceiverOptions(
         host=options["host"],
         port=options["port"],
-        grpc_port=options["grpc_port"],
         max_body=options["max_body_mb"] << 20,
         retention_days=options["retention_days"],
         clickhouse=online_settings(project).clickhouse,
@@ -132,9 +124,7 @@ async def _serve(receiver: "Receiver", *, as_json: bool) -> None:
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     try:
         url = await receiver.start()
-        grpc = "" if receiver.grpc_port is None else f", and OTLP/gRPC on port {receiver.grpc_port}"
-        address = {"url": url} | ({} if receiver.grpc_port is None else {"grpc_port": receiver.grpc_port})
-        click.echo(json.dumps(address) if as_json else f"receiving on {url}/v1/traces and {url}/v1/logs{grpc}")
+        click.echo(json.dumps({"url": url}) if as_json else f"receiving on {url}/v1/traces and {url}/v1/logs")
         await ended.wait()
     finally:
         await receiver.close()

@@ -50,7 +50,7 @@ _VERBS = {
     "online": "Score and monitor production sessions.",
     "themes": "Group failures of a run or of production by cause, and file them as issues.",
     "mcp": "Serve read-only verbs and safe actions to coding agents over MCP.",
-    "export": "Export a run as ATIF or OTLP JSON, cases for Google ADK, or both to Langfuse or MLflow.",
+    "export": "Export a run as ATIF or OTLP JSON, cases for Google ADK, or both to Langfuse.",
 }
 
 _ROOMS = {

@@ -1,4 +1,4 @@
-"""Suites and runs in systems that track experiments: Langfuse's datasets and experiments, MLflow's runs."""
+"""Suites and runs in Langfuse: datasets and experiments."""
 
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from harness.experiments.langfuse_runs import chosen_run as chosen_run
     from harness.experiments.langfuse_runs import dataset_runs as dataset_runs
     from harness.experiments.langfuse_runs import fetch_run as fetch_run
-    from harness.experiments.mlflow_run import MlflowExport as MlflowExport
-    from harness.experiments.mlflow_run import MlflowTarget as MlflowTarget
-    from harness.experiments.mlflow_run import export_to_mlflow as export_to_mlflow
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -25,6 +22,5 @@ else:
             "dataset_rows": ("dataset_rows",),
             "langfuse_run": ("LangfuseExport", "export_run"),
             "langfuse_runs": ("LangfuseRun", "chosen_run", "dataset_runs", "fetch_run"),
-            "mlflow_run": ("MlflowExport", "MlflowTarget", "export_to_mlflow"),
         },
     )

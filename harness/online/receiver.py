@@ -19,7 +19,6 @@ from harness.online.clickhouse.sending import RecordSender
 from harness.online.compaction import Compactor
 from harness.online.migration import migrate
 from harness.online.receiving.cleaning import RecordCleaner
-from harness.online.receiving.grpc_server import GrpcServer
 from harness.online.receiving.intake import Intake, Refused
 from harness.online.receiving.tokens import AccessTokens
 from harness.online.receiving.wire import Decoded, Signal, answer
@@ -47,8 +46,6 @@ class ReceiverOptions(Frozen):
     host: str = "127.0.0.1"
     port: int = 4318
     """0: any free one."""
-    grpc_port: int | None = None
-    """Where OTLP/gRPC is received too; None: not, 0: any free one."""
     max_body: int = MAX_BODY
     retention_days: float | None = None
     """Days after which parts are dropped; None: never."""
@@ -85,9 +82,6 @@ class Receiver:
         self._journal = StoreJournal(layout, segment_bytes=options.segment_bytes, max_waiting=options.max_waiting)
         self._intake = Intake(self._journal, self._cleaner, tokens, options.max_body)
         self.counts = self._intake.counts
-        self._grpc = None if options.grpc_port is None else GrpcServer(self._intake)
-        self.grpc_port: int | None = None
-        """Where OTLP/gRPC is received; None: it is not."""
         self._compactor = Compactor(layout)
         self._sender = None if database is None else RecordSender(layout, database)
         self._say = say
@@ -111,8 +105,6 @@ class Receiver:
         await self._runner.setup()
         site = web.TCPSite(self._runner, self._options.host, self._options.port)
         await site.start()
-        if self._grpc is not None:
-            self.grpc_port = await self._grpc.start(self._options.host, self._options.grpc_port or 0)
         self._rounds = asyncio.create_task(self._maintain())
         host, port = self._runner.addresses[0][:2]
         return f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -122,8 +114,6 @@ class Receiver:
         if self._rounds is not None:
             self._rounds.cancel()
             await asyncio.gather(self._rounds, return_exceptions=True)
-        if self._grpc is not None:
-            await self._grpc.close()
         if self._runner is not None:
             await self._runner.cleanup()
         await asyncio.to_thread(self._intake.close)

@@ -376,46 +376,6 @@ EXPORTS: dict[str, Any] = {
             }
         ]
     },
-    "MLflow": {
-        "info": {"trace_id": "tr"},
-        "data": {
-            "spans": [
-                {
-                    "trace_id": TRACE,
-                    "span_id": span,
-                    "parent_span_id": None if place == 0 else SPANS[0],
-                    "name": name,
-                    "start_time_unix_nano": place + 1,
-                    "end_time_unix_nano": place + 2,
-                    "attributes": {
-                        "mlflow.spanType": json.dumps(kind),
-                        "mlflow.spanInputs": json.dumps(given),
-                        "mlflow.spanOutputs": json.dumps(gave),
-                    },
-                }
-                for place, (span, name, kind, given, gave) in enumerate(
-                    [
-                        (SPANS[0], "agent", "AGENT", {"question": ASKED}, ANSWERED),
-                        (
-                            SPANS[1],
-                            "llm",
-                            "CHAT_MODEL",
-                            {"messages": [{"role": "user", "content": ASKED}]},
-                            {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [CALL]}}]},
-                        ),
-                        (SPANS[2], "get_weather", "TOOL", ARGUMENTS, "20"),
-                        (
-                            SPANS[3],
-                            "llm",
-                            "CHAT_MODEL",
-                            {},
-                            {"choices": [{"message": {"role": "assistant", "content": ANSWERED}}]},
-                        ),
-                    ]
-                )
-            ]
-        },
-    },
     "Langfuse": {
         "id": "t",
         "name": "agent",

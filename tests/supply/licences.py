@@ -7,7 +7,7 @@ from importlib import metadata
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-_OUR_EXTRAS = ("", "otlp", "github", "calibrate", "mlflow", "ray")
+_OUR_EXTRAS = ("", "otlp", "github", "calibrate", "ray")
 """Not `dev`: what is only developed with is handed on to nobody."""
 _ALLOWED = frozenset(
     {

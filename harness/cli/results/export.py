@@ -7,7 +7,7 @@ from typing import Literal, TypedDict, Unpack
 
 import click
 
-from harness.cli.results.tracking import send_dataset, send_run, send_to_mlflow
+from harness.cli.results.tracking import send_dataset, send_run
 from harness.results import run_path
 
 
@@ -17,8 +17,6 @@ class Options(TypedDict):
     form: Literal["atif", "otlp"]
     output: Path | None
     dataset: str | None
-    tracking_uri: str | None
-    experiment: str | None
 
 
 @click.command("export")
@@ -26,7 +24,7 @@ class Options(TypedDict):
     "words",
     nargs=-1,
     required=True,
-    metavar="RUN | adk SUITE | langfuse RUN | langfuse-dataset SUITE | mlflow RUN",
+    metavar="RUN | adk SUITE | langfuse RUN | langfuse-dataset SUITE",
 )
 @click.option(
     "--format",
@@ -43,36 +41,26 @@ class Options(TypedDict):
     help="Folder for the files, one for each trial.",
 )
 @click.option("--dataset", metavar="NAME", help="The dataset of Langfuse; default: the suite's name.")
-@click.option(
-    "--tracking-uri",
-    envvar="MLFLOW_TRACKING_URI",
-    metavar="URI",
-    help="The tracking server or store of MLflow; default: MLFLOW_TRACKING_URI.",
-)
-@click.option("--experiment", metavar="NAME", help="The experiment of MLflow; default: the suite's name.")
 @click.pass_obj
 def command(project: Path, /, words: tuple[str, ...], **options: Unpack[Options]) -> None:
     """Write every trial of the stored RUN as ATIF or as OTLP JSON, or the cases of SUITE as Google ADK's evaluation
-    sets; or send them to Langfuse or MLflow.
+    sets; or send them to Langfuse.
 
     \b
     harness export tour-v2 --format atif -o exported
     harness export adk grocery -o exported
     harness export langfuse-dataset grocery
     harness export langfuse nightly
-    harness export mlflow nightly --tracking-uri http://127.0.0.1:5000
 
     `langfuse` sends a run as an experiment on the dataset of its suite: a trace for each trial, with its scores.
     `langfuse-dataset` sends the cases alone. LANGFUSE_HOST, LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY say where to.
-    `mlflow` makes a run of MLflow, and needs the extra `mlflow`. Sending again doubles nothing.
+    Sending again doubles nothing.
     """
     match words:
         case ("langfuse", run):
             send_run(project, run, options["dataset"])
         case ("langfuse-dataset", suite):
             send_dataset(project, suite, options["dataset"])
-        case ("mlflow", run):
-            send_to_mlflow(project, run, options["tracking_uri"], options["experiment"])
         case ("adk", _) | (_,):
             _write_files(project, words, options)
         case _:

@@ -1,4 +1,4 @@
-"""What `harness export` sends to systems that track experiments: Langfuse and MLflow."""
+"""What `harness export` sends to Langfuse."""
 
 from pathlib import Path
 
@@ -41,25 +41,4 @@ def send_run(project: Path, run: str, dataset: str | None) -> None:
     click.echo(
         f"experiment {folder.manifest.run} on dataset {changes.dataset.name}: {done.trials} trials, {done.spans} spans,"
         f" {done.scores} scores sent; {changes.added} items added, {changes.changed} changed"
-    )
-
-
-def send_to_mlflow(project: Path, run: str, tracking_uri: str | None, experiment: str | None) -> None:
-    """A run as a run of MLflow."""
-    from harness.errors import UsageError
-    from harness.experiments import MlflowTarget, export_to_mlflow
-    from harness.pipeline import secret_values, suite_of
-    from harness.results import RunFolder
-
-    if not tracking_uri:
-        raise UsageError(
-            "where MLflow is, was not told", remedy="--tracking-uri http://HOST:PORT, or MLFLOW_TRACKING_URI"
-        )
-    folder = RunFolder.open(run_path(project, run))
-    suite = suite_of(project, folder)
-    target = MlflowTarget(tracking_uri=tracking_uri, experiment=experiment or suite.name)
-    done = export_to_mlflow(folder, target, secret_values(suite))
-    click.echo(
-        f"{'created' if done.created else 'updated'} run {done.run_id} of MLflow's experiment {target.experiment}:"
-        f" {done.params} parameters, {done.metrics} new metric values"
     )

@@ -33,8 +33,6 @@ def _translated(span: Span) -> Span:
         converted = _vercel(facts)
     elif "langfuse.observation.type" in facts:
         converted = _langfuse(span)
-    elif "mlflow.spanType" in facts:
-        converted = _mlflow(span)
     fresh = {name: value for name, value in converted.items() if value is not None and facts.get(name) is None}
     return span.model_copy(update={"attributes": {**facts, **fresh}}) if fresh else span
 
@@ -110,33 +108,6 @@ def _langfuse(span: Span) -> JsonObject:
         names.OUTPUT_MESSAGES: _messages(gave, "assistant") if operation == names.CHAT else None,
         names.INPUT_TOKENS: counts.get("input"),
         names.OUTPUT_TOKENS: counts.get("output"),
-    }
-
-
-_MLFLOW: Final[Mapping[str, str]] = {
-    "CHAT_MODEL": names.CHAT, "LLM": names.CHAT, "TOOL": names.EXECUTE_TOOL, "AGENT": names.INVOKE_AGENT
-}  # fmt: skip
-
-
-def _mlflow(span: Span) -> JsonObject:
-    """MLflow writes every attribute as JSON text."""
-    kind = opened(span.attributes["mlflow.spanType"])
-    operation = _MLFLOW.get(str(kind))
-    given, gave = opened(span.attributes.get("mlflow.spanInputs")), opened(span.attributes.get("mlflow.spanOutputs"))
-    if operation == names.EXECUTE_TOOL:
-        told = {names.TOOL_NAME: span.name, names.TOOL_ARGUMENTS: given, names.TOOL_RESULT: gave}
-        return {names.OPERATION: operation, **told}
-    if operation == names.INVOKE_AGENT:
-        return {names.OPERATION: operation, names.AGENT_NAME: span.name, "input.value": given, "output.value": gave}
-    choices = gave.get("choices") if isinstance(gave, dict) else None
-    reply = (
-        choices[0].get("message") if isinstance(choices, list) and choices and isinstance(choices[0], dict) else gave
-    )
-    return {
-        names.OPERATION: operation,
-        names.INPUT_MESSAGES: _messages(given, "user") if operation == names.CHAT else None,
-        names.OUTPUT_MESSAGES: _messages(reply, "assistant") if operation == names.CHAT else None,
-        names.REQUEST_MODEL: given.get("model") if isinstance(given, dict) else None,
     }
 
 
