@@ -101,7 +101,7 @@ class _World:
             message = f"market refused the call: {refusal.status}"
             return json.dumps({"error": {"type": "tool_error", "message": message, "body": {"error": refusal.error}}})
 
-    def _answer(self, tool: str, arguments: Json) -> Json:  # noqa: C901, PLR0911 - one line a tool
+    def _answer(self, tool: str, arguments: Json) -> Json:  # noqa: PLR0911 - one line a tool
         store = self._store
         match tool:
             case "find_stores":
