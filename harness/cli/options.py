@@ -176,6 +176,13 @@ def page_port_option(command: Command) -> Command:
     )(command)
 
 
+def open_option(command: Command) -> Command:
+    """Whether the command opens its page in a browser."""
+    return click.option(
+        "--open/--no-open", "opens", default=True, show_default=True, help="Open the page in a browser."
+    )(command)
+
+
 def jobs_option(command: Command) -> Command:
     """The option for the number of parallel trials."""
     return click.option(

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from harness.cli.options import page_port_option
+from harness.cli.options import open_option, page_port_option
 
 
 @click.command("view")
 @click.argument("folder", required=False, type=click.Path(file_okay=False, exists=True, path_type=Path))
 @page_port_option
-@click.option("--open/--no-open", "opens", default=True, show_default=True, help="Open the page in a browser.")
+@open_option
 @click.pass_obj
 def command(project: Path, /, folder: Path | None, port: int, opens: bool) -> None:
     """Show all runs of a project in a web app, which this machine alone can open.
@@ -25,9 +25,14 @@ def command(project: Path, /, folder: Path | None, port: int, opens: bool) -> No
     another. Ctrl-C ends the app. It changes nothing but labels, candidates of judges and the tags of runs, and can
     ask a run in flight to stop.
     """
+    serve_app(folder or project, port, opens=opens)
+
+
+def serve_app(project: Path, port: int, *, opens: bool, start: str = "/") -> None:
+    """Serves the app until Ctrl-C; its links lead to the page `start`."""
     from harness.view import ViewServer
 
-    with ViewServer((folder or project).resolve(), port) as server:
+    with ViewServer(project.resolve(), port, start) as server:
         click.echo(server.url)
         click.echo("open this link in a browser, once; Enter prints another link, Ctrl-C ends the app", err=True)
         if opens:

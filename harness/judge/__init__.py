@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from harness.judge.lab.annotation.annotation_queue import AnnotationQueue as AnnotationQueue
     from harness.judge.lab.annotation.annotation_queue import AnnotatorSession as AnnotatorSession
     from harness.judge.lab.annotation.annotation_queue import QueueEntry as QueueEntry
-    from harness.judge.lab.annotation.server import AnnotationServer as AnnotationServer
     from harness.judge.lab.annotation.work import AnnotationTask as AnnotationTask
     from harness.judge.lab.annotation.work import QueuedQuestion as QueuedQuestion
     from harness.judge.lab.annotation.work import work_of as work_of
@@ -131,7 +130,6 @@ else:
             ),
             "lab.agreement.comparing": ("AgreementReport", "AgreementRow", "Right", "against_labels", "compare"),
             "lab.annotation.annotation_queue": ("AnnotationQueue", "AnnotatorSession", "PER_ITEM", "QueueEntry"),
-            "lab.annotation.server": ("AnnotationServer",),
             "lab.annotation.work": ("QueuedQuestion", "AnnotationTask", "work_of"),
             "audit": ("audit_sample",),
             "lab.calibration.answer_cache": ("AnswerCache",),

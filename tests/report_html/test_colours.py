@@ -9,7 +9,7 @@ from harness.palette import palette
 
 _STYLES = {
     room: (files(room) / "assets" / "style.css").read_text(encoding="utf-8")
-    for room in ("harness.report.html", "harness.view", "harness.judge.lab.annotation")
+    for room in ("harness.report.html", "harness.view")
 }
 _COLOURS = {
     name: (light, dark) for name, light, dark in re.findall(r"--([\w-]+): light-dark\(#(\w{6}), #(\w{6})\);", palette())

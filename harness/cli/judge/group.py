@@ -13,7 +13,6 @@ _COMMANDS = {
     "calibrate": "Revise a judge's prompt until it agrees with people's labels.",
     "stability": "Repeat a judge's questions and count how often its verdicts change.",
     "redteam": "Plant prompt injections into trials that must fail, and count the passes.",
-    "audit": "Let people label a blind sample of new verdicts.",
     "triage": "Assign causes to flagged failures, and count them by release.",
     "rubric": "List, check and show rubrics.",
     "prompt": "List, show and label the versions of prompts.",

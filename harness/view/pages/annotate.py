@@ -1,7 +1,7 @@
 """Annotation: what was labelled, and a choice of the run, the rubric and who answers."""
 
 from harness.case import Suite
-from harness.judge import rubric_names
+from harness.judge import PER_ITEM, rubric_names
 from harness.results import RunFolder
 from harness.view.asking import Ask, Page, PageSet
 from harness.view.markup import Markup, fragment, link, path_of, tag
@@ -61,11 +61,13 @@ def _begin(ask: Ask, folder: RunFolder, name: str) -> Markup:
     person = tag("input", name="as", required=True, maxlength="60", autocomplete="username", data_filter=True)
     tasks = (("annotator", "label"), ("adjudicator", "decide where two people differ"))
     roles = [tag("option", words, value=value) for value, words in tasks]
+    per_item = tag("input", type="number", name="per", min="1", max="20", value=str(PER_ITEM))
     criteria = [one.id for one in rubric.criteria if one.kind != "code"]
     form = tag(
         "form",
         tag("label", tag("span", "your name"), person),
         tag("label", tag("span", "task"), tag("select", *roles, name="role")),
+        tag("label", tag("span", "people who answer each question"), per_item),
         choice("criterion", "criterion", criteria, "", otherwise="all"),
         tag("button", "Begin"),
         method="get",

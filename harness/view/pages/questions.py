@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast, get_args
 
 from harness.errors import UsageError
-from harness.judge import AnnotationQueue, AnnotatorSession, PersonAnswer, QueuedQuestion, QueueEntry
+from harness.judge import PER_ITEM, AnnotationQueue, AnnotatorSession, PersonAnswer, QueuedQuestion, QueueEntry
 from harness.view.annotation.question import WORDS, question_page, whole_piece
 from harness.view.annotation.run_questions import RunQuestions
 from harness.view.asking import Ask, Page, PageSet
@@ -105,7 +105,7 @@ def answer(ask: Ask) -> str:
         raise UsageError("the questions of this run are still being read", remedy="answer again in a moment")
     asked = _asked(ask, own)
     was_answered = any(_is_shown(ask, one) and one.answer is not None for one in own.places())
-    own.answer_to(asked, cast(PersonAnswer, given), ask.form.get("note", "").replace("\r\n", "\n").strip())
+    own.answer(asked, cast(PersonAnswer, given), ask.form.get("note", "").replace("\r\n", "\n").strip())
     if was_answered:
         return _path(ask)  # a changed answer stays in view
     own.refresh()
@@ -131,7 +131,7 @@ def _person(ask: Ask) -> AnnotatorSession:
     role = ask.query.get("role", "") or "annotator"
     if role not in ("annotator", "adjudicator"):
         raise UsageError(f"{role[:40]!r} is not a task", remedy="annotator or adjudicator")
-    per_item = ask.number("per", default=2, most=20)
+    per_item = ask.number("per", default=PER_ITEM, most=20)
     return AnnotatorSession.of(
         ask.query.get("as", ""), "adjudicator" if role == "adjudicator" else "annotator", per_item
     )

@@ -30,10 +30,11 @@ _Answers = TypeVar("_Answers")
 class Answering:
     """The routes of all page sets, behind the guard."""
 
-    def __init__(self, project: Project, guard: Guard, ending: asyncio.Event) -> None:
+    def __init__(self, project: Project, guard: Guard, ending: asyncio.Event, start: str) -> None:
         self._project = project
         self._guard = guard
         self._ending = ending
+        self._start = start
         sets = page_sets()
         self._entries = [one.entry for one in sets if one.entry is not None]
         self._shows = [(_pattern(path), shows) for one in sets for path, shows in one.shows.items()]
@@ -98,11 +99,11 @@ class Answering:
         if request.method not in ("GET", "HEAD", "POST"):
             return _plain(405, "only GET and POST are answered")
         if request.path == "/enter" and request.method == "GET":
-            entered = web.Response(status=303, headers={"Location": "/"})
+            entered = web.Response(status=303, headers={"Location": self._start})
             if guard.enter(request.query.get("token", ""), entered) or guard.has_session(request):
                 return entered
         if not guard.has_session(request):
-            return _plain(403, "no session: open the link that `harness view` printed; it opens one browser, once")
+            return _plain(403, "no session: open the link that the command printed; it opens one browser, once")
         if request.method == "POST" and not guard.is_of_this_app(request):
             return _plain(403, "only pages of this app may change something")
         return None

@@ -25,8 +25,9 @@ _MAX_BODY: Final = 256 * 1024
 class ViewServer:
     """Serves while the context is entered."""
 
-    def __init__(self, project: Path, port: int = 0) -> None:
-        """`port` 0: a free one."""
+    def __init__(self, project: Path, port: int = 0, start: str = "/") -> None:
+        """`port` 0: a free one. `start`: the address within the app to which the one-time links lead."""
+        self._start = start
         self._wanted = port
         self._guard = Guard()
         self._index = RunIndex(project / "runs")
@@ -94,7 +95,7 @@ class ViewServer:
     async def _until_ended(self) -> None:
         self._ending = asyncio.Event()
         self._loop.set_default_executor(self._workers)
-        answering = Answering(self._project, self._guard, self._ending)
+        answering = Answering(self._project, self._guard, self._ending, self._start)
         app = web.Application(middlewares=[answering.guarded], client_max_size=_MAX_BODY)
         app.router.add_route("*", "/{path:.*}", answering.answer)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)

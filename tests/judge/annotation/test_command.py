@@ -1,14 +1,15 @@
-"""`harness annotate` as it is typed: it prints an address, serves it, and ends well."""
+"""`harness annotate` as it is typed: it opens the app at the questions, and ends well."""
 
 import json
-import re
+import shutil
 import signal
 import subprocess
 import sys
-import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from click.testing import CliRunner
 
@@ -16,61 +17,65 @@ from harness.cli.main import harness
 from harness.errors import UsageError
 from tests.judge.verbs.stored import store
 
-
-def _started(project: Path, *words: str) -> tuple["subprocess.Popen[str]", str]:
-    line = [sys.executable, "-m", "harness", "--project", str(project), "annotate", "night"]
-    rubric = ["--rubric", str(project / "prices.yaml"), "--as", "ann"]
-    process = subprocess.Popen([*line, *rubric, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    return process, process.stdout.readline().strip()
+_AS_ANN = ("--rubric", "prices", "--as", "ann")
 
 
-def _post(url: str, path: str, body: object) -> None:
-    parts = urlsplit(url)
-    request = urllib.request.Request(
-        f"{parts.scheme}://{parts.netloc}{path}",
-        json.dumps(body).encode(),
-        {"X-Token": parts.query.removeprefix("token="), "Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request, timeout=60) as response:
-        assert response.status == 200
-
-
-def test_labels_are_in_the_project_when_the_page_is_finished(tmp_path: Path) -> None:
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
     store(tmp_path, cases=2)
-    process, url = _started(tmp_path, "--criterion", "grounded")
-    _post(url, "/api/question/1", {"answer": "pass", "note": "well"})
-    _post(url, "/api/finish", {})
-    _, errors = process.communicate(timeout=60)
-    assert (0, True) == (process.returncode, re.search(r"\b1 of 2\b.*\bann\b", errors) is not None)
-    lines = (tmp_path / "suites" / "shop" / "labels" / "prices.jsonl").read_text().splitlines()
-    assert [("case-01", "grounded", "pass")] == [
-        (one["case_id"], one["criterion"], one["answer"]) for one in map(json.loads, lines)
+    rubrics = tmp_path / "suites" / "shop" / "rubrics"
+    rubrics.mkdir(parents=True)
+    shutil.move(tmp_path / "prices.yaml", rubrics / "prices.yaml")
+    return tmp_path
+
+
+@contextmanager
+def _opened(project: Path, *words: str) -> Iterator[tuple[httpx.Client, httpx.Response]]:
+    """The page to which the printed link leads, in a browser of its own; Ctrl-C ends the command."""
+    line = [sys.executable, "-m", "harness", "--project", str(project), "annotate", "night", "--no-open", *words]
+    process = subprocess.Popen(
+        line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    link = httpx.URL(process.stdout.readline().strip())
+    try:
+        origin = f"http://{link.host}:{link.port}"
+        with httpx.Client(headers={"Origin": origin}, follow_redirects=True, timeout=60) as client:
+            yield client, client.get(link)
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert (0, False) == (process.returncode, "Traceback" in errors)
+
+
+def test_the_link_leads_to_the_questions_and_answers_are_in_the_project(shop: Path) -> None:
+    with _opened(shop, *_AS_ANN) as (client, page):
+        assert ("/annotate/night/prices", b"as=ann") == (page.url.path, page.url.query)
+        question = page.url.join("/annotate/night/prices/case-01/1/grounded?as=ann")
+        assert 200 == client.post(question, data={"answer": "pass", "note": "well"}).status_code
+    lines = (shop / "suites" / "shop" / "labels" / "prices.jsonl").read_text().splitlines()
+    assert [("case-01", "grounded", "pass", "well")] == [
+        (one["case_id"], one["criterion"], one["answer"], one["note"]) for one in map(json.loads, lines)
     ]
 
 
-def test_ctrl_c_is_a_good_end(tmp_path: Path) -> None:
-    store(tmp_path, cases=2)
-    process, url = _started(tmp_path)
-    _post(url, "/api/question/0", {"answer": "fail"})
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert (0, True) == (process.returncode, "1 of 4 questions" in errors)
-    assert "Traceback" not in errors
+@pytest.mark.parametrize(("words", "query"), [((), b"run=night"), (_AS_ANN[:2], b"run=night&rubric=prices")])
+def test_what_is_not_given_is_chosen_in_the_app(shop: Path, words: tuple[str, ...], query: bytes) -> None:
+    with _opened(shop, *words) as (_, page):
+        assert (200, "/annotate", query) == (page.status_code, page.url.path, page.url.query)
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    "words",
     [
-        (("--criterion", "tone"), "has no criterion tone"),
-        (("--case", "case-77"), "has no case 'case-77'"),
-        (("--as", "a b"), "'a b'"),
+        ("--rubric", "prices", "--as", "a b"),
+        ("--rubric", "tone"),
+        ("--as", "ann"),
+        ("--turing", "people"),
+        ("--turing", "people", *_AS_ANN),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_served(tmp_path: Path, words: tuple[str, ...], why: str) -> None:
-    store(tmp_path, cases=2)
-    line = ["--project", str(tmp_path), "annotate", "night", "--rubric", str(tmp_path / "prices.yaml"), "--as", "ann"]
-    done = CliRunner().invoke(harness, [*line, *words], standalone_mode=False)
+def test_what_cannot_be_is_refused_before_anything_is_served(shop: Path, words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(harness, ["--project", str(shop), "annotate", "night", *words], standalone_mode=False)
     assert isinstance(done.exception, UsageError)
-    assert why in str(done.exception)
     assert "" == done.output

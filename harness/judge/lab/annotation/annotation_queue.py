@@ -22,7 +22,6 @@ _MAX_NOTE = 2000
 class QueueEntry(Frozen):
     """One question of the queue, in the form of the page's list."""
 
-    number: int
     case_id: str
     attempt: int
     criterion: str
@@ -108,18 +107,13 @@ class AnnotationQueue:
         """The whole queue."""
         return [
             QueueEntry(
-                number=number,
                 case_id=one.item.case_id,
                 attempt=one.attempt,
                 criterion=one.item.criterion,
                 answer=self._labels[one.item].answer if one.item in self._labels else None,
             )
-            for number, one in enumerate(self.queue)
+            for one in self.queue
         ]
-
-    def question(self, number: int) -> JsonObject:
-        """The page's data of one question. Raises UsageError for an unknown number."""
-        return {"number": number, **self.shown(self._asked(number))}
 
     def shown(self, asked: QueuedQuestion) -> JsonObject:
         """What the annotator sees of a question. Raises HarnessError where its trial cannot be read."""
@@ -147,12 +141,11 @@ class AnnotationQueue:
             "others": self._shown_others(work.item),
         }
 
-    def answer(self, number: int, answer: PersonAnswer, note: str = "") -> Label:
-        """Writes the label and returns it; an unchanged answer and note write nothing. Raises UsageError."""
-        return self.answer_to(self._asked(number), answer, note)
+    def answer(self, work: QueuedQuestion, answer: PersonAnswer, note: str = "") -> Label:
+        """Writes the label of a question and returns it; an unchanged answer and note write nothing.
 
-    def answer_to(self, work: QueuedQuestion, answer: PersonAnswer, note: str = "") -> Label:
-        """Like `answer`, for a question of `find`."""
+        Raises UsageError.
+        """
         if answer == "not_eligible" and work.criterion.eligibility is None:
             raise UsageError(f"criterion {work.criterion.id!r} always applies")
         if len(note) > _MAX_NOTE:
@@ -197,11 +190,6 @@ class AnnotationQueue:
             and (label.annotator, label.role, label.item, label.criterion_version) == mine
         ]
 
-    def _asked(self, number: int) -> QueuedQuestion:
-        if not 0 <= number < len(self.queue):
-            raise UsageError(f"there is no question {number + 1}: there are {len(self.queue)}")
-        return self.queue[number]
-
     def _shown_others(self, item: LabelItem) -> list[JsonValue]:
         """The answers of others, without names; only an adjudicator sees them."""
         if self.annotator.role != "adjudicator":
@@ -224,7 +212,7 @@ class AnnotationQueue:
         if answered:
             raise UsageError(
                 f"{self.annotator.name} answered {answered} of the {len(found)} contested questions",
-                remedy="let somebody else adjudicate them, under another --as NAME",
+                remedy="let somebody else adjudicate them, under another name",
             )
         return found
 
