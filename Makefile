@@ -21,7 +21,7 @@ demo-judge: install ## judge the drive-thru suite by a rubric, hold the judge ag
 demo-drift: install ## a service changes under its recordings: issues are filed, grow, stay quiet, and close by themselves
 	@$(BIN)/python -m qa.demo_drift
 
-demo-causes: install ## the step that made a trial fail, found by trying; the minimal case; what the suite does not notice
+demo-causes: install ## the step that made a trial fail, found by trying; what the suite does not notice
 	@$(BIN)/python -m qa.demo_causes
 
 eval-causes: install ## planted causes: the exact step by intervention beside the detectors' guess

@@ -29,7 +29,6 @@ _VERBS = {
     "explain": "Show a trial step by step with its diagnosis.",
     "fork": "Replay a trial up to a step, then continue with one change.",
     "blame": "Find the step that made a trial fail, by intervention.",
-    "minimise": "Find the shortest case that still fails in the same way.",
     "optimise": "Optimise an agent's prompts and confirm the result on held-out cases.",
     "transcript": "Show a trial as the compact transcript that judges receive.",
     "judge": "Judge a run by a rubric; manage rubrics, prompts and judges.",
@@ -56,7 +55,7 @@ _VERBS = {
 _ROOMS = {
     "run": ("run", "record", "merge", "demo", "score"),
     "results": ("runs", "trials", "report", "compare", "baseline", "explain", "transcript", "trend", "export"),
-    "counterfactual": ("fork", "blame", "minimise"),
+    "counterfactual": ("fork", "blame"),
     "drift": ("drift", "issue"),
     "project": ("init", "doctor", "snapshot", "schema", "image"),
 }

@@ -16,18 +16,12 @@ if TYPE_CHECKING:
     from harness.counterfactual.blame_answer import BlameRequest as BlameRequest
     from harness.counterfactual.campaign import CampaignReport as CampaignReport
     from harness.counterfactual.campaign import run_campaign as run_campaign
-    from harness.counterfactual.coverage import CoverageReport as CoverageReport
-    from harness.counterfactual.coverage import coverage_of as coverage_of
     from harness.counterfactual.delta import smallest as smallest
     from harness.counterfactual.forking import ForkChange as ForkChange
     from harness.counterfactual.forking import ForkRequest as ForkRequest
     from harness.counterfactual.forking import ForkResult as ForkResult
     from harness.counterfactual.forking import fork as fork
     from harness.counterfactual.forking import variant_at as variant_at
-    from harness.counterfactual.minimal_parts import MinimalCase as MinimalCase
-    from harness.counterfactual.minimising import MinimiseRequest as MinimiseRequest
-    from harness.counterfactual.minimising import minimise as minimise
-    from harness.counterfactual.minimising import minimise_draft as minimise_draft
     from harness.counterfactual.mutant import OPERATORS as OPERATORS
     from harness.counterfactual.mutant import Mutant as Mutant
     from harness.counterfactual.mutant import Mutating as Mutating
@@ -48,13 +42,10 @@ else:
             "attribution": ("blame", "blame_on"),
             "blame_answer": ("BUDGET", "Blame", "BlameRequest", "BlamedCause"),
             "campaign": ("CampaignReport", "run_campaign"),
-            "coverage": ("CoverageReport", "coverage_of"),
             "delta": ("smallest",),
             "forking": ("ForkChange", "ForkRequest", "ForkResult", "fork", "variant_at"),
             "mutant": ("OPERATORS", "Mutant", "Mutating", "pool_of"),
             "mutating": ("mutants",),
-            "minimal_parts": ("MinimalCase",),
-            "minimising": ("MinimiseRequest", "minimise", "minimise_draft"),
             "mutation": ("MOST", "MutationCount", "MutationReport", "mutate"),
             "refusals": ("forkable",),
             "subject": ("StoredSubject", "open_subject", "open_subject_of"),

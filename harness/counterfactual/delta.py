@@ -8,45 +8,42 @@ Holds = Callable[[Sequence[Sequence[Part]]], list[bool]]
 """Whether each of several candidate lists has the property; they may be tried side by side."""
 
 
-def smallest(parts: Sequence[Part], holds: Holds[Part], budget: int = 1000, at_once: int = 1) -> tuple[Part, ...]:
+def smallest(parts: Sequence[Part], holds: Holds[Part], at_once: int = 1) -> tuple[Part, ...]:
     """A 1-minimal sub-list that has the property, in the given order: no single part of it can be left out.
 
     `at_once`: how many candidates are asked for together; none is asked for after one that has the property. `parts`
-    itself must have the property. After at most `budget` tries the smallest list so far is given, which may be
-    larger.
+    itself must have the property.
     """
-    current, pieces, tries = list(parts), 2, 0
+    current, pieces = list(parts), 2
     if not current:
         return ()
-    while tries < budget:
+    while True:
         chunks = _split(current, min(pieces, len(current)))
         kept = [chunk for chunk in chunks if len(chunk) < len(current)]
         rests = [[one for one in current if all(one is not other for other in chunk)] for chunk in kept]
         candidates = kept + (rests if len(chunks) > 2 else [])
         if len(current) == 1:
             candidates = [[]]
-        found, tried = _first(candidates[: budget - tries], holds, at_once)
-        tries += tried
+        found = _first(candidates, holds, at_once)
         if found is not None:
             pieces = 2 if found in kept else max(pieces - 1, 2)
             current = found
             if not current:
                 return ()
-        elif pieces >= len(current) or tries >= budget:
-            break
+        elif pieces >= len(current):
+            return tuple(current)
         else:
             pieces = min(len(current), pieces * 2)
-    return tuple(current)
 
 
-def _first(candidates: Sequence[list[Part]], holds: Holds[Part], at_once: int) -> tuple[list[Part] | None, int]:
-    """The first that has the property, and how many were tried."""
+def _first(candidates: Sequence[list[Part]], holds: Holds[Part], at_once: int) -> list[Part] | None:
+    """The first that has the property."""
     for start in range(0, len(candidates), at_once):
         chunk = candidates[start : start + at_once]
         found = next((one for one, answer in zip(chunk, holds(chunk), strict=True) if answer), None)
         if found is not None:
-            return found, start + len(chunk)
-    return None, len(candidates)
+            return found
+    return None
 
 
 def _split(parts: list[Part], pieces: int) -> list[list[Part]]:

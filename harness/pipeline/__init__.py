@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from harness.pipeline.cases.from_trace import add_new_case as add_new_case
     from harness.pipeline.cases.from_trace import case_from_trace as case_from_trace
     from harness.pipeline.cases.from_trace import recordings_of as recordings_of
-    from harness.pipeline.cases.from_trace import refuse_taken_case as refuse_taken_case
     from harness.pipeline.cases.from_trace import trial_recordings as trial_recordings
     from harness.pipeline.cases.proving import passing_attempts as passing_attempts
     from harness.pipeline.cases.session_case import SessionDraft as SessionDraft
@@ -147,7 +146,6 @@ else:
                 "add_new_case",
                 "case_from_trace",
                 "recordings_of",
-                "refuse_taken_case",
                 "trial_recordings",
             ),
             "importing": ("store_imported",),

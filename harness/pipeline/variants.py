@@ -15,17 +15,17 @@ from typing import Literal, TypeVar
 from harness.case import Case, Suite, ToolMode, TrialVariant, suite_digest
 from harness.errors import HarnessError, ResultsError
 from harness.pipeline.execution.attempt import ScoredAttempt, scored
-from harness.pipeline.execution.environment import EnvironmentServices, Say
+from harness.pipeline.execution.environment import Say
 from harness.pipeline.execution.executor import Job
 from harness.pipeline.execution.local import end_sandboxes, open_runner
 from harness.pipeline.execution.prepared import prepare
-from harness.pipeline.execution.variant_states import ServicesByTrial, VariantStates
+from harness.pipeline.execution.variant_states import VariantStates
 from harness.pipeline.plan.plan import RunPlan
 from harness.pipeline.plan.secrets import secret_values
 from harness.pipeline.run import manifest_of
 from harness.results import PlannedTrial, RunFolder, begin_run, default_run_name, keep_reference_states
 from harness.runner import Agent, TaskSlots, TrialRunner, run_all
-from harness.sandbox import Snapshot, temporary_folder
+from harness.sandbox import temporary_folder
 from harness.score import Evidence, Scorer, build_scorer
 from harness.trace import MEASURED, with_final_answer
 from harness.upstream import OutOfBudget, RateLimiter, share_services
@@ -45,8 +45,6 @@ class VariantRequest:
     variant: TrialVariant = field(default_factory=TrialVariant)
     agent: Agent | None = None
     """The agent of this trial; None: the agent of the plan."""
-    snapshot: Snapshot | None = None
-    """The snapshot of the sandbox, and with tools `sealed` of the services; None: the case's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,12 +63,12 @@ class VariantResult:
 class VariantBench:
     """Runs variants in parallel, and stores selected ones in a run folder."""
 
-    def __init__(self, job: Job, runner: TrialRunner, files: Path, parts: "_WorldParts") -> None:
+    def __init__(self, job: Job, runner: TrialRunner, files: Path, narrow: Callable[[Scorer], Scorer]) -> None:
+        """`narrow` leaves out what is not evaluated of a trial."""
         self._job = job
         self._runner = runner
         self._files = files
-        self._services = parts.services
-        self._narrow = parts.narrow
+        self._narrow = narrow
         self._states = VariantStates(job)
         self._numbers = count(1)
         self.trials_run = 0
@@ -79,10 +77,6 @@ class VariantBench:
     @property
     def suite(self) -> Suite:
         return self._job.plan.suite
-
-    def snapshot_of(self, case: Case) -> Snapshot:
-        """What trials of the case begin from whose request names no other."""
-        return self._runner.snapshot_of(case)
 
     @property
     def jobs(self) -> int:
@@ -177,38 +171,24 @@ class VariantBench:
         key = (request.case.id, number)
         # Threads share the mapping; each touches its own key only.
         self._variants[key] = request.variant
-        trial_id = self._runner.trial_id(request.case.id, number)
-        if self._services is not None and request.snapshot is not None:
-            self._services.snapshots[trial_id] = request.snapshot
+        case = request.case
+        runner = self._runner if request.agent is None else replace(self._runner, agent=request.agent)
+        scorer = self._scorer(case)
         try:
-            case = request.case
-            if request.snapshot is not None:
-                case = case.model_copy(update={"snapshot": None})
-            scorer = self._scorer(case)
-            if request.snapshot is not None:  # the reference was played from another one
-                scorer = replace(scorer, reference_states={})
-            with scored(self._runner_for(request), scorer, case, number, self._files / str(number)) as done:
+            with scored(runner, scorer, case, number, self._files / str(number)) as done:
                 self.trials_run += 1
-                return VariantResult(request=request, scored=self._compared(done, scorer, case, request.snapshot))
+                return VariantResult(request=request, scored=self._compared(done, scorer, case))
         finally:
             del self._variants[key]
-            if self._services is not None:
-                self._services.snapshots.pop(trial_id, None)
 
-    def _runner_for(self, request: VariantRequest) -> TrialRunner:
-        if request.agent is None and request.snapshot is None:
-            return self._runner
-        agent, snapshot = request.agent or self._runner.agent, request.snapshot or self._runner.snapshot
-        return replace(self._runner, agent=agent, snapshot=snapshot)
-
-    def _compared(self, done: ScoredAttempt, scorer: Scorer, case: Case, snapshot: Snapshot | None) -> ScoredAttempt:
-        """The trial, whose end is also compared with what the reference leaves, where a check asks for that and the run
-        does not know it: of a changed case, and in a world that began from another snapshot.
+    def _compared(self, done: ScoredAttempt, scorer: Scorer, case: Case) -> ScoredAttempt:
+        """The trial, whose end is also compared with what the reference leaves if a check asks for that and the run
+        does not know it: the case was changed.
         """
         trial = done.trial
         if case.id in scorer.reference_states or trial.outcome not in MEASURED or trial.unreadable:
             return done
-        own = self._states.scorer(scorer, case, snapshot or self._runner.snapshot_of(case))
+        own = self._states.scorer(scorer, case)
         if not own.reference_states:
             return done
         evidence = Evidence(case=case, trial=trial, tools=self.suite.tools, end_state_archive=done.archive)
@@ -225,15 +205,6 @@ class VariantBench:
         variants = self._runner.variants
         assert isinstance(variants, dict)  # the bench's own
         return variants
-
-
-@dataclass(frozen=True, kw_only=True)
-class _WorldParts:
-    """What a bench needs of its world besides the runner."""
-
-    services: ServicesByTrial | None
-    narrow: Callable[[Scorer], Scorer]
-    """Leaves out what is not evaluated of a trial."""
 
 
 @contextmanager
@@ -255,17 +226,13 @@ def open_variants(
     }
     narrow = narrowed[evaluated]
     job = replace(job, scorer=narrow(job.scorer))
-    services = None
-    if isinstance(job.world.services, EnvironmentServices):
-        services = ServicesByTrial(job.world.services)
-        job = replace(job, world=replace(job.world, services=services))
     with ExitStack() as stack:
         files = stack.enter_context(temporary_folder())
         live = files / "live" if evaluated == "all" else None
         shared = open_runner(
             job, live_cassettes=live, secrets=secret_values(plan.suite), limiter=RateLimiter(), tracing=None
         )
-        yield VariantBench(job, stack.enter_context(shared), files, _WorldParts(services=services, narrow=narrow))
+        yield VariantBench(job, stack.enter_context(shared), files, narrow)
 
 
 def variant_tool_mode(suite: Suite) -> ToolMode:

@@ -60,10 +60,6 @@ if TYPE_CHECKING:
     from harness.sandbox.state.difference import snapshot_differences as snapshot_differences
     from harness.sandbox.state.endstate import ChangedFileTooLarge as ChangedFileTooLarge
     from harness.sandbox.state.endstate import read_changed_file as read_changed_file
-    from harness.sandbox.state.reducing import OmittedParts as OmittedParts
-    from harness.sandbox.state.reducing import files_of as files_of
-    from harness.sandbox.state.reducing import reduced_snapshot as reduced_snapshot
-    from harness.sandbox.state.reducing import rows_of as rows_of
     from harness.sandbox.state.snapshot import Snapshot as Snapshot
     from harness.sandbox.tasks.prepared_task import REWARD_FILES as REWARD_FILES
     from harness.sandbox.tasks.prepared_task import PreparedTask as PreparedTask
@@ -90,7 +86,6 @@ else:
             "providers": ("ProviderName", "isolates", "open_provider", "provider_of"),
             "proxied_hosts": ("ProxiedHosts",),
             "images.recipe": ("BROWSER_IMAGE", "ContextFile", "context_of", "read_files"),
-            "state.reducing": ("OmittedParts", "files_of", "reduced_snapshot", "rows_of"),
             "images.requirements": ("lock_requirements",),
             "services.running_services": ("start_services",),
             "state.difference": ("snapshot_differences",),

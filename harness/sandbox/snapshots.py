@@ -77,27 +77,6 @@ class SnapshotStore:
         progress(f"built {environment}/{name}: {snapshot.digest[:12]}")
         return self._with_image(snapshot.model_copy(update={"folder": folder / name}), environment)
 
-    def keep(self, snapshot: Snapshot) -> Snapshot:
-        """Stores a snapshot that was made of another one, under its own name.
-
-        Raises UsageError where a snapshot of that name exists.
-        """
-        self.refuse_taken(snapshot.environment, snapshot.name)
-        folder = self._root / snapshot.environment
-        with self._alone(folder), _temporary(folder, snapshot.name) as temporary:
-            if snapshot.folder is not None:
-                shutil.copytree(snapshot.folder, temporary, dirs_exist_ok=True)
-            write_atomically(temporary / SNAPSHOT_FILE, _snapshot_text(snapshot).encode())
-            verify_content(snapshot.model_copy(update={"folder": temporary}))
-            _put(temporary, folder / snapshot.name)
-        return snapshot.model_copy(update={"folder": folder / snapshot.name})
-
-    def refuse_taken(self, environment: str, name: str) -> None:
-        """Raises UsageError where the environment has a snapshot of that name."""
-        path = self._root / environment / name
-        if path.exists():
-            raise UsageError(f"there is already a snapshot {environment}/{name}", remedy=f"delete {path}, or use it")
-
     def list(self) -> tuple[Snapshot, ...]:
         """All snapshots, sorted; their digests are checked, their content is not."""
         found = sorted(

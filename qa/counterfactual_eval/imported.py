@@ -2,8 +2,8 @@
 
     python -m qa.counterfactual_eval.imported
 
-Reads the folder `tau2` of the data that HARNESS_REAL_DATA names. Of each file one failed trial is given to `fork`,
-`blame` and `minimise`: each has to refuse it before anything starts, with the reason and what would make it possible.
+Reads the folder `tau2` of the data that HARNESS_REAL_DATA names. Of each file one failed trial is given to `fork`
+and `blame`: each has to refuse it before anything starts, with the reason and what would make it possible.
 """
 
 import subprocess
@@ -25,9 +25,9 @@ def harness(project: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def refused(project: Path, run: str, case: str) -> list[str]:
-    """What the three verbs say of a trial; ends the evaluation where one of them does not refuse it."""
+    """What both verbs say of a trial; ends the evaluation if one of them does not refuse it."""
     found = []
-    for words in (("fork", run, case, "--at", "1"), ("blame", run, case), ("minimise", run, case)):
+    for words in (("fork", run, case, "--at", "1"), ("blame", run, case)):
         done = harness(project, *words)
         if done.returncode != USAGE:
             raise SystemExit(f"harness {' '.join(words)} ended with {done.returncode}\n{done.stdout}{done.stderr}")

@@ -1,4 +1,4 @@
-"""The demonstration of causes: a failed trial, the step that caused it, the fork that succeeds, the minimal case.
+"""The demonstration of causes: a failed trial, the step that caused it, the fork that succeeds.
 
     python -m qa.demo_causes
 
@@ -38,7 +38,6 @@ def main() -> None:
     if fork is None:
         sys.exit("no single step was found to be the cause")
     typed("explain", fork, CASE, "--width", "80")
-    typed("minimise", run, CASE, "--sandbox", "local", "--budget", "60")
     typed("case", "mutate", "drive_thru", "--sandbox", "docker-warm", "--mutants", "4", "--difficulty", "easy")
     print(f"\n{time.monotonic() - began:.0f} s")
 

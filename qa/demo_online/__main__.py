@@ -63,8 +63,7 @@ def _case(project: Path, theme: dict[str, Any]) -> bool:
     """Whether a session of the theme is a case that fails, and passes with the mended agent."""
     print("\n# a failing session becomes a case")
     session = next(key for key in theme["members"] if int(key[-3:]) % 3)  # of a user who says one thing
-    words = ("--session", session, "--minimise", "--agent", "r2", "--sandbox", "local", "--jobs", "2")
-    print(_harness(project, "case", "from-trace", *words).rstrip())
+    print(_harness(project, "case", "from-trace", "--session", session).rstrip())
     case = next(one for one in (project / "cassettes" / SUITE).glob("prod-regression-*.yaml")).stem
     successes = [_runs(project, case, agent) for agent in ("r2", "fixed")]
     linked = json.loads(_harness(project, "themes", "show", theme["id"], "--json"))

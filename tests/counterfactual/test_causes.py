@@ -1,8 +1,7 @@
-"""Causes are found by trying, mutants by what they leave behind, and the smallest case by leaving out."""
+"""Causes are found by trying, and mutants by what they leave behind."""
 
 import json
 import re
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,17 +10,13 @@ import pytest
 from harness.case import Case, FedCall, Intervention, Invocation, ReferenceCall, TrialVariant, load_suite
 from harness.counterfactual import (
     BlameRequest,
-    MinimiseRequest,
     Mutating,
     blame_on,
-    minimise,
     mutants,
-    open_subject,
     open_subject_of,
     pool_of,
 )
 from harness.counterfactual.repairs import repairs
-from harness.errors import UsageError
 from harness.pipeline import RunOptions, VariantRequest, open_variants, plan_of
 from harness.report.html.page import html_report
 from harness.results import RunFolder
@@ -188,20 +183,6 @@ def test_a_score_is_kept_where_there_is_a_baseline_and_says_of_how_many_cases_it
     assert "covers 1 of 5 cases" in basics(*words).stderr
 
 
-def test_a_minimal_case_fails_in_the_same_way_and_is_a_case_of_its_own(basics: Walk) -> None:
-    found = json.loads(basics("minimise", "naive", "five-items", *LOCAL, "--store", "--json").stdout)
-    assert Counter(found["after"]) < Counter(found["before"])
-    assert "check no_shortcut" in found["same"]
-    assert "five-items-minimal" in Path(found["file"]).read_text()
-    assert Path(found["cassette"]).exists()
-    assert "cases: [cases.yaml, minimised.yaml]" == found["line"]
-    subject = open_subject(basics.folder, "naive", "five-items")
-    # There is no such sandbox: what exists already is refused before anything starts.
-    again = MinimiseRequest(options=RunOptions(sandbox="nosuch"), store=True)
-    with pytest.raises(UsageError, match="'five-items-minimal'"):
-        minimise(subject, again)
-
-
 def test_an_answer_that_was_changed_is_judged_as_if_its_trial_had_been_run(basics: Walk) -> None:
     options = RunOptions(suite="basics", cases=(CASE, "arithmetic"), tools="live", sandbox="local")
     with open_variants(plan_of(basics.folder, options), lambda _: None, evaluated="verdicts") as bench:
@@ -218,10 +199,6 @@ def test_an_answer_that_was_changed_is_judged_as_if_its_trial_had_been_run(basic
     assert run.scored.card.verdicts == told.scored.card.verdicts
     assert run.scored.trial.trajectory.digest == told.scored.trial.trajectory.digest
     assert () == told.scored.card.scores
-
-
-def test_a_trial_that_succeeds_has_no_failure_to_keep(basics: Walk) -> None:
-    assert f"good/{CASE}" in basics("minimise", "good", CASE, *LOCAL, status=2).stderr
 
 
 def test_a_fault_campaign_is_scored_as_recovery(basics: Walk) -> None:

@@ -18,18 +18,6 @@ def test_what_is_needed_is_all_that_is_left(needed: set[int], size: int) -> None
     assert sorted(needed) == list(smallest(parts, holds))
 
 
-def test_after_the_budget_the_smallest_so_far_is_given() -> None:
-    tried: list[int] = []
-
-    def holds(candidates: Sequence[Sequence[int]]) -> list[bool]:
-        tried.extend(len(one) for one in candidates)
-        return [{0, 63} <= set(one) for one in candidates]
-
-    left = smallest(list(range(64)), holds, budget=5)
-    assert {0, 63} <= set(left)
-    assert len(tried) <= 5
-
-
 @given(st.sets(st.integers(0, 30), max_size=6), st.integers(1, 8))
 def test_what_is_left_does_not_depend_on_how_many_are_tried_at_once(needed: set[int], at_once: int) -> None:
     asked: list[int] = []

@@ -99,20 +99,3 @@ def test_the_agent_sees_nothing_of_the_reference_state(domain: Walk) -> None:
     state = Path(domain.folder / "runs/spy/reference_states/lent.state.json").read_text(encoding="utf-8")
     assert "placed_on" in state
     assert "[]" == domain.trial("spy", "lent")["trajectory"]["final_output"]
-
-
-def test_a_case_is_made_minimal_with_rows_left_out_of_what_its_reference_begins_from_too(domain: Walk) -> None:
-    """What is left is stored with a snapshot and a cassette of its own, and fails in the same way."""
-    case, agent = "two-loans-already", ("--agent", "obliging")
-    domain(*RUN, "--run-name", "failed", *agent, "--case", case)
-    words = ("--tools", "sealed", "--sandbox", "docker-warm", "--jobs", "2", "--budget", "30", "--store", "--json")
-    found = json.loads(domain("minimise", "failed", case, *words).stdout)
-    assert found["after"]["seed_row"] < found["before"]["seed_row"]
-    assert found["trials"] <= 30
-
-    suite = domain.folder / "suites/library_domain/suite.yaml"
-    suite.write_text(suite.read_text().replace("cases: cases.yaml", found["line"]))
-    domain(*RUN, "--run-name", "minimal", *agent, "--case", found["case_id"])
-    [before] = [json.loads(card) for card in domain.scorecards("failed").values()]
-    [after] = [json.loads(card) for card in domain.scorecards("minimal").values()]
-    assert before["verdicts"][0]["reason"] == after["verdicts"][0]["reason"]

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from harness.pipeline import RunOptions, plan_of
 from harness.pipeline.cluster.delivery import packed, unpacked
-from harness.sandbox import OmittedParts, SnapshotStore, files_of, reduced_snapshot
+from harness.sandbox import SnapshotStore
+from tests.snapshots.copying import copy_snapshot
 
 
 def test_snapshots_of_cases_are_sent_with_that_of_the_suite(project: Path, tmp_path: Path) -> None:
@@ -14,7 +15,7 @@ def test_snapshots_of_cases_are_sent_with_that_of_the_suite(project: Path, tmp_p
         shutil.copytree(project / name / "drive_thru", here / name / "drive_thru")
     store = SnapshotStore(here)
     whole = store.verify("drive_thru", "breakfast")
-    own = store.keep(reduced_snapshot(whole, OmittedParts(files=files_of(whole)), "bare", tmp_path / "bare"))
+    own = copy_snapshot(here / "snapshots" / "drive_thru" / "breakfast", "bare", {})
     parcel = packed(plan_of(here, RunOptions(suite="drive_thru")), (whole, own))
     unpacked(parcel, there)
     sent = [SnapshotStore(there).verify("drive_thru", name).digest for name in ("breakfast", "bare")]

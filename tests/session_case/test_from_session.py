@@ -99,26 +99,6 @@ def test_a_session_is_a_case_whose_user_says_the_same_and_says_what_is_not_known
     assert case in harness("case", "from-trace", "--session", "c1", project=scored, status=2)
 
 
-@pytest.mark.slow
-def test_a_minimal_case_has_what_its_failure_needs(scored: Path) -> None:
-    minimal = ("--minimise", "--agent", "r2", "--sandbox", "local")
-    told = harness_json("case", "from-trace", "--session", "c1", *minimal, project=scored)
-    assert told["minimal"] is not None, told["notes"]
-    assert told["minimal"]["after"]["recording"] <= told["minimal"]["before"]["recording"]
-    assert (1, 0) == (told["minimal"]["before"]["turn"], told["minimal"]["after"]["turn"])
-    cases = yaml.safe_load((scored / "suites" / "helpdesk" / "regressions.yaml").read_text(encoding="utf-8"))
-    assert (QUESTION, None) == (cases[-1]["task"], cases[-1].get("conversation"))  # the greeting is not needed
-    assert_fails_and_passes_when_mended(scored, told["case"])
-
-
-@pytest.mark.slow
-def test_an_agent_that_does_not_fail_it_minimises_nothing_and_says_so(scored: Path) -> None:
-    words = ("--minimise", "--agent", "fixed", "--sandbox", "local")
-    told = harness_json("case", "from-trace", "--session", "c1", *words, project=scored)
-    assert told["minimal"] is None
-    assert any("not minimised" in note for note in told["notes"])
-
-
 def test_a_session_that_is_not_there_and_words_that_do_not_go_together_are_refused(scored: Path) -> None:
     assert "no session 'nobody'" in harness("case", "from-trace", "--session", "nobody", project=scored, status=2)
     assert "--session" in harness("case", "from-trace", project=scored, status=2)

@@ -350,16 +350,6 @@ def test_generated_ids_of_equal_calls_are_equal_and_programs_are_played_in_every
     assert "probe '" in run(walk, "third", status=2)
 
 
-def test_a_failing_case_is_made_minimal_against_the_state_of_its_reference(suite: Walk) -> None:
-    write_cases(suite, case("one-more", [*REFERENCE, lent("Dune")]))
-    run(suite, "failed")
-
-    found = json.loads(suite("minimise", "failed", "one-more", "--sandbox", "local", "--json").stdout)
-
-    assert "check as_the_reference" in found["same"]
-    assert ({"tool": 3}, {"tool": 2}) == (found["before"], found["after"])  # the reference calls two of them
-
-
 def test_a_fork_can_be_scored_again(suite: Walk) -> None:
     write_cases(suite, case("one-more", [*REFERENCE, lent("Dune")]))
     run(suite, "failed")

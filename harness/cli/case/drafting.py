@@ -2,19 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import click
 
 from harness.cli.online.group import open_store
 from harness.cli.output.console import print_json, say
-from harness.errors import ExitCode, UsageError
+from harness.errors import ExitCode
 from harness.results import run_path
 from harness.visible_text import one_line
-
-if TYPE_CHECKING:
-    from harness.counterfactual import MinimalCase
-    from harness.pipeline import SessionDraft
 
 _SAID = {"passes": "passes", "fails": "fails", "unknown": "neither passes nor fails"}
 
@@ -26,11 +22,6 @@ class DraftOptions(TypedDict):
     attempt: int
     suite: str | None
     file: Path | None
-    minimise: bool
-    agent: str | None
-    budget: int
-    sandbox: str
-    jobs: int | None
     as_json: bool
 
 
@@ -73,43 +64,20 @@ def from_session(project: Path, key: str, options: DraftOptions) -> ExitCode:
     from harness.pipeline import draft_session_case, store_session_case
 
     drafted = draft_session_case(open_store(project, options["folder"]), key, project, options["suite"])
-    minimal: MinimalCase | None = None
-    if options["minimise"]:
-        drafted, minimal = _minimised(project, drafted, options)
     done = store_session_case(project, drafted, options["file"])
     case_id, failing = drafted.case.id, drafted.proof.failing
     status = ExitCode.DONE if failing == "fails" else ExitCode.VERDICT
     if options["as_json"]:
         fields = {"suite": drafted.suite.name, "file": done.file, "cassette": done.cassette, "line": done.line}
         fields |= {"listed": done.listed, "notes": drafted.notes, "failing": failing, "passing": {}}
-        fields["minimal"] = None if minimal is None else minimal.model_dump(mode="json")
         _print_json(case_id, fields)
         return status
     click.echo(f"{case_id}  {done.file}")
     click.echo(f"  cassette  {done.cassette}")
-    if minimal is not None:
-        left = ", ".join(f"{minimal.after[kind]} of {count} {kind}s" for kind, count in minimal.before.items())
-        click.echo(f"  minimal in {minimal.trials} trials: {left}")
     _say_notes(case_id, drafted.notes, None if done.listed else done.line)
     click.echo(f"  the session it was made from {_SAID[failing]} it")
     say(f"then: harness run {drafted.suite.name} --case {case_id}")
     return status
-
-
-def _minimised(
-    project: Path, drafted: "SessionDraft", options: DraftOptions
-) -> "tuple[SessionDraft, MinimalCase | None]":
-    """The case unchanged, with None, if the agent does not fail it."""
-    from dataclasses import replace
-
-    from harness.counterfactual import minimise_draft
-    from harness.pipeline import RunOptions
-
-    asked = RunOptions(agent=options["agent"], sandbox=options["sandbox"], jobs=options["jobs"])
-    try:
-        return minimise_draft(project, drafted, asked, options["budget"], say)
-    except UsageError as error:
-        return replace(drafted, notes=(*drafted.notes, f"not minimised: {error}")), None
 
 
 def _say_notes(case_id: str, notes: Iterable[str], line: str | None) -> None:

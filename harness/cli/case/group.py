@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from harness.cli.case.coverage import coverage
 from harness.cli.case.from_data import from_data
 from harness.cli.case.mutate import mutate
 from harness.cli.case.new import new
@@ -78,15 +77,6 @@ def check(ctx: click.Context, /, suite: str, tools: "ToolMode | None", as_json: 
     type=click.Path(path_type=Path, dir_okay=False),
     help="The case file to extend; default: regressions.yaml in the suite's folder.",
 )
-@click.option("--minimise", is_flag=True, help="Remove the parts of the session that the failure does not need.")
-@click.option(
-    "--agent", metavar="NAME", help="With --minimise: the agent that must fail; default: the suite's default agent."
-)
-@click.option(
-    "--budget", type=click.IntRange(1, 100_000), default=200, show_default=True, help="Maximum number of trials."
-)
-@sandbox_option
-@jobs_option
 @click.option("--json", "as_json", is_flag=True, help="Print the case as JSON.")
 @click.pass_context
 def from_trace(
@@ -97,15 +87,14 @@ def from_trace(
     \b
     harness case from-trace tour-v1 order-correctness-003
     harness case from-trace production refund-17 --suite support
-    harness case from-trace --session conversation-17 --minimise --agent v1
+    harness case from-trace --session conversation-17
 
     The case is named prod-regression-<first 8 digits of the trace id> and describes the failure; each diagnosed failure
     becomes a check. Its limits are those of the case or the suite, wider if a successful trial used more. The case is
     verified at once: the failed trial must fail it, and stored successful trials of the same case must pass it; the
     exit status is 1 otherwise. An existing case is never overwritten. The cassette answers the calls of the trial;
     `harness record SUITE --case ID` adds those of other agents. The user of a session repeats the logged messages;
-    missing information is reported. With --minimise, an agent runs the case, and parts that its failure does not need
-    are removed.
+    missing information is reported.
     """
     from harness.cli.case.drafting import from_session, from_trial
     from harness.errors import UsageError
@@ -114,12 +103,9 @@ def from_trace(
         ctx.exit(from_session(ctx.obj, key, options))
     if key is not None or run is None or case is None:
         raise UsageError("give RUN and CASE, or --session")
-    if options["minimise"] or options["agent"]:
-        raise UsageError("--minimise is for sessions", remedy=f"harness minimise {run} {case} --store")
     ctx.exit(from_trial(ctx.obj, run, case, options))
 
 
 command.add_command(from_data)
 command.add_command(new)
 command.add_command(mutate)
-command.add_command(coverage)

@@ -1,1 +1,1 @@
-"""`harness fork`, `harness blame` and `harness minimise`: stored trials replayed with changes."""
+"""`harness fork` and `harness blame`: stored trials replayed with changes."""
