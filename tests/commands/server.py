@@ -58,6 +58,8 @@ def become(asked: dict) -> None:
         os.dup2(handle, stream)
         os.close(handle)
     sys.argv = asked["words"]
+    if installed := asked["environment"].get("PYTHONPATH"):
+        sys.path[1:1] = installed.split(os.pathsep)
 
 
 def end(status: object) -> None:

@@ -1,8 +1,6 @@
 """The suite as it is declared, and its recordings replayed."""
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -11,9 +9,8 @@ import yaml
 
 from harness.case import Suite
 from harness.results import RunFolder
+from tests.commands.starting import run_command
 from tests.grocery.conftest import PROJECT, SUITE
-
-HARNESS = [sys.executable, "-m", "harness"]
 
 
 def test_fifty_scenarios_of_adk_cover_what_shoppers_do(suite: Suite):
@@ -65,8 +62,8 @@ def test_every_scenario_has_its_recording(suite: Suite):
 @pytest.mark.slow
 @pytest.mark.usefixtures("base_image")
 def test_a_model_user_plays_every_scenario_from_its_recording(project: Path):
-    command = [*HARNESS, "run", "grocery", "--user", "model", "--sandbox", "docker-warm", "--run-name", "played"]
-    done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=500)
+    words = ("run", "grocery", "--user", "model", "--sandbox", "docker-warm", "--run-name", "played")
+    done = run_command(*words, folder=project, timeout_s=500)
     stored = list(RunFolder.open(project / "runs" / "played").trials())
     assert len(stored) == 50, f"{done.stdout}\n{done.stderr}"
     assert {one.trial.outcome for one in stored} == {"finished"}
@@ -91,8 +88,8 @@ def test_two_replays_give_equal_scorecards(project: Path):
     cases = [word for case in ("mt-reorder", "amb-milk", "rev-wine", "amb-wine") for word in ("--case", case)]
     found = []
     for name in ("first", "second"):
-        command = [*HARNESS, "run", "grocery", "--trials", "2", "--sandbox", "docker-warm", "--run-name", name, *cases]
-        done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=500)
+        words = ("run", "grocery", "--trials", "2", "--sandbox", "docker-warm", "--run-name", name, *cases)
+        done = run_command(*words, folder=project, timeout_s=500)
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
         cards = sorted(
             RunFolder.open(project / "runs" / name).scorecards(), key=lambda card: (card.case_id, card.attempt)

@@ -1,18 +1,17 @@
 """The command line as a user has it."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
+
+from tests.commands.starting import run_command
 
 PROJECT = Path(__file__).parents[2]
 
 
 def harness(*arguments: str, status: int = 0, project: Path = PROJECT, timeout_s: int = 300) -> str:
     """What a verb that ends with this status prints; where it fails, its messages too."""
-    command = [sys.executable, "-m", "harness", "--project", str(project), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s)
+    done = run_command("--project", str(project), *arguments, folder=PROJECT, timeout_s=timeout_s)
     assert status == done.returncode, done.stdout + done.stderr
     return done.stdout if not status else done.stdout + done.stderr
 

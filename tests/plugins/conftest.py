@@ -1,6 +1,5 @@
 """A package of a third party, built and installed beside the harness for one test."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.starting import HARNESS
+from tests.commands.starting import run_command
 
 _PROJECT = """\
 [build-system]
@@ -53,18 +52,13 @@ class ThirdParty:
 
     def __call__(self, *words: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         """`harness` with the installed packages."""
-        return subprocess.run(
-            [HARNESS, "--project", str(self.project), *words],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(self.site), **(env or {})},
-            capture_output=True,
-            text=True,
-        )
+        installed = {"PYTHONPATH": str(self.site), **(env or {})}
+        return run_command("--project", str(self.project), *words, folder=self.folder, env=installed)
 
 
 @pytest.fixture
 def third_party(tmp_path: Path) -> ThirdParty:
     user = ThirdParty(tmp_path)
-    done = subprocess.run([HARNESS, "init", str(user.project)], cwd=tmp_path, capture_output=True, text=True)
+    done = run_command("init", str(user.project), folder=tmp_path)
     assert 0 == done.returncode, done.stderr
     return user

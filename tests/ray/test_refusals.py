@@ -1,12 +1,10 @@
 """What cannot be run on a cluster is refused before anything starts, with what to do."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.commands.starting import HARNESS
 from tests.walks.conftest import Walk, WriteSuite
 
 NOWHERE = ("--executor", "ray", "--ray-address", "127.0.0.1:1")
@@ -46,15 +44,7 @@ def test_without_ray_the_extra_is_named(walk: Walk, write_suite: WriteSuite, tmp
     write_suite("", CASES, {"main.py": "print('done')\n"})
     (tmp_path / "none").mkdir()
     (tmp_path / "none" / "ray.py").write_text("raise ImportError('not installed')\n", encoding="utf-8")
-    refused = subprocess.run(
-        [HARNESS, *LOCAL, *NOWHERE],
-        cwd=walk.folder,
-        env={"PYTHONPATH": str(tmp_path / "none"), "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert 2 == refused.returncode
+    refused = walk(*LOCAL, *NOWHERE, status=2, env={"PYTHONPATH": str(tmp_path / "none")})
     assert re.search(r"pip install (--editable )?'.+\[ray\]( @ .+)?'", refused.stderr)
 
 

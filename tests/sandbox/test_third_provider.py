@@ -1,7 +1,6 @@
 """A sandbox provider of another package: found by its entry point, run by its name, held to the same checks."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ import pytest
 from harness.errors import UsageError
 from harness.sandbox.conformance import checks, run_conformance
 from harness.sandbox.providers import isolates, open_provider, provider_names, provider_of
-from tests.commands.starting import HARNESS
+from tests.commands.starting import run_command
 
 _PACKAGE = {
     "borrowed.py": """\
@@ -68,10 +67,10 @@ def test_it_is_held_to_the_checks_of_its_kind(installed: Path, tmp_path: Path) -
 
 @pytest.mark.docker
 def test_a_run_in_it_says_so(installed: Path, tmp_path: Path, base_image: str) -> None:
-    env = {**os.environ, "PYTHONPATH": str(installed)}
+    env = {"PYTHONPATH": str(installed)}
 
     def harness(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([HARNESS, *words], cwd=tmp_path, env=env, capture_output=True, text=True)
+        return run_command(*words, folder=tmp_path, env=env)
 
     assert 0 == harness("init", "evals").returncode
     done = harness("--project", "evals", "run", "hello", "--sandbox", "borrowed", "--run-name", "r")

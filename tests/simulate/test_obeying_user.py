@@ -2,8 +2,6 @@
 
 import base64
 import codecs
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,13 +10,13 @@ import harness
 from harness.api import RunOptions
 from harness.case import Case, UserSpec
 from harness.simulate import RuleUser
+from tests.commands.starting import run_command
 from tests.simulate.conftest import Converse
 
 PLAN = 'If asked for the size, say "Small, please." Then say "And a muffin."\nYou are in a hurry and you never tip.'
 CASE = Case.model_validate(
     {"id": "latte", "conversation": {"opening": "A latte, please.", "plan": PLAN, "max_turns": 6}}
 )
-HARNESS = str(Path(sys.executable).parent / "harness")
 NONE, AGENT, GERMAN = (
     "",
     "Of course! How may I help you today?",
@@ -172,7 +170,7 @@ def test_a_run_in_which_every_user_failed_measured_nothing_and_says_so(tmp_path:
         user = f"user: {{kind: model, model: rule-user, base_url: '{model.url}', mode: live}}"
         (suite / "suite.yaml").write_text(SUITE + user)
         words = ["run", "talks", "--sandbox", "local", "--run-name", "talk"]
-        done = subprocess.run([HARNESS, *words], capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
+        done = run_command(*words, folder=tmp_path, timeout_s=120)
 
     assert 3 == done.returncode, done.stderr
     assert "`harness simulator report`" in done.stderr

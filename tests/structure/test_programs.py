@@ -1,8 +1,6 @@
 """`harness.run` and `harness.compare` give what the command line prints."""
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,7 @@ from pydantic import ValidationError
 
 import harness
 from harness.api import RunOptions, UsageError
-from tests.commands.starting import HARNESS
+from tests.commands.starting import run_command
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +19,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(folder: Path, *words: str) -> str:
-    done = subprocess.run([HARNESS, *words], cwd=folder, env={**os.environ}, capture_output=True, text=True)
+    done = run_command(*words, folder=folder)
     assert 0 == done.returncode, done.stderr
     return done.stdout
 
