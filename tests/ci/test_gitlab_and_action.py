@@ -73,6 +73,7 @@ def test_no_nightly_job_without_a_service_and_an_existing_pipeline_is_told_what_
     assert "stages: [test]\n" == (tmp_path / ".gitlab-ci.yml").read_text()
 
 
+@pytest.mark.slow
 def test_the_lines_of_the_merge_request_work(tmp_path: Path) -> None:
     initialised(tmp_path)
     job = read(tmp_path / ".gitlab/harness.yml")["harness-merge-request"]
@@ -94,6 +95,7 @@ def test_the_lines_of_the_merge_request_work(tmp_path: Path) -> None:
     assert comment == (tmp_path / "comments/hello.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_note_has_the_reports_of_all_suites_and_is_updated(tmp_path: Path) -> None:
     initialised(tmp_path)
     script = "\n".join(read(tmp_path / ".gitlab/harness.yml")["harness-note"]["script"])
@@ -112,6 +114,7 @@ def test_the_note_has_the_reports_of_all_suites_and_is_updated(tmp_path: Path) -
     assert note["body"].startswith("a: second\nb: second\n")
 
 
+@pytest.mark.slow
 def test_the_nightly_summary_is_posted_where_a_webhook_is_named(repository: Path) -> None:
     (line,) = [
         line

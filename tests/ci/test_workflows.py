@@ -111,6 +111,7 @@ def test_actions_are_pinned_by_commit_and_nothing_names_a_registry(outside: Path
     assert "@@" not in (outside / name).read_text()
 
 
+@pytest.mark.slow
 def test_every_package_is_installed_by_its_hash_the_harness_too(outside: Path, tmp_path: Path) -> None:
     requirements = outside / ".github/harness/requirements.txt"
     own = requirements.read_text().splitlines()[-1]

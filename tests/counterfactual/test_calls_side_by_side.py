@@ -93,6 +93,7 @@ def test_a_call_that_was_made_between_them_is_the_cause(walk: Walk, bench: Varia
     assert ((calls[1].step,), ("needless_write",)) == (found.cause.steps, found.cause.kinds)
 
 
+@pytest.mark.slow
 def test_calls_of_one_reply_may_come_in_another_order(walk: Walk, bench: VariantBench) -> None:
     case = bench.suite.cases[0]
     (plain,) = bench.run([VariantRequest(case=case)])

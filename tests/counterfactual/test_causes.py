@@ -48,6 +48,7 @@ def test_the_step_that_was_made_wrong_is_named_by_reference_alone(basics: Walk) 
     assert (2, 0) == (found.cause.mended, found.cause.unchanged_successes)
 
 
+@pytest.mark.slow
 def test_a_trial_that_succeeds_by_itself_when_it_is_tried_again_has_no_cause(tmp_path: Path) -> None:
     walk = Walk(tmp_path / "evals")
     walk.folder.mkdir()
@@ -82,6 +83,7 @@ door.reply("birch")
 """
 
 
+@pytest.mark.slow
 def test_changes_at_earlier_steps_that_the_budget_left_untried_are_told(basics: Walk) -> None:
     suite = basics.folder / "suites" / "basics" / "suite.yaml"
     agents, before = suite.parent / "agents", suite.read_text()
@@ -105,6 +107,7 @@ def test_changes_at_earlier_steps_that_the_budget_left_untried_are_told(basics: 
     assert (found["cause"]["steps"], []) == (enough["cause"]["steps"], enough["cause"]["untried_earlier"])
 
 
+@pytest.mark.slow
 def test_no_more_trials_are_run_than_the_budget_allows(basics: Walk) -> None:
     words = ("--tools", "live", "--reference-only", "--json")
     found = json.loads(basics("blame", "naive", CASE, *LOCAL, *words, "--budget", "7", "--repeats", "3").stdout)
@@ -114,6 +117,7 @@ def test_no_more_trials_are_run_than_the_budget_allows(basics: Walk) -> None:
     assert {"5", "1 of 10"} == set(re.findall(r"\b1 of 10\b|\b5\b", none["reason"]))
 
 
+@pytest.mark.slow
 def test_steps_of_an_imported_trajectory_are_found_by_their_index(basics: Walk) -> None:
     subject = open_subject_of(basics.folder, RunFolder.open(basics.folder / "runs" / "naive"), CASE, 1)
     trial = subject.trial
@@ -133,6 +137,7 @@ def test_a_trial_that_succeeded_has_nothing_to_blame(basics: Walk) -> None:
     assert f"good/{CASE}" in basics("blame", "good", CASE, *LOCAL, status=2).stderr
 
 
+@pytest.mark.slow
 def test_a_missing_call_is_found_and_the_fork_that_succeeds_is_kept(basics: Walk) -> None:
     words = ("--tools", "live", "--reference-only", "--repeats", "1", "--json")
     found = json.loads(basics("blame", "naive", CASE, *LOCAL, *words).stdout)
@@ -141,6 +146,7 @@ def test_a_missing_call_is_found_and_the_fork_that_succeeds_is_kept(basics: Walk
     assert [True] == [card.success for card in RunFolder.open(basics.folder / "runs" / found["run"]).scorecards()]
 
 
+@pytest.mark.slow
 def test_a_cause_is_shown_beside_the_symptom_and_with_both_branches(basics: Walk) -> None:
     words = ("--tools", "live", "--reference-only", "--repeats", "1", "--json")
     found = json.loads(basics("blame", "naive", CASE, *LOCAL, *words).stdout)
@@ -157,6 +163,7 @@ def test_a_cause_is_shown_beside_the_symptom_and_with_both_branches(basics: Walk
     assert any(call["name"] == "plan_create" for step in view["branch"]["steps"] for call in step.get("calls", []))
 
 
+@pytest.mark.slow
 def test_a_suite_that_notices_less_has_a_hole_with_a_check_that_closes_it(basics: Walk) -> None:
     cases = basics.folder / "suites" / "basics" / "cases.yaml"
     before = cases.read_text()
@@ -174,6 +181,7 @@ def test_a_suite_that_notices_less_has_a_hole_with_a_check_that_closes_it(basics
     assert "gate mutation_score >= 1: fails" in gated.stderr
 
 
+@pytest.mark.slow
 def test_a_score_is_kept_where_there_is_a_baseline_and_says_of_how_many_cases_it_is(basics: Walk) -> None:
     words = ("case", "mutate", "basics", "--case", CASE, *LOCAL, "--tools", "live", "--mutants", "1", "--keep")
     without = basics(*words, status=3)
@@ -183,6 +191,7 @@ def test_a_score_is_kept_where_there_is_a_baseline_and_says_of_how_many_cases_it
     assert "covers 1 of 5 cases" in basics(*words).stderr
 
 
+@pytest.mark.slow
 def test_an_answer_that_was_changed_is_judged_as_if_its_trial_had_been_run(basics: Walk) -> None:
     options = RunOptions(suite="basics", cases=(CASE, "arithmetic"), tools="live", sandbox="local")
     with open_variants(plan_of(basics.folder, options), lambda _: None, evaluated="verdicts") as bench:
@@ -201,6 +210,7 @@ def test_an_answer_that_was_changed_is_judged_as_if_its_trial_had_been_run(basic
     assert () == told.scored.card.scores
 
 
+@pytest.mark.slow
 def test_a_fault_campaign_is_scored_as_recovery(basics: Walk) -> None:
     words = ("--faults", "all", "--case", "first-line", *LOCAL, "--json")
     report = json.loads(basics("run", "basics", *words).stdout)

@@ -56,6 +56,7 @@ def answer(project: Project, run: str) -> Any:
     return json.loads(answer) if isinstance(answer, str) else answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("texts", "declared"),
     [(False, {}), (False, {"volatile": ["/id"]}), (False, {"generated_ids": ["/id"]}), (True, {"volatile": ["/id"]})],

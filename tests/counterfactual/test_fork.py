@@ -131,6 +131,7 @@ def test_an_agent_that_does_otherwise_each_time_is_reported_with_the_rate(dice: 
     assert re.search(r"1 of 1 .*'dice'.* at step 1\b", " ".join(done.stderr.split()))
 
 
+@pytest.mark.slow
 def test_another_attempt_that_differs_from_the_step_on_is_not_held_against_the_agent(dice: Walk) -> None:
     assert "not deterministic" not in dice("fork", "dice", CASE, *LOCAL, "--at", "1", "--tools", "live").stderr
 
@@ -147,6 +148,7 @@ def test_a_case_without_a_cassette_is_refused_where_one_has_to_answer(basics: Wa
         away.rename(cassette)
 
 
+@pytest.mark.slow
 def test_a_run_whose_agent_has_changed_counts_no_trial_that_can_be_forked(basics: Walk) -> None:
     program = basics.folder / "suites" / "basics" / "agents" / "good" / "agent.py"
     before = program.read_text()
@@ -158,10 +160,12 @@ def test_a_run_whose_agent_has_changed_counts_no_trial_that_can_be_forked(basics
     assert (0, [1]) == (found["possible"], list(found["refused"].values()))
 
 
+@pytest.mark.slow
 def test_how_many_trials_can_be_forked_is_said_without_running_one(basics: Walk) -> None:
     assert {"possible": 1, "refused": {}} == json.loads(basics("fork", "good", "--json").stdout)
 
 
+@pytest.mark.slow
 def test_a_fork_that_the_harness_could_not_run_is_no_finding_about_the_agent(
     walk: Walk, write_suite: WriteSuite, shop, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -178,6 +182,7 @@ def test_a_fork_that_the_harness_could_not_run_is_no_finding_about_the_agent(
     assert "not deterministic" not in told
 
 
+@pytest.mark.slow
 def test_a_resumed_run_of_forks_has_their_changes(basics: Walk, tmp_path: Path) -> None:
     arguments = tmp_path / "arguments.json"
     arguments.write_text('{"room": "amber", "hour": 14}')

@@ -62,6 +62,7 @@ def models(write_suite: WriteSuite, walk: Walk) -> Iterator[ModelServer]:
         yield server
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["prompt", "model"])
 def test_the_request_at_the_step_is_the_first_that_is_another(walk: Walk, models: ModelServer, change: str) -> None:
     words = walk.folder / "words.md"

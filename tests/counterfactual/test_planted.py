@@ -1,7 +1,11 @@
 """A small sample of planted causes: what `make eval-causes` measures of all suites, held on one."""
 
+import pytest
+
 from tests.counterfactual.planted.__main__ import BASES, Figures, Plan, measured
 from tests.walks.conftest import Walk
+
+pytestmark = pytest.mark.slow
 
 LEAST = 8
 WITHOUT_AN_ANSWER = 1

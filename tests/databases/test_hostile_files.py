@@ -37,6 +37,7 @@ def test_a_journal_deletes_nothing(reader: SqliteReader, tmp_path: Path, victim:
     assert [{"name": "soup"}] == reader.rows({"": content, "-journal": b""}, "select * from menu", 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("view", "why"),
     [
@@ -59,6 +60,7 @@ def test_a_view_has_an_end(reader: SqliteReader, tmp_path: Path, view: str, why:
     assert [{"name": "soup"}] == reader.rows({"": content}, "select * from old", 10)
 
 
+@pytest.mark.slow
 def test_a_view_has_no_end_where_it_is_trusted(tmp_path: Path) -> None:
     database(tmp_path / "made", f"create view endless as {ENDLESS} select x from n")
     cursor = sqlite3.connect(tmp_path / "made").execute("select * from endless")

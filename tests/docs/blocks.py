@@ -3,8 +3,8 @@
 The language says what a block is: `sh` is run, `yaml` is read, `python` is compiled, `text`, `json` and `toml` are
 shown. A title with a folder (`title="suites/own/suite.yaml"`) is a file of the page's own project, written there
 before the commands behind it run; a title without one (`title="environment.yaml"`) says which reader reads the block;
-without a title a `yaml` block is a part of a suite. A page that begins with `<!-- tests: slow -->` is run by `make
-test-full` only; one that begins with `<!-- tests: continues PAGE -->` is run behind that page, in the same shell.
+without a title a `yaml` block is a part of a suite. A page that begins with `<!-- tests: continues PAGE -->` is run
+behind that page, in the same shell.
 """
 
 import re
@@ -16,7 +16,6 @@ ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 _BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TITLE = re.compile(r'title="([^"]+)"')
-SLOW = "<!-- tests: slow -->"
 _CONTINUES = re.compile(r"<!-- tests: continues (\S+) -->")
 
 
@@ -58,10 +57,6 @@ BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 def runs(page: Path) -> bool:
     """Whether there is a command to run on it, other than `make`."""
     return any(commands_in(block) for block in blocks_of(page))
-
-
-def is_slow(page: Path) -> bool:
-    return page.read_text(encoding="utf-8").startswith(SLOW)
 
 
 def commands_in(block: Block) -> str:

@@ -18,8 +18,10 @@ from harness.documents import read_document
 from harness.judge.loading import read_rubric
 from harness.online import online_settings
 from harness.sandbox.environment import load_environment
-from tests.docs.blocks import BLOCKS, CHAINS, PAGES, ROOT, Block, blocks_of, is_slow, name_of, runs, script_of
+from tests.docs.blocks import BLOCKS, CHAINS, PAGES, ROOT, Block, blocks_of, name_of, runs, script_of
 
+QUICK = ("README.md", "docs/how-to/extend/metric.md")
+"""Pages whose commands `make test` runs; `make test-full` runs those of all others."""
 LANGUAGES = {"sh", "text", "yaml", "python", "json", "toml", "dockerfile"}
 PROJECT = ("suites", "images", "snapshots", "cassettes", "baselines", "prompts")
 MAKES = sorted(
@@ -124,7 +126,7 @@ def test_every_yaml_block_is_read_by_its_reader(tmp_path: Path, block: Block) ->
 @pytest.mark.parametrize(
     "pages",
     [
-        pytest.param(chain, id=name_of(chain[0]), marks=[pytest.mark.slow] if is_slow(chain[0]) else [])
+        pytest.param(chain, id=name_of(chain[0]), marks=[] if name_of(chain[0]) in QUICK else [pytest.mark.slow])
         for chain in CHAINS
         if any(runs(page) for page in chain)
     ],

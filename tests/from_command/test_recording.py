@@ -1,5 +1,6 @@
 """A command becomes a case: its model, its MCP server and its files, recorded once and replayed offline."""
 
+import pytest
 import yaml
 
 from tests.from_command.conftest import COMMAND, KEY, Desk
@@ -31,6 +32,7 @@ def test_a_command_becomes_a_case_that_replays_with_every_server_gone(desk: Desk
     assert all(KEY not in path.read_text(errors="replace") for path in desk.project.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 def test_a_second_record_adds_a_case_to_the_suite(desk: Desk) -> None:
     task = 'It\'s "new": $(touch pwned) {work}; total'
     shell = "python3 coder.py {task} | tee said.txt"
@@ -57,6 +59,7 @@ def test_a_second_record_adds_a_case_to_the_suite(desk: Desk) -> None:
     assert cases == yaml.safe_load((desk.project / "suites/shop/cases.yaml").read_text())
 
 
+@pytest.mark.slow
 def test_what_differs_in_the_replay_is_said_and_is_no_check(desk: Desk) -> None:
     (desk.work / "now.py").write_text("import time, pathlib\npathlib.Path('a').write_text(str(time.time_ns()))\n")
     script = "python3 coder.py {task}; python3 now.py; date +%N"
@@ -70,6 +73,7 @@ def test_what_differs_in_the_replay_is_said_and_is_no_check(desk: Desk) -> None:
     assert (["/work/a"], ["/work/cart.py"]) == (check["with"]["allow"], check["with"]["modified"])
 
 
+@pytest.mark.slow
 def test_a_replay_with_misses_is_called_incomplete_and_names_the_folder_of_local(desk: Desk) -> None:
     words = ("record", "shop/here", "--from-command", 'python3 coder.py "In $PWD:"', *desk.options(), *LOCAL)
     done = desk.walk(*words, env=WITH_KEY, status=1).stdout
@@ -80,6 +84,7 @@ def test_a_replay_with_misses_is_called_incomplete_and_names_the_folder_of_local
     assert "inconclusive" in said
 
 
+@pytest.mark.slow
 def test_a_host_that_it_calls_is_recorded_and_replayed(desk: Desk) -> None:
     (desk.work / "call.py").write_text("import urllib.request as u\nprint(u.urlopen('http://shop.test/v1/x').read())\n")
     host = ("--tool-host", f"shop.test={desk.models.url}")
@@ -93,6 +98,7 @@ def test_a_host_that_it_calls_is_recorded_and_replayed(desk: Desk) -> None:
     assert asked == len(desk.models.seen)
 
 
+@pytest.mark.slow
 def test_a_command_that_removes_its_own_folder_is_recorded_without_a_check_of_files(desk: Desk) -> None:
     command = 'echo done; rm -r "$PWD"'
     options = ("--provider", "none", "--files", "work", "--sandbox", "local")

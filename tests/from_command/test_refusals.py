@@ -15,6 +15,7 @@ NO_KEYS = {"OPENAI_API_KEY": "", "ANTHROPIC_API_KEY": "", "WALK_KEY": ""}
 NONE = ("--provider", "none")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "problem", "remedy"),
     [
@@ -46,6 +47,7 @@ def test_a_refusal_names_the_remedy(desk: Desk, typed: tuple[str, ...], problem:
     assert [] == desk.left()
 
 
+@pytest.mark.slow
 def test_a_program_that_reaches_no_model_is_told_of_the_base_urls(desk: Desk) -> None:
     words = ("record", "shop/x", "--from-command", "echo done", *desk.options(), *LOCAL)
     done = desk.walk(*words, env=WITH_KEY, status=2)
@@ -67,6 +69,7 @@ def test_a_host_that_is_written_to_needs_leave(desk: Desk) -> None:
     assert 1 == len([path for path, _, _ in desk.models.seen if path == "/v1/x"])
 
 
+@pytest.mark.slow
 def test_a_host_that_is_not_declared_is_named(desk: Desk) -> None:
     (desk.work / "call.py").write_text(
         "import urllib.request as u\nprint(u.urlopen('http://api.shop.test/x').read())\n"
@@ -79,6 +82,7 @@ def test_a_host_that_is_not_declared_is_named(desk: Desk) -> None:
     assert [] == desk.left()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
@@ -108,6 +112,7 @@ def test_secrets_and_large_files_do_not_come_into_a_snapshot_unasked(
     assert (desk.project / "snapshots/shop/start/files/work/cart.py").exists()
 
 
+@pytest.mark.slow
 def test_what_is_asked_for_by_name_is_copied(desk: Desk) -> None:
     (desk.work / ".env").write_text("A=1\n")
     (desk.work / ".git").mkdir()
@@ -119,6 +124,7 @@ def test_what_is_asked_for_by_name_is_copied(desk: Desk) -> None:
     assert (desk.project / "snapshots/shop/start/files/work/.git/HEAD").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
 def test_a_recording_that_is_ended_leaves_nothing_and_can_be_made_again(desk: Desk, ending: signal.Signals) -> None:
     words = ("record", "shop/x", *NONE, "--files", "work", *LOCAL)
@@ -140,6 +146,7 @@ def test_a_recording_that_is_ended_leaves_nothing_and_can_be_made_again(desk: De
     desk.walk(*words, "--from-command", "echo done")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_reached_is_named_with_options_of_the_verb(desk: Desk) -> None:
     away = ("--provider", "http://127.0.0.1:9")
     done = desk.walk("record", "shop/x", "--from-command", "echo done", *away, *LOCAL, status=3)

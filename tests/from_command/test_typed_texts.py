@@ -23,6 +23,7 @@ def test_a_task_is_never_run_as_code(desk: Desk, command: str) -> None:
     assert [] == desk.left()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ['echo "do: {task} now" | cat', "echo 'do: {task} now' | cat"])
 def test_a_task_inside_of_quotation_marks_is_refused_in_a_shell(desk: Desk, command: str) -> None:
     typed = ("record", "shop/x", "--from-command", command, "--task", "a  *", *NONE, *LOCAL)
@@ -30,6 +31,7 @@ def test_a_task_inside_of_quotation_marks_is_refused_in_a_shell(desk: Desk, comm
     assert "{task}" in desk.walk(*typed, status=2).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["echo {task} | cat", "echo '{task}' | cat", 'echo "{task}" | cat'])
 def test_a_task_in_a_shell_is_one_argument(desk: Desk, command: str) -> None:
     desk.walk("record", "shop/x", "--from-command", command, "--task", "a  $(b) '*'", *NONE, *LOCAL)

@@ -86,6 +86,7 @@ def test_programs_see_the_moved_wall_clock_and_wait_as_long_as_ever(base: str, t
     client.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", ["", "tomorrow", "12h", "99999999999999999999999"])
 def test_an_offset_that_is_no_number_moves_nothing(base: str, tmp_path: Path, offset: str) -> None:
     client = ImageStore(tmp_path).client

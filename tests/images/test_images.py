@@ -40,6 +40,7 @@ def test_an_image_is_built_once_and_found_again_by_its_inputs(base: str, project
     assert first.packages_digest == changed.packages_digest
 
 
+@pytest.mark.slow
 def test_an_image_that_builds_on_another_has_it_built_first(base: str, project: Project, name: str) -> None:
     files = {f"{name}/Dockerfile": DOCKERFILE, f"{name}/run.sh": "echo below"}
     files |= {f"{name}/top/Dockerfile": f"ARG BASE={name}\nFROM $BASE\nENV ABOVE=1\n"}
@@ -51,6 +52,7 @@ def test_an_image_that_builds_on_another_has_it_built_first(base: str, project: 
     store.client.api.remove_image(top.tag)
 
 
+@pytest.mark.slow
 def test_images_that_build_on_each_other_are_refused(base: str, project: Project) -> None:
     files = {"a/Dockerfile": "ARG BASE=b\nFROM ${BASE}\n", "b/Dockerfile": "ARG BASE=a\nFROM ${BASE}\n"}
 
@@ -58,6 +60,7 @@ def test_images_that_build_on_each_other_are_refused(base: str, project: Project
         ImageStore(project(**files)).build("a")
 
 
+@pytest.mark.slow
 def test_a_failing_step_is_shown_with_its_last_lines_and_leaves_no_tag(base: str, project: Project, name: str) -> None:
     text = "ARG BASE=base\nFROM ${BASE}\nRUN echo before; echo no such disk >&2; exit 7\n"
     store = ImageStore(project(**{f"{name}/Dockerfile": text}))
@@ -68,6 +71,7 @@ def test_a_failing_step_is_shown_with_its_last_lines_and_leaves_no_tag(base: str
     assert [] == store.client.api.images(f"harness/{name}")
 
 
+@pytest.mark.slow
 def test_the_base_image_has_python_with_bytecode_certificates_and_no_caches(base: str, tmp_path: Path) -> None:
     store = ImageStore(tmp_path)
     script = (
@@ -100,6 +104,7 @@ def wheel(folder: Path, version: str) -> str:
     return f"--no-index\n--find-links {folder}\ntinypack=={version} --hash=sha256:{hashed}\n"
 
 
+@pytest.mark.slow
 def test_wheels_are_fetched_by_hash_and_lie_in_the_image_with_bytecode(
     base: str, project: Project, name: str, tmp_path: Path
 ) -> None:
@@ -119,6 +124,7 @@ def test_wheels_are_fetched_by_hash_and_lie_in_the_image_with_bytecode(
         store.client.api.remove_image(tag)
 
 
+@pytest.mark.slow
 def test_wheels_without_the_right_hash_are_refused(base: str, project: Project, name: str, tmp_path: Path) -> None:
     requirement = wheel(tmp_path, version="1.6")
     wrong = requirement.replace(requirement[-12:-1], "0" * 11)
@@ -130,6 +136,7 @@ def test_wheels_without_the_right_hash_are_refused(base: str, project: Project, 
         store.build(name)
 
 
+@pytest.mark.slow
 def test_packages_that_differ_from_the_lock_are_reported_not_refused(base: str, tmp_path: Path) -> None:
     store = ImageStore(tmp_path)
     built = store.build("base")

@@ -70,6 +70,7 @@ def gone_within_s(seconds: float, look: Callable[[], object]) -> object:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_an_interrupted_build_leaves_no_tag_and_no_container(base: str, project: Project, name: str) -> None:
     marker = f"sleep 3{name[-4:].translate(str.maketrans('abcdef', '012345'))}"
@@ -114,6 +115,7 @@ def stand_in(tmp_path: Path) -> tuple[Path, dict[str, str]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_two_processes_that_need_one_image_build_it_once(base: str, project: Project, name: str) -> None:
     root = project(**{f"{name}/Dockerfile": "ARG BASE=base\nFROM ${BASE}\nRUN sleep 1\n"})
@@ -125,6 +127,7 @@ def test_two_processes_that_need_one_image_build_it_once(base: str, project: Pro
     assert ([0, 1], [0, 0]) == (said, [process.returncode for process in both])
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_an_interrupted_bootstrap_leaves_no_file_no_process_and_no_tag(stand_in: tuple[Path, dict[str, str]]) -> None:
     temporary, env = stand_in
@@ -140,6 +143,7 @@ def test_an_interrupted_bootstrap_leaves_no_file_no_process_and_no_tag(stand_in:
     client.close()
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_what_a_killed_bootstrap_leaves_is_removed_by_the_next(stand_in: tuple[Path, dict[str, str]]) -> None:
     temporary, env = stand_in
@@ -152,6 +156,7 @@ def test_what_a_killed_bootstrap_leaves_is_removed_by_the_next(stand_in: tuple[P
     assert [] == list(temporary.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_a_failing_bootstrap_shows_what_it_said_and_leaves_no_file(tmp_path: Path) -> None:
     programs, temporary = tmp_path / "bin", tmp_path / "tmp"

@@ -88,6 +88,7 @@ def test_what_is_asked_for_is_pinned_with_all_that_it_needs_and_can_be_fetched(
     assert {"site/big/__init__.py", "site/small/__init__.py"} <= fetched(tmp_path, text)
 
 
+@pytest.mark.slow
 def test_a_pin_holds_where_another_package_asks_for_it_with_extras(index: Path, tmp_path: Path) -> None:
     pinned = wheel(index, "big", "1.0")
     wheel(index, "big", "1.2")  # released after the pins were made
@@ -96,6 +97,7 @@ def test_a_pin_holds_where_another_package_asks_for_it_with_extras(index: Path, 
     assert "site/big-1.0.dist-info/METADATA" in fetched(tmp_path, pins)
 
 
+@pytest.mark.slow
 def test_a_pin_may_name_extras_itself(index: Path, tmp_path: Path) -> None:
     plain, asking = wheel(index, "plain", "1.0"), wheel(index, "asking", "1.0", needs="plain[more]>=1")
     pins = (
@@ -105,6 +107,7 @@ def test_a_pin_may_name_extras_itself(index: Path, tmp_path: Path) -> None:
     assert {"site/plain/__init__.py", "site/asking/__init__.py"} <= fetched(tmp_path, pins)
 
 
+@pytest.mark.slow
 def test_a_requirement_without_a_wheel_is_named_and_the_old_lock_stays(index: Path, lock: Lock, tmp_path: Path) -> None:
     with tarfile.open(index / "kinto-16.3.0.tar.gz", "w:gz") as archive:
         (tmp_path / "setup.py").write_text("")
@@ -120,6 +123,7 @@ def test_a_requirement_without_a_wheel_is_named_and_the_old_lock_stays(index: Pa
     assert "old" == (tmp_path / "images/tools/requirements.txt").read_text()
 
 
+@pytest.mark.slow
 def test_a_package_without_a_wheel_that_another_one_needs_is_named(index: Path, lock: Lock) -> None:
     wheel(index, "isso", "0.12", needs="misaka>=1.0,<2.0")
     wheel(index, "isso", "0.13", needs="misaka>=2.0,<3.0")
@@ -131,6 +135,7 @@ def test_a_package_without_a_wheel_that_another_one_needs_is_named(index: Path, 
     assert done.exception.remedy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("requirement", "said", "remedy"),
     [
@@ -149,6 +154,7 @@ def test_why_wheels_cannot_be_fetched_is_said(
     assert remedy in str(caught.value.remedy)
 
 
+@pytest.mark.slow
 def test_an_index_that_does_not_answer_is_not_taken_for_a_missing_wheel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,8 @@ import pytest
 from harness.errors import InvalidDocument
 from harness.ingest import ImportedRun, ImportOptions, import_file
 
+pytestmark = pytest.mark.slow
+
 
 def _counts(run: ImportedRun) -> Counter[str]:
     counts: Counter[str] = Counter()

@@ -125,6 +125,7 @@ def test_what_an_agent_wrote_cannot_leave_the_data_or_hide_in_it(project: Walk) 
         assert {"\U000e0121", "\u3164"}.isdisjoint(text)
 
 
+@pytest.mark.slow
 def test_a_long_result_is_shortened_and_says_so(project: Walk) -> None:
     ((text, is_error),) = answers(project.folder, ("explain", {"run": "first", "case": "long"}))
     assert not is_error
@@ -145,6 +146,7 @@ WRONG = (
 )
 
 
+@pytest.mark.slow
 def test_a_wrong_call_is_an_error_that_says_why(project: Walk) -> None:
     found = answers(project.folder, *((name, arguments) for name, arguments, _ in WRONG))
     for (text, is_error), (*call, message) in zip(found, WRONG, strict=True):
@@ -152,11 +154,13 @@ def test_a_wrong_call_is_an_error_that_says_why(project: Walk) -> None:
         assert message in data(text)["error"], call
 
 
+@pytest.mark.slow
 def test_variables_of_the_shell_change_no_result(project: Walk) -> None:
     ((text, _),) = answers(project.folder, ("runs", {}), env={"HARNESS_RUNS_LAST": "1"})
     assert ["first", "second"] == [row["run"] for row in data(text)]
 
 
+@pytest.mark.slow
 def test_no_file_of_the_project_is_imported_for_its_name(project: Walk) -> None:
     shadow = project.folder / "yaml.py"
     shadow.write_text("raise SystemExit('the project was imported')", encoding="utf-8")
@@ -167,6 +171,7 @@ def test_no_file_of_the_project_is_imported_for_its_name(project: Walk) -> None:
     assert not is_error, text
 
 
+@pytest.mark.slow
 def test_a_tool_that_writes_does_not_say_that_it_only_reads(project: Walk) -> None:
     before = {path for path in project.folder.rglob("*") if path.is_file()}
     answers(project.folder, *((name, {"run": "first"}) for name in ("trials", "report", "drift", "themes")))
@@ -176,6 +181,7 @@ def test_a_tool_that_writes_does_not_say_that_it_only_reads(project: Walk) -> No
     assert actions == {name for name, verb in VERBS.items() if verb.writes}
 
 
+@pytest.mark.slow
 def test_a_stored_trial_becomes_a_case_once(project: Walk) -> None:
     """The second time it is there already; neither time is anything overwritten."""
     before = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()}
@@ -189,6 +195,7 @@ def test_a_stored_trial_becomes_a_case_once(project: Walk) -> None:
     assert all(path.read_bytes() == content for path, content in before.items())
 
 
+@pytest.mark.slow
 def test_scoring_again_adds_and_removes_nothing(project: Walk) -> None:
     before = {path for path in (project.folder / "runs" / "second").rglob("*") if path.is_file()}
     ((text, is_error),) = answers(project.folder, ("score", {"run": "second"}))

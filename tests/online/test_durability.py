@@ -47,6 +47,7 @@ def test_without_room_requests_are_refused_and_what_was_taken_stays(tmp_path: Pa
     assert {f"default:c{number}" for number in taken} == keys
 
 
+@pytest.mark.slow
 def test_where_too_much_waits_for_the_disk_senders_are_asked_to_wait(tmp_path: Path) -> None:
     with serving(tmp_path, max_waiting=0) as served:
         answer = served.post("/v1/traces", request(span(1, 1)))
@@ -104,6 +105,7 @@ def test_many_small_parts_become_one_and_old_ones_go(served: Served) -> None:
     assert "compaction failed" not in status
 
 
+@pytest.mark.slow
 def test_long_records_are_listed_and_compacted_within_the_engines_memory(tmp_path: Path) -> None:
     """As many as real conversations of a day have, where each model call repeats the whole history."""
     layout = StoreLayout(tmp_path)

@@ -176,6 +176,7 @@ def test_credentials_are_never_written(served: Served) -> None:
     assert "Oslo" in str(kept.attributes)
 
 
+@pytest.mark.slow
 def test_a_text_of_many_megabytes_is_cut_and_the_sender_is_told(served: Served) -> None:
     answer = served.post("/v1/traces", request(span(1, 1, attributes={CONVERSATION: "c1", "big": "x" * (20 << 20)})))
 
@@ -185,6 +186,7 @@ def test_a_text_of_many_megabytes_is_cut_and_the_sender_is_told(served: Served) 
     assert (19 << 20) == kept.attributes["harness.cut_characters"]
 
 
+@pytest.mark.slow
 def test_fifty_megabytes_are_cut_where_they_are_let_in_and_else_refused(served: Served, tmp_path: Path) -> None:
     body = json.dumps(request(span(1, 1, attributes={CONVERSATION: "c1", "big": "x" * (50 << 20)}))).encode()
     kind = {"Content-Type": "application/json"}
@@ -348,6 +350,7 @@ def test_a_trusted_source_has_a_name_of_its_own(tokens: dict[str, str], name: st
         AccessTokens(tokens, {name: "b" * 16})
 
 
+@pytest.mark.slow
 def test_without_duckdb_nothing_is_received(tmp_path: Path) -> None:
     start = "import sys; sys.modules['duckdb'] = None; from harness.cli.main import main; main()"
     words = ("ingest", "serve", "--port", "0", "--store", str(tmp_path / "online"))
@@ -357,6 +360,7 @@ def test_without_duckdb_nothing_is_received(tmp_path: Path) -> None:
     assert not (tmp_path / "online").exists()
 
 
+@pytest.mark.slow
 def test_a_record_of_too_many_values_is_rejected_and_the_largest_that_is_taken_can_be_read(served: Served) -> None:
     wide, character = -1.2345678901234567e-300, "\U0001f600"
     message = ExportTraceServiceRequest()
@@ -383,6 +387,7 @@ def test_a_record_of_too_many_values_is_rejected_and_the_largest_that_is_taken_c
         served.compact()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("empty", [b"{}", b"[]", b"1"])
 def test_a_json_request_of_millions_of_empty_values_is_refused_before_it_is_read(served: Served, empty: bytes) -> None:
     empty = b'{"resourceSpans":[{"scopeSpans":[{"spans":[' + b",".join([empty] * 4_000_001) + b"]}]}]}"
@@ -393,6 +398,7 @@ def test_a_json_request_of_millions_of_empty_values_is_refused_before_it_is_read
     assert ["default:c1"] == [row.key for row in served.store().sessions()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_request_that_takes_long_to_read_holds_nobody_else(served: Served, as_json: bool) -> None:
     """A million events of two bytes each took seconds in which nobody else was answered."""
@@ -421,6 +427,7 @@ def test_a_request_that_takes_long_to_read_holds_nobody_else(served: Served, as_
     assert max(waits) < (ended[0] - began) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/v1/traces", "/v1/logs"])
 def test_a_protobuf_request_of_empty_records_is_refused_before_it_is_parsed(served: Served, path: str) -> None:
     def field(number: int, content: bytes) -> bytes:
@@ -436,6 +443,7 @@ def test_a_protobuf_request_of_empty_records_is_refused_before_it_is_parsed(serv
     assert 200 == served.post(path, field(1, field(2, b"\x12\x00" * 1_000))).status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["attributes", "events", "links", "values", "attributes of the resource"])
 def test_a_protobuf_request_of_empty_messages_is_refused_before_it_is_parsed(served: Served, of: str) -> None:
     """A few kilobytes on the way would take a gigabyte and minutes."""

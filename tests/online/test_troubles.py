@@ -69,6 +69,7 @@ def test_langfuse_gets_checks_metrics_and_failure_modes_once(
     assert (sent, sent) == (outbox.deliver(), len(langfuse.scores))
 
 
+@pytest.mark.slow
 def test_watching_goes_on_after_a_round_that_fails(project: Path) -> None:
     damaged = project / "online" / "scores" / "1.jsonl"
     damaged.write_text("no score\n")
@@ -114,6 +115,7 @@ def test_counts_that_are_lost_or_damaged_are_made_again_from_the_scores(project:
         assert before == harness_json("online", "report", "basics", project=project)
 
 
+@pytest.mark.slow
 def test_counts_that_cannot_be_read_to_their_end_are_named(project: Path) -> None:
     harness("online", "score", "basics", project=project)
     (flat,) = (project / "online" / "scores").glob("*.parquet")
@@ -129,6 +131,7 @@ def test_counts_that_cannot_be_read_to_their_end_are_named(project: Path) -> Non
     assert 3 == harness_json("online", "report", "basics", project=project)["scored"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most_bytes", [1500, 4000])
 def test_a_full_disk_is_named_and_every_session_is_scored_once_afterwards(project: Path, most_bytes: int) -> None:
     command = [sys.executable, "-m", "harness", "--project", str(project), "online", "score", "basics"]

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from harness.api import RunFolder
 from tests.plugins.conftest import ThirdParty
 
@@ -123,6 +125,7 @@ post("/reply", {"message": json.dumps(found)})
 """
 
 
+@pytest.mark.slow
 def test_an_importer_of_a_package_reads_its_format(third_party: ThirdParty) -> None:
     third_party.install("importer", "chats", "CHATS", IMPORTER)
     (third_party.folder / "talk.chat").write_text("Say hello => Hello!\nSay bye => Bye!\n")
@@ -137,6 +140,7 @@ def test_an_importer_of_a_package_reads_its_format(third_party: ThirdParty) -> N
         assert format in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_file_that_an_importer_of_a_package_fails_on_is_refused_by_name(third_party: ThirdParty) -> None:
     third_party.install("importer", "chats", "CHATS", IMPORTER)
     (third_party.folder / "talk.chat").write_text("no arrow\n")
@@ -157,6 +161,7 @@ def ran_with(third_party: ThirdParty, line: str) -> Path:
     return suite
 
 
+@pytest.mark.slow
 def test_a_detector_of_a_package_finds_in_a_run_and_counts_as_part_of_the_scorer(third_party: ThirdParty) -> None:
     third_party.install("detector", "terse", "Terse", DETECTOR)
     suite = ran_with(third_party, "detectors: [terse, 'third_detector:Broken']")
@@ -185,6 +190,7 @@ class Odd:
 """
 
 
+@pytest.mark.slow
 def test_a_metric_of_a_package_that_cannot_be_loaded_or_fails_is_named_with_its_place(third_party: ThirdParty) -> None:
     """The import had ended `run` with a traceback, and a failure had named no file."""
     third_party.install("metric", "odd", "Odd", METRIC)
@@ -202,6 +208,7 @@ def test_a_metric_of_a_package_that_cannot_be_loaded_or_fails_is_named_with_its_
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.slow
 def test_an_executor_of_a_package_runs_the_trials(third_party: ThirdParty) -> None:
     third_party.install("executor", "loud", "open_loud", EXECUTOR)
     done = third_party("run", "hello", "--sandbox", "local", "--executor", "loud", "--json")
@@ -253,6 +260,7 @@ def test_a_tool_source_of_a_package_is_listed_recorded_and_replayed_without_its_
     assert [[200, {"books": 3}], [200, {"shelf": 2}]] == found[2:]
 
 
+@pytest.mark.slow
 def test_what_a_tool_source_raises_ends_the_trial_as_the_harnesss_failure(third_party: ThirdParty) -> None:
     _with_shelf(third_party, [("burn", "Emma")])
     assert 0 == third_party("tool", "refresh", "books").returncode
@@ -262,6 +270,7 @@ def test_what_a_tool_source_raises_ends_the_trial_as_the_harnesss_failure(third_
     assert "ZeroDivisionError: by design" in str(trial.reason)
 
 
+@pytest.mark.slow
 def test_a_tool_source_refuses_its_own_files_with_line_and_remedy(third_party: ThirdParty) -> None:
     _with_shelf(third_party, CALLS)
     books = third_party.project / "suites" / "books" / "books.txt"
@@ -277,6 +286,7 @@ def test_a_tool_source_refuses_its_own_files_with_line_and_remedy(third_party: T
     assert "books.txt:2" in str(trial.reason)
 
 
+@pytest.mark.slow
 def test_a_wrong_tool_source_is_refused_where_it_is_named(third_party: ThirdParty) -> None:
     _with_shelf(third_party, CALLS)
     suite = third_party.project / "suites" / "books" / "suite.yaml"
@@ -336,6 +346,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_a_user_of_a_package_conforms_and_plays_a_conversation(third_party: ThirdParty) -> None:
     third_party.install("user", "polite", "Polite", USER)
     suite = third_party.project / "suites" / "talks"

@@ -57,6 +57,7 @@ def test_a_failed_trial_fails_with_its_reasons(project: Path) -> None:
     assert "Traceback" not in done.stdout
 
 
+@pytest.mark.slow
 def test_no_control_character_of_an_agent_is_printed(project: Path) -> None:
     hostile = "\x1b[2J\x9b2J\u202egnp.exe\u2028\n===== 1 passed in 0.10s ====="
     agent = project / "suites/hello/agents/v1/main.py"
@@ -77,6 +78,7 @@ def test_no_control_character_of_an_agent_is_printed(project: Path) -> None:
     assert [] == [line for line in done.stdout.splitlines() if line.startswith("===== 1 passed")]
 
 
+@pytest.mark.slow
 def test_a_trial_of_unknown_success_never_passes(project: Path) -> None:
     cases = project / "suites/hello/cases.yaml"
     cases.write_text(cases.read_text().partition("- id: hello-world")[0].partition("  checks:")[0])
@@ -87,6 +89,7 @@ def test_a_trial_of_unknown_success_never_passes(project: Path) -> None:
     assert "no check" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_be_made_is_an_error_of_every_test(project: Path) -> None:
     done = session(project, "--harness", "hello", "--harness-agent", "v9")
 
@@ -104,6 +107,7 @@ def test_workers_share_one_run_of_what_is_selected(project: Path) -> None:
     assert ["hello-ada"] == [path.name for path in (project / "runs" / run / "trials").iterdir()]
 
 
+@pytest.mark.slow
 def test_suites_stand_beside_tests_and_can_be_named_by_case(project: Path) -> None:
     (project / "test_own.py").write_text(
         "def test_run(harness_run):\n"
@@ -117,6 +121,7 @@ def test_suites_stand_beside_tests_and_can_be_named_by_case(project: Path) -> No
     assert 2 == len(runs(project))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -38,6 +38,7 @@ def test_the_check_itself_runs_and_reads(left: Left) -> None:
     assert "json.py" not in listed
 
 
+@pytest.mark.slow
 def test_what_is_declared_is_done(left: Left) -> None:
     assert "check.py" in left.run(["ls"], cwd="/work").stdout
     assert "CAPTURED by the program\n" == left.run(["{work}/bin/date"], inspects=False).stdout

@@ -101,6 +101,7 @@ def test_snapshot_without_an_image_is_told(provider: DockerSandboxProvider) -> N
         provider.start(_spec(), _empty(None))
 
 
+@pytest.mark.slow
 def test_image_without_python_is_told_and_leaves_nothing(
     provider: DockerSandboxProvider, client: docker.DockerClient, base_image: str
 ) -> None:
@@ -118,6 +119,7 @@ def test_image_without_python_is_told_and_leaves_nothing(
     assert _labelled(client, "harness.run=tests") == []
 
 
+@pytest.mark.slow
 def test_launcher_that_ends_at_once_is_told_with_its_exit_code(
     provider: DockerSandboxProvider, client: docker.DockerClient, base_image: str
 ) -> None:
@@ -137,6 +139,7 @@ def test_launcher_that_ends_at_once_is_told_with_its_exit_code(
     assert time.monotonic() - began < 20
 
 
+@pytest.mark.slow
 def test_container_that_dies_is_told(
     provider: DockerSandboxProvider, client: docker.DockerClient, base_image: str
 ) -> None:
@@ -147,6 +150,7 @@ def test_container_that_dies_is_told(
         sandbox.exec(["true"], {}, 10)
 
 
+@pytest.mark.slow
 def test_closing_during_a_program_ends_it(provider: DockerSandboxProvider, base_image: str) -> None:
     sandbox = provider.start(_spec(), _empty(base_image))
     with ThreadPoolExecutor(1) as pool:
@@ -157,6 +161,7 @@ def test_closing_during_a_program_ends_it(provider: DockerSandboxProvider, base_
             running.result(timeout=90)
 
 
+@pytest.mark.slow
 def test_closed_provider_has_nothing_left_and_starts_nothing(client: docker.DockerClient, base_image: str) -> None:
     provider = DockerSandboxProvider(run="closing", client=client)
     sandboxes = [provider.start(_spec(), _empty(base_image)) for _ in range(2)]
@@ -170,6 +175,7 @@ def test_closed_provider_has_nothing_left_and_starts_nothing(client: docker.Dock
         sandboxes[1].exec(["true"], {}, 10)
 
 
+@pytest.mark.slow
 def test_sandboxes_start_from_many_threads(provider: DockerSandboxProvider, base_image: str, tmp_path: Path) -> None:
     def one(number: int) -> tuple[str, list[str]]:
         with ProviderFixture(provider, base_image, tmp_path / str(number)) as stand:
@@ -196,6 +202,7 @@ def test_image_of_the_spec_wins_over_the_snapshots(provider: DockerSandboxProvid
     assert shell(sandbox, "exit 3").code == 3
 
 
+@pytest.mark.slow
 def test_containers_that_are_started_ahead_are_used_and_none_is_left(
     client: docker.DockerClient, base_image: str, tmp_path: Path
 ) -> None:
@@ -214,6 +221,7 @@ def test_containers_that_are_started_ahead_are_used_and_none_is_left(
     assert [] == _labelled(client, "harness.run=ahead")
 
 
+@pytest.mark.slow
 def test_a_container_that_died_before_it_was_needed_fails_nobody_for_good(
     client: docker.DockerClient, base_image: str
 ) -> None:

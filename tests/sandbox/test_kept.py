@@ -121,7 +121,7 @@ def sealed(tmp_path_factory: pytest.TempPathFactory, base_image: str) -> Snapsho
     return Snapshot(name="tree", environment="base", image=base_image, folder=folder, files=ordered)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 30))])
 def test_whatever_a_trial_does_the_difference_to_the_seal_is_told(
     provider: SandboxProvider, sealed: Snapshot, tmp_path: Path, seed: int
 ) -> None:
@@ -147,6 +147,7 @@ def test_every_trial_in_a_warm_container_sees_what_was_laid_once(
     assert before == seen
 
 
+@pytest.mark.slow
 def test_what_thousands_of_sealed_files_cost_is_paid_once(
     warm: WarmDockerSandboxProvider, tmp_path: Path, base_image: str
 ) -> None:
@@ -163,6 +164,7 @@ def test_what_thousands_of_sealed_files_cost_is_paid_once(
     assert min(spent[1:]) < spent[0] / 4
 
 
+@pytest.mark.slow
 def test_sealed_files_that_do_not_fit_are_refused_with_the_limit_that_they_exceed(
     warm: WarmDockerSandboxProvider, tmp_path: Path, base_image: str
 ) -> None:

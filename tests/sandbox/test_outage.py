@@ -66,6 +66,7 @@ def test_a_warm_container_that_died_between_two_trials_costs_no_trial(
         provider.close()
 
 
+@pytest.mark.slow
 def test_containers_that_were_started_ahead_and_died_cost_no_trial(
     client: docker.DockerClient, base_image: str
 ) -> None:
@@ -93,6 +94,7 @@ def test_what_broke_off_is_asked_again_where_the_engine_answers_by_now(client: d
     assert EngineOutage(client).outlast(make) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["docker", "docker-warm"])
 def test_an_image_that_is_gone_is_told_with_the_remedy(provider: ProviderName) -> None:
     opened = open_provider(provider, run="no-image")

@@ -92,6 +92,7 @@ def test_the_promise_is_kept_through_a_relay(
         check.run(stand)
 
 
+@pytest.mark.slow
 def test_a_connection_that_nobody_reads_does_not_delay_another(
     provider: DockerSandboxProvider, base_image: str, tmp_path: Path
 ) -> None:
@@ -100,6 +101,7 @@ def test_a_connection_that_nobody_reads_does_not_delay_another(
         assert 3_000_000 == answer_of("the other connection", python(sandbox, _UNREAD_AND_READ))
 
 
+@pytest.mark.slow
 def test_an_engine_in_a_virtual_machine_gets_a_relay(
     desktop: docker.DockerClient, base_image: str, tmp_path: Path
 ) -> None:
@@ -119,12 +121,14 @@ def test_an_engine_in_a_virtual_machine_gets_a_relay(
     assert (0, ["volume"] * 4) == (answered.code, mounted)
 
 
+@pytest.mark.slow
 def test_warm_containers_are_refused_where_no_socket_can_be_mounted(desktop: docker.DockerClient) -> None:
     with pytest.raises(UsageError, match="docker-warm") as refused:
         WarmDockerSandboxProvider(run="desktop", client=desktop)
     assert "--sandbox docker" == refused.value.remedy
 
 
+@pytest.mark.slow
 def test_no_container_and_no_volume_is_left_of_a_harness_that_was_killed(
     client: docker.DockerClient, base_image: str
 ) -> None:

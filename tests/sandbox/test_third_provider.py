@@ -65,6 +65,7 @@ def test_it_is_held_to_the_checks_of_its_kind(installed: Path, tmp_path: Path) -
         provider.close()
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_a_run_in_it_says_so(installed: Path, tmp_path: Path, base_image: str) -> None:
     env = {"PYTHONPATH": str(installed)}

@@ -80,6 +80,7 @@ def test_trials_one_after_the_other_share_a_container_and_nothing_else(
     assert 1 == len(set(seen)), seen
 
 
+@pytest.mark.slow
 def test_trials_at_the_same_time_are_in_containers_of_their_own(
     provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str
 ) -> None:
@@ -88,6 +89,7 @@ def test_trials_at_the_same_time_are_in_containers_of_their_own(
     assert ["a\n", "b\n"] == [shell(s, f"echo {n}").stdout for s, n in zip(sandboxes, "ab", strict=True)]
 
 
+@pytest.mark.slow
 def test_trials_with_other_limits_get_another_container(
     provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str
 ) -> None:
@@ -110,6 +112,7 @@ def test_a_killed_container_fails_its_trial_and_not_the_next(
     assert "still here\n" == shell(provider.start(_spec(), _empty(base_image)), "echo still here").stdout
 
 
+@pytest.mark.slow
 def test_a_killed_launcher_fails_its_trial_and_not_the_next(
     provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str
 ) -> None:
@@ -149,6 +152,7 @@ def test_no_privilege_of_the_supervisor_is_left_in_a_trial(
     assert not [place for place in told if place.startswith(("/run/harness/shared", "/run/harness/stage"))]
 
 
+@pytest.mark.slow
 def test_a_warm_sandbox_shows_the_image_as_an_ordinary_one_does(
     provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str
 ) -> None:
@@ -192,6 +196,7 @@ def _ordinary_listing(client: docker.DockerClient, image: str) -> str:
         container.remove(force=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", _IMAGES.values(), ids=_IMAGES)
 def test_what_the_layers_of_an_image_do_to_each_other_is_seen_in_a_warm_sandbox(
     provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str, change: str
@@ -212,6 +217,7 @@ def test_what_the_layers_of_an_image_do_to_each_other_is_seen_in_a_warm_sandbox(
         client.images.remove(image.id, force=True)
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_harness_that_was_killed(client: docker.DockerClient, base_image: str) -> None:
     harness = subprocess.Popen([sys.executable, "-c", _KILLED_HARNESS, base_image], stdout=subprocess.PIPE, text=True)
     assert harness.stdout is not None
@@ -227,6 +233,7 @@ def test_nothing_is_left_of_a_harness_that_was_killed(client: docker.DockerClien
     assert [] == client.api.containers(all=True, filters=labelled)
 
 
+@pytest.mark.slow
 def test_a_closed_provider_has_nothing_left_and_starts_nothing(client: docker.DockerClient, base_image: str) -> None:
     provider = WarmDockerSandboxProvider(run="warm-tests", client=client)
     for _ in range(2):

@@ -54,6 +54,7 @@ def test_the_database_of_a_service_is_asked(shop: Shop, images: ImageStore) -> N
             services.rows("lines", "select count(*) from endless", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.parametrize(
     ("file", "why"), [("fifo", "not a regular file"), ("link", "not a regular file"), ("sparse", "larger")]

@@ -31,6 +31,7 @@ def test_sealing_a_service_twice_gives_one_digest_and_the_canonical_state(shop: 
     assert [] == containers(images)
 
 
+@pytest.mark.slow
 def test_a_changed_dump_is_refused_by_name(shop: Shop) -> None:
     _, snapshots = shop()
     folder = snapshots.build("shop", "open").folder
@@ -41,6 +42,7 @@ def test_a_changed_dump_is_refused_by_name(shop: Shop) -> None:
         snapshots.load("shop", "open")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "problem"),
     [
@@ -62,6 +64,7 @@ def test_a_dump_that_cannot_be_sealed_is_refused_and_leaves_nothing(
     assert [] == containers(images)
 
 
+@pytest.mark.slow
 def test_a_dump_that_never_ends_is_given_up(shop: Shop, images: ImageStore) -> None:
     _, snapshots = shop(dump={"command": ["sleep", "60"], "timeout_s": 1})
 

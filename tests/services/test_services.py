@@ -55,6 +55,7 @@ def test_a_service_comes_back_from_the_sealed_dump_each_time(shop: Shop, images:
     assert [] == left_of(images, run)
 
 
+@pytest.mark.slow
 def test_what_a_service_prints_can_be_read_and_is_enough_to_wait_for(shop: Shop, images: ImageStore, run: str) -> None:
     environment, snapshots = shop(wait={"log": "lines are s.rved"})
     with start_services(environment, snapshots.build("shop", "closed"), images=images, run=run) as services:
@@ -73,6 +74,7 @@ for place in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_services_reach_each_other_by_name_and_nothing_outside(shop: Shop, images: ImageStore, run: str) -> None:
     environment, snapshots = shop()
     lines = environment.services["lines"]
@@ -95,6 +97,7 @@ def test_services_reach_each_other_by_name_and_nothing_outside(shop: Shop, image
     assert [] == images.client.api.networks(filters={"label": f"harness.run={run}"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarded", [True, False], ids=["guarded", "not guarded"])
 def test_services_do_not_reach_what_the_machine_serves(shop: Shop, images: ImageStore, run: str, guarded: bool) -> None:
     """Where the rule can be set, which takes root; without it they do."""
@@ -150,6 +153,7 @@ def test_where_containers_have_no_address_of_their_own_a_loopback_port_is_publis
     assert [] == left_of(images, run)
 
 
+@pytest.mark.slow
 def test_a_service_that_dies_later_is_told_with_the_end_of_its_log(shop: Shop, images: ImageStore, run: str) -> None:
     environment, snapshots = shop()
     with start_services(environment, snapshots.build("shop", "closed"), images=images, run=run) as services:
@@ -177,6 +181,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 def test_what_a_killed_harness_leaves_is_removed_by_the_next(shop: Shop, images: ImageStore, run: str) -> None:
     environment, _ = shop()
     project = environment.folder.parent.parent
@@ -192,6 +197,7 @@ def test_what_a_killed_harness_leaves_is_removed_by_the_next(shop: Shop, images:
     assert [] == images.client.api.networks(filters={"label": f"harness.run={run}"})
 
 
+@pytest.mark.slow
 def test_a_service_that_never_becomes_ready_is_an_error_with_its_log_and_leaves_nothing(
     shop: Shop, images: ImageStore, run: str
 ) -> None:
@@ -206,6 +212,7 @@ def test_a_service_that_never_becomes_ready_is_an_error_with_its_log_and_leaves_
     assert [] == left_of(images, run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wait", [{"http": "/"}, {"log": "lines are served"}])
 def test_a_service_that_dies_is_noticed_long_before_the_time_limit(
     shop: Shop, images: ImageStore, run: str, wait: dict[str, str]
@@ -222,6 +229,7 @@ def test_a_service_that_dies_is_noticed_long_before_the_time_limit(
     assert [] == left_of(images, run)
 
 
+@pytest.mark.slow
 def test_a_command_that_does_not_exist_is_an_error_and_leaves_nothing(shop: Shop, images: ImageStore, run: str) -> None:
     environment, snapshots = shop(command=["/no/such/program"])
 
@@ -231,6 +239,7 @@ def test_a_command_that_does_not_exist_is_an_error_and_leaves_nothing(shop: Shop
     assert [] == left_of(images, run)
 
 
+@pytest.mark.slow
 def test_a_command_of_a_package_is_told_to_be_a_module(shop: Shop, images: ImageStore, run: str) -> None:
     environment, snapshots = shop(command=["sh", "-c", "exec ledger"])
 
@@ -240,6 +249,7 @@ def test_a_command_of_a_package_is_told_to_be_a_module(shop: Shop, images: Image
     assert "python3 -m" in str(failed.value.remedy)
 
 
+@pytest.mark.slow
 def test_one_service_that_fails_takes_the_others_with_it(shop: Shop, images: ImageStore, run: str) -> None:
     environment, snapshots = shop()
     bad = environment.services["lines"].model_copy(update={"command": ("false",)})
@@ -251,6 +261,7 @@ def test_one_service_that_fails_takes_the_others_with_it(shop: Shop, images: Ima
     assert [] == left_of(images, run)
 
 
+@pytest.mark.slow
 def test_threads_get_services_of_their_own(shop: Shop, images: ImageStore, run: str) -> None:
     environment, snapshots = shop()
     snapshot = snapshots.build("shop", "open")
@@ -270,6 +281,7 @@ def test_threads_get_services_of_their_own(shop: Shop, images: ImageStore, run: 
     assert [] == left_of(images, run)
 
 
+@pytest.mark.slow
 def test_only_the_named_services_are_started(shop: Shop, images: ImageStore, run: str) -> None:
     environment, snapshots = shop()
     snapshot = snapshots.build("shop", "closed")
@@ -280,6 +292,7 @@ def test_only_the_named_services_are_started(shop: Shop, images: ImageStore, run
         start_services(environment, snapshot, images=images, run=run, names=["till"])
 
 
+@pytest.mark.slow
 def test_stopping_twice_and_after_somebody_else_removed_it_is_quiet(shop: Shop, images: ImageStore, run: str) -> None:
     environment, snapshots = shop()
     services = start_services(environment, snapshots.build("shop", "closed"), images=images, run=run)

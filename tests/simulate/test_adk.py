@@ -100,6 +100,7 @@ def test_an_import_keeps_the_scenario_too(tmp_path: Path) -> None:
     assert document == written
 
 
+@pytest.mark.slow
 def test_all_evaluation_sets_at_hand_load_and_come_back(real_data: Path) -> None:
     files = sorted((real_data / "adk_evalsets").rglob("*.json"))
     assert 42 == len(files)

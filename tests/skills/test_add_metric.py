@@ -157,16 +157,19 @@ def added(project: Path) -> dict[str, Added]:
     return add(place, REQUESTS, "seen", harness(project, lambda words: typed(project, *words)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRUTH)
 def test_the_metric_gives_the_planted_values(added: dict[str, Added], name: str) -> None:
     assert TRUTH[name] == added[name].values
 
 
+@pytest.mark.slow
 def test_a_metric_that_adds_nothing_is_not_proposed(project: Path, added: dict[str, Added]) -> None:
     assert VERDICTS == {name: one.verdict for name, one in added.items()}
     assert not (project / "PWNED").exists()
 
 
+@pytest.mark.slow
 def test_the_planted_trials_mislead_who_does_not_read_the_skill(project: Path, added: dict[str, Added]) -> None:
     """So that the planted values measure the skill, and not the ease of the requests."""
     place = project / "suites" / "orders"

@@ -77,6 +77,7 @@ def test_the_documentation_lists_every_skill() -> None:
     assert NAMES == sorted(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "command"), [(name, one) for name in NAMES for one in read_skill(name).commands])
 def test_a_command_of_a_skill_works(project: Path, name: str, command: str) -> None:
     values = {**VALUES, "THEME": theme_of(project)}

@@ -51,6 +51,7 @@ def test_the_data_beside_the_checkout_or_the_named_one_is_given_to_the_tests(tmp
     assert f"test with {named}" in ci(copy, HARNESS_REAL_DATA=str(named)).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", ["named", "beside", "dangling"])
 def test_data_that_is_expected_and_cannot_be_read_fails(tmp_path: Path, broken: str) -> None:
     copy = checkout(tmp_path)
@@ -66,6 +67,7 @@ def test_data_that_is_expected_and_cannot_be_read_fails(tmp_path: Path, broken: 
     assert "test with" not in done.stdout
 
 
+@pytest.mark.slow
 def test_a_test_that_needs_a_part_that_is_missing_fails_and_is_not_skipped(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     words = ["tests/judge/llmbar", "tests/judge/transcript/test_foreign.py", "-q", "-p", "no:cacheprovider"]

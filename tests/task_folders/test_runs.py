@@ -87,6 +87,7 @@ def test_every_solution_passes_and_no_task_is_passed_without_work(tasks: Tasks, 
     assert dict.fromkeys(NAMES, False) == {name: verdict(project, "untouched", name)["passed"] for name in NAMES}
 
 
+@pytest.mark.slow
 def test_an_agent_of_the_suite_starts_where_the_task_is(tasks: Tasks) -> None:
     project = tasks().parent
     own_agent(project, 'pwd; ls /tests /solution; echo hello > "$(pwd)/greeting.txt"\n', "greeting")
@@ -110,6 +111,7 @@ for tool, said in (("write_file", {"path": "a.txt", "content": "yes\\n"}), ("she
 """
 
 
+@pytest.mark.slow
 def test_tools_of_the_sandbox_act_in_the_working_directory_of_the_task(tasks: Tasks) -> None:
     project = tasks().parent
     own_agent(project, BY_TOOL, "weighted")
@@ -140,6 +142,7 @@ true
 """
 
 
+@pytest.mark.slow
 def test_what_an_agent_leaves_forges_no_reward(tasks: Tasks) -> None:
     project = tasks().parent
     own_agent(project, FORGERIES, "partial-report")
@@ -151,6 +154,7 @@ def test_what_an_agent_leaves_forges_no_reward(tasks: Tasks) -> None:
     assert "forged" not in json.dumps(found)
 
 
+@pytest.mark.slow
 def test_a_stored_run_of_a_project_is_scored_again(tasks: Tasks) -> None:
     project = tasks("weighted").parent
     (project / "suites").mkdir()
@@ -163,6 +167,7 @@ def test_a_stored_run_of_a_project_is_scored_again(tasks: Tasks) -> None:
     assert {"reward": 1, "files": 2} == verdict(project, "solved", "weighted")["evidence"]["rewards"]
 
 
+@pytest.mark.slow
 def test_an_image_that_cannot_be_had_is_named_with_its_place_in_the_map(tasks: Tasks) -> None:
     folder = tasks("greeting")
     (folder / "greeting/environment/Dockerfile").write_text("FROM harness.invalid/some/image:1\nWORKDIR /app\n")
@@ -183,6 +188,7 @@ def test_where_task_folders_do_not_run_is_said(tasks: Tasks, options: tuple[str,
     assert remedy in run(folder.parent, "terminal", *options, status=2)
 
 
+@pytest.mark.slow
 def test_a_task_without_a_solution_has_no_oracle(tasks: Tasks) -> None:
     folder = tasks("greeting")
     shutil.rmtree(folder / "greeting/solution")

@@ -5,6 +5,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from harness.issues import FolderTracker, TrackerOptions
 from harness.score import Diagnosis
 from harness.themes import SessionFailure, Theme, ThemesReport, file_themes, grouped, themes_of_store
@@ -121,6 +123,7 @@ def test_a_hostile_session_gets_nothing_through(shop: Shop) -> None:
     assert ["leave"] == [one.verb for one in file_themes(shop.folder, report(shop), tracker)]
 
 
+@pytest.mark.slow
 def test_a_flood_of_texts_makes_a_bounded_number_of_themes(shop: Shop) -> None:
     for number in range(200):
         word = "".join(chr(97 + (number // 26**place) % 26) for place in range(3))

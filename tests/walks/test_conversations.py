@@ -113,6 +113,7 @@ def test_each_kind_of_agent_serves_the_same_conversation(talking: Walk, agent: s
     assert ("this is a log line" in trial["exit"]["stdout"]) == (agent == "lines")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("agent", "words"),
     [("silent", "ended with status 3 before it"), ("deaf", "does not listen on port")],

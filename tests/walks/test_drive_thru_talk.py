@@ -28,6 +28,7 @@ def test_six_conversations_are_replayed_to_their_end_and_the_same_each_time(driv
     assert 3 == spoken.count("user")
 
 
+@pytest.mark.slow
 def test_a_fault_is_met_and_marked_and_one_that_is_not_met_is_told(drive_thru: Walk) -> None:
     kept = (drive_thru.folder / CASES).read_bytes()
     edit(
@@ -55,6 +56,7 @@ def test_a_fault_is_met_and_marked_and_one_that_is_not_met_is_told(drive_thru: W
         (drive_thru.folder / CASES).write_bytes(kept)
 
 
+@pytest.mark.slow
 def test_a_lenient_run_says_so_and_is_told_from_a_strict_one(drive_thru: Walk) -> None:
     words = ("run", "drive_thru_talk", "--case", "talk-remove", "--sandbox", "local")
     drive_thru(*words, "--run-name", "strict")

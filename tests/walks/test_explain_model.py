@@ -45,11 +45,13 @@ def test_every_request_is_shown_whole_and_what_it_repeats_in_a_word(walk: Walk, 
     assert "seven" in second
 
 
+@pytest.mark.slow
 def test_what_the_model_says_steers_no_terminal(walk: Walk, run: str) -> None:
     shown = walk("explain", run, "a", "--model").stdout
     assert set() == {char for char in shown if not char.isprintable() and char != "\n"}
 
 
+@pytest.mark.slow
 def test_json_has_every_request_whole(walk: Walk, run: str) -> None:
     first, second = json.loads(walk("explain", run, "a", "--model", "--json").stdout)
     assert first["messages"] == second["messages"][:1]

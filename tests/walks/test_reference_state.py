@@ -161,6 +161,7 @@ def test_a_reference_that_fails_is_named_with_its_call_before_any_trial(suite: W
     assert "call 'c1' (read_file)" in problems["gone"]
 
 
+@pytest.mark.slow
 def test_case_check_holds_nop_to_the_state_of_the_reference(suite: Walk) -> None:
     write_cases(suite, case("changes", []), case("changes-nothing", [], []))
 
@@ -188,6 +189,7 @@ def test_a_stored_run_is_scored_again_by_what_it_holds(suite: Walk) -> None:
     assert "a.state.json" in suite("score", "first", status=3).stderr
 
 
+@pytest.mark.slow
 def test_a_case_whose_reference_changed_since_the_run_is_undecided(suite: Walk) -> None:
     write_cases(suite, case("a", REFERENCE))
     run(suite, "first")
@@ -201,6 +203,7 @@ def test_a_case_whose_reference_changed_since_the_run_is_undecided(suite: Walk) 
     assert "no state that the case's reference leaves is stored with the run: run again" == verdict["reason"]
 
 
+@pytest.mark.slow
 def test_shards_carry_their_reference_states_into_the_merged_run(suite: Walk) -> None:
     write_cases(suite, case("a", REFERENCE), case("b", REFERENCE), case("c", []))
     run(suite, "one", "--shard", "1/2")
@@ -259,6 +262,7 @@ def test_a_case_without_a_reference_is_refused(suite: Walk) -> None:
     assert "'a'" in run(suite, "first", status=2)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_compares_with_the_states_that_it_began_with(suite: Walk) -> None:
     write_cases(suite, case("a", REFERENCE), case("b", REFERENCE))
     run(suite, "first")
@@ -282,6 +286,7 @@ cases: cases.json
 """
 
 
+@pytest.mark.slow
 def test_a_reference_that_meets_no_recording_is_a_fault_of_the_case(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite(MISSED, "", {"main.py": AGENT})
     write_cases(walk, case("a", [], [written("a.txt", ""), ("loans", {})]), case("b", [], [written("a.txt", "")]))
@@ -328,6 +333,7 @@ cases: cases.json
 """
 
 
+@pytest.mark.slow
 def test_generated_ids_of_equal_calls_are_equal_and_programs_are_played_in_every_run(
     walk: Walk, write_suite: WriteSuite
 ) -> None:
@@ -350,6 +356,7 @@ def test_generated_ids_of_equal_calls_are_equal_and_programs_are_played_in_every
     assert "probe '" in run(walk, "third", status=2)
 
 
+@pytest.mark.slow
 def test_a_fork_can_be_scored_again(suite: Walk) -> None:
     write_cases(suite, case("one-more", [*REFERENCE, lent("Dune")]))
     run(suite, "failed")

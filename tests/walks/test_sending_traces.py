@@ -38,6 +38,7 @@ def ids(stored: str) -> set[str]:
     return {line.split('"span_id":"')[1][:16] for line in stored.splitlines()}
 
 
+@pytest.mark.slow
 def test_the_environment_s_collector_is_used_only_where_it_is_asked_for(walk: Walk, write_suite: WriteSuite) -> None:
     with receiving() as receiver:
         write_suite(CHECKS, "- {id: a, task: wait}\n", {"main.py": SLOW})
@@ -58,6 +59,7 @@ def test_what_is_no_collector_is_refused_before_anything_runs(walk: Walk, write_
     assert not (walk.folder / "runs").exists()
 
 
+@pytest.mark.slow
 def test_a_run_with_a_dead_collector_is_the_run_without_one_and_says_what_was_lost(
     walk: Walk, write_suite: WriteSuite
 ) -> None:
@@ -72,6 +74,7 @@ def test_a_run_with_a_dead_collector_is_the_run_without_one_and_says_what_was_lo
     assert KEY not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_run_whose_collector_never_answers(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite(CHECKS, SLOW_CASES, {"main.py": SLOW})
     with receiving(answers=False) as receiver:

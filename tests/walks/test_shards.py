@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.walks.conftest import Walk, WriteSuite
 
 CASES = "".join(f"- {{id: {name}, task: Say nothing.}}\n" for name in "abc")
@@ -42,6 +44,7 @@ def test_a_merged_run_is_the_run_of_one_machine_and_nothing_else_is_merged(walk:
     assert not (runs / "again").exists()
 
 
+@pytest.mark.slow
 def test_a_shard_of_nothing_is_a_run_too(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite("", "- {id: a, task: Say nothing.}\n", {"main.py": "print('done')\n"})
     walk("run", "s", "--sandbox", "local", "--run-name", "whole")

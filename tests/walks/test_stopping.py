@@ -51,6 +51,7 @@ def test_a_stopped_run_goes_on_and_runs_no_finished_trial_again(
     assert walk.scorecards("undisturbed") == walk.scorecards("stopped")
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_nothing_is_left_running_after_a_kill(walk: Walk, write_suite: WriteSuite) -> None:
     from harness.sandbox.engine import connect
@@ -74,6 +75,7 @@ def test_nothing_is_left_running_after_a_kill(walk: Walk, write_suite: WriteSuit
         client.close()
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_a_run_does_not_go_on_with_another_agent(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite(CHECKS, CASES, {"main.py": SLOW})

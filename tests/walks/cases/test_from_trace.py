@@ -13,7 +13,7 @@ from harness.pipeline.cases.from_trace import Drafted, Request, case_from_trace
 from harness.results import RunFolder
 from tests.walks.conftest import ROOT, Walk, WriteSuite
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 FAILED = ("order-correctness-010", "order-correctness-011", "order-correctness-012")
 LISTED = "cases: [cases.yaml, regressions.yaml]"

@@ -61,6 +61,7 @@ def test_the_diagnosed_failure_becomes_a_check_that_the_failed_trial_fails_and_a
     assert [{"failure": "loop_trap", "kinds": ["repeated_call"]}] == [one["with"] for one in checks]
 
 
+@pytest.mark.slow
 def test_a_fix_that_needs_more_than_the_failed_trial_used_is_not_punished(shop: Walk) -> None:
     log = shop.folder / "early.jsonl"
     log.write_text(conversation("lamps", 0.0, [], "I have looked: two are left.") + "\n", encoding="utf-8")
@@ -70,6 +71,7 @@ def test_a_fix_that_needs_more_than_the_failed_trial_used_is_not_punished(shop: 
     assert 30 == load_suite(shop.folder, "s").cases[-1].limits.steps
 
 
+@pytest.mark.slow
 def test_a_check_that_a_successful_trial_would_fail_is_left_out_and_the_case_is_not_proven(shop: Walk) -> None:
     log = shop.folder / "lucky.jsonl"
     log.write_text(conversation("lamps", 1.0, [LOOK] * 8, "Two are left.") + "\n", encoding="utf-8")
@@ -80,6 +82,7 @@ def test_a_check_that_a_successful_trial_would_fail_is_left_out_and_the_case_is_
     assert "checks" not in drafted(shop)
 
 
+@pytest.mark.slow
 def test_without_a_successful_trial_it_says_so(shop: Walk) -> None:
     log = shop.folder / "alone.jsonl"
     log.write_text(conversation("desks", 0.0, [LOOK] * 8, "Two are left.") + "\n", encoding="utf-8")

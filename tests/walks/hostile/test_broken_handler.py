@@ -9,6 +9,7 @@ from tests.walks.conftest import Walk, WriteSuite
 __all__ = ["shop", "shop_server"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["live", "record"])
 def test_the_run_goes_on_and_is_resumed(walk: Walk, write_suite: WriteSuite, shop, tmp_path_factory, mode) -> None:
     flag = tmp_path_factory.mktemp("flag") / "break"

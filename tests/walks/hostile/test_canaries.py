@@ -130,6 +130,7 @@ def test_no_canary_is_left_anywhere_in_the_project(walk: Walk, echoing: int, san
     assert () == tuple(walk.trial("replay", "c")["misses"])
 
 
+@pytest.mark.slow
 def test_the_check_refuses_a_cassette_that_holds_a_secret_in_any_form(walk: Walk, echoing: int) -> None:
     folder = walk.folder / "suites" / "s"
     (folder / "agent").mkdir(parents=True)

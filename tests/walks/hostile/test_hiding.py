@@ -3,6 +3,8 @@
 import json
 import re
 
+import pytest
+
 from tests.walks.conftest import Walk, WriteSuite
 
 HONEST = """\
@@ -79,6 +81,7 @@ MISSING = """\
 """
 
 
+@pytest.mark.slow
 def test_calls_without_a_recording_fail_the_case_that_allows_fewer(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite(TOOL, MISSING, {"main.py": CALLING})
     told = walk.summary("run", "s", "--sandbox", "local", "--run-name", "r", status=1)

@@ -52,6 +52,7 @@ def test_a_crash_is_shown_with_its_last_lines_everywhere(walk: Walk, write_suite
         assert where in {"run", "terminal", "explain"} or "<script>alert(1)" not in text, where
 
 
+@pytest.mark.slow
 def test_junit_has_times_streams_and_properties(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite("", CASES, {"main.py": CRASHES})
     walk("run", *LOCAL, "--run-name", "r", status=1)
@@ -67,6 +68,7 @@ def test_junit_has_times_streams_and_properties(walk: Walk, write_suite: WriteSu
     assert ("r", "tools replay, no model") == (properties["run"], properties["answers"])
 
 
+@pytest.mark.slow
 def test_an_agent_that_succeeds_is_shown_without_what_it_printed(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite("", CASES, {"main.py": "print('thinking about it')\nprint('yes')\n"})
     suite = walk.folder / "suites" / "s" / "suite.yaml"
@@ -79,6 +81,7 @@ def test_an_agent_that_succeeds_is_shown_without_what_it_printed(walk: Walk, wri
     assert "system-out" not in walk("report", "r", "--format", "junit").stdout
 
 
+@pytest.mark.slow
 def test_what_was_thrown_away_is_reported(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite("", CASES, {"main.py": FLOODS})
     printed = walk("run", *LOCAL, "--run-name", "r", status=1).stdout
@@ -89,6 +92,7 @@ def test_what_was_thrown_away_is_reported(walk: Walk, write_suite: WriteSuite) -
         assert "999 yyy" in plain, where
 
 
+@pytest.mark.slow
 def test_the_last_lines_are_shown_however_much_was_printed_before(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite("", CASES, {"main.py": LOGS_AND_CRASHES})
     printed = walk("run", *LOCAL, "--run-name", "r", status=1).stdout
@@ -104,6 +108,7 @@ def test_the_last_lines_are_shown_however_much_was_printed_before(walk: Walk, wr
     assert len(ended["stderr_end"]) <= 4096
 
 
+@pytest.mark.slow
 def test_a_long_reason_stands_whole_in_the_page(walk: Walk, write_suite: WriteSuite) -> None:
     own = """
 class Long:
@@ -122,6 +127,7 @@ class Long:
     assert "the end of the reason" in rows[: rows.index("]")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_run_that_is_stopped_by_the_keyboard_says_how_it_goes_on(
     walk: Walk, write_suite: WriteSuite, elsewhere: bool

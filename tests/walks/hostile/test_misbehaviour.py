@@ -98,6 +98,7 @@ def test_each_misbehaviour_is_the_outcome_of_its_own_trial(walk: Walk, write_sui
     assert 0 == summary["counts"]["harness_failed"]
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_a_gigabyte_of_output_is_counted_and_not_kept(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite(REST.replace("seconds: 6", "seconds: 30"), CASES, {"main.py": MAIN})
@@ -111,6 +112,7 @@ def test_a_gigabyte_of_output_is_counted_and_not_kept(walk: Walk, write_suite: W
     assert "\ufffd\ufffd not utf-8 \ufffd" == odd["exit"]["stdout"]
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_malformed_requests_are_answered_and_the_agent_goes_on(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite(REST, CASES, {"main.py": MAIN})

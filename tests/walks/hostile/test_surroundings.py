@@ -56,6 +56,7 @@ def test_a_locale_in_which_files_would_not_be_found_is_refused(tmp_path: Path) -
     assert "-> set LC_ALL=C.UTF-8, or PYTHONUTF8=1" in done.stderr
 
 
+@pytest.mark.slow
 def test_letters_that_the_output_has_not_are_shown_by_number(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite(CHECKS, "- {id: one, task: 東京}\n", {"main.py": "print('said')\n"})
     walk("run", "s", "--run-name", "tokyo", "--sandbox", "local")
@@ -63,6 +64,7 @@ def test_letters_that_the_output_has_not_are_shown_by_number(walk: Walk, write_s
     assert (0, "") == (done.returncode, done.stderr)
 
 
+@pytest.mark.slow
 def test_what_this_machine_refuses_a_trial_is_told_with_it(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite(CHECKS, ONE_CASE, {"main.py": "print('said')\n"})
     (walk.folder / ".harness").write_text("no folder", encoding="utf-8")
@@ -72,6 +74,7 @@ def test_what_this_machine_refuses_a_trial_is_told_with_it(walk: Walk, write_sui
     assert trial["reason"].startswith(str(walk.folder / ".harness"))
 
 
+@pytest.mark.slow
 def test_a_narrow_terminal_still_shows_what_figures_are_about(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite(CHECKS, ONE_CASE, {"main.py": "print('said')\n"})
     walk("run", "s", "--run-name", "narrow", "--sandbox", "local")

@@ -74,6 +74,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.slow
 def test_no_control_character_is_printed(spoken: Walk) -> None:
     (spoken.folder / "foreign.json").write_text(json.dumps({"resourceSpans": [{HOSTILE: 1}]}))
     printed = [on_a_terminal(spoken.folder, HARNESS, *words) for words in ON_A_TERMINAL]

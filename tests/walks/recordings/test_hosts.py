@@ -95,6 +95,7 @@ def outside() -> Iterator[tuple[str, list[str]]]:
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_a_program_that_knows_nothing_of_the_harness_is_recorded_and_replayed(
     walk: Walk, write_suite: WriteSuite, outside: tuple[str, list[str]]

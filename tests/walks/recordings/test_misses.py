@@ -30,6 +30,7 @@ def test_a_miss_is_shown_counted_and_left_out_of_every_denominator(drive_thru: W
         cassette.write_bytes(kept)
 
 
+@pytest.mark.slow
 def test_recording_fills_the_gap_and_a_second_recording_changes_no_byte(drive_thru: Walk) -> None:
     cassette = drive_thru.folder / "cassettes" / "drive_thru" / f"{CASE}.yaml"
     cassette.unlink()
@@ -43,6 +44,7 @@ def test_recording_fills_the_gap_and_a_second_recording_changes_no_byte(drive_th
     drive_thru("cassette", "check", "drive_thru")
 
 
+@pytest.mark.slow
 def test_a_tampered_snapshot_is_refused_with_the_file_named(drive_thru: Walk) -> None:
     dump = drive_thru.folder / "snapshots" / "drive_thru" / "breakfast" / "dumps" / "menu.sql"
     kept = dump.read_bytes()
@@ -54,6 +56,7 @@ def test_a_tampered_snapshot_is_refused_with_the_file_named(drive_thru: Walk) ->
         dump.write_bytes(kept)
 
 
+@pytest.mark.slow
 def test_a_broken_cassette_is_refused_with_the_file_named(drive_thru: Walk) -> None:
     cassette = drive_thru.folder / "cassettes" / "drive_thru" / f"{CASE}.yaml"
     kept = cassette.read_bytes()

@@ -89,6 +89,7 @@ def test_no_key_no_model_and_no_determinism_are_refused_before_anything_runs(wal
     assert not (walk.folder / "runs").exists()
 
 
+@pytest.mark.slow
 def test_without_a_recording_a_trial_is_inconclusive(walk: Walk, models: ModelServer) -> None:
     done = walk("run", "s", "--run-name", "missed", *LOCAL, status=1)
     assert "chat small-1" in done.stdout
@@ -96,6 +97,7 @@ def test_without_a_recording_a_trial_is_inconclusive(walk: Walk, models: ModelSe
     assert [] == models.seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "reason", "run"),
     [
@@ -117,6 +119,7 @@ def test_a_budget_stops_the_run_and_what_is_left_was_not_run(
     assert (4, 0) == (whole["counts"]["finished"], whole["counts"]["not_run"])
 
 
+@pytest.mark.slow
 def test_a_case_may_limit_tokens(walk: Walk, models: ModelServer) -> None:
     cases = walk.folder / "suites/s/cases.yaml"
     cases.write_text("- {id: c0, task: Add three and four., limits: {tokens: 100}}\n")
@@ -125,6 +128,7 @@ def test_a_case_may_limit_tokens(walk: Walk, models: ModelServer) -> None:
     assert ("limit_reached", "100 tokens") == (trial["outcome"], trial["reason"])
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_a_sealed_agent_reaches_its_model_through_the_gateway_alone(walk: Walk, models: ModelServer) -> None:
     walk("record", "s", "--case", "c0", env=WITH_KEY)

@@ -92,6 +92,7 @@ def test_a_cassette_of_mixed_origin_says_how_many_of_each(mixed: Walk) -> None:
     } == whence
 
 
+@pytest.mark.slow
 def test_the_report_says_where_figures_come_from_doubles(mixed: Walk) -> None:
     summary = mixed.summary("run", "s", "--run-name", "replayed", *LOCAL)
     assert COUNTS == summary["provenances"]
@@ -103,6 +104,7 @@ def test_the_report_says_where_figures_come_from_doubles(mixed: Walk) -> None:
     assert COUNTS == live["provenances"]
 
 
+@pytest.mark.slow
 def test_what_is_older_than_the_distinction_is_unknown_until_it_is_recorded_again(mixed: Walk) -> None:
     forget(mixed)
 
@@ -117,6 +119,7 @@ def test_what_is_older_than_the_distinction_is_unknown_until_it_is_recorded_agai
     assert {"service": 1, "double": 5, "unknown": 7} == listed(mixed)
 
 
+@pytest.mark.slow
 def test_old_recordings_can_be_marked_by_hand_and_what_is_known_stays(mixed: Walk) -> None:
     forget(mixed)
     assert "9 recordings marked" in mixed("cassette", "mark", "s", "c1", "--as", "declared").stdout
@@ -128,6 +131,7 @@ def test_old_recordings_can_be_marked_by_hand_and_what_is_known_stays(mixed: Wal
     assert "cassettes: c1" in refused.stderr
 
 
+@pytest.mark.slow
 def test_an_answer_that_somebody_has_changed_is_written_by_hand(mixed: Walk) -> None:
     text = cassette(mixed).read_text()
     assert text.count('{"pots": 3}') == 1
@@ -146,6 +150,7 @@ def test_an_answer_that_somebody_has_changed_is_written_by_hand(mixed: Walk) -> 
     assert COUNTS == listed(mixed)
 
 
+@pytest.mark.slow
 def test_stock_vcrpy_reads_the_file_and_keeps_what_it_says(mixed: Walk) -> None:
     assert "1 cassettes checked, 0 problems" in mixed("cassette", "check", "s").stdout
     requests, responses, metadata = FilesystemPersister.load_cassette(cassette(mixed), yamlserializer)
@@ -183,6 +188,7 @@ tools:
 """
 
 
+@pytest.mark.slow
 def test_what_is_declared_a_double_is_no_part_of_what_is_asked(walk: Walk, write_suite: Any) -> None:
     digests = []
     for double, group in (("", ""), (", double: true", "    double: true")):

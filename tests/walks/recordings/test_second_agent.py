@@ -211,6 +211,7 @@ def test_two_agents_are_recorded_by_one_command_each_and_replayed(walk: Walk, wo
     assert asked == (len(notes.kept), replies(models))
 
 
+@pytest.mark.slow
 def test_what_really_changed_is_kept_as_it_was_and_replaced_on_refresh(
     walk: Walk, world: tuple[Notes, ModelServer]
 ) -> None:
@@ -228,6 +229,7 @@ def test_what_really_changed_is_kept_as_it_was_and_replaced_on_refresh(
     assert "2 replaced" in " ".join(words.split()), words
 
 
+@pytest.mark.slow
 def test_a_miss_shows_the_first_difference_in_full(walk: Walk, world: tuple[Notes, ModelServer]) -> None:
     walk(*RECORD, "--agent", "brief")
     path = walk.folder / "cassettes/s/c1.yaml"
