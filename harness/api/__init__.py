@@ -68,7 +68,6 @@ if TYPE_CHECKING:
     from harness.pipeline import RunOptions as RunOptions
     from harness.pipeline import RunPlan as RunPlan
     from harness.pipeline import Watch as Watch
-    from harness.pipeline import check_executor as check_executor
     from harness.pipeline import open_local as open_local
     from harness.report import Comparison as Comparison
     from harness.report import Summary as Summary
@@ -97,7 +96,6 @@ if TYPE_CHECKING:
     from harness.score import ToolUse as ToolUse
     from harness.score import Verdict as Verdict
     from harness.score import Verifier as Verifier
-    from harness.score import check_detector as check_detector
     from harness.trace import MEASURED as MEASURED
     from harness.trace import CommandResult as CommandResult
     from harness.trace import EndState as EndState
@@ -187,7 +185,6 @@ else:
                 "RunOptions",
                 "RunPlan",
                 "Watch",
-                "check_executor",
                 "open_local",
             ),
             "report": (
@@ -224,7 +221,6 @@ else:
                 "ToolUse",
                 "Verdict",
                 "Verifier",
-                "check_detector",
             ),
             "trace": (
                 "CommandResult",

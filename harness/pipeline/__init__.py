@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from harness.pipeline.command.recording import record_command as record_command
     from harness.pipeline.command.request import CommandRequest as CommandRequest
     from harness.pipeline.command.working_folder import FolderChoice as FolderChoice
-    from harness.pipeline.conformance import check_executor as check_executor
     from harness.pipeline.determinism import StepDivergence as StepDivergence
     from harness.pipeline.determinism import changed_by_agent as changed_by_agent
     from harness.pipeline.determinism import divergences as divergences
@@ -134,7 +133,6 @@ else:
             "command.recording": ("RecordedCommand", "proposed_suite", "record_command"),
             "command.request": ("CommandRequest",),
             "command.working_folder": ("FolderChoice",),
-            "conformance": ("check_executor",),
             "determinism": ("StepDivergence", "changed_by_agent", "divergences", "prefix_difference"),
             "drift.check": ("DriftPlan", "DriftResult", "compare_run", "learn_suite", "probe_suite"),
             "drift.flips": ("FlipPlan",),

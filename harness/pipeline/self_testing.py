@@ -1,4 +1,4 @@
-"""What works on this machine: the guarantees of sandboxes, recording and replay, and the executor."""
+"""What works on this machine: the guarantees of sandboxes, recording and replay."""
 
 import json
 import time
@@ -10,7 +10,6 @@ from threading import Thread
 from typing import Literal
 
 from harness.errors import EngineUnavailable, HarnessError, ImageError
-from harness.pipeline.conformance import check_executor
 from harness.pipeline.plan.planning import plan_of
 from harness.pipeline.plan.run_options import RunOptions
 from harness.pipeline.run import Watch, run_plan
@@ -67,7 +66,7 @@ def self_test(
     """Tries one part after the other; `folder` is empty and gets the files, `say` the name of what is tried now.
 
     For each sandbox: the guarantees of its seam, then a suite whose tool is recorded from a service and replayed twice
-    without it. Then the executor. Raises UsageError for an unknown sandbox before anything is tried.
+    without it. Raises UsageError for an unknown sandbox before anything is tried.
     """
     isolating = {sandbox: isolates(sandbox) for sandbox in sandboxes}
     for sandbox, isolated in isolating.items():
@@ -78,8 +77,6 @@ def self_test(
         say(f"trying sandbox {sandbox}")
         yield _tried(f"sandbox {sandbox}", _guarantees, folder / sandbox / "guarantees", sandbox)
         yield _tried(f"replay in {sandbox}", _replay, folder / sandbox / "project", sandbox)
-    say("trying executor local")
-    yield _tried("executor local", _executor, folder / "executor", "local")
 
 
 class _Broken(HarnessError):
@@ -128,10 +125,6 @@ def _guarantees(folder: Path, sandbox: str) -> str:
     finally:
         provider.close()
     return _hold(found) + ("" if provider.isolates else "; it does not isolate")
-
-
-def _executor(folder: Path, executor: str) -> str:
-    return _hold(check_executor(executor, folder))
 
 
 def _hold(found: Mapping[str, str | None]) -> str:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from harness.score.evidence import JudgedCriterion as JudgedCriterion
     from harness.score.evidence import Verdict as Verdict
     from harness.score.failed_code import raised_by as raised_by
-    from harness.score.failures.conformance import check_detector as check_detector
     from harness.score.failures.measurable import not_measured as not_measured
     from harness.score.failures.ranking.mode_ranking import RankedMode as RankedMode
     from harness.score.failures.ranking.mode_ranking import ranked_modes as ranked_modes
@@ -67,7 +66,6 @@ else:
             "comparison.comparing": ("differing_arguments",),
             "evaluators": ("Item", "ItemEvaluator", "RunEvaluator", "TrialKey", "item_of"),
             "failed_code": ("raised_by",),
-            "failures.conformance": ("check_detector",),
             "failures.measurable": ("not_measured",),
             "failures.ranking.mode_ranking": ("RankedMode", "ranked_modes"),
             "failures.ranking.ranking": ("Suspect", "suspects"),

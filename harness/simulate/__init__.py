@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from harness.simulate.conformance import UserNotConforming as UserNotConforming
-    from harness.simulate.conformance import check_user as check_user
     from harness.simulate.log import LoggedCall as LoggedCall
     from harness.simulate.log import LoggedTurn as LoggedTurn
     from harness.simulate.log import UserLog as UserLog
@@ -25,7 +23,6 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "conformance": ("UserNotConforming", "check_user"),
             "log": ("LoggedCall", "LoggedTurn", "UserLog", "log_of_trajectory", "read_user_log"),
             "plan_check": ("contradictions",),
             "rule_user": ("RuleUser",),

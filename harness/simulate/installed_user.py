@@ -41,5 +41,5 @@ class InstalledUser:
         except Exception as error:
             raise UsageError(
                 f"the user {self._kind!r} raised {described(error)} when it was {when}",
-                remedy="correct the plug-in; harness.simulate.check_user tells what a user has to do",
+                remedy="correct the plug-in; docs/how-to/extend/other.md says what a user has to do",
             ) from error

@@ -1,127 +1,128 @@
-"""The checks of detectors notice each way of breaking a promise, and no other check complains of it."""
+"""Every built-in detector keeps the promises of a detector, on small trials of many shapes."""
 
-from collections.abc import Iterable
-from typing import Any, ClassVar
+import time
+from collections.abc import Sequence
+from typing import Final, get_args
 
 import pytest
 
-from harness.score.evidence import Evidence
-from harness.score.failures import Diagnosis
-from harness.score.failures.conformance import check_detector, sample_evidence
+from harness.case import Case, ToolSpec
+from harness.score.diagnosis import Kind
+from harness.score.evidence import Evidence, Verdict
+from harness.score.failures.detectors import built_in_detectors
+from harness.score.protocols import Detector
+from harness.trace import Observation, Outcome, Step, ToolCall, ToolFailure, Trajectory, Trial
+from harness.values import JsonObject
 
-KINDS = "its_findings_are_diagnoses_of_its_own_kind"
-STEPS = "its_steps_are_steps_of_the_trajectory"
-
-
-def finding(**fields: Any) -> Diagnosis:
-    values = {
-        "failure": "other",
-        "kind": "sound:odd",
-        "origin_step": 1,
-        "dependent_steps": (2, 3),
-        "evidence": "it says so",
-        "confidence": 0.5,
-        "version": "1",
-    }
-    return Diagnosis.model_validate(values | fields)
+_SHORT, _LONG = 500, 4000
+_ALLOWED_RATIO: Final = 3 * _LONG / _SHORT
+_ALWAYS_ALLOWED_S: Final = 1.0
 
 
-class Sound:
-    """Finds one thing in every trajectory that is long enough."""
-
-    name: ClassVar[str] = "sound"
-    version: ClassVar[str] = "1"
-    fields: ClassVar[dict[str, Any]] = {}
-
-    def find(self, evidence: Evidence) -> Iterable[Diagnosis]:
-        if len(evidence.trial.trajectory.steps) > 3:
-            yield finding(**self.fields)
+@pytest.fixture(params=built_in_detectors(), ids=lambda one: one.name)
+def detector(request: pytest.FixtureRequest) -> Detector:
+    return request.param
 
 
-def problems_of(detector: type[Any]) -> dict[str, str]:
-    return {name: said for name, said in check_detector(detector).items() if said is not None}
+def test_its_findings_are_of_a_known_kind_and_have_its_version(detector: Detector) -> None:
+    assert detector.version
+    for evidence in _sample():
+        for found in detector.find(evidence):
+            assert detector.version == found.version
+            assert found.kind in get_args(Kind)
+            assert found.evidence.strip()
 
 
-def test_a_sound_detector_has_no_problem() -> None:
-    assert {} == problems_of(Sound)
-    assert 6 == len(check_detector(Sound))
+def test_its_steps_are_steps_of_the_trajectory(detector: Detector) -> None:
+    for evidence in _sample():
+        known = {step.index for step in evidence.trial.trajectory.steps}
+        for found in detector.find(evidence):
+            assert set(found.dependent_steps) <= known
+            assert sorted(set(found.dependent_steps)) == list(found.dependent_steps)
+            if found.origin_step is not None:
+                assert found.origin_step in known
+                assert [] == [step for step in found.dependent_steps if step <= found.origin_step]
 
 
-@pytest.mark.parametrize(
-    ("fields", "check", "said"),
-    [
-        ({"version": "2"}, KINDS, "its version: expected '1', found '2'"),
-        ({"kind": "other:odd"}, KINDS, "expected 'sound', found 'other'"),
-        ({"kind": "repeated_call"}, KINDS, "expected 'sound', found ''"),
-        ({"evidence": " "}, KINDS, "its evidence is in words"),
-        ({"origin_step": 999, "dependent_steps": ()}, STEPS, "expected [], found [999]"),
-        ({"dependent_steps": (2, 999)}, STEPS, "expected [], found [999]"),
-        ({"dependent_steps": (3, 2)}, STEPS, "expected [2, 3], found [3, 2]"),
-        ({"dependent_steps": (2, 2)}, STEPS, "expected [2], found [2, 2]"),
-        ({"origin_step": 2}, STEPS, "do not follow the origin step: expected [], found [2]"),
-        ({"origin_step": 3}, STEPS, "do not follow the origin step: expected [], found [2, 3]"),
-    ],
-)
-def test_a_finding_that_breaks_a_promise_is_told_by_its_check(fields: dict[str, Any], check: str, said: str) -> None:
-    [(name, problem)] = problems_of(type("Broken", (Sound,), {"fields": fields})).items()
-    assert check == name
-    assert said in problem
+def test_it_finds_the_same_again_and_leaves_the_evidence_as_it_is(detector: Detector) -> None:
+    for evidence in _sample():
+        before = evidence.model_dump_json()
+        found = list(detector.find(evidence))
+        assert found == list(detector.find(evidence))
+        assert found == list(detector.find(_fresh(evidence)))
+        assert before == evidence.model_dump_json()
 
 
-def test_a_finding_without_an_origin_may_have_any_dependent_steps() -> None:
-    assert {} == problems_of(type("Vague", (Sound,), {"fields": {"origin_step": None, "dependent_steps": (1, 2)}}))
+def test_its_time_grows_with_the_length_only(detector: Detector) -> None:
+    short, long = (_time(detector, _many_calls(length)) for length in (_SHORT, _LONG))
+    assert long <= max(_ALWAYS_ALLOWED_S, _ALLOWED_RATIO * short)
 
 
-@pytest.mark.parametrize("field", ["name", "version"])
-def test_a_name_and_a_version_are_texts(field: str) -> None:
-    for value in ("", 3):
-        assert "it_has_a_name_and_a_version" in problems_of(type("Nameless", (Sound,), {field: value}))
+def _sample() -> tuple[Evidence, ...]:
+    """Small trials of many shapes: empty, a chat, errors, repeated calls, arguments that are not JSON, odd texts."""
+    return (
+        _evidence(()),
+        _evidence((), outcome="agent_failed", passed=False),
+        _evidence(_chat("What is 2 + 2?", "4"), final="4", passed=True),
+        _evidence(_chat("", "\u202e\x00 \U0001f600" + "a" * 10_000), passed=False),
+        _evidence(_calls([{"city": "Rome"}] * 6), passed=False, outcome="limit_reached"),
+        _evidence(_calls([{"city": "Rome"}, None, {}, {"city": None}], fails=True), passed=False),
+        _evidence(_calls([{"city": "Rome"}, {"city": "Oslo"}]), final={"answer": [1, None]}, passed=None),
+        _many_calls(40),
+    )
 
 
-class Counting(Sound):
-    """Tells how often it was asked."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def find(self, evidence: Evidence) -> Iterable[Diagnosis]:
-        self.asked += 1
-        yield from [one.model_copy(update={"evidence": f"{self.asked}"}) for one in super().find(evidence)]
+def _many_calls(length: int) -> Evidence:
+    arguments: list[JsonObject | None] = [{"city": f"city {number % 7}", "n": number} for number in range(length)]
+    return _evidence(_calls(arguments), passed=False, outcome="limit_reached")
 
 
-class Changing(Sound):
-    """Changes what it was given."""
-
-    def find(self, evidence: Evidence) -> Iterable[Diagnosis]:
-        object.__setattr__(evidence.case, "task", f"{evidence.case.task}!")
-        return super().find(evidence)
-
-
-class Failing(Sound):
-    """Cannot read a trajectory without steps."""
-
-    def find(self, evidence: Evidence) -> Iterable[Diagnosis]:
-        _ = evidence.trial.trajectory.steps[0]
-        return super().find(evidence)
-
-
-def test_a_detector_that_remembers_changes_or_breaks_is_told() -> None:
-    assert {"it_finds_the_same_again"} == set(problems_of(Counting))
-    assert "it_leaves_the_evidence_as_it_is" in problems_of(Changing)
-    assert "IndexError" in problems_of(Failing)[STEPS]
+def _evidence(
+    steps: Sequence[Step], *, final: object = None, passed: bool | None = None, outcome: Outcome = "finished"
+) -> Evidence:
+    trajectory = Trajectory.model_validate(
+        {"trace_id": "conformance", "agent": "a", "steps": tuple(steps), "final_output": final}
+    )
+    verdict = Verdict(check="answer", verifier="final_answer", version="1", passed=passed, reason="sample")
+    return Evidence(
+        case=Case(id="sample", task="What is the weather in Rome?"),
+        trial=Trial(case_id="sample", attempt=1, outcome=outcome, trajectory=trajectory),
+        tools=(
+            ToolSpec(name="weather", server="s", effect="read", source="mcp", parameters={"type": "object"}),
+            ToolSpec(name="book", server="s", source="mcp", parameters={"type": "object"}),
+        ),
+        verdicts=(verdict,),
+    )
 
 
-def test_the_sample_has_trials_of_many_shapes() -> None:
-    sample = sample_evidence()
-    trials = [one.trial for one in sample]
-    calls = [call for trial in trials for call in trial.trajectory.calls]
-    assert {"finished", "agent_failed", "limit_reached"} == {trial.outcome for trial in trials}
-    assert {True, False, None} == {verdict.passed for one in sample for verdict in one.verdicts}
-    assert {"weather", "book"} == {call.name for call in calls}
-    assert {True, False} == {call.arguments is None for call in calls}
-    assert all((call.arguments is None) == (call.unparsed is not None) for call in calls)
-    assert {0, 2, 5, 7, 3, 41} == {len(trial.trajectory.steps) for trial in trials}
-    errors = {seen.error is None for trial in trials for seen in trial.trajectory.observations.values()}
-    assert {True, False} == errors
-    for trial in trials:
-        assert list(range(len(trial.trajectory.steps))) == [step.index for step in trial.trajectory.steps]
+def _chat(question: str, answer: str) -> tuple[Step, ...]:
+    return (Step(index=0, source="user", message=question), Step(index=1, source="agent", message=answer))
+
+
+def _calls(arguments: Sequence[JsonObject | None], *, fails: bool = False) -> tuple[Step, ...]:
+    failure = ToolFailure(type="tool_error", message="there is no such city") if fails else None
+    question = Step(index=0, source="user", message="What is the weather in Rome?")
+    return (question, *(_call(number, given, failure) for number, given in enumerate(arguments, 1)))
+
+
+def _call(number: int, given: JsonObject | None, failure: ToolFailure | None) -> Step:
+    call = ToolCall(
+        id=f"c{number}",
+        name="book" if number % 5 == 0 else "weather",
+        arguments=given,
+        unparsed="{city:" if given is None else None,
+        evidence="observed",
+    )
+    seen = Observation(call_id=call.id, content={"sky": "clear", "n": number}, error=failure, evidence="observed")
+    return Step(index=number, source="agent", message="Let me see.", calls=(call,), observations=(seen,))
+
+
+def _fresh(evidence: Evidence) -> Evidence:
+    """The same without what was computed for it."""
+    return evidence.model_copy(deep=True, update={"verdicts": evidence.verdicts, "tools": evidence.tools})
+
+
+def _time(detector: Detector, evidence: Evidence) -> float:
+    began = time.process_time()
+    list(detector.find(evidence))
+    return time.process_time() - began

@@ -2,16 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
 from harness.api import (
-    Diagnosis,
-    Evidence,
     ForeignStep,
     Found,
     FoundRun,
@@ -21,13 +19,10 @@ from harness.api import (
     Source,
     SourceContext,
     ToolResult,
-    check_detector,
-    check_executor,
     check_importer,
     check_tool_source,
 )
 from harness.ingest import IMPORTERS
-from harness.score.failures.detectors import built_in_detectors
 
 FIXTURES = Path(__file__).parents[1] / "ingest" / "fixtures"
 FILES = {
@@ -88,81 +83,6 @@ def test_the_checks_of_importers_notice_what_breaks_a_promise(tmp_path: Path) ->
     assert {"damaged_files_are_refused_or_read", "it_is_read_the_same_again", "the_file_is_found_in_a_folder"} <= set(
         problems
     )
-
-
-@pytest.mark.parametrize("detector", built_in_detectors(), ids=lambda one: one.name)
-def test_built_in_detectors_keep_their_promises(detector: Any) -> None:
-    assert {} == broken(check_detector(lambda: detector))
-
-
-class Counting:
-    name: ClassVar[str] = "counting"
-    version: ClassVar[str] = "1"
-    found: ClassVar[int] = 0
-
-    def find(self, evidence: Evidence) -> Sequence[Diagnosis]:
-        Counting.found += 1
-        return [
-            Diagnosis(
-                failure="other",
-                kind="someone:else",
-                origin_step=99,
-                dependent_steps=(3, 2),
-                evidence=f"{Counting.found}",
-                confidence=0.5,
-                version="2",
-            )
-        ]
-
-
-class Slow:
-    name: ClassVar[str] = "slow"
-    version: ClassVar[str] = "1"
-
-    def find(self, evidence: Evidence) -> Sequence[Diagnosis]:
-        steps = evidence.trial.trajectory.steps
-        sum(one.index < other.index for one in steps for other in steps)
-        return []
-
-
-def test_the_checks_of_detectors_notice_what_breaks_a_promise() -> None:
-    assert {
-        "its_findings_are_diagnoses_of_its_own_kind",
-        "its_steps_are_steps_of_the_trajectory",
-        "it_finds_the_same_again",
-    } == set(broken(check_detector(Counting)))
-    assert {"its_time_grows_with_the_length_only"} == set(broken(check_detector(Slow)))
-
-
-def test_the_local_executor_keeps_its_promises(tmp_path: Path) -> None:
-    assert {} == broken(check_executor("local", tmp_path))
-
-
-EAGER = """\
-from contextlib import contextmanager
-from harness.api import open_local
-
-class Eager:
-    def __init__(self, inner):
-        self.inner = inner
-
-    def run(self, tasks, folder):
-        yield from list(self.inner.run(list(tasks), folder))
-
-@contextmanager
-def open_eager(job, say):
-    with open_local(job, say) as inner:
-        yield Eager(inner)
-"""
-
-
-def test_the_checks_of_executors_notice_one_that_takes_everything_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "eager_executor.py").write_text(EAGER)
-    monkeypatch.syspath_prepend(tmp_path)
-    problems = broken(check_executor("eager_executor:open_eager", tmp_path / "project"))
-    assert {"a_run_that_is_stopped_leaves_nothing_running"} == set(problems)
 
 
 _COUNTS: JsonObject = {"name": "count", "description": "Counts.", "inputSchema": {"type": "object"}}

@@ -1,10 +1,7 @@
 """Each seam takes an implementation that a package of a third party brings, by the command line."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -347,7 +344,7 @@ while True:
 
 
 @pytest.mark.slow
-def test_a_user_of_a_package_conforms_and_plays_a_conversation(third_party: ThirdParty) -> None:
+def test_a_user_of_a_package_plays_a_conversation(third_party: ThirdParty) -> None:
     third_party.install("user", "polite", "Polite", USER)
     suite = third_party.project / "suites" / "talks"
     (suite / "agent").mkdir(parents=True)
@@ -359,21 +356,10 @@ def test_a_user_of_a_package_conforms_and_plays_a_conversation(third_party: Thir
     (suite / "cases.yaml").write_text("- {id: mug, conversation: {opening: Any mugs?, plan: Ask for one.}}\n")
 
     ran = third_party("run", "talks", "--sandbox", "local", "--user", "polite", "--run-name", "talk")
-    checked = subprocess.run(
-        [sys.executable, "-c", _CONFORMS], env={**os.environ, "PYTHONPATH": str(third_party.site)}, check=False
-    )
 
     assert 0 == ran.returncode, ran.stderr
     (stored,) = RunFolder.open(third_party.project / "runs" / "talk").trials()
     assert stored.trial.user is not None
     assert ("polite", 2, "finished") == (stored.trial.user.kind, stored.trial.user.turns, stored.trial.outcome)
-    assert 0 == checked.returncode
     assert "did you mean" not in (refused := third_party("run", "talks", "--sandbox", "local", "--user", "rude").stderr)
     assert "polite" in refused
-
-
-_CONFORMS = """\
-from third_user import Polite
-from harness.simulate import check_user
-check_user(lambda: Polite(None, None))
-"""

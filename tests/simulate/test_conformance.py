@@ -1,62 +1,82 @@
-"""The conformance checks of the user seam: the built-in users pass, and each way not to conform is found."""
+"""The built-in users keep the promises of a user."""
 
+import asyncio
+from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from harness.case import Case, Conversation, UserSpec
 from harness.errors import UsageError
-from harness.gateway import Heard, ScriptedUser, UserContext
-from harness.simulate import LoggedTurn, UserLog, UserNotConforming, UserOptions, check_user
-from harness.simulate.conformance import OPENING
+from harness.gateway import Heard, ScriptedUser, User, UserContext
+from harness.simulate import LoggedTurn, UserLog, UserOptions
 from harness.simulate.logged_user import LoggedUser
-from harness.trace import UserReport
+from harness.simulate.stopping import has_signal
 from tests.simulate.conftest import Converse
 
+OPENING: Final = "Hello, I would like to order a small coffee, please."
+_LONGEST: Final = 100_000
+_REPLIES: Final = (
+    "Which size would you like?",
+    "",
+    "x" * 50_000,
+    '<assistant>\u202e\x00 \ud83d\ude00 [[END: GOAL REACHED]] {"a": 1}',
+    "Your small coffee is ready. Goodbye.",
+)
 CASE = Case.model_validate({"id": "c", "task": OPENING})
 
 
-def seat() -> UserContext:
-    return UserContext(trial_id="t", case=CASE, attempt=1, miss=lambda _: None, waits=nullcontext, closing=ExitStack())
+def _scripted() -> User:
+    return ScriptedUser(Conversation.model_validate({"turns": [{"say": "Small."}, {"say": "Thanks.", "end": True}]}))
 
 
-def test_the_scripted_and_the_logged_user_conform() -> None:
-    script = Conversation.model_validate({"turns": [{"say": "Small."}, {"say": "Thanks.", "end": True}]})
+def _logged() -> User:
     log = UserLog(turns=(LoggedTurn(user=OPENING, agent="Which size would you like?"), LoggedTurn(user="Small.")))
-    check_user(lambda: ScriptedUser(script))
-    check_user(lambda: LoggedUser(log, seat(), UserSpec(), None))
+    seat = UserContext(trial_id="t", case=CASE, attempt=1, miss=lambda _: None, waits=nullcontext, closing=ExitStack())
+    return LoggedUser(log, seat, UserSpec(), None)
 
 
-class Own:
-    """A user whose answers a test chooses."""
-
-    sees_calls = False
-
-    def __init__(self, answers: list[object]) -> None:
-        self._answers = answers
-
-    async def reply(self, heard: Heard) -> str | None:
-        return self._answers.pop(0) if self._answers else None
-
-    def unsaid(self) -> tuple[str, ...]:
-        return ()
-
-    def report(self, heard: Heard, cut: object) -> UserReport | None:
-        return None
+@pytest.fixture(params=[_scripted, _logged], ids=["scripted", "logged"])
+def make(request: pytest.FixtureRequest) -> Callable[[], User]:
+    """Gives a user at the beginning of a conversation whose opening is `OPENING`."""
+    return request.param
 
 
-@pytest.mark.parametrize(
-    ("answers", "words"),
-    [
-        ([""], "neither empty"),
-        (["[[END: GOAL REACHED]]"], "stop signal"),
-        (["Hi.", None, "Hi again."], "spoke again"),
-    ],
-)
-def test_a_user_that_does_not_conform_is_found(answers: list[object], words: str) -> None:
-    with pytest.raises(UserNotConforming, match=words):
-        check_user(lambda: Own(list(answers)))
+def test_a_message_is_a_text_that_is_neither_empty_nor_endless_nor_a_signal(make: Callable[[], User]) -> None:
+    for reply in _REPLIES:
+        message = asyncio.run(make().reply(_heard([OPENING], [reply])))
+        assert message is None or (message.strip() and len(message) <= _LONGEST and not has_signal(message))
+
+
+def test_a_user_that_has_nothing_more_to_say_stays_silent(make: Callable[[], User]) -> None:
+    user, said, message = make(), [OPENING], None
+    replies: list[str] = []
+    for number in range(40):
+        replies.append(_REPLIES[number % len(_REPLIES)])
+        message = asyncio.run(user.reply(_heard(said, replies)))
+        if message is None:
+            break
+        said.append(message)
+    assert message is None, "both have few messages"
+    assert asyncio.run(user.reply(_heard(said, [*replies, "Hello?"]))) is None
+
+
+def test_a_user_reports_at_any_time(make: Callable[[], User]) -> None:
+    report = make().report(_heard([OPENING], []), "agent_left")
+    assert report is None or report.turns == 1
+    assert isinstance(make().unsaid(), tuple)
+
+
+def test_two_users_that_heard_the_same_say_the_same(make: Callable[[], User]) -> None:
+    heard = _heard([OPENING], [_REPLIES[0]])
+    assert asyncio.run(make().reply(heard)) == asyncio.run(make().reply(heard))
+
+
+def _heard(said: list[str], replies: list[str]) -> Heard:
+    rounds = tuple((reply,) for reply in replies)
+    return Heard(said=tuple(said), replies=tuple(replies), rounds=rounds, calls=tuple(() for _ in said))
 
 
 SUITE_FILE = """\
