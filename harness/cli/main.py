@@ -1,7 +1,6 @@
 """The command `harness`. A verb is imported on first use, so that `--help` is fast."""
 
 import sys
-import warnings
 
 import click
 
@@ -126,7 +125,6 @@ def main() -> None:
     """Runs the command line; the one place where errors become messages and exit codes."""
     collect_garbage_late()
     open_streams()
-    warnings.filterwarnings("default", message="`harness", category=DeprecationWarning)  # for authors of suites
     try:
         status = harness.main(standalone_mode=False)
         _print_the_rest()

@@ -1,14 +1,10 @@
 """`harness.api` is what the committed text says, is documented, and is all that suites, templates and pages import."""
 
-import importlib
 import inspect
 import re
 import subprocess
 import sys
-import warnings
 from pathlib import Path
-
-import pytest
 
 import harness.api
 from tests.structure.public_api import COMMITTED, names, surface
@@ -54,25 +50,6 @@ def test_suites_templates_and_pages_import_public_names_only() -> None:
         f"{path.relative_to(ROOT)}: {module}"
         for path in files
         for module, found in _IMPORT.findall(path.read_text(encoding="utf-8"))
-        if module not in ("harness", "harness.api") and not module.endswith(".conformance")
+        if module not in ("harness", "harness.api", "harness.sandbox.conformance")
     }
     assert set() == private
-
-
-@pytest.mark.parametrize(
-    ("old", "name"),
-    [("harness.frozen", "Frozen"), ("harness.score.values", "Evidence"), ("harness.trace", "Observation")],
-)
-def test_names_that_suites_have_imported_so_far_are_still_there(old: str, name: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert getattr(importlib.import_module(old), name) is getattr(harness.api, name)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [("harness.frozen", "harness.values"), ("harness.score.values", "harness.api")]
-)
-def test_an_old_module_names_the_new_one(old: str, new: str) -> None:
-    sys.modules.pop(old, None)
-    with pytest.warns(DeprecationWarning, match=re.escape(new)):
-        importlib.import_module(old)
