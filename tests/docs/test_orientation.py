@@ -1,4 +1,4 @@
-"""What pages say of this repository: files that exist, every room, the licence."""
+"""What pages say of this repository: files that exist, and every room."""
 
 import re
 import tomllib
@@ -59,11 +59,3 @@ def test_the_architecture_shows_every_room_in_the_order_of_the_import_contract()
     order = {room: number for number, layer in enumerate(layers) for room in re.findall(r"\w+", layer)}
     numbers = [order[room] for room in table]
     assert sorted(numbers) == numbers
-
-
-def test_the_licence_is_the_one_that_the_package_names() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert ("Apache-2.0", ["LICENSE"]) == (project["license"], project["license-files"])
-    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
-    assert "Apache License\n                           Version 2.0, January 2004" in text
-    assert "END OF TERMS AND CONDITIONS" in text

@@ -1,7 +1,6 @@
 """Everything that users can touch is documented: taken from the program, looked for on the pages."""
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -152,11 +151,3 @@ def test_every_page_is_in_the_navigation_and_every_entry_is_a_page() -> None:
     listed = set(re.findall(r"[\w./-]+\.md", navigation))
     there = {path.relative_to(ROOT / "docs").as_posix() for path in Path(ROOT / "docs").rglob("*.md")}
     assert there == listed
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
-def test_every_extra_is_named_where_the_installation_is_described(page: str) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    listed = re.search(r"Extras are ([^;.]*)", (ROOT / page).read_text(encoding="utf-8"))
-    assert listed is not None
-    assert set(re.findall(r"`(\w+)`", listed[1])) == set(project["optional-dependencies"]) - {"dev", "docs"}
