@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from harness.case.endpoints.host import EffectRule as EffectRule
     from harness.case.endpoints.host import HostSpec as HostSpec
     from harness.case.endpoints.host import IgnoredParts as IgnoredParts
-    from harness.case.endpoints.model import AWS_KEYS as AWS_KEYS
     from harness.case.endpoints.model import ClientProvider as ClientProvider
     from harness.case.endpoints.model import ModelMode as ModelMode
     from harness.case.endpoints.model import ModelServer as ModelServer
@@ -165,7 +164,6 @@ else:
             "reading.suite_file": ("SuiteFile",),
             "reading.suite_folders": ("suite_names",),
             "endpoints.model": (
-                "AWS_KEYS",
                 "ClientProvider",
                 "ModelMode",
                 "ModelServer",

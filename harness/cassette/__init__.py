@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from harness.cassette.recording import Mark as Mark
     from harness.cassette.recording import Outcome as Outcome
     from harness.cassette.recording import Recording as Recording
-    from harness.cassette.redaction.event_frames import StreamEvent as StreamEvent
-    from harness.cassette.redaction.event_frames import payload_event as payload_event
     from harness.cassette.redaction.event_queue import EventQueue as EventQueue
     from harness.cassette.redaction.redacted_events import LONGEST_WAIT_S as LONGEST_WAIT_S
     from harness.cassette.redaction.redacted_events import RedactedEvents as RedactedEvents
@@ -106,7 +104,6 @@ else:
             "player": ("Missed", "Played", "Player"),
             "upkeep.provenance": ("provenance_counts", "provenance_words", "state_provenance"),
             "recording": ("Kind", "Mark", "Outcome", "Recording"),
-            "redaction.event_frames": ("StreamEvent", "payload_event"),
             "redaction.event_queue": ("EventQueue",),
             "redaction.redacted_events": ("LONGEST_WAIT_S", "RedactedEvents", "redacted_stream"),
             "redaction.redacted_stream": ("RedactedStream",),

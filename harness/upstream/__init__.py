@@ -53,10 +53,8 @@ if TYPE_CHECKING:
     from harness.upstream.model.provider import ProviderUpstream as ProviderUpstream
     from harness.upstream.model.provider import check_keys as check_keys
     from harness.upstream.model.provider import headers_back as headers_back
-    from harness.upstream.model.redacted_frames import RedactedFrames as RedactedFrames
     from harness.upstream.model.reply_recorder import ReplyRecorder as ReplyRecorder
     from harness.upstream.model.sampling import Sampling as Sampling
-    from harness.upstream.model.wire.aws_frames import BrokenFrame as BrokenFrame
     from harness.upstream.model.wire.format import Replied as Replied
     from harness.upstream.pausing import with_pauses as with_pauses
     from harness.upstream.rate import RateLimiter as RateLimiter
@@ -127,10 +125,8 @@ else:
             "model.keys": ("RequestKeys",),
             "model.pricing": ("cost_usd", "estimated"),
             "model.provider": ("ProviderUpstream", "check_keys", "headers_back"),
-            "model.redacted_frames": ("RedactedFrames",),
             "model.reply_recorder": ("ReplyRecorder",),
             "model.sampling": ("Sampling",),
-            "model.wire.aws_frames": ("BrokenFrame",),
             "model.wire.format": ("Replied",),
             "pausing": ("with_pauses",),
             "rate": ("RateLimiter",),

@@ -42,7 +42,6 @@ def suite(tmp_path: Path) -> Any:
         ("gemini-2.5-flash", 0.3),
         ("gemini-2.5-flash-lite", 0.1),
         ("claude-sonnet-4-5-20250929", 3.0),
-        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", 3.0),
     ],
 )
 def test_the_packaged_list_knows_a_model_by_its_pattern(suite: Any, model: str, dollars: float) -> None:

@@ -34,9 +34,9 @@ def suite(tool_suite: Suite, models: ModelServer) -> Suite:  # noqa: F811 - a fi
 
 @pytest.fixture
 def other_suite(tool_suite: Suite, models: ModelServer) -> Suite:  # noqa: F811 - a fixture asked for by its name
-    """With the models of Gemini, Azure and Bedrock in place of OpenAI's and Anthropic's."""
+    """With the models of Gemini and Azure in place of OpenAI's and Anthropic's."""
     at = {"base_url": models.url, "api_key": "MODEL_KEY"}
-    spec = ModelSpec.model_validate({"providers": dict.fromkeys(("gemini", "azure", "bedrock"), at), "prices": PRICES})
+    spec = ModelSpec.model_validate({"providers": dict.fromkeys(("gemini", "azure"), at), "prices": PRICES})
     return tool_suite.model_copy(update={"model": spec, "probes": (), "secrets": ("MODEL_KEY",)})
 
 

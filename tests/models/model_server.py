@@ -12,7 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.models.other_formats import as_array, converse, frame, gemini
+from tests.models.other_formats import as_array, gemini
 
 Json = dict[str, Any]
 
@@ -93,14 +93,9 @@ class ModelServer:
         return await self.stream(request, [event.encode() for event in events])
 
     async def answer_by_method(self, request: web.Request, method: str, body: Json) -> web.StreamResponse:
-        """Gemini's and Bedrock's, whose paths end with one."""
+        """Gemini's, whose paths end with one."""
         if method == "generateContent":
             return web.json_response(gemini(self, body)[0])
-        if method == "converse":
-            return web.json_response(converse(self, body)[0])
-        if method == "converse-stream":
-            frames = [frame(*event) for event in converse(self, body)[1]]
-            return await self.stream(request, frames, "application/vnd.amazon.eventstream")
         chunks = gemini(self, body)[1]
         if request.query.get("alt") == "sse":
             return await self.stream(request, [f"data: {json.dumps(chunk)}\r\n\r\n".encode() for chunk in chunks])

@@ -1,6 +1,5 @@
-"""Small agents of Gemini's, Azure's and Bedrock's formats: plain HTTP, the whole history sent each time."""
+"""Small agents of Gemini's and Azure's formats: plain HTTP, the whole history sent each time."""
 
-import json
 from typing import Any
 
 from harness.upstream.model.wire.events import Framing, events_in
@@ -8,12 +7,10 @@ from tests.gateway.conftest import Agent
 from tests.models.agents import Json, _use, chat_agent, responses_agent
 
 GEMINI = "/v1beta/models/small-1:"
-BEDROCK = "/model/small-1-v1%3A0/"
 QUERY = "?api-version=2024-10-21"
 STREAMED = {
     "array": (f"{GEMINI}streamGenerateContent", {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}),
     "sse": (f"{GEMINI}streamGenerateContent?alt=sse", {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}),
-    "aws": (f"{BEDROCK}converse-stream", {"messages": [{"role": "user", "content": [{"text": "Hi"}]}]}),
 }
 HI = {name: body for name, (_, body) in STREAMED.items()}
 
@@ -55,47 +52,6 @@ def _gemini_parts(agent: Agent, body: Json, stream: str | None) -> list[Json]:
     else:
         chunks = events(agent, f"{GEMINI}streamGenerateContent", body, "application/json", "array")
     return [part for chunk in chunks for part in chunk["candidates"][0]["content"]["parts"]]
-
-
-def bedrock_agent(agent: Agent, *, stream: bool = False, use_tools: bool = True, **more: Any) -> str:
-    """Converse and ConverseStream."""
-    messages: list[Json] = [{"role": "user", "content": [{"text": "Eggs?"}]}]
-    while True:
-        body = {"messages": messages, "system": [{"text": "You take orders."}], **more}
-        if stream:
-            content = _blocks(
-                events(agent, f"{BEDROCK}converse-stream", body, "application/vnd.amazon.eventstream", "aws")
-            )
-        else:
-            status, reply = agent.ask("POST", f"{BEDROCK}converse", body)
-            assert 200 == status, reply
-            content = reply["output"]["message"]["content"]
-        messages.append({"role": "assistant", "content": content})
-        calls = [block["toolUse"] for block in content if "toolUse" in block]
-        if not calls:
-            return str(content[-1]["text"])
-        results: list[Json] = []
-        for call in calls:
-            told = _use(agent, call["name"], call["input"], use_tools)
-            results.append({"toolResult": {"toolUseId": call["toolUseId"], "content": [{"text": told}]}})
-        messages.append({"role": "user", "content": results})
-
-
-def _blocks(stream: list[Json]) -> list[Json]:
-    starts: dict[int, Json] = {}
-    texts: dict[int, str] = {}
-    for kind, value in (next(iter(event.items())) for event in stream):
-        if kind == "contentBlockStart":
-            starts[value["contentBlockIndex"]] = value["start"]["toolUse"]
-        if kind == "contentBlockDelta":
-            delta = value["delta"]
-            piece = delta.get("text") or delta.get("toolUse", {}).get("input", "")
-            texts[value["contentBlockIndex"]] = texts.get(value["contentBlockIndex"], "") + piece
-    return [
-        {"toolUse": starts[index] | {"input": json.loads(text)}} if index in starts else {"text": text}
-        for index, text in sorted(texts.items())
-        if text
-    ]
 
 
 class AzureAgent:

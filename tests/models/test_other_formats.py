@@ -1,4 +1,4 @@
-"""Gemini, Azure and Bedrock on a trial's socket, with a real model server behind."""
+"""Gemini and Azure on a trial's socket, with a real model server behind."""
 
 import http.client
 from functools import partial
@@ -15,14 +15,12 @@ from harness.upstream.model.wire.events import events_in
 from tests.models.conftest import KEY
 from tests.models.model_server import ModelServer, Thought
 from tests.models.other_agents import (
-    BEDROCK,
     GEMINI,
     HI,
     QUERY,
     STREAMED,
     azure_agent,
     azure_responses_agent,
-    bedrock_agent,
     gemini_agent,
 )
 
@@ -34,8 +32,6 @@ LOOPS = {
     "azure, streamed": partial(azure_agent, stream=True),
     "azure, responses": azure_responses_agent,
     "azure, responses streamed": partial(azure_responses_agent, stream=True),
-    "bedrock": bedrock_agent,
-    "bedrock, streamed": partial(bedrock_agent, stream=True),
 }
 
 
@@ -78,10 +74,8 @@ def test_the_trajectory_has_thoughts_calls_tokens_and_prompt(play, loop) -> None
     assert 40 == first.attributes[names.CACHE_READ_TOKENS]
 
 
-@pytest.mark.parametrize(
-    "loop", [partial(gemini_agent, use_tools=False), partial(bedrock_agent, use_tools=False)], ids=["gemini", "bedrock"]
-)
-def test_results_of_the_agents_own_tools_are_read_from_the_history(play, loop) -> None:
+def test_results_of_the_agents_own_tools_are_read_from_the_history(play) -> None:
+    loop = partial(gemini_agent, use_tools=False)
     steps = trajectory_from(play("live", loop, model="live").spans).steps
     (step,) = [step for step in steps if step.calls]
     assert [{"here": {"q": "egg"}}, {"here": {"q": "ham"}}] == [seen.content for seen in step.observations]
@@ -90,14 +84,13 @@ def test_results_of_the_agents_own_tools_are_read_from_the_history(play, loop) -
 
 def test_the_key_is_sent_as_each_provider_expects_it_and_the_agents_own_is_not(play, models: ModelServer) -> None:
     def act(agent: Any) -> None:
-        own = {"x-goog-api-key": "mine", "api-key": "mine", "Authorization": "Bearer mine", "X-Amz-Date": "mine"}
+        own = {"x-goog-api-key": "mine", "api-key": "mine", "Authorization": "Bearer mine"}
         agent.ask("POST", f"{GEMINI}generateContent?key=mine", HI["sse"], own)
         agent.ask("POST", f"/openai/deployments/small-1/embeddings{QUERY}", {"input": "Hi"}, own)
-        agent.ask("POST", f"{BEDROCK}converse", HI["aws"], own)
 
     play("live", act, model="live")
-    gemini, azure, bedrock = [headers for _, headers, _ in models.seen]
-    assert (KEY, KEY, f"Bearer {KEY}") == (gemini["x-goog-api-key"], azure["api-key"], bedrock["authorization"])
+    gemini, azure = [headers for _, headers, _ in models.seen]
+    assert (KEY, KEY) == (gemini["x-goog-api-key"], azure["api-key"])
     assert "mine" not in repr(models.seen)
     assert f"/openai/deployments/small-1/embeddings{QUERY}" == models.seen[1][0]
 
@@ -163,28 +156,11 @@ def test_errors_have_the_shape_of_the_format(play, models: ModelServer) -> None:
 
     def act(agent: Any) -> None:
         answers.append(agent.ask("POST", f"{GEMINI}generateContent", HI["sse"]))
-        answers.append(agent.ask("POST", f"{BEDROCK}converse", HI["aws"]))
         answers.append(agent.ask("POST", f"/openai/deployments/small-1/chat/completions{QUERY}", {"messages": []}))
 
     play("replay", act, model="replay")
-    (gemini, google), (bedrock, aws), (azure, openai) = answers
-    assert [424] * 3 == [gemini, bedrock, azure]
+    (gemini, google), (azure, openai) = answers
+    assert [424] * 2 == [gemini, azure]
     assert (424, "FAILED_PRECONDITION") == (google["error"]["code"], google["error"]["status"])
     assert "replay_miss" == google["error"]["details"][0]["reason"]
-    assert "ModelErrorException" == aws["__type"]
-    assert aws["message"].startswith("replay_miss: no recording answers this request to /model/{model}/converse")
     assert "replay_miss" == openai["error"]["code"]
-
-
-def test_a_model_with_an_arn_reaches_the_provider_as_one_segment(play, models: ModelServer) -> None:
-    arn = "arn:aws:bedrock:us-east-1:111122223333:inference-profile/us.small-1"
-    answers: list[int] = []
-
-    def act(agent: Any) -> None:
-        path = f"/model/{arn.replace(':', '%3A').replace('/', '%2F')}/converse"
-        answers.append(agent.ask("POST", path, HI["aws"])[0])
-
-    record = play("live", act, model="live")
-    assert [200] == answers
-    assert ["/model/" + arn.replace(":", "%3A").replace("/", "%2F") + "/converse"] == [path for path, *_ in models.seen]
-    assert arn in [span.attributes.get(names.REQUEST_MODEL) for span in record.spans]

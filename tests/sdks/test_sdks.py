@@ -1,4 +1,4 @@
-"""google-genai, boto3 and openai with Azure's settings, unmodified, on a local server: recorded, replayed, live."""
+"""google-genai and openai with Azure's settings, unmodified, on a local server: recorded, replayed, live."""
 
 import json
 import os
@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,19 +18,15 @@ HARNESS = Path(sys.executable).parent / "harness"
 KEYS = {
     "GEMINI_KEY": "real-gemini-key-0815",
     "AZURE_KEY": "real-azure-key-0815",
-    "AWS_ACCESS_KEY_ID": "AKIAREALACCESSKEY",
-    "AWS_SECRET_ACCESS_KEY": "real/secret+access/key/0815",
-    "AWS_SESSION_TOKEN": "real-session-token-0815",
 }
 AGENTS = [
-    *((name, mode) for name in ("gemini", "azure", "bedrock") for mode in ("whole", "stream")),
+    *((name, mode) for name in ("gemini", "azure") for mode in ("whole", "stream")),
     ("responses", "whole"),
 ]
 REFUSALS = {
     "gemini": ("ClientError: 403", "PERMISSION_DENIED"),
     "azure": ("PermissionDeniedError: Error code: 403", "hosted_tool"),
     "responses": ("PermissionDeniedError: Error code: 403", "hosted_tool"),
-    "bedrock": ("AccessDeniedException", "hosted_tool"),
 }
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -70,7 +65,6 @@ def project(tmp_path_factory: pytest.TempPathFactory, python: Path, models: Mode
     providers = {
         "gemini": {"base_url": models.url, "api_key": "GEMINI_KEY"},
         "azure": {"base_url": models.url, "api_key": "AZURE_KEY"},
-        "bedrock": {"base_url": models.url, "region": "eu-central-1"},
     }
     declared = {
         "agents": agents,
@@ -88,7 +82,7 @@ def run(project: Path, agent: str, mode: str, *, keys: bool = True, name: str | 
     name = name or f"{agent}-{mode}"
     words = ["run", "s", "--agent", agent, "--model", mode, "--sandbox", "local", "--run-name", name]
     words += ["--budget-tokens", "100000"] if mode == "live" else []
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "GEMINI_", "AZURE_"))}
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("GEMINI_", "AZURE_"))}
     command = [HARNESS, "--project", project, *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=env | (KEYS if keys else {}))
     assert done.returncode in {0, 1}, done.stdout + done.stderr
@@ -129,25 +123,3 @@ def test_the_sdk_shows_why_a_tool_of_the_provider_is_refused(project: Path, mode
     ]  # whether it can be reached is asked without one
     assert all(part in said for part in REFUSALS[name]), said
     assert "outside of the evaluation, so it is refused" in said
-
-
-def test_the_signature_is_the_one_that_botocore_makes(project: Path, python: Path, models: ModelServer) -> None:
-    run(project, "bedrock-whole", "live", name="signed")
-    path, headers, body = next(one for one in reversed(models.seen) if one[0].startswith("/model/"))
-    authorization: str = headers["authorization"]
-    fields: dict[str, Any] = dict(part.split("=", 1) for part in authorization.partition(" ")[2].split(", "))
-    seen = {
-        "url": models.url + path,
-        "headers": headers,
-        "signed": fields["SignedHeaders"],
-        "body": body.decode(),
-        "access_key": KEYS["AWS_ACCESS_KEY_ID"],
-        "secret_key": KEYS["AWS_SECRET_ACCESS_KEY"],
-        "token": KEYS["AWS_SESSION_TOKEN"],
-        "region": "eu-central-1",
-    }
-    command = [python, HERE / "signature.py"]
-    made = subprocess.run(command, input=json.dumps(seen), capture_output=True, text=True, check=True)
-    assert made.stdout.strip() == fields["Signature"]
-    assert KEYS["AWS_SESSION_TOKEN"] == headers["x-amz-security-token"]
-    assert "/model/us.maker.small-1-v1%3A0/converse" == path

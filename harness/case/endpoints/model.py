@@ -18,9 +18,9 @@ ToolMode = Literal["replay", "record", "live", "sealed"]
 """`replay`: from the cassette. `record`: from the real provider, and onto the cassette. `live`: from the real provider.
 """
 
-Provider = Literal["openai", "anthropic", "gemini", "azure", "bedrock"]
+Provider = Literal["openai", "anthropic", "gemini", "azure"]
 """A wire format's family: `/v1/chat/completions`, `/v1/responses` and `/v1/embeddings`; `/v1/messages`; Gemini's
-`generateContent` and `streamGenerateContent`; OpenAI's formats at Azure's paths; Bedrock's Converse and ConverseStream.
+`generateContent` and `streamGenerateContent`; OpenAI's formats at Azure's paths.
 """
 ClientProvider = Literal["openai", "anthropic"]
 """The families that the harness's own client speaks: for judges, simulated users and reflectors."""
@@ -30,12 +30,9 @@ _DEFAULTS: dict[Provider, tuple[str | None, str | None]] = {
     "anthropic": ("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
     "gemini": ("https://generativelanguage.googleapis.com", "GEMINI_API_KEY"),
     "azure": (None, "AZURE_OPENAI_API_KEY"),
-    "bedrock": (None, None),
 }
 _AT_ONE_ADDRESS: tuple[Provider, ...] = ("openai", "anthropic")
 """What a compatible server is expected to speak where the suite names no `providers`."""
-AWS_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
-"""The variables with AWS's credentials; the last one is set for temporary credentials only."""
 
 
 class ModelServer(Frozen):
@@ -48,14 +45,6 @@ class ModelServer(Frozen):
     address, and no key anywhere else."""
     headers: dict[str, str] = {}
     """Sent with every live call."""
-    region: str | None = Field(default=None, pattern=r"^[a-z0-9-]{1,40}$")
-    """AWS region of Bedrock: its address is derived from it, and requests are signed for it with the credentials in
-    `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`, unless `api_key` names a Bedrock API key."""
-
-    @property
-    def signs(self) -> bool:
-        """Whether requests are signed in place of being sent with a key."""
-        return self.region is not None and self.api_key is None
 
     @field_validator("base_url")
     @classmethod
@@ -86,7 +75,7 @@ class ModelSpec(Frozen):
     api_key: str | None = None
     """Name of the environment variable that holds the key."""
     providers: dict[Provider, ModelServer] = {}
-    """Family of wire formats (`openai`, `anthropic`, `gemini`, `azure`, `bedrock`) -> where it is served. Empty: one
+    """Family of wire formats (`openai`, `anthropic`, `gemini`, `azure`) -> where it is served. Empty: one
     address serves those of OpenAI and Anthropic."""
     double: bool = False
     """States that a double answers in place of the model: a program with rules, or a stub. Its recordings are marked,
@@ -127,10 +116,7 @@ class ModelSpec(Frozen):
     def _every_provider_has_an_address(self) -> "ModelSpec":
         for provider, server in self.servers.items():
             if server.base_url is None:
-                missing = "`region` or `base_url`" if provider == "bedrock" else "`base_url`, the resource's endpoint"
-                raise ValueError(f"providers.{provider} needs {missing}")
-            if server.region is not None and provider != "bedrock":
-                raise ValueError(f"providers.{provider} has no `region`: only bedrock's requests are signed for one")
+                raise ValueError(f"providers.{provider} needs `base_url`, the resource's endpoint")
         return self
 
     @property
@@ -151,9 +137,7 @@ class ModelSpec(Frozen):
     @property
     def secrets(self) -> tuple[str, ...]:
         """The names of the keys."""
-        servers = self.servers.values()
-        keys = [server.api_key for server in servers if server.api_key is not None]
-        keys += AWS_KEYS if any(server.signs for server in servers) else ()
+        keys = [server.api_key for server in self.servers.values() if server.api_key is not None]
         return tuple(dict.fromkeys(keys))
 
     def price_of(self, model: str) -> Price | None:
@@ -168,8 +152,6 @@ class ModelSpec(Frozen):
 
     def _filled(self, provider: Provider, server: ModelServer) -> ModelServer:
         usual_url, usual_key = _DEFAULTS[provider]
-        if provider == "bedrock" and server.region is not None:
-            usual_url = f"https://bedrock-runtime.{server.region}.amazonaws.com"
         base_url = server.base_url or self.base_url
         if provider == "azure":  # every resource has an address of its own
             return server.model_copy(

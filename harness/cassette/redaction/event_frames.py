@@ -1,7 +1,5 @@
 """The events in the bytes of a stream: server-sent events, lines of JSON, the items of a streamed JSON array."""
 
-import base64
-import binascii
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -55,18 +53,8 @@ def event_of(raw: bytes, framing: Framing) -> StreamEvent:
 
 
 def payload_event(payload: bytes) -> StreamEvent:
-    """An event whose bytes are one JSON document; a document in base64 under `bytes` is read too (AWS)."""
-    value = _parsed(payload)
-    inner = _unpacked(value)
-    if inner is None or not isinstance(value, dict):
-        return _around(payload, b"", payload, b"")
-    outer: dict[str, JsonValue] = dict(value)
-
-    def write(parts: list[EventText]) -> bytes:
-        packed = base64.b64encode(_dumped(with_parts(inner, iter(parts)))).decode()
-        return _dumped({**outer, "bytes": packed})
-
-    return StreamEvent(payload, parts_of(inner), write)
+    """An event whose bytes are one JSON document."""
+    return _around(payload, b"", payload, b"")
 
 
 def next_end(buffer: bytes, framing: Framing, searched: int) -> int | None:
@@ -133,16 +121,6 @@ def _depths(body: bytes) -> Iterator[int]:
     for token in _INSIDE.finditer(body):
         depth += {b"{": 1, b"[": 1, b"}": -1, b"]": -1}.get(token[0], 0)
         yield depth
-
-
-def _unpacked(value: JsonValue) -> JsonValue:
-    packed = value.get("bytes") if isinstance(value, dict) else None
-    if not isinstance(packed, str):
-        return None
-    try:
-        return _parsed(base64.b64decode(packed, validate=True))
-    except (ValueError, binascii.Error):
-        return None
 
 
 def _dumped(value: JsonValue) -> bytes:

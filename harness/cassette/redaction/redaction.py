@@ -35,7 +35,7 @@ SECRET_HEADERS = frozenset(
 )
 """Never stored. A cassette is stricter: it stores only the few headers that `KEPT_HEADERS` names."""
 
-KEPT_HEADERS = ("content-type", "retry-after", "x-amzn-errortype")
+KEPT_HEADERS = ("content-type", "retry-after")
 
 _PSEUDONYM = re.compile(rf"<secret:(?:[A-Za-z_][A-Za-z0-9_]*|{FIELD_PSEUDONYM})>")
 SHORTEST = 4

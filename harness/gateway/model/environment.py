@@ -6,14 +6,12 @@ from harness.case import ModelSpec
 
 _DUMMY_KEY = "harness"
 """Clients refuse to start without a key; the real one is added in the gateway."""
-_ANY_REGION = "us-east-1"
 
 
 def model_environment(gateway_url: str | None, spec: ModelSpec) -> Mapping[str, str]:
     """The variables for the agent's program; empty where the gateway has no address.
 
-    Those of Gemini, Azure and AWS are set for declared providers only: an agent without them may use AWS's for another
-    service.
+    Those of Gemini and Azure are set for declared providers only.
     """
     if gateway_url is None:
         return {}
@@ -30,13 +28,4 @@ def model_environment(gateway_url: str | None, spec: ModelSpec) -> Mapping[str, 
         variables |= {"GOOGLE_GEMINI_BASE_URL": gateway_url, "GEMINI_API_KEY": _DUMMY_KEY}
     if "azure" in spec.providers:
         variables |= {"AZURE_OPENAI_ENDPOINT": gateway_url, "AZURE_OPENAI_API_KEY": _DUMMY_KEY}
-    if "bedrock" in spec.providers:
-        region = spec.providers["bedrock"].region or _ANY_REGION
-        variables |= {
-            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": gateway_url,
-            "AWS_ACCESS_KEY_ID": _DUMMY_KEY,
-            "AWS_SECRET_ACCESS_KEY": _DUMMY_KEY,
-            "AWS_REGION": region,
-            "AWS_DEFAULT_REGION": region,
-        }
     return variables

@@ -14,14 +14,12 @@ from harness.errors import GatewayError
 from harness.gateway.delivery import Delivery, deliver
 from harness.gateway.exchange.large_work import LargeWork
 from harness.upstream import (
-    BrokenFrame,
     Endpoint,
     ModelAnswer,
     ModelExchange,
     ProviderUpstream,
     RateLimiter,
     Reachability,
-    RedactedFrames,
     RetriedCall,
     Waits,
     clean_header,
@@ -95,7 +93,7 @@ class LiveModel:
                 return await self._passed(exchange, response, passage, keep)
         except TimeoutError:
             return await self._broken(request, exchange, passage, "timeout", keep)
-        except (aiohttp.ClientError, ConnectionError, BrokenFrame):
+        except (aiohttp.ClientError, ConnectionError):
             return await self._broken(request, exchange, passage, "reset", keep)
 
     async def _passed(
@@ -115,12 +113,9 @@ class LiveModel:
         kept = {name.lower(): value for name, value in headers.items() if name.lower() in KEPT_HEADERS}
         answer = ModelAnswer(status=response.status, headers=kept, is_array=exchange.endpoint.streams_array)
         exchange.answer = answer
-        if answer.framing == "aws":
-            passage.redacted = RedactedFrames(self.redactor)
-        elif answer.streamed:
+        if answer.streamed:
             content_type = response.headers.get("content-type", "")
             passage.redacted = redacted_stream(self.redactor, content_type, is_array=answer.framing == "array")
-        if answer.streamed:
             await passage.delivery.begin(response.status, headers)
         async for piece in with_pauses(response.content, lambda: passage.redacted.waits):
             await passage.take(piece)
@@ -185,7 +180,7 @@ class _ReplyStream:
     def __init__(self, request: web.BaseRequest, redactor: Redactor) -> None:
         self.delivery = Delivery(request)
         self.content = bytearray()
-        self.redacted: RedactedStream | RedactedEvents | RedactedFrames = RedactedStream(redactor)
+        self.redacted: RedactedStream | RedactedEvents = RedactedStream(redactor)
 
     async def take(self, piece: bytes | None) -> None:
         """Passes on a piece, or what waits where there is a pause (None)."""

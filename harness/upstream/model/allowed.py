@@ -104,10 +104,6 @@ _FIELDS: Final[Mapping[str, frozenset[str]]] = {
         "content outputDimensionality output_dimensionality taskType task_type title"
     ),
     _GEMINI.format("batchEmbedContents"): frozenset({"requests"}),
-    "/model/{model}/converse": _named(
-        "additionalModelRequestFields additionalModelResponseFieldPaths inferenceConfig messages outputConfig",
-        "performanceConfig requestMetadata serviceTier system toolConfig",
-    ),
 }
 _HOSTED: Final[Mapping[str, frozenset[str]]] = {
     "/v1/chat/completions": frozenset({"data_sources", "web_search_options"}),
@@ -116,7 +112,6 @@ _HOSTED: Final[Mapping[str, frozenset[str]]] = {
     "/v1/messages/count_tokens": frozenset({"mcp_servers"}),
     _GEMINI.format("generateContent"): _named("cachedContent cached_content"),
     _GEMINI.format("streamGenerateContent"): _named("cachedContent cached_content"),
-    "/model/{model}/converse": frozenset({"guardrailConfig", "promptVariables"}),
 }
 """Known fields that make the provider run or fetch something by itself."""
 _BATCHES: Final = frozenset({_GEMINI.format("batchEmbedContents")})

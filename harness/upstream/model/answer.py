@@ -7,8 +7,6 @@ from harness.cassette import Outcome
 from harness.upstream.model.wire.events import Framing, events_in
 from harness.values import JsonObject
 
-_FRAMINGS: dict[str, Framing] = {"text/event-stream": "sse", "application/vnd.amazon.eventstream": "aws"}
-
 
 @dataclass(kw_only=True)
 class ModelAnswer:
@@ -28,7 +26,9 @@ class ModelAnswer:
     def framing(self) -> Framing | None:
         """How the answer is streamed; None: it is not streamed."""
         content_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        return "array" if self.is_array and self.status // 100 == 2 else _FRAMINGS.get(content_type)
+        if self.is_array and self.status // 100 == 2:
+            return "array"
+        return "sse" if content_type == "text/event-stream" else None
 
     @property
     def streamed(self) -> bool:

@@ -10,7 +10,6 @@ from urllib.parse import parse_qs, quote
 from harness.case import Provider
 from harness.trace import names
 from harness.upstream.model.wire.anthropic import AnthropicMessages
-from harness.upstream.model.wire.bedrock import BedrockConverse
 from harness.upstream.model.wire.errors import error_in_format
 from harness.upstream.model.wire.format import WireFormat
 from harness.upstream.model.wire.gemini import GeminiContent
@@ -18,7 +17,7 @@ from harness.upstream.model.wire.openai_chat import OpenAIChat
 from harness.upstream.model.wire.openai_responses import OpenAIResponses
 from harness.values import JsonObject
 
-PREFIXES: Final = ("/v1/", "/v1beta/", "/v1alpha/", "/openai/", "/model/")
+PREFIXES: Final = ("/v1/", "/v1beta/", "/v1alpha/", "/openai/")
 CHAT, RESPONSES, EMBEDDINGS = "/v1/chat/completions", "/v1/responses", "/v1/embeddings"
 _MODELS: Final = "/v1/models"
 _GEMINI_MODELS: Final = "/v1beta/models"
@@ -28,7 +27,6 @@ _EMBEDDINGS: Final = "embeddings"
 _NAMES_OF_CONVENTIONS: Final[dict[Provider, str]] = {
     "gemini": "gcp.gemini",
     "azure": "azure.ai.openai",
-    "bedrock": "aws.bedrock",
 }
 
 
@@ -135,20 +133,11 @@ _POSTED: Final = {
         ),
         *(endpoint for version in ("v1", "v1beta", "v1alpha") for endpoint in _gemini(version)),
         *_azure(),
-        Endpoint(provider="bedrock", path=f"/model/{_MODEL}/converse", operation=names.CHAT, wire=BedrockConverse()),
-        Endpoint(
-            provider="bedrock",
-            path=f"/model/{_MODEL}/converse-stream",
-            operation=names.CHAT,
-            wire=BedrockConverse(streams=True),
-            rules=f"/model/{_MODEL}/converse",
-        ),
     )
 }
 _WITH_MODEL: Final = (
     re.compile(r"(?P<before>/v1(?:beta|alpha)?/models)/(?P<model>[^/:]+)(?P<after>:\w+)"),
     re.compile(r"(?P<before>/openai/deployments)/(?P<model>[^/]+)(?P<after>/.+)"),
-    re.compile(r"(?P<before>/model)/(?P<model>.+)(?P<after>/converse(?:-stream)?)"),  # an ARN has slashes
 )
 
 

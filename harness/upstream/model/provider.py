@@ -2,19 +2,17 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 import aiohttp
 from yarl import URL
 
-from harness.case import AWS_KEYS, ModelMode, ModelServer, ModelSpec, Provider
+from harness.case import ModelMode, ModelServer, ModelSpec, Provider
 from harness.cassette import SECRET_HEADERS
 from harness.errors import UsageError
 from harness.upstream.client import header_text
 from harness.upstream.model.allowed import plain_headers
 from harness.upstream.model.endpoints import Endpoint
-from harness.upstream.model.signing import AwsSigner
 from harness.upstream.retrying import RetriedCall, begun
 from harness.upstream.sent_body import sent_body
 
@@ -43,7 +41,6 @@ _NOT_PASSED_BACK = SECRET_HEADERS | {
 
 _KEY_HEADERS: dict[Provider, str] = {"anthropic": "x-api-key", "gemini": "x-goog-api-key", "azure": "api-key"}
 """The header in which a provider expects its key; the others expect a bearer token."""
-_AWS_SERVICE = "bedrock"
 _VERSIONED = ("openai", "anthropic")
 
 
@@ -58,7 +55,6 @@ class ProviderUpstream:
         self._server = server
         self._key = secrets.get(server.api_key or "")
         self._client = client
-        self._aws = _aws_signer(server, secrets) if server.signs else None
 
     @asynccontextmanager
     async def ask(
@@ -83,7 +79,7 @@ class ProviderUpstream:
         url = URL(f"{path}{('&' if '?' in path else '?') if query else ''}{query}", encoded=True)
 
         async def send() -> aiohttp.ClientResponse:
-            credentials = self._credentials(endpoint.method, url, body)
+            credentials = self._credentials()
             return await begun(
                 self._client.request(
                     endpoint.method,
@@ -103,24 +99,11 @@ class ProviderUpstream:
         # The base address of OpenAI's clients contains the version, that of Anthropic's does not.
         return base + (path.removeprefix("/v1") if versioned and self._provider in _VERSIONED else path)
 
-    def _credentials(self, method: str, url: URL, body: bytes) -> dict[str, str]:
-        if self._aws is not None:
-            return self._aws.headers(method, url, body, datetime.now(UTC))
+    def _credentials(self) -> dict[str, str]:
         if self._key is None:
             return {}
         header = _KEY_HEADERS.get(self._provider)
         return {"Authorization": f"Bearer {self._key}"} if header is None else {header: self._key}
-
-
-def _aws_signer(server: ModelServer, secrets: Mapping[str, str]) -> AwsSigner:
-    access, secret, token = (secrets.get(name) for name in AWS_KEYS)
-    return AwsSigner(
-        access_key=access or "",
-        secret_key=secret or "",
-        session_token=token,
-        region=server.region or "",
-        service=_AWS_SERVICE,
-    )
 
 
 def headers_back(headers: Mapping[str, str]) -> dict[str, str]:
@@ -138,11 +121,9 @@ def check_keys(
 ) -> None:
     """Raises UsageError for a key that is not in the environment; `otherwise` are options that need no key."""
     for provider, server in spec.servers.items():
-        needed = AWS_KEYS[:2] if server.signs else (server.api_key,) if server.api_key is not None else ()
-        missing = next((name for name in needed if not secrets.get(name)), None)
-        if missing is not None:
+        if server.api_key is not None and not secrets.get(server.api_key):
             raise UsageError(
                 f"{model} is called in mode {mode}, but the key of the provider {provider!r} is missing: "
-                f"the environment variable {missing} is not set",
+                f"the environment variable {server.api_key} is not set",
                 remedy="set it" if otherwise is None else f"set it, or run with {otherwise}",
             )

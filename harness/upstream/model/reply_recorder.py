@@ -7,7 +7,6 @@ from harness.cassette import Mark, Recording, Redactor, TrialJournal, initial_st
 from harness.upstream.model.endpoints import RESPONSES
 from harness.upstream.model.exchange import ModelExchange
 from harness.upstream.model.keys import RequestKeys
-from harness.upstream.model.wire.aws_frames import with_payloads
 
 
 class ReplyRecorder:
@@ -55,10 +54,11 @@ class ReplyRecorder:
             provenance=self._provenance,
         )
         clean = self._redactor.everywhere
-        body = with_payloads(answer.body, self._clean) if answer.framing == "aws" else self._clean(answer.body)
         headers = {name: clean(value) for name, value in answer.headers.items()}
         self._journal.add(
-            Recording(mark=mark, arguments=key.arguments, status=answer.status, headers=headers, body=body)
+            Recording(
+                mark=mark, arguments=key.arguments, status=answer.status, headers=headers, body=self._clean(answer.body)
+            )
         )
 
     def _clean(self, content: bytes) -> bytes:

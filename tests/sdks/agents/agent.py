@@ -105,60 +105,10 @@ def responses(mode: str) -> str:
             items.append({"type": "function_call_output", "call_id": call.call_id, "output": output})
 
 
-def bedrock(mode: str) -> str:
-    import boto3
-
-    client = boto3.client("bedrock-runtime")
-    tool = {"toolSpec": {"name": "look", "description": "Finds items.", "inputSchema": {"json": SCHEMA}}}
-    tools = [{"systemTool": {"name": "nova_grounding"}}] if mode == "refused" else [tool]
-    messages: list[dict[str, Any]] = [{"role": "user", "content": [{"text": "Eggs?"}]}]
-    while True:
-        asked = {
-            "modelId": "us.maker.small-1-v1:0",
-            "messages": messages,
-            "system": [{"text": SYSTEM}],
-            "toolConfig": {"tools": tools},
-        }
-        if mode == "stream":
-            content = collected(list(client.converse_stream(**asked)["stream"]))
-        else:
-            content = client.converse(**asked)["output"]["message"]["content"]
-        messages.append({"role": "assistant", "content": content})
-        calls = [block["toolUse"] for block in content if "toolUse" in block]
-        if not calls:
-            return str(content[-1]["text"])
-        answers = [
-            {"toolResult": {"toolUseId": call["toolUseId"], "content": [{"text": look(**call["input"])}]}}
-            for call in calls
-        ]
-        messages.append({"role": "user", "content": answers})
-
-
-def collected(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The blocks of a stream."""
-    assert "metadata" in events[-1]
-    starts: dict[int, dict[str, Any]] = {}
-    texts: dict[int, str] = {}
-    for event in events:
-        if "contentBlockStart" in event:
-            starts[event["contentBlockStart"]["contentBlockIndex"]] = event["contentBlockStart"]["start"]["toolUse"]
-        if "contentBlockDelta" in event:
-            delta = event["contentBlockDelta"]["delta"]
-            index = event["contentBlockDelta"]["contentBlockIndex"]
-            piece = delta.get("text") or delta.get("toolUse", {}).get("input", "")
-            texts[index] = texts.get(index, "") + piece
-    return [
-        {"toolUse": starts[index] | {"input": json.loads(text)}} if index in starts else {"text": text}
-        for index, text in sorted(texts.items())
-        if text
-    ]
-
-
 FORMATS: dict[str, Callable[[str], str]] = {
     "gemini": gemini,
     "azure": azure,
     "responses": responses,
-    "bedrock": bedrock,
 }
 
 if __name__ == "__main__":

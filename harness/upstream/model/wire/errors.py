@@ -12,12 +12,6 @@ _GOOGLE: Final = {
     424: "FAILED_PRECONDITION",
     504: "DEADLINE_EXCEEDED",
 }
-_AWS: Final = {
-    400: "ValidationException",
-    403: "AccessDeniedException",
-    424: "ModelErrorException",
-    504: "ModelTimeoutException",
-}
 
 
 def error_in_format(provider: Provider, status: int, kind: str, message: str) -> bytes:
@@ -34,8 +28,6 @@ def error_in_format(provider: Provider, status: int, kind: str, message: str) ->
             }
             word = _GOOGLE.get(status, "UNKNOWN")
             body = {"error": {"code": status, "message": message, "status": word, "details": [detail]}}
-        case "bedrock":
-            body = {"__type": _AWS.get(status, "InternalServerException"), "message": f"{kind}: {message}"}
         case "openai" | "azure":
             body = {"error": {"message": message, "type": kind, "param": None, "code": kind}}
     return json.dumps(body).encode()

@@ -1,14 +1,13 @@
-"""The events of a streamed reply, in each of the three forms in which providers stream."""
+"""The events of a streamed reply, in both forms in which providers stream."""
 
 import json
 from typing import Literal
 
-from harness.upstream.model.wire.aws_frames import aws_events_of
 from harness.upstream.model.wire.sse import events_of
 from harness.values import JsonObject
 
-Framing = Literal["sse", "aws", "array"]
-"""Server-sent events; AWS's binary frames; a JSON array whose items are streamed."""
+Framing = Literal["sse", "array"]
+"""Server-sent events; a JSON array whose items are streamed."""
 _BETWEEN = " \t\r\n,["
 
 
@@ -17,8 +16,6 @@ def events_in(body: bytes, framing: Framing) -> list[JsonObject]:
     match framing:
         case "sse":
             return events_of(body)
-        case "aws":
-            return aws_events_of(body)
         case "array":
             return _items_of(body)
 
