@@ -52,26 +52,13 @@ def forms(value: str) -> dict[str, bytes]:
         "HTML, decimal": "".join(f"&#{ord(letter)};" for letter in value).encode(),
         "HTML, hexadecimal": "".join(f"&#x{ord(letter):X};" for letter in value).encode(),
         "percent throughout, small letters": "".join(f"%{byte:02x}" for byte in raw).encode(),
-        "escapes of bytes": "".join(f"\\x{byte:02x}" for byte in raw).encode(),
-        "octal": "".join(f"\\{byte:03o}" for byte in raw).encode(),
-        "hexadecimal with colons": raw.hex(":").encode(),
-        "hexadecimal with spaces": raw.hex(" ").upper().encode(),
         "base64 in lines": b"\r\n".join(packed[at : at + 12] for at in range(0, len(packed), 12)),
-        "quoted-printable": b"=\r\n".join(
-            "".join(f"={byte:02X}" for byte in raw[at : at + 20]).encode() for at in range(0, len(raw), 20)
-        ),
-        "escapes of style sheets": "".join(f"\\{ord(letter):x} " for letter in value).encode(),
-        "escapes of LDAP": "".join(f"\\{byte:02x}" for byte in raw).encode(),
-        "percent of units": "".join(f"%u{ord(letter):04X}" for letter in value).encode(),
-        "decimal": ", ".join(map(str, raw)).encode(),
-        "UTF-16": value.encode("utf-16-le").rstrip(b"\0"),
-        "UTF-32": value.encode("utf-32-le").rstrip(b"\0"),
     }
 
 
 def shown(text: str) -> str:
     """All forms of a value in one text, each in a line of its own."""
-    lines = [form.decode("latin-1") if name.startswith("UTF") else form.decode() for name, form in forms(text).items()]
+    lines = [form.decode() for form in forms(text).values()]
     return "\n".join([*lines, base64.b64encode(b"x" + text.encode() + b"yy").decode()])
 
 

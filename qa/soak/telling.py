@@ -92,7 +92,7 @@ for key in known:
     seen += " ".join(told)
     post(f"{URL}/tools/refuse", {"said": " ".join(told)})
     with open(urllib.parse.quote(key, safe=""), "wb") as file:
-        file.write(b"\\xff" + raw + key.encode("utf-16-le"))
+        file.write(b"\\xff" + raw)
     os.symlink("/nowhere/" + key, raw.hex())
     value = {"stringValue": key}
     span = {"traceId": "0" * 31 + "1", "spanId": "0" * 15 + "1", "name": key, "startTimeUnixNano": "1",

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from harness.cassette.redaction.secret_tokens import Form, Token
+from harness.cassette.redaction.secret_forms import Form, Token
 
 
 class OrderedForm(NamedTuple):

@@ -11,8 +11,7 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from harness.cassette.redaction.form_tree import FormMatch, OrderedForm, trees_of
-from harness.cassette.redaction.secret_forms import BACKSLASHES, forms_of
-from harness.cassette.redaction.secret_tokens import Form, Spelling
+from harness.cassette.redaction.secret_forms import BACKSLASHES, Form, Spelling, forms_of
 
 FIELD_PSEUDONYM: Final = r"[a-z]+:[0-9a-f]{8}"
 _ANCHORED: Final = 4
@@ -144,9 +143,7 @@ def search_for(secrets: tuple[tuple[str, str], ...]) -> SecretSearch:
 
 
 def _separator(values: str) -> bytes | None:
-    raw = {ord(char) & 0xFF for char in values}  # of Latin-1, and of bytes that are not UTF-8
-    for encoding in ("utf-16-be", "utf-32-be"):
-        raw |= set(values.encode(encoding, "surrogatepass"))
+    raw = {ord(char) & 0xFF for char in values}  # bytes that are not UTF-8 among them
     return next((bytes([byte]) for byte in range(0xF8, 0x100) if byte not in raw), None)
 
 
@@ -180,19 +177,10 @@ def _first_bytes(spelling: Spelling) -> Iterable[tuple[int, bytes]]:
     piece = spelling[0]
     if piece == BACKSLASHES:
         yield ord("\\"), rb"\\{0,15}"
-    elif piece.startswith(b"[") and len(piece) > 1:
-        optional = b"{0," in piece
-        for byte in _members(piece):
-            yield byte, b"" if not piece.endswith(b"}") else piece[: piece.rindex(b"{")] + b"{0,80}"
-        if optional:
-            yield from _first_bytes(spelling[1:])
+    elif piece.startswith(b"["):
+        yield from ((byte, b"") for byte in piece[1:-1])
     else:
         yield piece[-1], b""
-
-
-def _members(piece: bytes) -> Iterable[int]:
-    expression = re.compile(piece[: piece.rindex(b"]") + 1])
-    return (byte for byte in range(256) if expression.match(bytes([byte])))
 
 
 def _any_of(expressions: Iterable[bytes]) -> bytes:
