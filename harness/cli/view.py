@@ -2,11 +2,44 @@
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.options import open_option, page_port_option
+
+if TYPE_CHECKING:
+    from harness.view.asking import PageSet
+
+_PAGES = (
+    "harness.view.pages.runs:PAGES",
+    "harness.view.pages.run:PAGES",
+    "harness.view.pages.trial:PAGES",
+    "harness.view.pages.compare:PAGES",
+    "harness.view.pages.trend:PAGES",
+    "harness.view.pages.drift:PAGES",
+    "harness.view.pages.issues:PAGES",
+    "harness.view.pages.cassettes:PAGES",
+    "harness.view.pages.misses:PAGES",
+    "harness.view.pages.annotate:PAGES",
+    "harness.view.pages.questions:PAGES",
+    "harness.view.pages.workbench:PAGES",
+    "harness.view.pages.tries:PAGES",
+    "harness.view.pages.themes:PAGES",
+    "harness.view.pages.production:PAGES",
+    "harness.view.pages.session:PAGES",
+    "harness.view.pages.variants:PAGES",
+    "harness.view.pages.optimisations:PAGES",
+)
+"""The pages of the app in the order of the navigation; each stands in the room whose data it shows."""
+
+
+def app_pages() -> "tuple[PageSet, ...]":
+    """Every page of the app."""
+    places = (place.split(":") for place in _PAGES)
+    return tuple(getattr(import_module(module), name) for module, name in places)
 
 
 @click.command("view")
@@ -32,7 +65,7 @@ def serve_app(project: Path, port: int, *, opens: bool, start: str = "/") -> Non
     """Serves the app until Ctrl-C; its links lead to the page `start`."""
     from harness.view import ViewServer
 
-    with ViewServer(project.resolve(), port, start) as server:
+    with ViewServer(project.resolve(), app_pages(), port, start) as server:
         click.echo(server.url)
         click.echo("open this link in a browser, once; Enter prints another link, Ctrl-C ends the app", err=True)
         if opens:

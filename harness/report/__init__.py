@@ -38,11 +38,9 @@ if TYPE_CHECKING:
     from harness.report.figures.simulated import summarise_users as summarise_users
     from harness.report.figures.summarising import summarise as summarise
     from harness.report.figures.summarising import summarise_run as summarise_run
-    from harness.report.figures.summary import SUCCESS as SUCCESS
     from harness.report.figures.summary import Summary as Summary
     from harness.report.gate import GateResult as GateResult
     from harness.report.gate import check_floors as check_floors
-    from harness.report.gate import success_floor as success_floor
     from harness.report.html.page import write_html as write_html
     from harness.report.listing import RunRow as RunRow
     from harness.report.listing import TrialRow as TrialRow
@@ -98,7 +96,7 @@ else:
             "figures.quarantine": ("counted_trials", "find_quarantine"),
             "comparison.baseline": ("BaselineGate", "compare_with_baseline", "hold_against"),
             "comparison.compare": ("Comparison", "compare", "compare_runs"),
-            "gate": ("GateResult", "check_floors", "success_floor"),
+            "gate": ("GateResult", "check_floors"),
             "html.page": ("write_html",),
             "figures.judged": ("judged_rubric", "judged_trials"),
             "listing": ("RunRow", "TrialRow", "run_rows", "trial_rows"),
@@ -138,7 +136,7 @@ else:
                 "variable_words",
             ),
             "figures.rewards": ("rewards_of",),
-            "figures.summary": ("SUCCESS", "Summary"),
+            "figures.summary": ("Summary",),
             "figures.summarising": ("summarise", "summarise_run"),
             "comparison.trend": ("Trend", "suite_of"),
             "writing": ("write_report",),

@@ -1,21 +1,19 @@
 """Gates: whether a run is good enough. A run without measurements never passes."""
 
-import math
-import re
 from collections.abc import Sequence
 from typing import Literal
 
 from harness.alternatives import alternatives
 from harness.case import Suite
 from harness.errors import ExitCode, UsageError
-from harness.report.figures.summary import SUCCESS, Summary
+from harness.report.figures.summary import Summary
 from harness.score import ItemEvaluator, RunEvaluator, build_scorer
 from harness.score.composite import NAME as COMPOSITE
+from harness.score.floors import SUCCESS, floor_of
 from harness.values import Frozen
 
 Holding = Literal["holds", "fails", "not_measured"]
 
-_SPEC = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*=\s*(\S+)\s*")
 _SLACK = 1e-9  # tolerance for rounding: a mean of 0.9 must reach a floor of 0.9
 
 
@@ -62,11 +60,6 @@ def gate(summary: Summary, floors: Sequence[str], allow_unmeasured: int = 0) -> 
     return GateResult(checks=checks, holding=holding)
 
 
-def success_floor(floors: Sequence[str]) -> float | None:
-    """The highest floor of `task_success`; None: there is none. Raises UsageError for a malformed floor."""
-    return max((value for metric, value in map(_read, floors) if metric == SUCCESS), default=None)
-
-
 def check_floors(suite: Suite, floors: Sequence[str]) -> None:
     """Raises UsageError, before anything runs, for a floor that is malformed or names no figure of the suite.
 
@@ -79,7 +72,7 @@ def check_floors(suite: Suite, floors: Sequence[str]) -> None:
     known = {SUCCESS, *(one.name for one in (*scorer.metrics, *scorer.run_metrics))}
     known |= {COMPOSITE} if suite.composite else set()
     for floor in floors:
-        metric, _ = _read(floor)
+        metric, _ = floor_of(floor)
         if metric not in known and not own:
             raise _unknown_figure(floor, f"suite {suite.name!r}", metric, sorted(known))
 
@@ -89,29 +82,10 @@ def _unknown_figure(floor: str, where: str, metric: str, known: Sequence[str]) -
 
 
 def _parsed(summary: Summary, floor: str) -> tuple[str, float]:
-    metric, value = _read(floor)
+    metric, value = floor_of(floor)
     known = _known(summary)
     if metric not in known:
         raise _unknown_figure(floor, "the run", metric, known)
-    return metric, value
-
-
-def _read(floor: str) -> tuple[str, float]:
-    found = _SPEC.fullmatch(floor)
-    if found is None:
-        raise UsageError(
-            f"invalid floor {floor!r}: expected METRIC=VALUE", remedy="for example --fail-under task_success=0.9"
-        )
-    metric, text = found.groups()
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise UsageError(
-            f"invalid floor {floor!r}: expected a number after `=`, found {text!r}",
-            remedy="for example task_success=0.9",
-        )
     return metric, value
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import httpx
 
+from harness.cli.view import app_pages
 from harness.results import RunFolder
 from harness.trace import Trajectory, Trial
 from harness.view import ViewServer
@@ -86,9 +87,9 @@ def pages(project: Path, rounds: int) -> dict[str, float]:
     """The first page of a server that has read nothing yet, then what is asked for again and again."""
     first = []
     for _ in range(max(1, rounds // 3)):
-        with ViewServer(project) as server, entered_beside(server) as client:
+        with ViewServer(project, app_pages()) as server, entered_beside(server) as client:
             first.append(_ms(lambda: client.get("/", headers={"Accept": "text/html"})))
-    with ViewServer(project) as server, entered(server) as client:
+    with ViewServer(project, app_pages()) as server, entered(server) as client:
         time.sleep(3)  # the index has counted all runs
         again = [_ms(lambda: client.get("/")) for _ in range(rounds)]
         trial = [_ms(lambda: client.get("/runs/long/trials/long/1")) for _ in range(rounds)]
@@ -156,7 +157,7 @@ def _watch(client: httpx.Client, url: str, folder: RunFolder, measure: Callable[
 
 
 def _serve(project: str, told: "multiprocessing.connection.Connection") -> None:
-    with ViewServer(Path(project)) as server:
+    with ViewServer(Path(project), app_pages()) as server:
         told.send((server.another_link(), server.address, os.getpid()))
         threading.Event().wait()
 
@@ -188,7 +189,7 @@ def _run(project: Path, name: str, *, with_readers: bool) -> float:
     command = [sys.executable, "-m", "harness", "--project", str(project), *line]
     with ExitStack() as stack:
         if with_readers:
-            server = stack.enter_context(ViewServer(project))
+            server = stack.enter_context(ViewServer(project, app_pages()))
             for _ in range(READERS):
                 client = stack.enter_context(entered_beside(server))
                 threading.Thread(target=_read, args=(client, name, project), daemon=True).start()

@@ -8,9 +8,10 @@ import pytest
 
 from harness.case import AgentVersion, Case, Suite
 from harness.errors import ExitCode, UsageError
-from harness.report import check_floors, gate, success_floor, summarise
+from harness.report import check_floors, gate, summarise
 from harness.results import RunManifest
 from harness.score import Score, Scorecard
+from harness.score.floors import success_floor
 
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]

@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from harness.cli.view import app_pages
 from harness.view import ViewServer
 from tests.report_html.browser import Browser
 from tests.report_html.runs import HOSTILE, judge, store
@@ -26,7 +27,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(project: Path) -> Iterator[ViewServer]:
-    with ViewServer(project) as own:
+    with ViewServer(project, app_pages()) as own:
         yield own
 
 

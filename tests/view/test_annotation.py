@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from harness.cli.view import app_pages
 from harness.judge import LabelFile, label_path, load_rubric, sort_labels
 from harness.results import RunFolder
 from harness.view import ViewServer
@@ -33,7 +34,7 @@ def shop(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(shop: Path) -> Iterator[ViewServer]:
-    with ViewServer(shop) as own:
+    with ViewServer(shop, app_pages()) as own:
         yield own
 
 
@@ -161,12 +162,12 @@ def test_a_run_in_flight_brings_more_questions_and_a_damaged_trial_is_named(shop
     with RunFolder.create(shop / "runs", shop_manifest("now", ids)) as folder:
         folder.keep_suite(RunFolder.open(shop / "runs" / "night").suite)
         folder.commit(shop_trial(ids[0], 0), (), shop_card(ids[0], 0))
-        with ViewServer(shop) as server, entered(server) as client:
+        with ViewServer(shop, app_pages()) as server, entered(server) as client:
             assert "0 of 2 answered" in client.get("/annotate/now/prices?as=ann").text
             folder.commit(shop_trial(ids[1], 1), (), shop_card(ids[1], 1))
             assert "0 of 4 answered" in client.get("/annotate/now/prices?as=ann").text
         (folder.path / "trials" / ids[1] / "1" / "trial.json").write_text("{}")
-        with ViewServer(shop) as server, entered(server) as client:
+        with ViewServer(shop, app_pages()) as server, entered(server) as client:
             text = client.get("/annotate/now/prices?as=ann").text
     assert "0 of 2 answered" in text
     assert "its checksum" in text
@@ -183,7 +184,7 @@ def test_what_an_agent_wrote_stays_text(shop: Path) -> None:
             (),
             shop_card(ids[0], 0),
         )
-    with ViewServer(shop) as server, entered(server) as client:
+    with ViewServer(shop, app_pages()) as server, entered(server) as client:
         text = client.get("/annotate/bad/prices/case-00/1/grounded?as=ann").text
     assert "&lt;img src=x" in text
     assert "<img src=x" not in text

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from harness.cli.view import app_pages
 from harness.results import RunFolder, shown_in_flight
 from harness.trace import TraceRecorder, TraceSubject
 from harness.view import ViewServer
@@ -43,7 +44,7 @@ IN_FORMS = (
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ViewServer]:
-    with ViewServer(fill(tmp_path_factory.mktemp("whole"))) as own:
+    with ViewServer(fill(tmp_path_factory.mktemp("whole")), app_pages()) as own:
         yield own
 
 
@@ -161,7 +162,10 @@ def test_a_call_shows_the_recording_that_answered_it(browser: Browser, server: V
 def test_a_run_in_flight_is_followed_step_by_step(browser: Browser, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     recorder = TraceRecorder(TraceSubject(trial_id="r.c.1", case_id="case-0000", attempt=1, agent="a"))
-    with ViewServer(tmp_path) as own, RunFolder.create(runs, manifest([("case-0000", 1)], "now")) as folder:
+    with (
+        ViewServer(tmp_path, app_pages()) as own,
+        RunFolder.create(runs, manifest([("case-0000", 1)], "now")) as folder,
+    ):
         browser.visit(own.another_link())
         browser.visit(own.address + "/runs/now")
         with shown_in_flight(folder.path, lambda: [recorder.progress]):

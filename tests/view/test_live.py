@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from harness.cli.view import app_pages
 from harness.errors import ResultsError
 from harness.results import RunFolder, Scoring, stop_requested
 from harness.view import ViewServer
@@ -37,7 +38,7 @@ def test_the_figures_follow_the_run_until_it_ends(tmp_path: Path) -> None:
     keys = [("case-0000", 1), ("case-0001", 1)]
     folder = RunFolder.create(tmp_path / "runs", manifest(keys, "now"))
     _commit(folder, "case-0000", success=True)
-    with ViewServer(tmp_path) as server, entered(server) as client:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         page = client.get("/runs/now").text
         assert 'data-events="/live/now"' in page
         assert "1 of 2" in page
@@ -55,7 +56,7 @@ def test_a_stop_is_asked_of_a_run_in_flight_only(tmp_path: Path) -> None:
     store(tmp_path / "runs", "over", trials=1)
     with (
         RunFolder.create(tmp_path / "runs", manifest([("case-0000", 1)], "now")) as folder,
-        ViewServer(tmp_path) as server,
+        ViewServer(tmp_path, app_pages()) as server,
         entered(server) as client,
     ):
         assert 409 == client.post("/runs/over/stop").status_code
@@ -67,7 +68,7 @@ def test_a_stop_is_asked_of_a_run_in_flight_only(tmp_path: Path) -> None:
 def test_a_reader_that_leaves_harms_nothing(tmp_path: Path) -> None:
     with (
         RunFolder.create(tmp_path / "runs", manifest([("case-0000", 1)], "now")),
-        ViewServer(tmp_path) as server,
+        ViewServer(tmp_path, app_pages()) as server,
         entered(server) as client,
     ):
         for _ in range(5):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx
 
+from harness.cli.view import app_pages
 from harness.results import tags_of
 from harness.view import ViewServer
 from tests.report_html.runs import HOSTILE, store
@@ -72,7 +73,7 @@ def test_verdicts_of_judges_stand_with_the_steps_they_rest_on(client: httpx.Clie
 
 def test_a_step_is_loaded_whole(tmp_path: Path) -> None:
     store(tmp_path / "runs", "long", trials=1, said="an egg " * 5000)
-    with ViewServer(tmp_path) as server, entered(server) as client:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         page = client.get("/runs/long/trials/case-0000/1").text
         assert len(page) < 100_000
         assert 'data-load="/runs/long/trials/case-0000/1/steps/0"' in page
@@ -119,7 +120,7 @@ def test_a_damaged_run_is_reported_on_the_page_and_the_others_are_shown(tmp_path
     (tmp_path / "runs" / "torn" / "manifest.json").write_text("{")
     (tmp_path / "runs" / "broken" / "trials" / "case-0001" / "1" / "scorecard.json").write_text("{}")
     (tmp_path / "runs" / "good" / "trials" / "case-0001" / "1" / "trial.json").write_text("[]")
-    with ViewServer(tmp_path) as server, entered(server) as client:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         text = client.get("/").text
         assert "is not JSON" in text
         assert "its checksum" in text
@@ -137,11 +138,11 @@ def test_a_link_in_a_run_folder_is_not_followed(tmp_path: Path) -> None:
     place = folder.path / "trials" / "case-0000" / "1" / "trial.json"
     place.unlink()
     place.symlink_to(secret)
-    with ViewServer(tmp_path) as server, entered(server) as client:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         answer = client.get("/runs/linked/trials/case-0000/1")
         assert (409, False) == (answer.status_code, "of the machine" in answer.text)
 
 
 def test_an_empty_project_says_how_to_begin(tmp_path: Path) -> None:
-    with ViewServer(tmp_path) as server, entered(server) as client:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         assert "harness run SUITE" in client.get("/").text

@@ -5,6 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from harness.cli.view import app_pages
 from harness.online import SessionSampling, SessionScore, SessionStore
 from harness.results import RunFolder
 from harness.score import Diagnosis
@@ -52,7 +53,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_project_without_production_says_how_to_begin(tmp_path: Path) -> None:
-    with ViewServer(tmp_path) as server, entered(server) as client:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         assert "harness ingest serve" in client.get("/production").text
         assert "harness ingest serve" in client.get("/themes").text
         assert 404 == client.get("/production/sessions/none").status_code
@@ -60,7 +61,7 @@ def test_a_project_without_production_says_how_to_begin(tmp_path: Path) -> None:
 
 
 def test_sessions_are_listed_with_what_failed(project: Path) -> None:
-    with ViewServer(project) as server, entered(server) as client:
+    with ViewServer(project, app_pages()) as server, entered(server) as client:
         text = client.get("/production").text
         assert 2 == text.count('data-href="/production/sessions/')
         assert 1 == text.count('<span class="chip bad">failed</span>')
@@ -70,7 +71,7 @@ def test_sessions_are_listed_with_what_failed(project: Path) -> None:
 
 
 def test_a_session_is_shown_as_a_trial_is(project: Path) -> None:
-    with ViewServer(project) as server, entered(server) as client:
+    with ViewServer(project, app_pages()) as server, entered(server) as client:
         text = client.get("/production/sessions/default%3Agood").text
         assert 'id="step-0"' in text
         assert "I heard hello" in text
@@ -81,7 +82,7 @@ def test_a_session_is_shown_as_a_trial_is(project: Path) -> None:
 
 
 def test_what_a_session_holds_stays_text(project: Path) -> None:
-    with ViewServer(project) as server, entered(server) as client:
+    with ViewServer(project, app_pages()) as server, entered(server) as client:
         for path in ("/production/sessions/hostile", "/themes", "/production", "/production/days/shop"):
             text = client.get(path).text
             assert "<img src=x" not in text, path
@@ -92,7 +93,7 @@ def test_what_a_session_holds_stays_text(project: Path) -> None:
 def test_themes_of_production_lead_to_their_sessions(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.score(reason="The shop is closed", times=3)
-    with ViewServer(tmp_path) as server, entered(server) as client:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         assert "No failure" in client.get("/themes").text, "they are older than a week"
         listed = client.get("/themes?days=all")
         path = _first_theme(listed)
@@ -104,7 +105,7 @@ def test_themes_of_a_run_lead_to_its_trials(tmp_path: Path) -> None:
     failed_run(tmp_path / "runs", "r", "2026-11-01T00:00:00Z", "The shop is closed", passed=2)
     store(tmp_path / "runs", "tour", trials=3)
     assert RunFolder.open(tmp_path / "runs" / "tour")
-    with ViewServer(tmp_path) as server, entered(server) as client:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         assert 'href="/themes?run=r"' in client.get("/runs/r").text
         shown = client.get(_first_theme(client.get("/themes?run=r"))).text
         assert 'href="/runs/r/trials/one/1"' in shown
@@ -120,7 +121,7 @@ def _first_theme(listed: httpx.Response) -> str:
 def test_a_damaged_store_is_reported_on_the_page(tmp_path: Path) -> None:
     (tmp_path / "online").mkdir()
     (tmp_path / "online" / "store.json").write_text("{")
-    with ViewServer(tmp_path) as server, entered(server) as client:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         answer = client.get("/production")
         assert (409, True) == (answer.status_code, "store.json" in answer.text)
         assert 200 == client.get("/").status_code

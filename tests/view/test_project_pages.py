@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from harness.cli.view import app_pages
 from harness.view import ViewServer
 from tests.report_html.runs import HOSTILE, mocked_and_live, store
 from tests.view.client import entered
@@ -18,7 +19,7 @@ def test_every_page_of_the_navigation_opens_with_and_without_content(client: htt
     for path in PAGES:
         assert 200 == client.get(path).status_code, path
         assert f'href="{path}" aria-current="page"' in client.get(path).text
-    with ViewServer(tmp_path) as server, entered(server) as empty:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as empty:
         for path in PAGES:
             assert 200 == empty.get(path).status_code, path
 
@@ -31,7 +32,7 @@ def test_the_trend_shows_a_suite_by_release(client: httpx.Client) -> None:
 
 def test_drift_is_shown_with_the_answers_before_and_after(tmp_path: Path) -> None:
     mocked_and_live(tmp_path / "runs")
-    with ViewServer(tmp_path) as server, entered(server) as client:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         text = client.get("/drift").text
     for words in ("breaking", "look_up $.price", "number → absent", "case-0001"):
         assert words in text, words
@@ -40,7 +41,7 @@ def test_drift_is_shown_with_the_answers_before_and_after(tmp_path: Path) -> Non
 def test_recordings_are_shown_by_suite_and_case(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "cassettes" / "drive_thru", tmp_path / "cassettes" / "drive_thru")
     case = sorted((tmp_path / "cassettes" / "drive_thru").iterdir())[0].stem
-    with ViewServer(tmp_path) as server, entered(server) as client:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         assert "/cassettes/drive_thru" in client.get("/cassettes").text
         assert f"/cassettes/drive_thru/{case}" in client.get("/cassettes/drive_thru").text
         assert "recordings, written 2" in client.get(f"/cassettes/drive_thru/{case}").text
@@ -59,7 +60,7 @@ def test_an_issue_is_shown_as_text(tmp_path: Path) -> None:
     times = "created: 2026-01-01T00:00:00+00:00\nupdated: 2026-01-01T00:00:00+00:00\n"
     body = f"<img src=x onerror=alert(1)> {HOSTILE[:20]}\n\n<!-- harness-drift:v1 key=s/look_up/schema -->\n"
     (tmp_path / "issues" / "0001-drift.md").write_text(f"---\n{head}{times}---\n\n{body}")
-    with ViewServer(tmp_path) as server, entered(server) as client:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         text = client.get("/issues").text + client.get("/issues/1").text
     assert "drift of look_up" in text
     assert "<img src=x" not in text
@@ -72,7 +73,7 @@ def test_a_fork_leads_to_its_parent_and_stands_beside_it(tmp_path: Path) -> None
         for parent in ("tour/case-0000/1", f"../{HOSTILE[:20]}/x")
     ]
     store(tmp_path / "runs" / ".variants", "fork", trials=1, variants=variants)
-    with ViewServer(tmp_path) as server, entered(server) as client:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         text = client.get("/forks").text
         assert 'href="/runs/tour/trials/case-0000/1"' in text
         side = text.partition('href="/compare/tour/')[2].partition('"')[0]

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from harness.cli.view import app_pages
 from harness.results import RunFolder, in_flight, stop_of
 from harness.view import ViewServer
 from tests.view.client import entered
@@ -52,7 +53,7 @@ def test_a_run_is_followed_step_by_step_and_stopped(tmp_path: Path) -> None:
     try:
         run = project / "runs" / "now"
         _until_there(run / "manifest.json", process)
-        with ViewServer(project) as server, entered(server) as client:
+        with ViewServer(project, app_pages()) as server, entered(server) as client:
             seen = _first_step(client)
             assert 1 <= len(seen) <= 2
             assert "Stop after the trials in flight" in client.get("/runs/now").text

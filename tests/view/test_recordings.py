@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.cassette import ShownRecording, cassette_paths, shown_cassette
+from harness.cli.view import app_pages
 from harness.results import RunFolder
 from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
 from harness.view import ViewServer
@@ -50,7 +51,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, int, 
 
 def test_a_replayed_call_leads_to_its_recording(recorded: tuple[Path, str, int, ShownRecording]) -> None:
     project, case, place, one = recorded
-    with ViewServer(project) as server, entered(server) as client:
+    with ViewServer(project, app_pages()) as server, entered(server) as client:
         page = client.get(f"/runs/now/trials/{case}/1").text
         assert f'data-load="/runs/now/trials/{case}/1/recordings/1/0"' in page
         part = client.get(f"/runs/now/trials/{case}/1/recordings/1/0").text
@@ -79,7 +80,7 @@ def test_calls_without_a_recording_are_shown_over_all_runs_with_the_nearest(tmp_
                 )
                 folder.commit(own, (), ended)
     store(tmp_path / "runs", "sound", trials=1)
-    with ViewServer(tmp_path) as server, entered(server) as client:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         text = client.get("/misses").text
         assert 'href="/misses"' in client.get("/cassettes").text
         assert "had a recording" in client.get("/misses?suite=none").text
@@ -94,6 +95,6 @@ def test_calls_without_a_recording_are_shown_over_all_runs_with_the_nearest(tmp_
 def test_a_damaged_run_costs_the_others_nothing(tmp_path: Path) -> None:
     store(tmp_path / "runs", "torn", trials=1)
     (tmp_path / "runs" / "torn" / "trials" / "case-0000" / "1" / "scorecard.json").write_text("{}")
-    with ViewServer(tmp_path) as server, entered(server) as client:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         answer = client.get("/misses")
     assert (200, True) == (answer.status_code, "its checksum" in answer.text)

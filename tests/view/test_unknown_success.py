@@ -4,6 +4,7 @@ import re
 from html import unescape
 from pathlib import Path
 
+from harness.cli.view import app_pages
 from harness.report import write_html
 from harness.view import ViewServer
 from tests.report_html.browser import Browser
@@ -18,7 +19,7 @@ def _words(page: str) -> str:
 def test_the_app_shows_what_is_unknown_beside_each_rate(tmp_path: Path) -> None:
     store(tmp_path / "runs", "before", trials=2, failing=())
     store(tmp_path / "runs", "hiding", trials=2, failing=(), undecided=(1,), agent="v0")
-    with ViewServer(tmp_path) as server, entered(server) as client:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         listed = {row: _words(client.get(f"/part/figures/{row}").text) for row in ("before", "hiding")}
         every = _words(client.get("/").text)
         run = _words(client.get("/runs/hiding").text)

@@ -9,6 +9,7 @@ import httpx
 import pytest
 import yaml
 
+from harness.cli.view import app_pages
 from harness.judge import JudgeSettings, PromptRegistry, RuleModel, load_rubric
 from harness.pipeline import JudgeRequest, judge_run
 from harness.results import RunFolder, read_judgements
@@ -55,7 +56,7 @@ def shop(tmp_path: Path, model: RuleModel) -> Path:
 
 @pytest.fixture
 def client(shop: Path) -> Iterator[httpx.Client]:
-    with ViewServer(shop) as server, entered(server) as own:
+    with ViewServer(shop, app_pages()) as server, entered(server) as own:
         yield own
 
 
@@ -112,7 +113,7 @@ def test_a_change_is_tried_and_its_verdicts_stand_beside_peoples_and_those_in_us
     assert 3 == text.count("not as people")
     assert before == list(read_judgements(shop / "runs" / "night", "prices")), "the run keeps its verdicts"
     assert not (shop / "cassettes").exists() or not list((shop / "cassettes").rglob("*draft*"))
-    with ViewServer(shop) as server, entered(server) as other:
+    with ViewServer(shop, app_pages()) as server, entered(server) as other:
         assert "6 of 6" in other.get(page.url.path).text, "it is kept when the app ends"
         assert page.url.path in other.get("/workbench").text
 

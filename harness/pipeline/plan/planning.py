@@ -14,10 +14,11 @@ from harness.pipeline.plan.release import release_of
 from harness.pipeline.plan.run_options import RunOptions
 from harness.pipeline.plan.users import refuse_cases_without_log, refuse_contradicted_plans, resumed_users, user_options
 from harness.pipeline.plan.variables import combinations, varied
-from harness.report import SUCCESS, find_quarantine, success_floor
+from harness.report import find_quarantine
 from harness.results import Quarantine, RunFolder, RunManifest, run_path, runs_in
 from harness.runner import jobs_held, trials_held
 from harness.sandbox import provider_of
+from harness.score.floors import SUCCESS, success_floor
 from harness.upstream import budget_of
 
 

@@ -17,8 +17,6 @@ from harness.stats import Interval
 from harness.trace import ModelUse
 from harness.values import Frozen
 
-SUCCESS = "task_success"
-
 
 class Rate(Frozen):
     """Successful trials among those whose success is known."""

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from harness.report.comparison.trend import Trend, TrendLine, TrendPoint
-from harness.report.figures.summary import SUCCESS
 from harness.report.render.section import Section
 from harness.report.render.wording import UNKNOWN
+from harness.score.floors import SUCCESS
 
 _MARK = "!"
 

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 
 from harness.report.figures.printed import PrintedEnd
 from harness.report.figures.replay import MissedTool
-from harness.report.figures.summary import SUCCESS, Rate, Summary, Unmeasured
+from harness.report.figures.summary import Rate, Summary, Unmeasured
 from harness.results import RunManifest
 from harness.score import METRICS, EncodingFault
+from harness.score.floors import SUCCESS
 from harness.stats import Interval
 
 UNKNOWN = "-"

@@ -5,26 +5,26 @@ from importlib import import_module
 from typing import Final
 
 _PLACES: Final[Mapping[str, str]] = {
-    "api": "api:Api",
-    "check_answer": "check_answer:CheckAnswer",
-    "command": "command:Command",
-    "criterion": "criterion:CriterionMet",
-    "dom": "dom:Dom",
-    "files": "files:Files",
-    "final_answer": "final_answer:FinalAnswer",
-    "forbidden_tools": "tools:ForbiddenTools",
-    "json_schema": "json_schema:JsonSchema",
-    "max_iterations": "budget:MaxIterations",
-    "max_tokens": "budget:MaxTokens",
-    "required_tools": "tools:RequiredTools",
-    "no_failure": "no_failure:NoFailure",
-    "reference_state": "reference_state:EqualsReferenceState",
-    "reward": "reward:Reward",
-    "rules": "rules:Rules",
-    "sql": "sql:Sql",
-    "state": "state:State",
-    "task_tests": "task_tests:TaskTests",
-    "trajectory": "trajectory:TrajectoryVerifier",
+    "api": "harness.score.verifiers.api:Api",
+    "check_answer": "harness.score.verifiers.check_answer:CheckAnswer",
+    "command": "harness.score.verifiers.command:Command",
+    "criterion": "harness.score.verifiers.criterion:CriterionMet",
+    "dom": "harness.score.verifiers.dom:Dom",
+    "files": "harness.score.verifiers.files:Files",
+    "final_answer": "harness.score.verifiers.final_answer:FinalAnswer",
+    "forbidden_tools": "harness.score.verifiers.tools:ForbiddenTools",
+    "json_schema": "harness.score.verifiers.json_schema:JsonSchema",
+    "max_iterations": "harness.score.verifiers.budget:MaxIterations",
+    "max_tokens": "harness.score.verifiers.budget:MaxTokens",
+    "required_tools": "harness.score.verifiers.tools:RequiredTools",
+    "no_failure": "harness.score.verifiers.no_failure:NoFailure",
+    "reference_state": "harness.score.verifiers.reference_state:EqualsReferenceState",
+    "reward": "harness.score.verifiers.reward:Reward",
+    "rules": "harness.score.verifiers.rules:Rules",
+    "sql": "harness.score.verifiers.sql:Sql",
+    "state": "harness.score.verifiers.state:State",
+    "task_tests": "harness.score.verifiers.task_tests:TaskTests",
+    "trajectory": "harness.score.verifiers.trajectory:TrajectoryVerifier",
 }
 
 
@@ -33,7 +33,7 @@ class _Verifiers(Mapping[str, type]):
 
     def __getitem__(self, name: str) -> type:
         module, _, kind = _PLACES[name].partition(":")
-        found: type = getattr(import_module(f"{__name__}.{module}"), kind)
+        found: type = getattr(import_module(module), kind)
         return found
 
     def __iter__(self) -> Iterator[str]:

@@ -12,8 +12,7 @@ from aiohttp import web
 from harness.errors import HarnessError, UsageError
 from harness.os_errors import os_error_in_words
 from harness.palette import palette
-from harness.view.asking import Ask, Page, Project, Raw, Shows
-from harness.view.pages import page_sets
+from harness.view.asking import Ask, Page, PageSet, Project, Raw, Shows
 from harness.view.serving.guard import HEADERS, Guard
 from harness.view.serving.live import live_events
 from harness.view.shell import problem, whole
@@ -30,15 +29,16 @@ _Answers = TypeVar("_Answers")
 class Answering:
     """The routes of all page sets, behind the guard."""
 
-    def __init__(self, project: Project, guard: Guard, ending: asyncio.Event, start: str) -> None:
+    def __init__(
+        self, project: Project, guard: Guard, ending: asyncio.Event, start: str, pages: Sequence[PageSet]
+    ) -> None:
         self._project = project
         self._guard = guard
         self._ending = ending
         self._start = start
-        sets = page_sets()
-        self._entries = [one.entry for one in sets if one.entry is not None]
-        self._shows = [(_pattern(path), shows) for one in sets for path, shows in one.shows.items()]
-        self._acts = [(_pattern(path), acts) for one in sets for path, acts in one.acts.items()]
+        self._entries = [one.entry for one in pages if one.entry is not None]
+        self._shows = [(_pattern(path), shows) for one in pages for path, shows in one.shows.items()]
+        self._acts = [(_pattern(path), acts) for one in pages for path, acts in one.acts.items()]
 
     @web.middleware
     async def guarded(self, request: web.Request, handler: _Handler) -> web.StreamResponse:

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +12,7 @@ from aiohttp import web
 
 from harness.errors import ServiceError
 from harness.view.annotation.annotations import Annotations
-from harness.view.asking import Project
+from harness.view.asking import PageSet, Project
 from harness.view.index.run_index import RunIndex
 from harness.view.serving.answering import Answering
 from harness.view.serving.guard import Guard
@@ -25,8 +26,11 @@ _MAX_BODY: Final = 256 * 1024
 class ViewServer:
     """Serves while the context is entered."""
 
-    def __init__(self, project: Path, port: int = 0, start: str = "/") -> None:
-        """`port` 0: a free one. `start`: the address within the app to which the one-time links lead."""
+    def __init__(self, project: Path, pages: Sequence[PageSet], port: int = 0, start: str = "/") -> None:
+        """`pages` in the order of the navigation. `port` 0: a free one. `start`: the address within the app to which
+        the one-time links lead.
+        """
+        self._pages = pages
         self._start = start
         self._wanted = port
         self._guard = Guard()
@@ -95,7 +99,7 @@ class ViewServer:
     async def _until_ended(self) -> None:
         self._ending = asyncio.Event()
         self._loop.set_default_executor(self._workers)
-        answering = Answering(self._project, self._guard, self._ending, self._start)
+        answering = Answering(self._project, self._guard, self._ending, self._start, self._pages)
         app = web.Application(middlewares=[answering.guarded], client_max_size=_MAX_BODY)
         app.router.add_route("*", "/{path:.*}", answering.answer)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
