@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from harness.ingest import ImportOptions as ImportOptions
     from harness.ingest import Record as Record
     from harness.ingest import Source as Source
-    from harness.ingest import check_importer as check_importer
     from harness.issues import FolderTracker as FolderTracker
     from harness.issues import IssueTracker as IssueTracker
     from harness.issues import Note as Note
@@ -167,7 +166,6 @@ else:
                 "Importer",
                 "Record",
                 "Source",
-                "check_importer",
             ),
             "issues": (
                 "FolderTracker",

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from harness.ingest.conformance import check_importer as check_importer
     from harness.ingest.credentials import Cleaner as Cleaner
     from harness.ingest.credentials import holds_issued_key as holds_issued_key
     from harness.ingest.export.adk import export_adk as export_adk
@@ -46,7 +45,6 @@ else:
                 "FoundRun",
                 "Found",
             ),
-            "conformance": ("check_importer",),
             "export.adk": ("export_adk",),
             "export.atif": ("export_atif",),
             "export.otlp": ("export_otlp",),

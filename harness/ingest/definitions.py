@@ -5,7 +5,6 @@ from pathlib import Path
 
 from harness.ingest.found import FoundTool
 from harness.ingest.reading import Record, kind_of, read_json
-from harness.ingest.shapes.trees import tree_tools
 
 
 def read_tools(path: Path) -> tuple[FoundTool, ...]:
@@ -18,16 +17,6 @@ def read_tools(path: Path) -> tuple[FoundTool, ...]:
 def tools_of(definitions: Iterable[Record]) -> tuple[FoundTool, ...]:
     """OpenAI (`function.parameters`), Anthropic and MCP (`input_schema`) or bare definitions."""
     return tuple(_tool(definition) for definition in definitions)
-
-
-def declared_in(record: Record) -> tuple[FoundTool, ...] | None:
-    """The tools that a record of a conversation declares; None where it declares none."""
-    if record.value("tools") is not None:
-        return tools_of(record.records("tools"))
-    if record.value("functions") is not None:
-        return tools_of(record.records("functions"))
-    listed = tree_tools(record.data)
-    return None if listed is None else tools_of(record.within("available_tools", {"tools": listed}).records("tools"))
 
 
 def _tool(definition: Record) -> FoundTool:

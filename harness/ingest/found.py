@@ -1,6 +1,6 @@
 """The records that an importer finds in a file, before their conversion to a suite and trials."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,8 +39,6 @@ class FoundRun:
     reward: float | None = None
     final_output: JsonValue = None
     """None: the agent's last message, where it called no tool after it."""
-    asides: frozenset[int] = frozenset()
-    """Indices of messages that are no answer to the user: instructions to other agents, notes of the runner."""
     uncaptured: tuple[Content, ...] = ()
     """What the file does not carry of the steps."""
     trace_id: str | None = None
@@ -98,6 +96,13 @@ class Source:
 
     def note(self, record: str | None, problem: str, *, field: str | None = None, remedy: str | None = None) -> None:
         self.book.add(self.path, record, field, problem, remedy=remedy)
+
+    def count_unread(self, record: str, read: Record, known: Collection[str], within: str = "") -> None:
+        """Notes each field that is none of the `known`: it is left out."""
+        for name, value in read.data.items():
+            if name not in known and value is not None:
+                place = f"{within}.{name}" if within else name
+                self.note(record, "a field that is not read is left out", field=place)
 
     def case(self, record: str, fields: JsonObject) -> Case:
         """A case without credentials; a missing task is replaced by a text that states this."""

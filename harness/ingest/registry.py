@@ -23,7 +23,6 @@ IMPORTERS: Final = Registry(
         "langfuse": "harness.ingest.formats.langfuse:IMPORTER",
         "openai-chat": "harness.ingest.formats.openai_chat:IMPORTER",
         "otel": "harness.ingest.formats.otel:IMPORTER",
-        "tau-bench": "harness.ingest.formats.tau_bench:IMPORTER",
         "tau2": "harness.ingest.formats.tau2:IMPORTER",
     },
 )

@@ -212,7 +212,7 @@ def _trial(found: Found, run: FoundRun, key: TrialKey, sha256: str) -> ImportedT
         agent=run.agent,
         version=run.version,
         steps=run.steps,
-        final_output=final_output(run.steps, run.asides) if run.final_output is None else run.final_output,
+        final_output=final_output(run.steps) if run.final_output is None else run.final_output,
         prompts=prompts_of(run.spans or ()),
         uncaptured=run.uncaptured,
     )

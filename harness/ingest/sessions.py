@@ -62,7 +62,7 @@ def _without_marks(span: Span) -> Span:
 
 
 def _trajectory(run: FoundRun, spans: Sequence[Span]) -> Trajectory:
-    output: JsonValue = final_output(run.steps, run.asides) if run.final_output is None else run.final_output
+    output: JsonValue = final_output(run.steps) if run.final_output is None else run.final_output
     return Trajectory(
         trace_id=run.trace_id or spans[0].trace_id,
         agent=run.agent,

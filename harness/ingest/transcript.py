@@ -1,13 +1,12 @@
 """Builds steps from messages of any foreign format; only this module joins results to their calls.
 
-Call ids in the wild are empty, repeated or missing. A result goes to the oldest unanswered call with its id; without
-such a call to the oldest unanswered call of its tool; then to the oldest unanswered call at all. In the steps every
-call has an id of its own, so that nobody who looks a result up by it meets another's.
+Call ids may be empty, repeated or missing. A result goes to the oldest unanswered call with its id. A result without
+an id goes to the oldest unanswered call of the tool that it names, or to the oldest that has no id either. Any other
+result belongs to no call, and is counted. In the steps every call has an id of its own.
 """
 
-import re
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.ingest.credentials import Cleaner
@@ -15,11 +14,6 @@ from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep, read
 from harness.trace import Observation, Step, ToolCall, ToolFailure
 from harness.values import JsonValue
 
-_SUBMITTING = frozenset({"submit", "submitanswer", "finalanswer", "finish", "submitfinalanswer"})
-_SUBMITS = "COMPLETE_TASK_AND_SUBMIT"
-"""The marker that mini-swe-agent's agents print to submit."""
-_WORDS = re.compile(r"[^a-z]+")
-_MARKED = re.compile(r"(?m)^\s{0,8}\**FINAL ANSWER\**:\**\s{0,4}(\S[^\n]*?)\**\s*$")
 Report = Callable[[str], None]
 """Takes a note about the trajectory: the problem in words."""
 
@@ -47,8 +41,6 @@ class TranscriptBuilder:
         self._repeats: dict[str, int] = {}
         self._last_with: dict[str, str] = {}
         self._completed: set[int] = set()
-        self.asides: set[int] = set()
-        """Steps whose messages are no answer to the user."""
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -67,13 +59,9 @@ class TranscriptBuilder:
         self._unanswered[known] = None
         if call.id:
             self._last_with[call.id] = known
-            self._waiting.setdefault(("id", call.id), deque()).append(known)
+        self._waiting.setdefault(("id", call.id or ""), deque()).append(known)
         self._waiting.setdefault(("name", call.name), deque()).append(known)
         return known
-
-    def abandon(self) -> None:
-        """No call so far waits for a result any longer: what comes later answers later calls."""
-        self._unanswered.clear()
 
     def is_answered(self, known: str) -> bool:
         return known not in self._unanswered
@@ -161,15 +149,9 @@ class TranscriptBuilder:
         return steps
 
     def _call_for(self, result: ForeignResult) -> str | None:
-        found = self._oldest(("id", result.call_id)) if result.call_id else None
-        if found is not None:
-            return found
-        if result.call_id and result.call_id in self._repeats:
-            return None  # its call is there and was answered: a second answer is nobody else's
-        found = (self._oldest(("name", result.name)) if result.name else None) or next(iter(self._unanswered), None)
-        if found is not None and result.call_id:
-            self._report("a result names a call id that no call has; it was joined by order")
-        return found
+        if result.call_id:
+            return self._oldest(("id", result.call_id))
+        return self._oldest(("name", result.name) if result.name else ("id", ""))
 
     def _oldest(self, key: tuple[str, str]) -> str | None:
         queue = self._waiting.get(key)
@@ -240,33 +222,10 @@ class TranscriptBuilder:
         )
 
 
-def final_output(steps: Sequence[Step], asides: Collection[int] = ()) -> str | None:
-    """The agent's last message, or what it submitted; None where it went on to call other tools, and gave no answer.
-
-    `asides`: messages that are no answer to the user. Where there are some, agents talk to each other: what the last
-    message of any of them marks as the final answer is it.
-    """
-    last = next((step for step in reversed(steps) if step.source == "agent"), None) if asides else None
-    marked = None if last is None else _MARKED.search(last.message or last.thought or "")
-    if marked is not None:
-        return marked[1]
+def final_output(steps: Sequence[Step]) -> str | None:
+    """The agent's last message; None where it went on to call tools, and gave no answer."""
     answer: str | None = None
     for step in steps:
-        if step.source == "agent" and step.parent is None and step.index not in asides:
-            if step.calls:
-                answer = _submitted(step)
-            elif step.message is not None:
-                answer = step.message
+        if step.source == "agent" and step.parent is None and (step.calls or step.message is not None):
+            answer = None if step.calls else step.message
     return answer
-
-
-def _submitted(step: Step) -> str | None:
-    """What the step's last call hands in: an argument that is its only text, else what came back, else the words."""
-    call = step.calls[-1]
-    command = (call.arguments or {}).get("command")
-    by_command = isinstance(command, str) and (command.strip() == "submit" or _SUBMITS in command)
-    if not by_command and _WORDS.sub("", call.name.casefold()) not in _SUBMITTING:
-        return None
-    texts = [] if by_command else [text for text in (call.arguments or {}).values() if isinstance(text, str) and text]
-    seen = [one.content for one in step.observations if isinstance(one.content, str) and one.content]
-    return (texts[0] if len(texts) == 1 else None) or (seen[-1] if seen else None) or step.message or call.name

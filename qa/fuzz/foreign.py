@@ -16,7 +16,6 @@ _FIXTURES = "tests/ingest/fixtures"
 _FORMATS: tuple[tuple[str, Syntax, tuple[str, ...]], ...] = (
     ("openai-chat", "lines", ("openai_chat.jsonl",)),
     ("anthropic", "json", ("anthropic.json",)),
-    ("tau-bench", "json", ("tau_bench.json",)),
     ("tau2", "json", ("tau2.json",)),
     ("atif", "json", ("atif.json",)),
     ("inspect", "json", ("inspect.json",)),

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from harness.judge.rule_model import RuleModel
 from harness.judge.rules import ModelRule, RuleSet
+from qa.converters import converted
 
 _RUBRIC = """\
 name: airline
@@ -63,7 +64,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, RuleModel(_MIND) as model:
         rubric = Path(folder) / "airline.yaml"
         rubric.write_text(_RUBRIC)
-        _type(folder, "import", "tau-bench", str(bench / "historical_trajectories" / "gpt-4o-airline.json"),
+        runs = Path(folder) / "airline"
+        format, place = converted("tau-bench", bench / "historical_trajectories" / "gpt-4o-airline.json", runs)
+        _type(folder, "import", format, str(place),
               "--run-name", "airline", "--tools", str(bench / "airline_tools.json"), "--json", quiet=True)  # fmt: skip
         judged = ("--rubric", str(rubric))
         _type(folder, "judge", "run", "airline", *judged, "--model", model.name, "--base-url", model.url)

@@ -1,4 +1,4 @@
-"""The labelled sets as whoever imports them gets them: through `harness import`'s own importers, and no other reader.
+"""The labelled sets through `harness import`'s own importers; those in a form of their own are converted before.
 
 A run's labels are what its makers or annotators said; None where they said nothing of a mode.
 """
@@ -14,10 +14,11 @@ import yaml
 from corpus import Split, split_of
 
 from harness.errors import HarnessError
-from harness.ingest import ImportOptions, import_file
+from harness.ingest import ImportOptions
 from harness.pipeline.importing import with_rewards
 from harness.score import Diagnosis, Evidence, Scorecard, build_scorer
 from harness.score.verifiers.reward import REWARD
+from qa.converters import imported as import_set
 
 MODES = ("loop_trap", "tool_hallucination", "goal_drift", "premature_commitment", "cascading_error")
 _CATEGORIES: Mapping[str, str] = {
@@ -91,7 +92,7 @@ class Told:
 
 @dataclass(frozen=True, kw_only=True)
 class Set:
-    """A set: its format, its files, and what it says of the run that came from a file."""
+    """A set: its format (or the form to convert), its files, and what it says of the run that came from a file."""
 
     format: str
     path: str
@@ -143,15 +144,15 @@ SETS: Mapping[str, Set] = {
     "react_text": Set(format="tau-bench", path="react_text/phase1/*/*/*.json"),
     "kimi": Set(format="atif", path="kimi_terminal_bench/*/agent/trajectory.json"),
     "sweagent": Set(
-        format="openai-chat", path="sweagent/**/*.traj", told=lambda _: Told(success=True, modes={"loop_trap": False})
+        format="swe-agent", path="sweagent/**/*.traj", told=lambda _: Told(success=True, modes={"loop_trap": False})
     ),
-    "miniswe": Set(format="openai-chat", path="miniswe/*/*.json", told=_resolved),
-    "toolbench": Set(format="openai-chat", path="toolbench/*.json"),
-    "mirage": Set(format="openai-chat", path="mirage/*/*/*.json", told=lambda _: Told(modes={"loop_trap": True})),
-    "trail-gaia": Set(format="otel", path="trail/gaia/traces/*.json", told=_annotated),
-    "trail-swe": Set(format="otel", path="trail/swe/traces/*.json", told=_annotated),
-    "magentic": Set(format="openai-chat", path="whowhen/Hand-Crafted/*.json", told=_blamed),
-    "captain": Set(format="openai-chat", path="whowhen/Algorithm-Generated/*.json", told=_blamed),
+    "miniswe": Set(format="mini-swe", path="miniswe/*/*.json", told=_resolved),
+    "toolbench": Set(format="toolbench", path="toolbench/*.json"),
+    "mirage": Set(format="mirage", path="mirage/*/*/*.json", told=lambda _: Told(modes={"loop_trap": True})),
+    "trail-gaia": Set(format="trail", path="trail/gaia/traces/*.json", told=_annotated),
+    "trail-swe": Set(format="trail", path="trail/swe/traces/*.json", told=_annotated),
+    "magentic": Set(format="who-and-when", path="whowhen/Hand-Crafted/*.json", told=_blamed),
+    "captain": Set(format="who-and-when", path="whowhen/Algorithm-Generated/*.json", told=_blamed),
 }
 """By name; each is a source of its own.
 
@@ -188,7 +189,7 @@ def _of_file(name: str, chosen: Set, path: Path, data: Path) -> Iterator[Labelle
     if told is None:
         return
     try:
-        imported = import_file(chosen.format, path, options)
+        imported = import_set(chosen.format, path, options)
     except HarnessError as error:
         print(f"{name}: {error}")
         return

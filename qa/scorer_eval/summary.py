@@ -13,6 +13,7 @@ from harness.score import build_scorer
 from harness.score.evidence import Evidence
 from harness.score.failures import findings
 from harness.score.failures.ranking.fitted import INFERRED, Fitted
+from qa.converters import imported as import_set
 
 Runs = Mapping[str, Sequence[Labelled]]
 
@@ -94,7 +95,7 @@ def speed(data: Path) -> None:
     rows.append(["scored with everything on", f"{count} tau2 runs", f"{count / taken:.0f} a second"])
     largest = max(data.glob("trail/*/traces/*.json"), key=lambda path: path.stat().st_size)
     begun = process_time()
-    import_file("otel", largest)
+    import_set("trail", largest)
     taken, size = process_time() - begun, largest.stat().st_size / 1e6
     rows.append(["imported", f"a trace of {size:.1f} MB", f"{size / taken:.1f} MB a second"])
     table("Speed (processor time, one core)", ["what", "of", "speed"], rows)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.ingest import import_file
 from harness.simulate import UserLog, log_of_trajectory
+from qa.converters import imported as import_set
 
 FORMATS = {"tau2": "tau2", "taubench": "tau-bench", "tau2_toolorchestra": "tau2"}
 HELD_OUT = "tau2_toolorchestra"
@@ -34,7 +34,7 @@ def conversations(sources: tuple[str, ...]) -> Iterator[Conversation]:
         for path in sorted(folder.glob(pattern)):
             if "no-user" in path.name:
                 continue
-            imported = import_file(FORMATS[source], path)
+            imported = import_set(FORMATS[source], path)
             tools = {tool.name: tool for tool in imported.suite.tools}
             tasks = {case.id: case.task for case in imported.suite.cases}
             for trial, _ in imported.trials:

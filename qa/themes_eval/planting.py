@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from harness.ingest import ImportedRun, ImportOptions, import_file
+from harness.ingest import ImportedRun, ImportOptions
 from harness.judge import JudgeIdentity, Judgement
 from harness.pipeline.importing import with_rewards
 from harness.score import Evidence, Scorer, build_scorer
 from harness.score.verifiers.reward import REWARD
 from harness.themes import SessionFailure, failures_of_card, failures_of_judgements
 from harness.trace import Observation, Step, ToolCall, ToolErrorType, ToolFailure, Trajectory, Trial, unattributed
+from qa.converters import imported as import_set
 from qa.themes_eval.wordings import Wordings
 
 CRITERIA: Final = {
@@ -71,10 +72,10 @@ def _runs(data: Path, source: str) -> Iterator[ImportedRun]:
     if source == "tau-bench":
         folder = data / "taubench"
         tools = ImportOptions(tools=folder / "airline_tools.json")
-        yield import_file("tau-bench", folder / "historical_trajectories" / "gpt-4o-airline.json", tools)
+        yield import_set("tau-bench", folder / "historical_trajectories" / "gpt-4o-airline.json", tools)
         return
     for path in sorted((data / "tau2").glob("*airline*.json")) + sorted((data / "tau2").glob("*retail*.json")):
-        yield import_file("tau2", path)
+        yield import_set("tau2", path)
 
 
 def planted_sessions(

@@ -21,7 +21,6 @@ FIXTURES = Path(__file__).parent / "fixtures"
 FILES = {
     "openai-chat": ["openai_chat.jsonl"],
     "anthropic": ["anthropic.json"],
-    "tau-bench": ["tau_bench.json"],
     "tau2": ["tau2.json"],
     "atif": ["atif.json"],
     "inspect": ["inspect.json"],

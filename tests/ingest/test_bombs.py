@@ -52,19 +52,6 @@ def test_a_member_whose_told_size_is_not_true_is_not_unpacked(tmp_path: Path, me
     assert peak_mb() - before < 50
 
 
-def test_the_lines_of_a_file_are_looked_for_within_bounds(tmp_path: Path) -> None:
-    """Whether a file without the ending holds lines is seen from its first two."""
-    many, hole = tmp_path / "many.json", tmp_path / "hole.json"
-    many.write_text('{"a": [' + "[]," * (reading.MAX_VALUES + 1) + '1]}\n{"b": 1}\n', encoding="utf-8")
-    hole.write_text('{"messages": []}\n', encoding="utf-8")
-    os.truncate(hole, reading.MAX_BYTES * 2)
-    before = peak_mb()
-    for path in (many, hole):
-        with pytest.raises(InvalidDocument):
-            import_file("openai-chat", path)
-    assert peak_mb() - before < 250
-
-
 def test_json_in_a_text_is_bounded_whatever_spelling_its_brackets_have(tmp_path: Path) -> None:
     text = "[" + "[]," * reading.MAX_VALUES + "1]"
     before = peak_mb()

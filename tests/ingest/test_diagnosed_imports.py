@@ -23,10 +23,35 @@ def _function(name: str, description: str = "", **annotations: bool) -> dict[str
     }
 
 
-def _call(name: str, arguments: str, answer: str) -> list[dict[str, Any]]:
+def _call(name: str, arguments: str, answer: str, *, error: str | None = None) -> list[dict[str, Any]]:
     id = f"{name}{arguments}"[:60]
     asked = {"role": "assistant", "tool_calls": [{"id": id, "function": {"name": name, "arguments": arguments}}]}
-    return [asked, {"role": "tool", "tool_call_id": id, "content": answer}]
+    failed = {} if error is None else {"error": {"type": error, "message": answer}}
+    return [asked, {"role": "tool", "tool_call_id": id, "content": answer, **failed}]
+
+
+def _as_atif(messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The chat in the format that can state that a call failed."""
+    steps: list[dict[str, Any]] = []
+    for message in messages:
+        if message["role"] == "tool":
+            result = {"source_call_id": message["tool_call_id"], "content": message["content"]}
+            extra = {"extra": {"harness": {"error": message["error"]}}} if "error" in message else {}
+            steps[-1]["observation"] = {"results": [{**result, **extra}]}
+            continue
+        calls = [
+            {
+                "tool_call_id": one["id"],
+                "function_name": one["function"]["name"],
+                "arguments": one["function"]["arguments"],
+            }
+            for one in message.get("tool_calls", ())
+        ]
+        source = "user" if message["role"] == "user" else "agent"
+        steps.append({"step_id": len(steps) + 1, "source": source, "message": message.get("content") or ""})
+        steps[-1] |= {"tool_calls": calls} if calls else {}
+    agent = {"name": "desk", "version": "1", **({"tool_definitions": list(tools)} if tools else {})}
+    return {"schema_version": "ATIF-v1.7", "agent": agent, "steps": steps}
 
 
 def _evidence(run: ImportedRun) -> list[Evidence]:
@@ -39,8 +64,7 @@ def kinds(importing: Importing) -> Kinds:
     """Kinds of the findings in a chat: messages, and the tools that it declares."""
 
     def run(*messages: dict[str, Any], tools: Sequence[dict[str, Any]] = ()) -> list[str]:
-        value = {"messages": list(messages), **({"tools": list(tools)} if tools else {})}
-        [evidence] = _evidence(importing("openai-chat", value))
+        [evidence] = _evidence(importing("atif", _as_atif(messages, tools)))
         return [one.kind for one in diagnose(evidence)]
 
     return run
@@ -94,25 +118,8 @@ def test_a_record_that_declares_no_tools_is_not_judged_by_those_of_another_world
 def test_a_tool_that_answered_and_is_not_declared_is_no_invention_and_a_refused_one_is(kinds: Kinds) -> None:
     answered = [*_call("look_up", '{"id": "W2378156"}', "open"), *_call("other", "{}", "fine")]
     assert [] == kinds(_user("W2378156"), *answered, tools=[GET])
-    refused = _call("teleport", "{}", "Error: unknown tool 'teleport'")
+    refused = _call("teleport", "{}", "Error: unknown tool 'teleport'", error="unknown_tool")
     assert ["invented_tool"] == kinds(_user("W2378156"), *answered, *refused, tools=[GET])
-
-
-@pytest.mark.parametrize(
-    ("answer", "found"),
-    [
-        ("Tool 'teleport' does not exist", ["invented_tool"]),
-        ("teleport is not a valid tool, try one of [get_order].", ["invented_tool"]),
-        ("No tool named teleport", ["invented_tool"]),
-        ("Error: Invalid tool name: teleport", ["invented_tool"]),
-        ("The order does not exist", []),
-        ("Invalid function arguments", []),
-        ("A tool that does not exist in the shop", []),
-    ],
-)
-def test_a_refusal_is_known_by_what_runners_write(kinds: Kinds, answer: str, found: list[str]) -> None:
-    asked = [*_call("get_order", '{"id": "W2378156"}', "open"), *_call("teleport", "{}", answer)]
-    assert found == kinds(_user("W2378156"), *asked, tools=[GET])
 
 
 @pytest.mark.parametrize(
@@ -126,7 +133,7 @@ def test_a_refusal_is_known_by_what_runners_write(kinds: Kinds, answer: str, fou
 )
 def test_a_value_is_grounded_however_the_text_that_gave_it_is_written(kinds: Kinds, given: str, used: str) -> None:
     first = _call("get_order", "{}", given)
-    then = _call("get_order", json.dumps({"id": used}), "Error: not found")
+    then = _call("get_order", json.dumps({"id": used}), "Error: not found", error="tool_error")
     assert [] == kinds(_user("Please look."), *first, *then, tools=[GET])
     assert ["guessed_argument"] == kinds(_user("Please look."), *then, tools=[GET])
 
@@ -156,12 +163,14 @@ def test_a_value_is_grounded_however_the_text_that_gave_it_is_written(kinds: Kin
 )
 def test_amounts_and_their_like_are_no_guessed_identifiers(kinds: Kinds, value: str | int) -> None:
     assert [] == kinds(
-        _user("Please look."), *_call("get_order", json.dumps({"id": value}), "Error: none"), tools=[GET]
+        _user("Please look."),
+        *_call("get_order", json.dumps({"id": value}), "Error: none", error="tool_error"),
+        tools=[GET],
     )
 
 
 def test_a_guess_is_one_through_the_importer_too(kinds: Kinds) -> None:
-    guess = _call("get_order", '{"id": "W2378156"}', "Error: no such order")
+    guess = _call("get_order", '{"id": "W2378156"}', "Error: no such order", error="tool_error")
     assert ["guessed_argument"] == kinds(_user("Please look."), *guess, tools=[GET])
 
 
@@ -171,19 +180,6 @@ def test_what_stands_in_the_agents_own_arguments_is_its_own(kinds: Kinds) -> Non
     assert ["fabricated_result"] == kinds(
         _user("Please look."), *note, _agent("I filed it as KX99813 and ZZ4411."), tools=[GET]
     )
-
-
-def test_a_workers_page_dump_is_an_observation_and_no_claim(importing: Importing) -> None:
-    history = [
-        {"role": "human", "content": "Which order is meant?"},
-        {"role": "Orchestrator (thought)", "content": "ledger"},
-        {"role": "Orchestrator (-> WebSurfer)", "content": "Please search"},
-        {"role": "WebSurfer", "content": "I have cancelled your order. The page says: order KX99812, ticket ZZ4411."},
-        {"role": "Orchestrator (thought)", "content": "found"},
-        {"role": "Orchestrator (final answer)", "content": "It is KX99812."},
-    ]
-    [evidence] = _evidence(importing("openai-chat", {"question": "Which order is meant?", "history": history}))
-    assert () == diagnose(evidence)
 
 
 @pytest.mark.parametrize(
@@ -330,25 +326,3 @@ def test_a_record_without_tools_and_calls_is_accused_of_nothing_beside_one_that_
     said = [_user("Please cancel my order"), _agent("I have cancelled your order.")]
     run = importing("openai-chat", [{"id": "a", "messages": said}, {"id": "b", "messages": said, "tools": [CANCEL]}])
     assert [[], ["claimed_call"]] == [[one.kind for one in diagnose(each)] for each in _evidence(run)]
-
-
-def _group(*last: tuple[str, str]) -> list[dict[str, Any]]:
-    sent = ("Orchestrator (-> WebSurfer)", "Please open the page and tell how many there are.")
-    told = (("human", "How many are there?"), sent, ("WebSurfer", "I clicked 'Search'."), *last)
-    return [{"role": role, "content": content} for role, content in told]
-
-
-@pytest.mark.parametrize(
-    ("last", "answer"),
-    [
-        ([("Orchestrator (-> WebSurfer)", "Please count them.")], None),
-        ([("Orchestrator (termination condition)", "Max rounds (30) reached.\nFINAL ANSWER: 5\nRUN COMPLETE")], "5"),
-        ([("WebSurfer", "A screenshot of the page\nFINAL ANSWER: Unable to tell\nRUN COMPLETE")], "Unable to tell"),
-        ([("Orchestrator", "There are five.")], "There are five."),
-    ],
-)
-def test_a_coordinators_instruction_is_no_answer_and_a_marked_one_is(
-    importing: Importing, last: list[tuple[str, str]], answer: str | None
-) -> None:
-    [(trial, _)] = importing("openai-chat", {"messages": _group(*last)}).trials
-    assert answer == trial.trajectory.final_output

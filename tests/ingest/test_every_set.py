@@ -8,29 +8,21 @@ import pytest
 from tests.commands.starting import run_command
 
 SETS = {
-    "taubench/historical_trajectories": ("tau-bench", 200),
     "tau2": ("tau2", 350),
     "tau2_toolorchestra": ("tau2", 164),
-    "react_text/phase1": ("tau-bench", 26),
     "kimi_terminal_bench": ("atif", 19),
-    "sweagent": ("openai-chat", 22),
-    "miniswe": ("openai-chat", 120),
-    "toolbench": ("openai-chat", 400),
-    "mirage": ("openai-chat", 82),
-    "trail/gaia/traces": ("otel", 47),
-    "trail/swe/traces": ("otel", 10),
-    "whowhen": ("openai-chat", 184),
     "inspect_logs": ("inspect", 55),
     "adk_evalsets": ("adk", 1),
 }
 REFUSED = {
-    "taubench/airline_tools.json": ("tau-bench", "--tools"),
-    "taubench/tasks": ("tau-bench", "correct the file"),
+    "taubench/airline_tools.json": ("tau2", "--tools"),
+    "taubench/tasks": ("tau2", "correct the file"),
     "tau2/tasks": ("tau2", "correct the file"),
     "bfcl": ("openai-chat", "give the messages"),
     "relytoolbench": ("openai-chat", "give the messages"),
     "llmbar/Natural": ("openai-chat", "give the messages"),
     "trail/gaia/annotations": ("otel", "name the files that hold the runs"),
+    "toolbench": ("openai-chat", "give the messages"),
     "sola": ("openai-chat", "searched for"),
 }
 

@@ -41,7 +41,6 @@ def test_the_formats_are_known_by_name() -> None:
         "langfuse",
         "openai-chat",
         "otel",
-        "tau-bench",
         "tau2",
     ) == importers()
 
@@ -157,31 +156,13 @@ def test_anthropic_blocks_are_calls_results_thoughts_and_texts(fixtures: Path) -
     assert "You keep a shop." == run.suite.cases[0].system
 
 
-def test_tau_bench_gives_tasks_gold_calls_rewards_and_endings(fixtures: Path) -> None:
-    run = import_file("tau-bench", fixtures / "tau_bench.json")
-
-    [case] = run.suite.cases
-    assert ("task-3", "You want two lamps.") == (case.id, case.task)
-    assert [("place_order", {"sku": "lamp", "count": 2})] == [(call.tool, call.arguments) for call in case.reference]
-    assert {("task-3", 0): 1.0, ("task-3", 1): 0.0} == dict(run.rewards)
-    assert ["finished", "limit_reached"] == [trial.outcome for trial in _trials(run)]
-    errors = [seen.error and seen.error.type for step in _steps(run) for seen in step.observations]
-    assert [None, "unknown_tool", "tool_error"] == errors
-
-
-def test_a_tool_that_answered_unknown_is_not_taken_for_one_that_exists(fixtures: Path) -> None:
-    run = import_file("tau-bench", fixtures / "tau_bench.json")
-
-    assert ["get_stock", "place_order"] == sorted(tool.name for tool in run.suite.tools)
-
-
 def test_tools_can_be_declared_beside_the_file(fixtures: Path, tmp_path: Path) -> None:
     tools = tmp_path / "tools.json"
-    tools.write_text('[{"type": "function", "function": {"name": "get_stock", "parameters": {"type": "object"}}}]')
+    tools.write_text('[{"type": "function", "function": {"name": "find", "parameters": {"type": "object"}}}]')
 
-    run = import_file("tau-bench", fixtures / "tau_bench.json", ImportOptions(tools=tools))
+    run = import_file("tau2", fixtures / "tau2.json", ImportOptions(tools=tools))
 
-    assert ["get_stock", "place_order"] == [tool.name for tool in run.suite.tools]  # the reference needs the second
+    assert ["find", "get_line"] == sorted(tool.name for tool in run.suite.tools)
 
 
 def test_tau2_users_call_tools_too(fixtures: Path) -> None:
@@ -378,7 +359,6 @@ def test_adk_results_give_trials_with_rewards(importing: Any, fixtures: Path) ->
     [
         ("openai-chat", "openai_chat.jsonl"),
         ("anthropic", "anthropic.json"),
-        ("tau-bench", "tau_bench.json"),
         ("tau2", "tau2.json"),
         ("atif", "atif.json"),
         ("inspect", "inspect.json"),

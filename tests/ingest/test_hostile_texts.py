@@ -39,12 +39,3 @@ def test_a_reply_of_one_repeated_text_is_read_in_little_time(tmp_path: Path, uni
     began = time.process_time()
     list(import_file("openai-chat", path).trials)
     assert time.process_time() - began < 10
-
-
-def test_white_space_behind_a_call_is_read_in_little_time(tmp_path: Path) -> None:
-    turns = f"Thought 1: a\nAction 1: find(x){' ' * 100_000}y\nObservation 1: b\n"
-    path = tmp_path / "log.json"
-    path.write_text(json.dumps([{"question": "q", "trajectory": turns}]), encoding="utf-8")
-    began = time.process_time()
-    list(import_file("openai-chat", path).trials)
-    assert time.process_time() - began < 10

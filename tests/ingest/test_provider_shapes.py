@@ -1,4 +1,4 @@
-"""One conversation with one call, as providers, frameworks and platforms store it: always the same trajectory."""
+"""One conversation with one call, in each of the forms that the formats know: always the same trajectory."""
 
 import json
 from pathlib import Path
@@ -14,190 +14,41 @@ ASKED, ANSWERED = "weather in Rome?", "20 degrees"
 ARGUMENTS: dict[str, Any] = {"city": "Rome"}
 TEXT = json.dumps(ARGUMENTS)
 CALL = {"id": "c1", "type": "function", "function": {"name": "get_weather", "arguments": TEXT}}
-
-
-def _lc(name: str, **said: Any) -> dict[str, Any]:
-    return {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", name], "kwargs": said}
-
-
-RESPONSES: list[dict[str, Any]] = [
+USER = {"role": "user", "content": ASKED}
+CALLING: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "20"}
+SAID = {"role": "assistant", "content": ANSWERED}
+ITEMS: list[dict[str, Any]] = [
     {"type": "function_call", "name": "get_weather", "arguments": TEXT, "call_id": "c1"},
     {"type": "function_call_output", "call_id": "c1", "output": "20"},
     {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": ANSWERED}]},
 ]
-LANGCHAIN: list[dict[str, Any]] = [
-    _lc("HumanMessage", content=ASKED),
-    _lc("AIMessage", content="", tool_calls=[{"name": "get_weather", "args": ARGUMENTS, "id": "c1"}]),
-    _lc("ToolMessage", content="20", tool_call_id="c1", status="success"),
-    _lc("AIMessage", content=ANSWERED),
-]
-BEDROCK: list[dict[str, Any]] = [
-    {"role": "user", "content": [{"text": ASKED}]},
-    {"role": "assistant", "content": [{"toolUse": {"toolUseId": "c1", "name": "get_weather", "input": ARGUMENTS}}]},
-    {
-        "role": "user",
-        "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "20"}], "status": "success"}}],
-    },
-    {"role": "assistant", "content": [{"text": ANSWERED}]},
-]
 ANTHROPIC: list[dict[str, Any]] = [
-    {"role": "user", "content": ASKED},
+    USER,
     {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "get_weather", "input": ARGUMENTS}]},
     {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "20"}]},
     {"role": "assistant", "content": [{"type": "text", "text": ANSWERED}]},
 ]
-EVENTS: list[dict[str, Any]] = [
-    {"id": 0, "source": "user", "action": "message", "args": {"content": ASKED}},
-    {"id": 1, "source": "environment", "observation": "agent_state_changed", "content": ""},
-    {"id": 2, "source": "agent", "action": "get_weather", "args": {**ARGUMENTS, "thought": "look"}},
-    {"id": 3, "source": "agent", "cause": 2, "observation": "run", "content": "20", "extras": {"exit_code": 0}},
-    {"id": 4, "source": "agent", "action": "finish", "args": {"outputs": {"content": ANSWERED}}},
-]
-CHAT: dict[str, Any] = {
-    "Responses API, output beside its input": {"input": [{"role": "user", "content": ASKED}], "output": RESPONSES},
-    "Responses API, a text as its input": {"input": ASKED, "output": RESPONSES},
-    "Gemini": {
-        "contents": [
-            {"role": "user", "parts": [{"text": ASKED}]},
-            {"role": "model", "parts": [{"functionCall": {"name": "get_weather", "args": ARGUMENTS}}]},
-            {"role": "user", "parts": [{"functionResponse": {"name": "get_weather", "response": {"output": "20"}}}]},
-            {"role": "model", "parts": [{"text": ANSWERED}]},
-        ]
-    },
-    "LangChain, serialised": {"messages": LANGCHAIN},
-    "LangChain, below data": {
-        "messages": [
-            {"type": kind, "data": one["kwargs"]}
-            for kind, one in zip(("human", "ai", "tool", "ai"), LANGCHAIN, strict=True)
-        ]
-    },
-    "LangGraph's values": {"values": {"messages": LANGCHAIN}, "next": []},
-    "AutoGen": {
-        "messages": [
-            {"source": "user", "type": "TextMessage", "content": ASKED},
-            {
-                "source": "helper",
-                "type": "ToolCallRequestEvent",
-                "content": [{"id": "c1", "name": "get_weather", "arguments": TEXT}],
-            },
-            {
-                "source": "helper",
-                "type": "ToolCallExecutionEvent",
-                "content": [{"call_id": "c1", "content": "20", "name": "get_weather", "is_error": False}],
-            },
-            {"source": "helper", "type": "TextMessage", "content": ANSWERED},
-        ]
-    },
-    "Bedrock": {"messages": BEDROCK},
-    "Anthropic": {"messages": ANTHROPIC},
-    "ShareGPT": {
-        "conversations": [
-            {"from": "human", "value": ASKED},
-            {"from": "function_call", "value": json.dumps({"name": "get_weather", "arguments": ARGUMENTS})},
-            {"from": "observation", "value": "20"},
-            {"from": "gpt", "value": ANSWERED},
-        ]
-    },
-    "Cohere": {
-        "chat_history": [
-            {"role": "USER", "message": ASKED},
-            {"role": "CHATBOT", "message": None, "tool_calls": [{"name": "get_weather", "parameters": ARGUMENTS}]},
-            {"role": "TOOL", "tool_results": [{"call": {"name": "get_weather"}, "outputs": "20"}]},
-            {"role": "CHATBOT", "message": ANSWERED},
-        ]
-    },
-    "OpenHands": EVENTS,
-    "OpenHands, below history": {"instance_id": "x", "history": EVENTS},
-    "Vercel AI SDK, user interface of version 4": {
-        "messages": [
-            {"role": "user", "content": ASKED, "parts": [{"type": "text", "text": ASKED}]},
-            {
-                "role": "assistant",
-                "content": ANSWERED,
-                "parts": [
-                    {
-                        "type": "tool-invocation",
-                        "toolInvocation": {
-                            "state": "result",
-                            "toolCallId": "c1",
-                            "toolName": "get_weather",
-                            "args": ARGUMENTS,
-                            "result": "20",
-                        },
-                    },
-                    {"type": "text", "text": ANSWERED},
-                ],
-            },
-        ]
-    },
-    "Vercel AI SDK, user interface of version 5": {
-        "messages": [
-            {"role": "user", "parts": [{"type": "text", "text": ASKED}]},
-            {
-                "role": "assistant",
-                "parts": [
-                    {"type": "step-start"},
-                    {"type": "tool-get_weather", "toolCallId": "c1", "input": ARGUMENTS, "output": "20"},
-                    {"type": "text", "text": ANSWERED},
-                ],
-            },
-        ]
-    },
-    "Vercel AI SDK, messages of models": {
-        "messages": [
-            {"role": "user", "content": [{"type": "text", "text": ASKED}]},
-            {
-                "role": "assistant",
-                "content": [{"type": "tool-call", "toolCallId": "c1", "toolName": "get_weather", "input": ARGUMENTS}],
-            },
-            {
-                "role": "tool",
-                "content": [{"type": "tool-result", "toolCallId": "c1", "output": {"type": "text", "value": "20"}}],
-            },
-            {"role": "assistant", "content": [{"type": "text", "text": ANSWERED}]},
-        ]
-    },
-    "Pydantic AI": [
-        {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": ASKED}]},
-        {
-            "kind": "response",
-            "parts": [{"part_kind": "tool-call", "tool_name": "get_weather", "args": ARGUMENTS, "tool_call_id": "c1"}],
-        },
-        {
-            "kind": "request",
-            "parts": [{"part_kind": "tool-return", "tool_name": "get_weather", "content": "20", "tool_call_id": "c1"}],
-        },
-        {"kind": "response", "parts": [{"part_kind": "text", "content": ANSWERED}]},
-    ],
-    "DSPy's ReAct": {
-        "question": ASKED,
-        "trajectory": {
-            "thought_0": "look",
-            "tool_name_0": "get_weather",
-            "tool_args_0": ARGUMENTS,
-            "observation_0": "20",
-            "tool_name_1": "finish",
-            "tool_args_1": {},
-            "observation_1": "Completed.",
-        },
-        "answer": ANSWERED,
-    },
-    "intermediate steps of an executor": {
-        "input": ASKED,
-        "output": ANSWERED,
-        "intermediate_steps": [[{"tool": "get_weather", "tool_input": ARGUMENTS, "log": "look"}, "20"]],
-    },
-    "messages one object deeper": {
-        "score": 1.0,
-        "result": {
-            "messages": [
-                {"role": "user", "content": ASKED},
-                {"role": "assistant", "tool_calls": [CALL]},
-                {"role": "tool", "tool_call_id": "c1", "content": "20"},
-                {"role": "assistant", "content": ANSWERED},
-            ]
-        },
-    },
+FORMS: dict[str, tuple[str, Any]] = {
+    "messages": ("openai-chat", {"messages": [USER, CALLING, RESULT, SAID]}),
+    "messages alone": ("openai-chat", [USER, CALLING, RESULT, SAID]),
+    "a request and its response": (
+        "openai-chat",
+        {"request": {"messages": [USER, CALLING, RESULT]}, "response": {"choices": [{"message": SAID}]}},
+    ),
+    "a request of a batch": (
+        "openai-chat",
+        {"body": {"messages": [USER, CALLING, RESULT]}, "response": {"body": {"choices": [{"message": SAID}]}}},
+    ),
+    "a response beside its input": ("openai-chat", {"input": [USER, *ITEMS[:2]], "output": ITEMS[2:]}),
+    "a response to a text": ("openai-chat", {"input": ASKED, "output": ITEMS}),
+    "items alone": ("openai-chat", [USER, *ITEMS]),
+    "Anthropic": ("anthropic", {"messages": ANTHROPIC}),
+    "Anthropic, messages alone": ("anthropic", ANTHROPIC),
+    "Anthropic, a request and its response": (
+        "anthropic",
+        {"request": {"messages": ANTHROPIC[:3]}, "response": ANTHROPIC[3]},
+    ),
 }
 
 
@@ -211,57 +62,120 @@ def _told(trial: Any) -> tuple[object, ...]:
 WANTED = ([ASKED], [("get_weather", ARGUMENTS)], [("20", None)], ANSWERED)
 
 
-@pytest.mark.parametrize("shape", CHAT)
-def test_a_conversation_is_the_same_however_a_provider_or_framework_stores_it(importing: Importing, shape: str) -> None:
-    run = importing("openai-chat", CHAT[shape])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_conversation_is_the_same_in_each_form_of_its_format(importing: Importing, form: str) -> None:
+    format, value = FORMS[form]
+    run = importing(format, value)
     [(trial, _)] = run.trials
     assert WANTED == _told(trial)
     assert ASKED == run.suite.cases[0].task
-
-
-@pytest.mark.parametrize("format", ["anthropic", "openai-chat"])
-@pytest.mark.parametrize("messages", [BEDROCK, ANTHROPIC], ids=["bedrock", "anthropic"])
-def test_blocks_are_read_by_both_importers_of_messages(importing: Importing, format: str, messages: Any) -> None:
-    [(trial, _)] = importing(format, {"messages": messages}).trials
-    assert WANTED == _told(trial)
-
-
-@pytest.mark.parametrize("format", ["anthropic", "openai-chat"])
-def test_lines_of_a_coding_agents_transcript_are_one_conversation(importing: Importing, format: str) -> None:
-    lines = [{"type": "summary", "sessionId": "s"}]
-    lines += [
-        {"type": one["role"], "sessionId": "s", "uuid": str(n), "message": one} for n, one in enumerate(ANTHROPIC)
-    ]
-    [(trial, _)] = importing(format, lines, name="session.jsonl").trials
-    assert WANTED == _told(trial)
-
-
-def test_a_flag_of_an_error_makes_a_result_one_whatever_its_text(importing: Importing) -> None:
-    failing = json.loads(json.dumps(BEDROCK))
-    failing[2]["content"][0]["toolResult"] |= {"status": "error", "content": [{"text": "no such city"}]}
-    [(trial, _)] = importing("openai-chat", {"messages": failing}).trials
-    [seen] = [one for step in trial.trajectory.steps for one in step.observations]
-    assert "no such city" == (seen.error and seen.error.message)
+    assert [] == [note for note in run.notes if note.field != "tools"]
 
 
 @pytest.mark.parametrize(
-    "wrapped",
+    ("format", "value", "place"),
     [
-        {"model": "m", "results": [{"id": "a", "messages": ANTHROPIC}, {"id": "b", "messages": ANTHROPIC}]},
-        {"a": {"messages": ANTHROPIC}, "b": {"messages": ANTHROPIC}},
+        ("openai-chat", {"messages": ANTHROPIC}, "messages.1.content.0.type"),
+        ("anthropic", {"messages": [USER, CALLING, RESULT]}, "messages.2.role"),
+        ("openai-chat", {"messages": [USER, {"role": "ai", "content": "x"}]}, "messages.1.role"),
+        ("openai-chat", {"messages": [USER, {"role": "assistant", "tool_calls": [{"name": "f"}]}]}, "tool_calls.0"),
+        ("openai-chat", {"history": [USER]}, "messages"),
+        ("openai-chat", {"results": [{"messages": [USER]}]}, "messages"),
+        ("openai-chat", [USER, {"text": "x"}], "1"),
+        ("anthropic", {"messages": [{"role": "user", "content": [{"toolUse": {}}]}]}, "messages.0.content.0.type"),
+        ("otel", {"spans": [{"context": {"trace_id": "a", "span_id": "b"}, "child_spans": []}]}, "child_spans"),
     ],
-    ids=["a list of one field", "a field a run"],
 )
-def test_the_runs_of_a_results_file_are_trials(importing: Importing, wrapped: Any) -> None:
-    run = importing("openai-chat", wrapped)
-    assert [WANTED, WANTED] == [_told(trial) for trial, _ in run.trials]
-    assert ["a", "b"] == sorted(case.id for case in run.suite.cases)
-
-
-def test_two_objects_with_messages_are_no_guess(importing: Importing) -> None:
+def test_what_a_format_does_not_know_is_refused_by_its_place(
+    importing: Importing, format: str, value: Any, place: str
+) -> None:
     with pytest.raises(InvalidDocument) as refused:
-        importing("openai-chat", {"mine": {"messages": ANTHROPIC}, "yours": {"messages": ANTHROPIC}, "n": 2})
-    assert "`mine.messages`" in str(refused.value)
+        importing(format, value)
+    assert place in str(refused.value)
+
+
+def test_a_line_that_is_refused_is_named(importing: Importing) -> None:
+    lines = [{"messages": [USER]}, {"messages": [{"role": "narrator", "content": "x"}]}]
+    with pytest.raises(InvalidDocument) as refused:
+        importing("openai-chat", lines, name="talk.jsonl")
+    assert (2, "messages.0.role") == (refused.value.line, refused.value.field)
+
+
+def test_fields_that_are_not_read_are_counted_by_name(importing: Importing) -> None:
+    message = {**USER, "mood": "calm"}
+    run = importing("openai-chat", [{"messages": [message, message], "colour": "red"}])
+    assert {"colour": 1, "messages.mood": 2} == {note.field: note.count for note in run.notes}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        'Action: search\nAction Input: {"q": 1}',
+        "Action: search[Rome]",
+        "```bash\nls\n```",
+        '<tool_call>{"name": "f", "arguments": {}}</tool_call>',
+        "<function=f><parameter=a>1</parameter></function>",
+        "Calling tools:\n[{'id': 'c1', 'function': {'name': 'f', 'arguments': {}}}]",
+    ],
+)
+def test_no_text_is_a_call_and_none_is_an_error(importing: Importing, reply: str) -> None:
+    said = [{"role": "system", "content": reply}, USER, {"role": "assistant", "content": reply}]
+    failing = {**RESULT, "content": "Error: no such city"}
+    [(trial, _)] = importing("openai-chat", [*said, {"role": "user", "content": "Observation: x"}] * 3).trials
+    assert () == trial.trajectory.calls
+    [(trial, _)] = importing("openai-chat", [USER, CALLING, failing]).trials
+    assert [None] == [seen.error for step in trial.trajectory.steps for seen in step.observations]
+
+
+def test_items_of_one_response_are_one_step(importing: Importing) -> None:
+    other = {**ITEMS[0], "call_id": "c2"}
+    thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "look"}]}
+    results = [ITEMS[1], {**ITEMS[1], "call_id": "c2", "output": "21"}]
+    [(trial, _)] = importing("openai-chat", {"input": [USER, thought, ITEMS[0], other, *results, ITEMS[2]]}).trials
+    step = trial.trajectory.steps[1]
+    assert ("look", 2, ["20", "21"]) == (step.thought, len(step.calls), [seen.content for seen in step.observations])
+
+
+def test_a_call_that_the_provider_ran_is_one_with_its_result(importing: Importing) -> None:
+    ran = {"type": "mcp_call", "id": "m1", "name": "get_weather", "arguments": TEXT, "output": None, "error": "down"}
+    searched = {"type": "web_search_call", "id": "w1", "action": {"type": "search", "query": "Rome"}}
+    [(trial, _)] = importing("openai-chat", {"input": [USER, searched, ran], "output": ITEMS[2:]}).trials
+    calls = [(call.name, call.arguments) for call in trial.trajectory.calls]
+    assert [("web_search", {"type": "search", "query": "Rome"}), ("get_weather", ARGUMENTS)] == calls
+    [seen] = [seen for step in trial.trajectory.steps for seen in step.observations]
+    assert "down" == (seen.error and seen.error.message)
+
+
+def _line(kind: str, message: dict[str, Any], second: int, **more: Any) -> dict[str, Any]:
+    at = f"2025-01-01T00:00:0{second}Z"
+    return {"type": kind, "sessionId": "s", "uuid": str(second), "timestamp": at, "message": message, **more}
+
+
+def test_a_transcript_of_claude_code_is_one_conversation_with_its_replies_put_together(importing: Importing) -> None:
+    thinking = [{"type": "thinking", "thinking": "look", "signature": "x"}]
+    usage = {"input_tokens": 5, "output_tokens": 2}
+    reply = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "usage": usage}
+    caveat = {"role": "user", "content": "<local-command-caveat>"}
+    lines = [
+        {"type": "file-history-snapshot", "messageId": "a"},
+        _line("user", caveat, 0, isMeta=True),
+        _line("user", USER, 1),
+        _line("assistant", {**reply, "content": thinking}, 2),
+        _line("assistant", {**reply, "content": ANTHROPIC[1]["content"]}, 3),
+        _line("user", ANTHROPIC[2], 4),
+        _line("assistant", {**reply, "id": "msg_2", "content": "Below."}, 5, isSidechain=True),
+        _line("assistant", {**reply, "id": "msg_3", "content": ANTHROPIC[3]["content"]}, 6),
+    ]
+    run = importing("anthropic", lines, name="session.jsonl")
+    [(trial, _)] = run.trials
+    steps = trial.trajectory.steps
+    assert ["system", "user", "agent", "agent", "agent"] == [step.source for step in steps]
+    assert ("look", 1, "m", 5) == (steps[2].thought, len(steps[2].calls), steps[2].model, steps[2].usage.input_tokens)
+    assert [None, None, None, "sub-agent", None] == [step.agent for step in steps]
+    assert 2_000_000_000 == steps[2].started_ns
+    assert WANTED == _told(trial)
+    [note] = [note for note in run.notes if note.field != "tools"]
+    assert "a line of type 'file-history-snapshot' is no message and is left out" == note.problem
 
 
 TRACE, SPANS = "a" * 32, ["1" * 16, "2" * 16, "3" * 16, "4" * 16]
@@ -284,35 +198,6 @@ FLAT: list[dict[str, Any]] = [
         "llm.output_messages.0.message.content": ANSWERED,
     },
 ]
-TREE: list[dict[str, Any]] = [
-    {"openinference": {"span": {"kind": "AGENT"}}, "input": {"value": ASKED}, "output": {"value": ANSWERED}},
-    {
-        "openinference": {"span": {"kind": "LLM"}},
-        "llm": {
-            "input_messages": [{"message": {"role": "user", "content": ASKED}}],
-            "output_messages": [
-                {
-                    "message": {
-                        "role": "assistant",
-                        "tool_calls": [
-                            {"tool_call": {"id": "c1", "function": {"name": "get_weather", "arguments": TEXT}}}
-                        ],
-                    }
-                }
-            ],
-        },
-    },
-    {
-        "openinference": {"span": {"kind": "TOOL"}},
-        "tool": {"name": "get_weather"},
-        "input": {"value": TEXT},
-        "output": {"value": "20"},
-    },
-    {
-        "openinference": {"span": {"kind": "LLM"}},
-        "llm": {"output_messages": [{"message": {"role": "assistant", "content": ANSWERED}}]},
-    },
-]
 NAMES = ["agent", "llm", "get_weather", "llm"]
 
 
@@ -333,49 +218,10 @@ def _printed(facts: list[dict[str, Any]], *, ids: bool = True) -> list[dict[str,
     ]
 
 
-def _held(key: str) -> dict[str, Any]:
-    root, *below = _printed(FLAT)
-    return {**root, key: [{**one, "parent_id": None} for one in below]}
-
-
 GENERATION = {"traceId": "t", "type": "GENERATION", "name": "llm", "model": "m"}
 EXPORTS: dict[str, Any] = {
     "spans in a list under data": {"data": _printed(FLAT)},
     "traces in a list": {"traces": [{"trace_id": TRACE, "spans": _printed(FLAT)}]},
-    "children": {"spans": [_held("children")]},
-    "child_spans of spans with a context": [_held("child_spans")],
-    "attributes as a tree": _printed(TREE),
-    "rows of a table of spans": [
-        {
-            "name": one["name"],
-            "parent_id": one["parent_id"],
-            "context.span_id": one["context"]["span_id"],
-            "context.trace_id": TRACE,
-            "start_time": one["start_time"],
-            "end_time": one["end_time"],
-            **{f"attributes.{name}": value for name, value in one["attributes"].items()},
-        }
-        for one in _printed(FLAT)
-    ],
-    "Jaeger": {
-        "data": [
-            {
-                "traceID": TRACE,
-                "spans": [
-                    {
-                        "traceID": TRACE,
-                        "spanID": one["context"]["span_id"],
-                        "operationName": one["name"],
-                        "references": [{"refType": "CHILD_OF", "spanID": SPANS[0]}] if one["parent_id"] else [],
-                        "startTime": 1_700_000_000_000_000 + place,
-                        "duration": 1,
-                        "tags": [{"key": name, "value": value} for name, value in one["attributes"].items()],
-                    }
-                    for place, one in enumerate(_printed(FLAT))
-                ],
-            }
-        ]
-    },
     "Langfuse": {
         "id": "t",
         "name": "agent",
@@ -407,49 +253,30 @@ EXPORTS: dict[str, Any] = {
             },
         ],
     },
-    "LangSmith": {
-        "id": "r1",
-        "trace_id": "r1",
-        "name": "agent",
-        "run_type": "chain",
-        **_times(0),
-        "inputs": {"messages": [{"role": "user", "content": ASKED}]},
-        "outputs": {"messages": [LANGCHAIN[3]]},
-        "child_runs": [
-            {
-                "id": "r2",
-                "run_type": "llm",
-                "name": "model",
-                **_times(1),
-                "inputs": {"messages": [[LANGCHAIN[0]]]},
-                "outputs": {"generations": [[{"text": "", "message": LANGCHAIN[1]}]]},
-            },
-            {
-                "id": "r3",
-                "run_type": "tool",
-                "name": "get_weather",
-                **_times(3),
-                "inputs": {"input": "{'city': 'Rome'}"},
-                "outputs": {"output": LANGCHAIN[2]},
-            },
-            {
-                "id": "r4",
-                "run_type": "llm",
-                "name": "model",
-                **_times(5),
-                "inputs": {"messages": [LANGCHAIN[:3]]},
-                "outputs": {"generations": [[{"text": ANSWERED, "message": LANGCHAIN[3]}]]},
-            },
-        ],
-    },
 }
 
 
 @pytest.mark.parametrize("shape", EXPORTS)
-def test_a_trace_is_the_same_however_a_platform_exports_it(tmp_path: Path, shape: str) -> None:
+def test_a_trace_is_the_same_in_each_form_of_its_file(tmp_path: Path, shape: str) -> None:
     path = tmp_path / "trace.json"
     path.write_text(json.dumps(EXPORTS[shape]))
     run = import_file("otel", path)
     [(trial, _)] = run.trials
     assert WANTED[1:] == _told(trial)[1:]
     assert ASKED == run.suite.cases[0].task
+
+
+def test_an_error_that_a_block_of_a_message_states_is_one(importing: Importing) -> None:
+    block = {"type": "tool_result", "tool_use_id": "c1", "content": "no such city", "is_error": True}
+    facts = [{**FLAT[0]}, {**FLAT[1]}, {"gen_ai.operation.name": "chat"}]
+    history = [USER, CALLING, {"role": "user", "content": [block]}]
+    facts[2] |= {"gen_ai.input.messages": json.dumps(history), "gen_ai.output.messages": json.dumps([SAID])}
+    spans = [one for one in _printed([*facts, {}]) if one["attributes"]]
+    [(trial, _)] = importing("otel", spans).trials
+    [seen] = [one for step in trial.trajectory.steps for one in step.observations]
+    assert ("no such city", "no such city") == (seen.content, seen.error and seen.error.message)
+
+
+def test_where_a_run_ends_with_a_call_the_agents_own_span_has_the_answer(importing: Importing) -> None:
+    [(trial, _)] = importing("otel", _printed([*FLAT[:3], {}])[:3]).trials
+    assert ANSWERED == trial.trajectory.final_output

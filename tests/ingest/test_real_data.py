@@ -13,6 +13,7 @@ import pytest
 
 from harness.errors import InvalidDocument
 from harness.ingest import ImportedRun, ImportOptions, import_file
+from qa.converters import imported
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +41,7 @@ def test_all_tau_bench_runs(real_data: Path) -> None:
     messages = [message for run in raw for message in run["traj"]]
     results = [message["content"] for message in messages if message["role"] == "tool"]
 
-    run = import_file("tau-bench", path, ImportOptions(tools=real_data / "taubench" / "airline_tools.json"))
+    run = imported("tau-bench", path, ImportOptions(tools=real_data / "taubench" / "airline_tools.json"))
     counts = _counts(run)
 
     assert 200 == len(raw) == counts["trials"] == len(run.rewards)
@@ -87,7 +88,7 @@ def test_all_tau2_runs(real_data: Path) -> None:
 def test_all_trail_traces_carry_their_content(real_data: Path) -> None:
     """What code printed stands in the next request alone; without content no failure mode would be searched for."""
     traces = [*(real_data / "trail").glob("*/traces/*.json")]
-    trials = [trial for path in traces for trial, _ in import_file("otel", path).trials]
+    trials = [trial for path in traces for trial, _ in imported("trail", path).trials]
     assert (57, {()}) == (len(trials), {trial.trajectory.uncaptured for trial in trials})
 
 
@@ -177,7 +178,6 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 
 REAL = [
     ("tau2", "tau2/gpt-4.1_airline_default_1trial.json"),
-    ("tau-bench", "taubench/historical_trajectories/gpt-4o-airline.json"),
     ("atif", "kimi_terminal_bench/crack-7z-hash__qM5scQs/agent/trajectory.json"),
     ("inspect", "inspect_logs/analysis/test_logs/2025-05-12T20-27-36-04-00_browser.json"),
     ("inspect", "inspect_logs/log/test_eval_log/log_message_deduplication.eval"),

@@ -108,45 +108,6 @@ def langfuse_call(number: str, name: str, arguments: Any, result: Any) -> dict[s
     }
 
 
-def _ai_sdk(message: Message) -> dict[str, Any]:
-    if message["role"] == "tool":
-        told = {"toolCallId": message["id"], "toolName": message["name"], "result": message["content"]}
-        return {"role": "tool", "content": [{"type": "tool-result", **told}]}
-    parts = [{"type": "text", "text": message["content"]}] if message["content"] else []
-    parts += [{"type": "tool-call", **call} for call in _ai_sdk_calls(message)]
-    return {"role": message["role"], "content": parts}
-
-
-def _ai_sdk_calls(message: Message) -> list[dict[str, Any]]:
-    return [
-        {"toolCallId": number, "toolName": name, "args": arguments}
-        for number, name, arguments in message.get("calls", ())
-    ]
-
-
-def vercel(history: list[Message], reply: Message) -> dict[str, Any]:
-    facts = {
-        "ai.operationId": "ai.generateText.doGenerate",
-        "ai.model.id": "m",
-        "ai.prompt.messages": json.dumps([_ai_sdk(one) for one in history]),
-    }
-    if reply["content"]:
-        facts["ai.response.text"] = reply["content"]
-    if reply.get("calls"):
-        facts["ai.response.toolCalls"] = json.dumps(_ai_sdk_calls(reply))
-    return facts
-
-
-def vercel_call(number: str, name: str, arguments: Any, result: Any) -> dict[str, Any]:
-    return {
-        "ai.operationId": "ai.toolCall",
-        "ai.toolCall.name": name,
-        "ai.toolCall.id": number,
-        "ai.toolCall.args": json.dumps(arguments),
-        "ai.toolCall.result": json.dumps(result),
-    }
-
-
 def older(history: list[Message], reply: Message) -> dict[str, Any]:
     """As the GenAI conventions had it before 1.37: messages are events of the span."""
     names = {"user": "gen_ai.user.message", "assistant": "gen_ai.assistant.message", "tool": "gen_ai.tool.message"}
@@ -209,7 +170,6 @@ SHAPES: dict[str, tuple[Chat, Call, str, dict[str, str]]] = {
     "genai": (genai, genai_call, "gen_ai.conversation.id", {"gen_ai.operation.name": "invoke_agent"}),
     "openinference": (openinference, openinference_call, "session.id", {"openinference.span.kind": "AGENT"}),
     "langfuse": (langfuse, langfuse_call, "langfuse.session.id", {"langfuse.observation.type": "agent"}),
-    "vercel": (vercel, vercel_call, "ai.telemetry.metadata.sessionId", {"ai.operationId": "ai.generateText"}),
     "older": (older, genai_call, "session.id", {"gen_ai.operation.name": "invoke_agent"}),
     "adk": (adk, adk_call, "gcp.vertex.agent.session_id", {"gen_ai.operation.name": "invoke_agent"}),
 }

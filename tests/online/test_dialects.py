@@ -1,9 +1,7 @@
-"""Sessions of other instrumentations are read as what they say: Vercel's AI SDK, Langfuse, Claude Code, older GenAI."""
+"""Sessions of other instrumentations are read as what they say: Langfuse, older GenAI."""
 
 import json
 from typing import Any
-
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
 from harness.trace import Trajectory
 from tests.online.receiving import Served, request, span
@@ -25,33 +23,6 @@ def assert_order_told(found: Trajectory) -> None:
     (seen,) = found.observations.values()
     assert ({"state": "sent"}, None) == (seen.content, seen.error)
     assert "It was sent." == found.final_output
-
-
-def test_the_ai_sdk_of_vercel(served: Served) -> None:
-    answered = [
-        *PROMPT,
-        {"role": "assistant", "content": [{"type": "tool-call", **CALL}]},
-        {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "t1", "toolName": "find_order",
-                                      "result": {"state": "sent"}}]},
-    ]  # fmt: skip
-    root = {"ai.operationId": "ai.generateText", "ai.telemetry.metadata.sessionId": "v1"}
-    found = told(
-        served,
-        "v1",
-        span(1, 1, attributes=root),
-        span(1, 2, parentSpanId=f"{1001:016x}", attributes={
-            "ai.operationId": "ai.generateText.doGenerate", "ai.model.id": "m",
-            "ai.prompt.messages": json.dumps(PROMPT),
-            "ai.response.toolCalls": json.dumps([CALL]), "ai.usage.promptTokens": 12}),
-        span(1, 3, parentSpanId=f"{1001:016x}", attributes={
-            "ai.operationId": "ai.toolCall", "ai.toolCall.name": "find_order", "ai.toolCall.id": "t1",
-            "ai.toolCall.args": '{"id": 7}', "ai.toolCall.result": '{"state": "sent"}'}),
-        span(1, 4, parentSpanId=f"{1001:016x}", attributes={
-            "ai.operationId": "ai.generateText.doGenerate", "ai.model.id": "m",
-            "ai.prompt.messages": json.dumps(answered), "ai.response.text": "It was sent."}),
-    )  # fmt: skip
-    assert_order_told(found)
-    assert "m" in {step.model for step in found.steps}
 
 
 def test_langfuse(served: Served) -> None:
@@ -77,30 +48,6 @@ def test_langfuse(served: Served) -> None:
     )  # fmt: skip
     assert_order_told(found)
     assert "shop" == found.agent
-
-
-def test_events_of_claude_code(served: Served) -> None:
-    logs = ExportLogsServiceRequest()
-    records = logs.resource_logs.add().scope_logs.add().log_records
-    for number, (name, facts) in enumerate(
-        (
-            ("user_prompt", {"prompt": "Mend the test"}),
-            ("api_request", {"model": "claude", "input_tokens": "120", "output_tokens": "9"}),
-            ("tool_result", {"tool_name": "Bash", "success": "true", "tool_parameters": '{"command": "pytest"}'}),
-            ("tool_result", {"tool_name": "Edit", "success": "false", "error": "no such file"}),
-        )
-    ):
-        one = records.add(time_unix_nano=1000 + number)
-        one.body.string_value = f"claude_code.{name}"
-        for key, value in {"event.name": name, "session.id": "cc", **facts}.items():
-            one.attributes.add(key=key).value.string_value = value
-    assert 200 == served.post("/v1/logs", logs.SerializeToString()).status
-
-    found = served.store().trajectory("cc")
-    assert found is not None
-    assert ["Mend the test"] == [step.message for step in found.steps if step.source == "user"]
-    assert ["Bash", "Edit"] == [call.name for call in found.calls]
-    assert [None, "no such file"] == [seen.error and seen.error.message for seen in found.observations.values()]
 
 
 def test_older_conventions_with_content_in_events(served: Served) -> None:

@@ -20,9 +20,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from harness.ingest import import_file
 from harness.online import SessionStore
 from harness.trace import Trajectory
+from qa.converters import imported
 from tests.online.receiving import request
 from tests.online.senders import ReceiverProgram
 from tests.online.shapes import SHAPES, Message, spans_in
@@ -49,7 +49,7 @@ def conversations(data: Path) -> Iterator[list[Message]]:
     """Those in which the user calls no tool."""
     for form, place in SETS:
         for path in sorted((data / place).glob("*.json")):
-            for trial, _ in import_file(form, path).trials:
+            for trial, _ in imported(form, path).trials:
                 messages = messages_of(trial.trajectory)
                 if messages is not None:
                     yield messages

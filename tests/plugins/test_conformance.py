@@ -19,10 +19,10 @@ from harness.api import (
     Source,
     SourceContext,
     ToolResult,
-    check_importer,
     check_tool_source,
 )
 from harness.ingest import IMPORTERS
+from tests.plugins.importer_conformance import check_importer
 
 FIXTURES = Path(__file__).parents[1] / "ingest" / "fixtures"
 FILES = {
@@ -33,7 +33,6 @@ FILES = {
     "langfuse": "langfuse.jsonl",
     "openai-chat": "openai_chat.jsonl",
     "otel": "openinference.json",
-    "tau-bench": "tau_bench.json",
     "tau2": "tau2.json",
 }
 

@@ -133,7 +133,7 @@ def test_an_importer_of_a_package_reads_its_format(third_party: ThirdParty) -> N
     refused = third_party("import", "chatz", "talk.chat")
     assert 2 == refused.returncode
     assert "'chats'" in refused.stderr
-    for format in ("adk", "anthropic", "atif", "inspect", "openai-chat", "otel", "tau-bench", "tau2"):
+    for format in ("adk", "anthropic", "atif", "inspect", "openai-chat", "otel", "tau2"):
         assert format in refused.stderr
 
 

@@ -131,10 +131,6 @@ def anthropic() -> Any:
     }
 
 
-def tau_bench() -> Any:
-    return [{"task_id": 3, "trial": 0, "reward": 0.0, "info": {}, "traj": _openai()}]
-
-
 def tau2() -> Any:
     messages: list[dict[str, Any]] = [{"role": "user", "content": QUESTION}]
     for number in range(CALLS):
@@ -190,7 +186,7 @@ def otel() -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("written", [adk, anthropic, atif, inspect, openai_chat, otel, tau_bench, tau2])
+@pytest.mark.parametrize("written", [adk, anthropic, atif, inspect, openai_chat, otel, tau2])
 def test_a_failing_session_of_every_importer_becomes_a_failing_case(desk: Path, written: Callable[[], Any]) -> None:
     name = written.__name__.replace("_", "-")
     suffix = {"adk": "session.json", "openai-chat": "jsonl"}.get(name, "json")

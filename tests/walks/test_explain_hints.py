@@ -13,7 +13,7 @@ HISTORY = [
 
 
 def test_a_hint_is_shown_on_request_and_in_json_and_counts_nowhere(walk: Walk) -> None:
-    talk = {"is_correct": False, "question": QUESTION, "history": HISTORY}
+    talk = {"success": False, "task": QUESTION, "messages": HISTORY}
     (walk.folder / "talk.json").write_text(json.dumps(talk), encoding="utf-8")
     summary = walk.summary("import", "openai-chat", "talk.json", "--run-name", "r")
     [case] = [one["case_id"] for one in summary["manifest"]["planned"]]
@@ -34,7 +34,7 @@ def test_a_hint_is_shown_on_request_and_in_json_and_counts_nowhere(walk: Walk) -
 
 
 def test_findings_of_another_version_are_said_to_be_so(walk: Walk) -> None:
-    talk = {"is_correct": False, "question": QUESTION, "history": HISTORY}
+    talk = {"success": False, "task": QUESTION, "messages": HISTORY}
     (walk.folder / "talk.json").write_text(json.dumps(talk), encoding="utf-8")
     summary = walk.summary("import", "openai-chat", "talk.json", "--run-name", "r")
     [case] = [one["case_id"] for one in summary["manifest"]["planned"]]

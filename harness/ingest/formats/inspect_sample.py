@@ -87,8 +87,7 @@ class SampleReading:
             case None:
                 raise message.refusal("role", "is missing")
             case other:
-                self._source.note(self._name, f"role {other!r} is not known; its message is read as the system's")
-                self._transcript.add(ForeignStep(source="system", message=_said(content)))
+                raise message.refusal("role", f"is {other!r}, no role of Inspect")
 
     def _reply(self, message: Record, content: JsonValue, event: Record | None = None) -> ForeignStep:
         event = event or self._replies.get(message.identifier("id") or "")

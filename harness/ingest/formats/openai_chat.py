@@ -1,63 +1,59 @@
-"""OpenAI chat: conversations of messages, as fine-tuning examples, logs of requests and responses, or bare lists."""
+"""OpenAI's chat completions and responses: conversations, examples for fine-tuning, logged requests with responses.
 
-import re
-from collections.abc import Iterator, Sequence
+A call is what the format states as one. A role, a part or an item that the format does not know is refused by its
+place; a field that is not read is counted by its name.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 from harness.case import Case
-from harness.ingest.actions import ActionForm, form_of
 from harness.ingest.content import has_other_parts, result_of, text_of
-from harness.ingest.definitions import declared_in
+from harness.ingest.definitions import tools_of
 from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep
-from harness.ingest.found import Found, FoundRun, Importer, Source
+from harness.ingest.found import Found, FoundRun, FoundTool, Importer, Source
 from harness.ingest.naming import case_id, task_id, wall_ns
-from harness.ingest.plain_errors import plain_failure
-from harness.ingest.prompt_history import steps_in_prompt
 from harness.ingest.reading import Record
-from harness.ingest.records import conversations_of
-from harness.ingest.shapes.messages import chat_messages
-from harness.ingest.speakers import Speaker, is_group, speaker
+from harness.ingest.records import conversations_of, missing_messages
 from harness.ingest.transcript import TranscriptBuilder
-from harness.ingest.turns import add_turns, is_turn
 from harness.trace import ToolFailure, Usage
 from harness.trace.trajectory import Source as StepSource
-from harness.values import JsonValue
+from harness.values import JsonObject, JsonValue
 
-_ENDS: Final = "(termination condition)"
-_SENT_TO: Final = re.compile(r"\(->\s*([^)]{1,80})\)")
-
-_FLAGS: Final = ("success", "resolved", "is_correct", "correct", "passed", "is_corrected")
+_SOURCES: Final[Mapping[str, StepSource]] = MappingProxyType(
+    {"system": "system", "developer": "system", "user": "user"}
+)
+_RESULTS: Final = ("tool", "function")
+_PARTS: Final = frozenset(
+    (
+        "text", "input_text", "output_text", "refusal", "image_url", "input_image", "input_audio", "audio", "file",
+        "input_file",
+    )
+)  # fmt: skip
+_RECORD_FIELDS: Final = frozenset(
+    (
+        "messages", "input", "output", "instructions", "tools", "functions", "response", "choices", "usage", "id",
+        "task_id", "case_id", "task", "trial", "attempt", "reward", "success", "agent", "model", "created",
+        "created_at", "timestamp",
+    )
+)  # fmt: skip
+_MESSAGE_FIELDS: Final = frozenset(
+    (
+        "role", "content", "name", "tool_calls", "function_call", "tool_call_id", "refusal", "reasoning_content",
+        "reasoning", "type", "id", "status",
+    )
+)  # fmt: skip
 
 
 def read(source: Source) -> Iterator[Found]:
     """Every conversation of the file."""
-    for name, record in conversations_of(source):
-        yield _found(source, name, record)
+    for name, record in conversations_of(source, _is_message):
+        yield _Conversation(source, name, record).found()
 
 
-IMPORTER = Importer(patterns=("*.jsonl", "*.ndjson", "*.json", "*.traj"), read=read)
-
-
-def add_messages(source: Source, record: str, transcript: TranscriptBuilder, messages: Sequence[Record]) -> None:
-    """Chat messages as steps, and as results of earlier ones."""
-    talk = _Talk(source, record, transcript, messages)
-    for message in messages:
-        talk.add(message)
-
-
-def first_text(messages: Sequence[Record], *roles: str) -> str | None:
-    """The text of the first message of one of the roles."""
-    return next((text_of(m.value("content", "value")) for m in messages if m.value("role", "from") in roles), None)
-
-
-def calls_of(message: Record) -> tuple[ForeignCall, ...]:
-    """The calls of a reply, in today's shape and in the older one of a single function."""
-    calls = [_call(call) for call in message.records("tool_calls")]
-    older = message.record("function_call")
-    if older is not None:
-        calls.append(ForeignCall(id=None, name=_name(older), arguments=older.value("arguments")))
-    return tuple(calls)
+IMPORTER = Importer(patterns=("*.jsonl", "*.ndjson", "*.json"), read=read)
 
 
 def usage_of(usage: Record | None) -> Usage | None:
@@ -69,229 +65,237 @@ def usage_of(usage: Record | None) -> Usage | None:
     )
 
 
-class _Talk:
-    """The messages of one log, and how its agents act: by calls, or by actions written as text."""
+def _is_message(value: JsonObject) -> bool:
+    if any(name in value for name in ("messages", "choices", "input", "output")) and "call_id" not in value:
+        return False
+    return "role" in value or _is_item(value)
 
-    def __init__(self, source: Source, record: str, transcript: TranscriptBuilder, messages: Sequence[Record]) -> None:
+
+def _is_item(value: JsonObject) -> bool:
+    kind = value.get("type")
+    return isinstance(kind, str) and (kind == "reasoning" or kind.endswith(("_call", "_call_output")))
+
+
+class _Conversation:
+    """One record: its messages and items as steps, each reply with all of its calls."""
+
+    def __init__(self, source: Source, name: str, record: Record) -> None:
         self._source = source
+        self._name = name
         self._record = record
-        self._transcript = transcript
-        names = [_name_of(message) for message in messages if message.data.get("role") not in ("system", "developer")]
-        self._in_group = is_group(names)
-        replying = {_name_of(message) for message in messages if message.data.get("role") == "assistant"} - {None}
-        self._names_agents = len(replying) > 1
-        self._speakers = [self._speaker(message) for message in messages]
-        self._place = 0
-        self._sent_to: dict[str, int] = {}
-        self._form = self._form_of(messages)
+        self._transcript: TranscriptBuilder = source.transcript(name)
+        self._reply: ForeignStep | None = None
+        """The reply whose items are being collected."""
+        self._messages = self._given()
+        speakers = {_name_of(message) for message in self._messages if message.value("role") == "assistant"}
+        self._names_agents = len(speakers - {None}) > 1
 
-    def add(self, message: Record) -> None:
-        """Takes the next message."""
-        who = self._speakers[self._place]
-        self._place += 1
-        content = message.value("content", "value")
+    def found(self) -> Found:
+        record = self._record
+        source = self._source
+        source.count_unread(self._name, record, _RECORD_FIELDS)
+        for message in self._messages:
+            self._add(message)
+        self._end_reply()
+        self._add_response()
+        return Found(
+            case=self._case(),
+            record=self._name,
+            tools=self._tools(),
+            run=FoundRun(
+                steps=self._transcript.steps(),
+                agent=record.text("agent", "model") or "agent",
+                attempt=record.count("trial", "attempt"),
+                reward=self._reward(),
+                started_ns=wall_ns(record.value("created", "created_at", "timestamp")),
+            ),
+        )
+
+    def _given(self) -> list[Record]:
+        """What the model was sent: messages, or the input of a response; the instructions stand before it."""
+        record = self._record
+        if record.value("messages") is not None:
+            messages = record.records("messages")
+            if not messages:
+                raise missing_messages(record)
+            return messages
+        given = record.value("input")
+        if given is None:
+            raise missing_messages(record)
+        said = record.value("instructions")
+        before = [] if said is None else [record.within("instructions", {"role": "system", "content": said})]
+        if isinstance(given, str):
+            return [*before, record.within("input", {"role": "user", "content": given})]
+        return [*before, *record.records("input")]
+
+    def _add(self, message: Record) -> None:
+        if "role" not in message.data and _is_item(message.data):
+            self._item(message)
+            return
+        role, content = message.text("role"), message.value("content")
+        self._source.count_unread(self._name, message, _MESSAGE_FIELDS, "messages")
+        self._check_parts(message)
+        if role == "assistant":
+            if message.value("type") == "message":
+                self._collect(self._step(message))
+                return
+            self._end_reply()
+            self._transcript.add(self._step(message))
+            return
+        self._end_reply()
+        if role in _RESULTS:
+            self._transcript.result(
+                ForeignResult(
+                    call_id=message.identifier("tool_call_id"), name=message.text("name"), content=result_of(content)
+                )
+            )
+            return
+        kind = _SOURCES.get(role or "")
+        if kind is None:
+            problem = "is missing" if role is None else f"is {role!r}, no role of OpenAI's formats"
+            raise message.refusal("role", problem)
+        self._transcript.add(ForeignStep(source=kind, message=text_of(content)))
+
+    def _check_parts(self, message: Record) -> None:
+        content = message.value("content")
+        if not isinstance(content, list):
+            return
+        for part in message.records("content"):
+            if (part.text("type") or "text") not in _PARTS:
+                raise part.refusal("type", f"is {part.value('type')!r}, no part of a message in OpenAI's formats")
         if has_other_parts(content):
-            self._source.note(
-                self._record, "a message holds parts that are not text; each is named in brackets", field="content"
-            )
-        if who is None:
-            role = message.text("role")
-            if role is None:
-                raise message.refusal("role", "is missing")
-            problem = f"role {role!r} is not known; its message is read as the system's"
-            self._source.note(self._record, problem, field="role")
-        match who.role if who else "system":
-            case "assistant":
-                self._reply(message, who)
-            case "tool":
-                self._result(message, content)
-            case "user" if self._answers_an_action():
-                self._result(message, content)
-            case role:
-                source: StepSource = "user" if role == "user" else "system"
-                text = text_of(content)
-                self._transcript.add(ForeignStep(source=source, message=text, agent=who.agent if who else None))
-                for step in steps_in_prompt(text or "") if source == "user" else ():
-                    self._transcript.add(step)
+            problem = "a message holds parts that are not text; each is named in brackets"
+            self._source.note(self._name, problem, field="content")
 
-    def _speaker(self, message: Record) -> Speaker | None:
-        role = message.text("role", "from")
-        if role is None:
-            return None
-        in_group = self._in_group or (self._names_agents and role == "assistant")
-        return speaker(role, _name_of(message), in_group=in_group)
-
-    def _form_of(self, messages: Sequence[Record]) -> ActionForm | None:
-        if self._in_group or any(message.value("tool_calls", "function_call") is not None for message in messages):
-            return None
-        instructions = [*self._texts(messages, "system"), *self._texts(messages, "user")[:1]]
-        replies = [
-            (text_of(message.value("content", "value")) or "", place + 1 < len(messages))
-            for place, message in enumerate(messages)
-            if _is_plain_agent(self._speakers[place])
-        ]
-        return form_of(instructions, replies)
-
-    def _texts(self, messages: Sequence[Record], role: str) -> list[str]:
-        return [
-            text_of(message.value("content", "value")) or ""
-            for place, message in enumerate(messages)
-            if (who := self._speakers[place]) is not None and who.role == role
-        ]
-
-    def _reply(self, message: Record, who: Speaker | None) -> None:
-        agent = who.agent if who else None
-        step = replace(_reply(message), agent=agent, parent=self._sent_to.pop(agent or "", None))
-        role = message.text("role", "from") or ""
-        if agent is not None and "(thought)" in role:
-            step = replace(step, message=None, thought=step.message)
-        if self._form is not None and step.message and not step.calls:
-            step = _with_actions(step, self._form)
-            self._transcript.abandon()  # a reply with two actions is answered once, or refused
-        self._transcript.add(step)
-        sent = _SENT_TO.search(role)
-        if sent is not None:
-            self._sent_to[sent[1].strip()] = len(self._transcript) - 1
-        if sent is not None or _ENDS in role:
-            self._transcript.asides.add(len(self._transcript) - 1)
-
-    def _result(self, message: Record, content: JsonValue) -> None:
-        self._transcript.result(
-            ForeignResult(
-                call_id=message.identifier("tool_call_id"),
-                name=message.text("name"),
-                content=result_of(content),
-                error=_failure(message, content),
-            )
+    def _step(self, message: Record, response: Record | None = None) -> ForeignStep:
+        return ForeignStep(
+            source="agent",
+            message=text_of(message.value("content", "refusal")),
+            thought=text_of(message.value("reasoning_content", "reasoning")),
+            calls=_calls_of(message),
+            agent=_name_of(message) if self._names_agents else None,
+            model=response.text("model") if response else None,
+            usage=usage_of(response.record("usage")) if response else None,
         )
 
-    def _answers_an_action(self) -> bool:
-        """Whether this message follows a reply with an unanswered action: it is then the environment's answer."""
-        last = len(self._transcript) - 1
-        return (
-            self._form is not None
-            and last >= 0
-            and bool(calls := self._transcript.calls_of(last))
-            and not self._transcript.is_answered(calls[-1])
+    def _item(self, item: Record) -> None:
+        """An item of the Responses API that is no message."""
+        kind = item.text("type") or ""
+        if kind == "reasoning":
+            parts = [part.text("text") or "" for part in item.records("summary")]
+            self._collect(ForeignStep(source="agent", thought="\n".join(parts) or None))
+        elif kind.endswith("_output"):
+            self._end_reply()
+            content = result_of(item.value("output"))
+            self._transcript.result(ForeignResult(call_id=item.identifier("call_id"), content=content))
+        else:
+            self._collect(ForeignStep(source="agent", calls=(_item_call(item, kind),)))
+            if kind == "mcp_call" and (item.value("output") is not None or item.value("error") is not None):
+                self._end_reply()
+                self._transcript.result(_mcp_result(item))
+
+    def _collect(self, part: ForeignStep) -> None:
+        """Items that follow each other are one reply."""
+        if self._reply is None:
+            self._reply = part
+            return
+        self._reply = replace(
+            self._reply,
+            message=_joined(self._reply.message, part.message),
+            thought=_joined(self._reply.thought, part.thought),
+            calls=(*self._reply.calls, *part.calls),
         )
 
+    def _end_reply(self, response: Record | None = None) -> None:
+        if self._reply is not None:
+            model = response.text("model") if response else None
+            usage = usage_of(response.record("usage")) if response else None
+            self._transcript.add(replace(self._reply, model=model, usage=usage))
+        self._reply = None
 
-def _failure(message: Record, content: JsonValue) -> ToolFailure | None:
-    """By the log's own flag; without one by the text alone."""
-    flag, text = message.value("is_error"), text_of(content) or ""
-    if not isinstance(flag, bool):
-        return plain_failure(text)
-    return (plain_failure(text) or ToolFailure(type="tool_error", message=text[:500])) if flag else None
+    def _add_response(self) -> None:
+        """The response to the request: the first of its choices, or the items of its output."""
+        response = self._record.record("response") or self._record
+        response = response.record("body") or response
+        choices = response.records("choices")
+        if len(choices) > 1:
+            self._source.note(self._name, "a response has several choices; the first is taken", field="choices")
+        for choice in choices[:1]:
+            message = choice.record("message")
+            if message is None:
+                raise choice.refusal("message", "is missing")
+            self._check_parts(message)
+            self._transcript.add(self._step(message, response))
+        for item in response.records("output"):
+            self._add(item)
+        self._end_reply(response)
+
+    def _tools(self) -> tuple[FoundTool, ...] | None:
+        name = next((one for one in ("tools", "functions") if self._record.value(one) is not None), None)
+        return None if name is None else tools_of(self._record.records(name))
+
+    def _reward(self) -> float | None:
+        """A number, or whether the run reached its goal."""
+        told = self._record.value("reward", "success")
+        return float(told) if isinstance(told, bool) else self._record.number("reward", "success")
+
+    def _case(self) -> Case:
+        record = self._record
+        task = record.text("task") or _first_text(self._messages, ("user",))
+        system = _first_text(self._messages, ("system", "developer"))
+        identifier = record.identifier("task_id", "case_id", "id")
+        identity = task_id(task, system) if identifier is None else case_id(identifier)
+        origin = f"{self._source.path.name} {self._name}"
+        return self._source.case(self._name, {"id": identity, "task": task, "system": system, "origin": origin})
 
 
-def _with_actions(step: ForeignStep, form: ActionForm) -> ForeignStep:
-    said, calls = form.acted(step.message or "")
-    if not calls:
-        return step
-    answer = _answer_to_user(calls)
-    return replace(
-        step, message=answer or said, thought=said if answer else step.thought, calls=() if answer else calls
-    )
+def _first_text(messages: Iterable[Record], roles: Sequence[str]) -> str | None:
+    return next((text_of(one.value("content")) for one in messages if one.value("role") in roles), None)
 
 
-def _answer_to_user(calls: Sequence[ForeignCall]) -> str | None:
-    """The text of an action that only sends a message to the user: `respond(content)`."""
-    if len(calls) != 1 or calls[0].name != "respond" or not isinstance(calls[0].arguments, dict):
-        return None
-    content = calls[0].arguments.get("content")
-    return content if isinstance(content, str) and len(calls[0].arguments) == 1 else None
-
-
-def _is_plain_agent(who: Speaker | None) -> bool:
-    return who is not None and who.role == "assistant"
-
-
-def _name_of(message: Record) -> str | None:
-    name = message.value("name")
-    return name if isinstance(name, str) and name else None
+def _calls_of(message: Record) -> tuple[ForeignCall, ...]:
+    """The calls of a reply, in today's shape and in the older one of a single function."""
+    calls = [_call(call) for call in message.records("tool_calls")]
+    older = message.record("function_call")
+    if older is not None:
+        calls.append(ForeignCall(id=None, name=_tool_name(older), arguments=older.value("arguments")))
+    return tuple(calls)
 
 
 def _call(call: Record) -> ForeignCall:
-    function = call.record("function", "custom") or call
+    function = call.record("function", "custom")
+    if function is None:
+        raise call.refusal("function", "is missing: every call names a function")
+    arguments = function.value("arguments", "input")
+    return ForeignCall(id=call.identifier("id"), name=_tool_name(function), arguments=arguments)
+
+
+def _item_call(item: Record, kind: str) -> ForeignCall:
+    """A function's call by its name; a call of a tool that the provider runs by the item's own type."""
+    name = item.text("name") or (None if kind in ("function_call", "custom_tool_call", "mcp_call") else kind[:-5])
+    if name is None:
+        raise item.refusal("name", "is missing: every call names a tool")
     return ForeignCall(
-        id=call.identifier("id"),
-        name=_name(function),
-        arguments=function.value("arguments", "input", "args", "parameters"),
+        id=item.identifier("call_id", "id"), name=name, arguments=item.value("arguments", "input", "action")
     )
 
 
-def _name(function: Record) -> str:
+def _mcp_result(item: Record) -> ForeignResult:
+    error: JsonValue = item.value("error")
+    failure = None if error is None else ToolFailure(type="tool_error", message=(text_of(error) or "")[:500])
+    return ForeignResult(call_id=item.identifier("call_id", "id"), content=item.value("output"), error=failure)
+
+
+def _tool_name(function: Record) -> str:
     name = function.text("name")
     if name is None:
         raise function.refusal("name", "is missing: every call names a tool")
     return name
 
 
-def _reply(message: Record, response: Record | None = None) -> ForeignStep:
-    return ForeignStep(
-        source="agent",
-        message=text_of(message.value("content", "value", "refusal")),
-        thought=text_of(message.value("reasoning_content", "reasoning")),
-        calls=calls_of(message),
-        model=response.text("model") if response else None,
-        usage=usage_of(response.record("usage")) if response else None,
-    )
+def _name_of(message: Record) -> str | None:
+    return message.text("name") or None
 
 
-def _found(source: Source, name: str, record: Record) -> Found:
-    transcript = source.transcript(name)
-    messages = _opened(record.records("messages"))
-    if messages and is_turn(messages[0].data):
-        add_turns(transcript, messages)
-    else:
-        add_messages(source, name, transcript, messages)
-    _add_response(source, name, transcript, record)
-    return Found(
-        case=_case(source, name, record, messages),
-        record=name,
-        tools=declared_in(record),
-        run=FoundRun(
-            steps=transcript.steps(),
-            asides=frozenset(transcript.asides),
-            agent=record.text("agent", "model") or "agent",
-            attempt=record.count("trial", "attempt"),
-            reward=_reward(record),
-            started_ns=wall_ns(record.value("created", "timestamp")),
-        ),
-    )
-
-
-def _opened(messages: Sequence[Record]) -> list[Record]:
-    """The same messages; those whose parts hold calls or results as several."""
-    return [replace(each, data=one) for each in messages for one in chat_messages(each.data)]
-
-
-def _add_response(source: Source, name: str, transcript: TranscriptBuilder, record: Record) -> None:
-    response = record.record("response") or record
-    choices = response.records("choices")
-    if len(choices) > 1:
-        source.note(name, "a response has several choices; the first is taken", field="choices")
-    for choice in choices[:1]:
-        message = choice.record("message")
-        if message is None:
-            raise choice.refusal("message", "is missing")
-        transcript.add(_reply(message, response))
-
-
-def _reward(record: Record) -> float | None:
-    """The reward: a number, or a flag for whether the run reached its goal."""
-    reward = record.value("reward", "score")
-    if isinstance(reward, int | float) and not isinstance(reward, bool):
-        return record.number("reward", "score")
-    flag = next((record.data[name] for name in _FLAGS if isinstance(record.data.get(name), bool)), None)
-    return None if flag is None else float(bool(flag))
-
-
-def _case(source: Source, name: str, record: Record, messages: Sequence[Record]) -> Case:
-    given = record.value("task", "question", "goal", "query")
-    first = first_text(messages, "user", "human")
-    task, system = given if isinstance(given, str) and given else first, first_text(messages, "system", "developer")
-    identifier = record.identifier("task_id", "case_id", "instance_id", "id")
-    identity = task_id(task, system) if identifier is None else case_id(identifier)
-    origin = f"{source.path.name} {name}"
-    return source.case(name, {"id": identity, "task": task, "system": system, "origin": origin})
+def _joined(before: str | None, after: str | None) -> str | None:
+    return "\n".join(text for text in (before, after) if text is not None) or None

@@ -106,6 +106,7 @@ def _foreign(source: Source, spans: list[Span]) -> Found:
             agent=conversation.agent,
             version=says.first_text(conversation.root, ("gen_ai.agent.version",)) if conversation.root else None,
             reward=None if chosen is None else scores.get(chosen),
+            final_output=conversation.answer(steps),
             trace_id=spans[0].trace_id,
             spans=tuple(spans),
             duration_s=max(0, ended - conversation.began_ns) / 1e9,

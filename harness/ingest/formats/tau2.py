@@ -1,7 +1,9 @@
 """tau2-bench's result files: tasks, and simulations in which the user calls tools too."""
 
+import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
+from typing import Final
 
 from harness.case import Case
 from harness.ingest.content import result_of, text_of
@@ -10,12 +12,13 @@ from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep
 from harness.ingest.formats.tau2_gold import GoldByChecks
 from harness.ingest.found import Found, FoundRun, FoundTool, Importer, Source
 from harness.ingest.naming import case_id, wall_ns
-from harness.ingest.plain_errors import plain_failure
 from harness.ingest.reading import Record, kind_of
 from harness.ingest.transcript import TranscriptBuilder
-from harness.trace import Outcome, ToolFailure, Usage
+from harness.trace import Outcome, ToolErrorType, ToolFailure, Usage
 from harness.values import JsonObject, JsonValue
 
+_ERROR: Final = "Error: "
+_NO_TOOL: Final = re.compile(r"Error: Tool '[^']*' not found\.?")
 _ENDINGS: Mapping[str, Outcome] = MappingProxyType(
     {
         "agent_stop": "finished",
@@ -75,13 +78,13 @@ class _Shared:
             raise simulation.refusal("task_id", f"{task!r} is none of the file's tasks")
         name = f"{simulation.at} (task {task})"
         ending = simulation.text("termination_reason")
-        outcome = _ENDINGS.get(ending or "", "finished")
         if ending is not None and ending not in _ENDINGS:
-            self._source.note(name, f"termination reason {ending!r} is not known; read as finished")
+            raise simulation.refusal("termination_reason", f"is {ending!r}, none of tau2's")
+        outcome = "finished" if ending is None else _ENDINGS[ending]
         began = wall_ns(simulation.value("start_time"))
         transcript = self._source.transcript(name)
         for message in simulation.records("messages"):
-            self._add(name, transcript, message, began)
+            self._add(transcript, message, began)
         rewards = simulation.record("reward_info")
         return Found(
             case=self._played(name, task, simulation),
@@ -121,7 +124,7 @@ class _Shared:
         for task in [task for task in self._tasks if task not in self._cases]:
             yield Found(case=self._case(task), record=f"task {task}", tools=self._tools)
 
-    def _add(self, name: str, transcript: TranscriptBuilder, message: Record, began: int | None) -> None:
+    def _add(self, transcript: TranscriptBuilder, message: Record, began: int | None) -> None:
         content = message.value("content")
         match message.text("role"):
             case "tool":
@@ -136,8 +139,7 @@ class _Shared:
             case None:
                 raise message.refusal("role", "is missing")
             case other:
-                self._source.note(name, f"role {other!r} is not known; its message is read as the system's")
-                transcript.add(ForeignStep(source="system", message=text_of(content)))
+                raise message.refusal("role", f"is {other!r}, no role of tau2")
 
     def _step(self, by_agent: bool, message: Record, began: int | None) -> ForeignStep:
         usage = message.record("usage")
@@ -214,9 +216,12 @@ def _call(call: Record) -> ForeignCall:
 def _result(message: Record) -> ForeignResult:
     content = result_of(message.value("content"))
     text = text_of(content) or ""
-    flagged = ToolFailure(type="tool_error", message=text[:500]) if message.flag("error") else None
-    # some recordings tell an error by its text alone
-    return ForeignResult(call_id=message.identifier("id"), content=content, error=plain_failure(text) or flagged)
+    flag = message.flag("error")
+    # Older recordings have no flag: there the mark that tau2's environment writes before an error tells it.
+    failed = text.startswith(_ERROR) if flag is None else flag
+    kind: ToolErrorType = "unknown_tool" if _NO_TOOL.fullmatch(text) else "tool_error"
+    error = ToolFailure(type=kind, message=text[:500]) if failed else None
+    return ForeignResult(call_id=message.identifier("id"), content=content, error=error)
 
 
 def _gold(index: int, action: Record) -> JsonObject:

@@ -9,14 +9,11 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from harness.ingest.found import Source
 from harness.ingest.names import STATUS_MESSAGE
 from harness.ingest.naming import wall_ns
 from harness.ingest.otel.exports import exported_spans
-from harness.ingest.otel.flattening import flattened
-from harness.ingest.otel.nested import children_of, is_nested, nested_span
 from harness.ingest.otel.values import attributes_of, plain_value
 from harness.ingest.reading import Record, kind_of
 from harness.trace import Span
@@ -67,37 +64,21 @@ def _inside(record: Record) -> list[Record] | None:
 
 
 def _one(record: Record) -> Iterator[Span]:
-    """A span that stands by itself, with those that it holds, parents first: a tree, read without recursion."""
+    """A span that stands by itself, or what Langfuse exports."""
+    held = next((name for name in ("child_spans", "children") if name in record.data), None)
+    if held is not None:
+        raise record.refusal(held, "spans that hold their children are no format of OpenTelemetry")
     exported = exported_spans(record)
     if exported is not None:
         yield from exported
-        return
-    stack: list[tuple[Record, Span | None]] = [(record, None)]
-    while stack:
-        one, parent = stack.pop()
-        span = _span(one, parent)
-        yield span
-        stack.extend((child, span) for child in reversed(children_of(one)))
-
-
-def _span(record: Record, parent: Span | None) -> Span:
-    if parent is not None and record.value("trace_id", "traceId", "context") is None:
-        record = replace(record, data={**record.data, "trace_id": parent.trace_id})
-    if is_nested(record):
-        span = nested_span(record)
     elif record.value("context") is not None:
-        span = _printed(record)
+        yield _printed(record)
     elif record.value("traceId", "start_time_unix_nano", "startTimeUnixNano") is not None:
-        span = _otlp(record)
+        yield _otlp(record)
     elif record.value("trace_id") is not None:
-        span = _printed(record) if record.value("start_ns") is None else record.shaped(Span)
+        yield _printed(record) if record.value("start_ns") is None else record.shaped(Span)
     else:
         raise record.refusal("resourceSpans", f"is {kind_of(None)}: neither OTLP JSON nor a span")
-    above = span.parent_id or (parent.span_id if parent is not None else None)
-    facts = flattened(span.attributes)
-    if above == span.parent_id and facts is span.attributes:
-        return span
-    return span.model_copy(update={"parent_id": above, "attributes": facts})
 
 
 def _otlp(span: Record) -> Span:
@@ -161,10 +142,6 @@ def _printed(record: Record) -> Span:
     attributes = record.record("attributes")
     status = record.record("status")
     parent = record.text("parent_id", "parent_span_id")
-    kind = record.value("span_kind")
-    facts = dict(attributes.data) if attributes else {}
-    if isinstance(kind, str) and "openinference" not in facts:
-        facts.setdefault("openinference.span.kind", kind)
     return Span(
         trace_id=_required(context, "trace_id"),
         span_id=_required(context, "span_id"),
@@ -172,7 +149,7 @@ def _printed(record: Record) -> Span:
         name=record.text("name") or "",
         start_ns=wall_ns(record.value("start_time")) or 0,
         end_ns=wall_ns(record.value("end_time")) or 0,
-        attributes=facts,
+        attributes=dict(attributes.data) if attributes else {},
         events=tuple(_printed_event(event) for event in record.records("events")),
         status=(status.text("status_code", "code") or "unset").lower() if status else "unset",
     )

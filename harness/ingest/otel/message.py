@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from harness.ingest.content import text_of
 from harness.ingest.foreign import ForeignCall, ForeignResult, read_arguments
-from harness.ingest.otel.smolagents import calls_in, result_in
 from harness.ingest.reading import embedded_json
+from harness.trace import ToolFailure
 from harness.values import JsonObject, JsonValue, canonical_json
 
 
@@ -101,8 +101,6 @@ class _Parts:
 
     def message(self, role: str, raw: JsonObject) -> Message:
         text = "\n".join(part for part in self.texts if part) or None
-        if text is not None and not self.calls and not self.results:
-            role, text = self._as_smolagents(role, text)
         if role in ("tool", "function") and not self.results:
             called = _text(raw.get("tool_call_id", raw.get("id")))
             content = raw.get("content", text)
@@ -111,17 +109,6 @@ class _Parts:
         reasoning = raw.get("reasoning_content", raw.get("reasoning"))
         thought = "\n".join(part for part in [*self.thoughts, text_of(reasoning) or ""] if part) or None
         return Message(role=role, text=text, thought=thought, calls=tuple(self.calls), results=tuple(self.results))
-
-    def _as_smolagents(self, role: str, text: str) -> tuple[str, str | None]:
-        calls = calls_in(text)
-        if calls is not None:
-            self.calls.extend(calls)
-            return "assistant", None
-        result = result_in(text, is_observation=role == "tool-response")
-        if result is not None and (result.call_id or role in ("tool-response", "tool")):
-            self.results.append(result)
-            return "tool", None
-        return ("assistant" if role == "tool-call" else role), text
 
 
 def decoded(value: JsonValue) -> JsonValue:
@@ -169,7 +156,8 @@ def _result(part: JsonValue) -> ForeignResult:
     names = ("response", "result", "content")
     content = next((raw[name] for name in names if raw.get(name) is not None), None)
     called = _text(raw.get("id", raw.get("tool_use_id")))
-    return ForeignResult(call_id=called, name=_text(raw.get("name")), content=decoded(content))
+    error = ToolFailure(type="tool_error", message=str(content)[:500]) if raw.get("is_error") is True else None
+    return ForeignResult(call_id=called, name=_text(raw.get("name")), content=decoded(content), error=error)
 
 
 def _named(part: JsonObject) -> str | None:

@@ -9,7 +9,7 @@ from harness.ingest.otel import conventions as says
 from harness.ingest.otel.captured import CapturedContent
 from harness.ingest.otel.message import Message, decoded
 from harness.ingest.otel.thread import Thread
-from harness.ingest.transcript import Report, TranscriptBuilder
+from harness.ingest.transcript import Report, TranscriptBuilder, final_output
 from harness.trace import Content, Span, Step, ToolErrorType, ToolFailure
 
 _TIMEOUTS = ("timeout", "timed out", "timeouterror", "deadline")
@@ -57,6 +57,13 @@ class ConversationReader:
     @property
     def tools(self) -> tuple[FoundTool, ...] | None:
         return tuple(self._tools.values()) or None
+
+    def answer(self, steps: Sequence[Step]) -> str | None:
+        """The agent's last message; where it ended with a call, what the outermost agent's own span gives out."""
+        said = final_output(steps)
+        if said is not None or self.root is None:
+            return said
+        return "\n".join(message.text for message in says.outputs_of(self.root) or () if message.text) or None
 
     def _ordered(self) -> list[Span]:
         return sorted(self._spans.values(), key=lambda span: (span.start_ns, self._depths[span.span_id]))

@@ -11,7 +11,7 @@ FIXTURES = Path(__file__).parents[2] / "ingest" / "fixtures"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["tau2", "tau-bench", "atif", "inspect", "otel", "openai-chat", "anthropic"])
+@pytest.mark.parametrize("form", ["tau2", "atif", "inspect", "otel", "openai-chat", "anthropic"])
 def test_an_imported_run_is_scored_reported_and_scored_again(walk: Walk, form: str) -> None:
     source = next(path for path in sorted(FIXTURES.iterdir()) if path.name.startswith(form.replace("-", "_")))
     summary = walk.summary("import", form, str(source), "--run-name", "foreign")

@@ -1,8 +1,4 @@
-"""The conformance checks of the importer interface, which run against any importer.
-
-To check an importer of your own, call `check_importer(IMPORTER, file)` with a file of its format that holds at least
-one run, and read the results that are not None.
-"""
+"""The conformance checks of the importer interface, which run against any importer."""
 
 import json
 import shutil
