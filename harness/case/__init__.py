@@ -56,8 +56,6 @@ if TYPE_CHECKING:
     from harness.case.endpoints.provenance import CalledKind as CalledKind
     from harness.case.endpoints.provenance import Doubles as Doubles
     from harness.case.endpoints.provenance import Provenance as Provenance
-    from harness.case.endpoints.quick_schema import is_plain as is_plain
-    from harness.case.endpoints.quick_schema import quick_check as quick_check
     from harness.case.endpoints.reset import Reset as Reset
     from harness.case.endpoints.tool import IMPORTED_SERVER as IMPORTED_SERVER
     from harness.case.endpoints.tool import Effect as Effect
@@ -178,7 +176,6 @@ else:
             "probe": ("ApiProbe", "SqlProbe", "StateProbe"),
             "prompt_files": ("prompt_texts",),
             "endpoints.provenance": ("CalledKind", "Doubles", "Provenance"),
-            "endpoints.quick_schema": ("is_plain", "quick_check"),
             "endpoints.reset": ("Reset",),
             "conversation.route": ("Route",),
             "conversation.scenario": ("talk_fields",),

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from pydantic import ValidationError
 
-from harness.cassette.quick_yaml import NotPlainYaml, quick_values
 from harness.cassette.recording import Kind, Recording, from_interaction, to_interaction
 from harness.cassette.redaction.redaction import Redactor
 from harness.cassette.volatility import Path as Steps
@@ -27,6 +26,7 @@ if TYPE_CHECKING:  # vcrpy imports every installed HTTP client, which would dela
     from vcr.request import Request
 
 FORMAT = 1
+_YAML: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MALFORMED = (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
 _REMEDY = "restore the file, or delete it and record the case again"
 
@@ -200,21 +200,18 @@ def _serializer(path: Path) -> ModuleType:
 
 
 def _deserializer(path: Path) -> Any:
-    return _serializer(path) if path.suffix == ".json" else _QuickYaml(path)
+    return _serializer(path) if path.suffix == ".json" else _YamlReader(path)
 
 
-class _QuickYaml:
-    """Reads YAML for vcrpy, quickly where it is plain: without aliases nothing unfolds."""
+class _YamlReader:
+    """Reads YAML for vcrpy, without tags that name code."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def deserialize(self, text: str) -> Any:
-        try:
-            return quick_values(text)
-        except NotPlainYaml:
-            refuse_boundless_yaml(self._path, text)
-            return _serializer(self._path).deserialize(text)
+        refuse_boundless_yaml(self._path, text)
+        return yaml.load(text, Loader=_YAML)
 
 
 def _check_format(path: Path, metadata: object) -> None:

@@ -168,7 +168,7 @@ class ToolCallHandler:
         complete = complete_arguments(tool.spec, arguments)
         try:
             # one at a time, so that a trial does not occupy the threads of the others
-            if tool.may_take_long(arguments):
+            if tool.may_take_long:
                 async with self._slow:
                     failure, kept = await asyncio.to_thread(_observed, tool, arguments, complete)
             else:

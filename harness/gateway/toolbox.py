@@ -7,8 +7,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 from harness.alternatives import alternatives
-from harness.case import Case, Suite, ToolSpec, VolatilePart, is_plain, quick_check
-from harness.case.endpoints.quick_schema import Fits
+from harness.case import Case, Suite, ToolSpec, VolatilePart
 from harness.errors import UsageError
 from harness.validation import Schema, SchemaProblem, check_expression, members
 from harness.values import JsonObject
@@ -23,24 +22,21 @@ class Tool:
 
     spec: ToolSpec
     schema: Schema
-    fits: Fits
-    """Returns whether arguments are certainly valid: checked first, because it is fast."""
 
-    def may_take_long(self, arguments: JsonObject) -> bool:
+    @property
+    def may_take_long(self) -> bool:
         """Whether regular expressions must be evaluated: by `problem_with`, or for parts that are left out of the
         cassette key.
         """
-        if any(isinstance(rule, VolatilePart) for rule in self.spec.ignore_arguments):
-            return True
-        return self.schema.asks_expressions and not self.fits(arguments)
+        return self.schema.asks_expressions or any(
+            isinstance(rule, VolatilePart) for rule in self.spec.ignore_arguments
+        )
 
     def problem_with(self, arguments: JsonObject) -> str | None:
         """The problem with the arguments: the path, and what the schema expects there.
 
         Raises OutOfTime, which names the expressions, where the schema's take too long.
         """
-        if self.fits(arguments):
-            return None
         found = self.schema.problem(arguments)
         return None if found is None else _explained(found)
 
@@ -61,7 +57,7 @@ class Toolbox:
             if spec.name in self.tools:
                 raise UsageError(f"tool {spec.name!r} is declared twice")
             schema = Schema(spec.parameters, field=f"tool {spec.name!r}: parameters")
-            self.tools[spec.name] = Tool(spec=spec, schema=schema, fits=quick_check(spec.parameters))
+            self.tools[spec.name] = Tool(spec=spec, schema=schema)
         _check_probes(suite, self.tools)
 
     def described(self, descriptions: Mapping[str, str]) -> "Toolbox":
@@ -97,8 +93,7 @@ class Toolbox:
 
 def check_schema(tool: ToolSpec) -> None:
     """Raises UsageError, with the tool and the path in its declaration, for a malformed tool."""
-    if not is_plain(tool.parameters):  # jsonschema and its references take a tenth of a short run to import
-        _check_parameters(tool)
+    _check_parameters(tool)
     _check_route(tool)
 
 

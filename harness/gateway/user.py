@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 from harness.case import Case, Conversation, Effect, UserTurn, When
 from harness.trace import UserReport
 from harness.upstream import Waits
-from harness.validation import finds, is_quick
+from harness.validation import finds
 from harness.values import JsonObject
 
 Cut = Literal["turn_limit", "agent_left"]
@@ -126,8 +126,7 @@ class ScriptedUser:
 
     async def _found(self, heard: Heard) -> int | None:
         """The turn to send now. While an expression is evaluated, the gateway serves the other trials."""
-        expressions = [when.regex for turn in self._turns if (when := turn.when) is not None and when.regex is not None]
-        if all(is_quick(expression, len(heard.replies[-1])) for expression in expressions):
+        if not any(turn.when is not None and turn.when.regex is not None for turn in self._turns):
             return self._next(heard)
         return await asyncio.to_thread(self._next, heard)
 

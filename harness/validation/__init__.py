@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from harness.validation.cost import is_quick as is_quick
     from harness.validation.expression import check_expression as check_expression
     from harness.validation.expression import cut as cut
     from harness.validation.expression import finds as finds
     from harness.validation.expression import fits as fits
-    from harness.validation.expression import is_quickly_found as is_quickly_found
     from harness.validation.path import found_at as found_at
     from harness.validation.path import selects as selects
     from harness.validation.path import strict_path as strict_path
@@ -23,8 +21,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "cost": ("is_quick",),
-            "expression": ("check_expression", "cut", "finds", "fits", "is_quickly_found"),
+            "expression": ("check_expression", "cut", "finds", "fits"),
             "path": ("found_at", "selects", "strict_path"),
             "schema": ("SchemaProblem", "Schema", "members"),
         },

@@ -1,24 +1,64 @@
-"""Regular expressions that people and services write: rejected where Python cannot compile them, evaluated within a
-limit.
+"""Regular expressions that people and services write: refused if they cannot be compiled, evaluated within a limit.
 
-They have the syntax of Python's `re`. Expressions that are certainly fast are evaluated here, all others in a process
-of their own.
+They have the syntax of the package `regex`, which is that of Python's `re` and more, and whose searches can be
+interrupted. The limit is on the process's processor time: other programs on the machine change no answer.
 """
 
-import re
-from typing import Literal, cast
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
 
-from harness.validation.cost import is_quick
+import regex
 
-SECONDS = 1.0
-"""Of processor time, for one expression and one text."""
+from harness.errors import OutOfTime
+
+SECONDS = 0.5
+"""Of processor time, for one expression and one text, one schema and one value, or one path and one document."""
+_SHOWN = 200
+_ends: ContextVar[float] = ContextVar("ends")
+"""When the evaluation under way is given up, by the process's own clock."""
+
+
+@contextmanager
+def time_limit(what: str) -> Iterator[None]:
+    """Limits the expressions that are evaluated inside, all together; `what` names the field and its purpose.
+
+    Raises OutOfTime.
+    """
+    before = _ends.set(time.process_time() + SECONDS)
+    try:
+        yield
+    except TimeoutError:
+        raise OutOfTime(
+            f"{what} was not answered within {SECONDS:g} s of processor time",
+            remedy="write the expression without repeats inside of repeats, such as `(a+)+`, "
+            "and without several that can take the same characters, such as `.*.*`",
+        ) from None
+    finally:
+        _ends.reset(before)
+
+
+def time_left() -> float:
+    """Seconds of the evaluation under way. Raises TimeoutError if none are left."""
+    left = _ends.get() - time.process_time()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+@lru_cache(maxsize=1024)
+def compiled(expression: str, flags: int = 0) -> regex.Pattern:
+    """Raises regex.error, or RecursionError if it is nested too deeply."""
+    return regex.compile(expression, flags)
 
 
 def check_expression(expression: str) -> None:
     """Raises ValueError in words for what cannot be compiled: malformed, or nested or repeated too far."""
     try:
-        re.compile(expression)
-    except (re.error, OverflowError) as error:
+        compiled(expression)
+    except (regex.error, OverflowError) as error:
         raise ValueError(f"invalid regular expression: {error}") from None
     except RecursionError:
         raise ValueError("invalid regular expression: it is nested too deeply") from None
@@ -26,33 +66,23 @@ def check_expression(expression: str) -> None:
 
 def finds(expression: str, text: str, *, field: str, flags: int = 0) -> bool:
     """Whether it is found anywhere in the text. Raises OutOfTime, which names the field."""
-    if is_quick(expression, len(text)):
-        return re.search(expression, text, flags) is not None
-    return bool(_asked("finds", expression, text, flags, field))
-
-
-def is_quickly_found(expression: str, text: str) -> bool:
-    """True only where it is found; False also where it takes longer to know that."""
-    return is_quick(expression, len(text)) and re.search(expression, text) is not None
+    with time_limit(_question(expression, text, field)):
+        return compiled(expression, flags).search(text, timeout=time_left()) is not None
 
 
 def fits(expression: str, text: str, *, field: str, flags: int = 0) -> bool:
     """Whether the whole text is such. Raises OutOfTime, which names the field."""
-    if is_quick(expression, len(text)):
-        return re.fullmatch(expression, text, flags) is not None
-    return bool(_asked("fits", expression, text, flags, field))
+    with time_limit(_question(expression, text, field)):
+        return compiled(expression, flags).fullmatch(text, timeout=time_left()) is not None
 
 
 def cut(expression: str, text: str, *, field: str) -> str:
     """The text without everything that it finds. Raises OutOfTime, which names the field."""
-    if is_quick(expression, len(text)):
-        return re.sub(expression, "", text)
-    return cast(str, _asked("cut", expression, text, 0, field))
+    with time_limit(_question(expression, text, field)):
+        left: str = compiled(expression).sub("", text, timeout=time_left())
+        return left
 
 
-def _asked(question: Literal["finds", "fits", "cut"], expression: str, text: str, flags: int, field: str) -> object:
-    from harness.validation.worker_pool import evaluate
-
-    shown = expression if len(expression) <= 200 else f"{expression[:197]}..."
-    what = f"{field}: {shown!r}, asked of a text of {len(text)} characters,"
-    return evaluate(question, expression, text, int(flags), seconds=SECONDS, what=what)
+def _question(expression: str, text: str, field: str) -> str:
+    shown = expression if len(expression) <= _SHOWN else f"{expression[: _SHOWN - 3]}..."
+    return f"{field}: {shown!r}, asked of a text of {len(text)} characters,"

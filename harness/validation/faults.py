@@ -2,10 +2,8 @@
 
 from typing import Any, Final
 
-from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 from jsonschema.protocols import Validator
-from referencing import Registry
 
 _ORDER: Final = ("unknown", "missing", "wrong_type", "out_of_range", "other")
 _KINDS: Final[dict[str, str]] = {
@@ -17,11 +15,6 @@ _KINDS: Final[dict[str, str]] = {
     **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), "out_of_range"),
     **dict.fromkeys(("minProperties", "maxProperties"), "out_of_range"),
 }
-
-
-def fault_of(schema: Any, value: Any) -> tuple[str, str] | None:
-    """The function that the answering process calls."""
-    return fault_in(Draft202012Validator(schema, registry=Registry()), value)
 
 
 def fault_in(validator: Validator, value: Any) -> tuple[str, str] | None:

@@ -15,7 +15,7 @@ from harness.score import Evidence, score_trial
 from harness.score.verifiers.files import Files
 from harness.trace import EndState, FileChange, Trajectory, Trial
 
-NESTED = r"^(a+)+$"
+NESTED = r"^(a|a)+$"
 HOSTILE = "a" * 60 + "!"
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, cast
 
-from harness.case import ToolSpec, is_plain, quick_check, without_volatile
-from harness.case.endpoints.quick_schema import Fits
+from harness.case import ToolSpec, without_volatile
 from harness.score.comparison.jsonvalue import equality_key
 from harness.score.evidence import Evidence, calls_of
 from harness.score.scorecard import ParameterFault
@@ -64,8 +63,6 @@ def argument_fault(tool: ToolSpec, call: ToolCall) -> tuple[ParameterFault, str]
     """
     if call.arguments is None:
         return "unparsed", "the arguments are not a JSON object"
-    if _fits(tool)(call.arguments):
-        return None
     found = _schema(tool).fault(call.arguments)
     return None if found is None else (cast(ParameterFault, found[0]), found[1])
 
@@ -74,8 +71,6 @@ _SCHEMAS: Final[dict[int, tuple[JsonObject, Schema]]] = {}
 """Keyed by the identity of the schema as written, which is stored with the entry so that no other object can reuse its
 id.
 """
-_FITS: Final[dict[int, tuple[JsonObject, Fits]]] = {}
-"""The same for the fast check whether arguments are certainly valid, which is called first."""
 _MOST_SCHEMAS: Final = 1024
 
 
@@ -91,18 +86,6 @@ def _schema(tool: ToolSpec) -> Schema:
         _SCHEMAS.clear()
     _SCHEMAS[id(tool.parameters)] = (tool.parameters, schema)
     return schema
-
-
-def _fits(tool: ToolSpec) -> Fits:
-    found = _FITS.get(id(tool.parameters))
-    if found is not None:
-        return found[1]
-    # nothing is valid for a possibly invalid schema, so that it reaches the validator, which reports it
-    fits = quick_check(tool.parameters if is_plain(tool.parameters) else None)
-    if len(_FITS) >= _MOST_SCHEMAS:
-        _FITS.clear()
-    _FITS[id(tool.parameters)] = (tool.parameters, fits)
-    return fits
 
 
 def _call_keys(evidence: Evidence) -> dict[int, str]:
