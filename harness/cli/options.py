@@ -31,17 +31,6 @@ class ShardType(click.ParamType[tuple[int, int]]):
         return int(number), int(count)
 
 
-class TrialsType(click.ParamType[int | str]):
-    """A number of attempts, or `auto`."""
-
-    name = "number|auto"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        if value == "auto":
-            return "auto"
-        return click.IntRange(1, 1000).convert(value, param, ctx)
-
-
 class SandboxType(click.ParamType[str]):
     """A sandbox provider; installed packages are searched only for a name that is not built in."""
 

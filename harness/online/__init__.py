@@ -52,10 +52,6 @@ if TYPE_CHECKING:
     from harness.online.trends.incidents import Incident as Incident
     from harness.online.trends.incidents import accept_incident as accept_incident
     from harness.online.trends.incidents import read_incidents as read_incidents
-    from harness.online.trends.population import RateComparison as RateComparison
-    from harness.online.trends.population import compare_populations as compare_populations
-    from harness.online.trends.population import offline_observations as offline_observations
-    from harness.online.trends.population import online_observations as online_observations
     from harness.online.trends.watch import ChartCheck as ChartCheck
     from harness.online.trends.watch import watch_shifts as watch_shifts
 else:
@@ -83,12 +79,6 @@ else:
             "scores.senders": (
                 "langfuse_sender",
                 "otlp_logs_sender",
-            ),
-            "trends.population": (
-                "RateComparison",
-                "compare_populations",
-                "offline_observations",
-                "online_observations",
             ),
             "receiver": (
                 "Receiver",

@@ -1,54 +1,16 @@
-"""Sequential tests that end a run early: `--stop-early` and `--trials auto`."""
+"""The sequential test that ends a run early: `--stop-early`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from harness.pipeline.auto_trials import AutoTrials
 from harness.pipeline.plan.plan import RunPlan
-from harness.results import PlannedTrial, RunFolder, Stop, rounds_of, write_rounds
+from harness.results import PlannedTrial, RunFolder, Stop
 from harness.score import Scorecard
 from harness.stats import Interval, confidence_sequence
 from harness.trace import MEASURED
 
 WIDTH = 0.1
 """Without a floor for the success rate, a run ends when the bounds are at most this far apart."""
-
-
-class StopRule(Protocol):
-    """The order of a run's trials, and the condition that ends the run."""
-
-    @property
-    def reached(self) -> Stop | None:
-        """What ended the run: it starts no further trial; None: it goes on."""
-
-    def order(self, missing: Iterable[PlannedTrial]) -> Iterable[PlannedTrial]:
-        """The missing trials, in the order of their start."""
-
-    def note(self, card: Scorecard) -> None:
-        """Records a finished trial."""
-
-
-def stop_rule(plan: RunPlan, folder: RunFolder) -> StopRule | None:
-    """What ends the run early; None where the plan does not ask for it. The finished trials of an earlier part of the
-    run are noted; those that the harness could not run are made again.
-    """
-    rule: StopRule
-    if plan.reference is not None:
-        rule = AutoTrials(
-            reference=plan.reference,
-            chosen=list(rounds_of(folder) or ()),
-            keep=lambda rounds: write_rounds(folder, rounds),
-        )
-    elif plan.early is not None:
-        rule = EarlyStop(planned=folder.manifest.planned, floor=plan.early.floor)
-    else:
-        return None
-    finished = folder.finished()
-    for card in folder.scorecards():
-        if (card.case_id, card.attempt) in finished:
-            rule.note(card)
-    return rule
 
 
 @dataclass
@@ -104,3 +66,17 @@ class EarlyStop:
         if self.floor is None:
             return f": at most {WIDTH:g} apart"
         return f": {'at least' if bounds.low >= self.floor else 'below'} {self.floor:g}"
+
+
+def stop_rule(plan: RunPlan, folder: RunFolder) -> EarlyStop | None:
+    """What ends the run early; None if the plan does not ask for it. The finished trials of an earlier part of the run
+    are noted; those that the harness could not run are made again.
+    """
+    if plan.early is None:
+        return None
+    rule = EarlyStop(planned=folder.manifest.planned, floor=plan.early.floor)
+    finished = folder.finished()
+    for card in folder.scorecards():
+        if (card.case_id, card.attempt) in finished:
+            rule.note(card)
+    return rule

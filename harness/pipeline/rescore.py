@@ -1,6 +1,6 @@
 """Scores a stored run again with the current suite and scorers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,13 +8,11 @@ from harness import __version__
 from harness.case import Suite
 from harness.errors import UsageError
 from harness.judge import Judgement
-from harness.report import counted_trials
 from harness.results import RunFolder, Scoring, gc_paused, judged_rubrics, read_judgements, stored_reference_states
 from harness.score import (
     Evidence,
     Item,
     JudgedCriterion,
-    Score,
     Scorecard,
     Scorer,
     TrialKey,
@@ -38,7 +36,7 @@ def rescore(folder: RunFolder, suite: Suite) -> tuple[Scorecard, ...]:
         for one in evidence_of(folder, suite)
     )
     scoring = Scoring(harness_version=__version__, suite_digest=suite.digest, scorer_versions=scorer.versions)
-    folder.write_scorecards(cards, _run_scores(folder, scorer, cards, items_of(folder, suite, scorer)), scoring)
+    folder.write_scorecards(cards, scorer.score_run(cards, items_of(folder, suite, scorer)), scoring)
     return cards
 
 
@@ -54,7 +52,7 @@ def finish_scores(folder: RunFolder, suite: Suite, scorer: Scorer) -> None:
     best = best_known(folder, suite, cards) if complete else {}
     items = items_of(folder, suite, scorer)
     if not best:
-        folder.write_run_scores(_run_scores(folder, scorer, cards, items))
+        folder.write_run_scores(scorer.score_run(cards, items))
         return
     known = {(card.case_id, card.attempt): card for card in cards}
     for one in evidence_of(folder, suite):
@@ -64,16 +62,7 @@ def finish_scores(folder: RunFolder, suite: Suite, scorer: Scorer) -> None:
             known[key] = scorer.with_optimum(known[key], evidence)
     cards = tuple(known.values())
     scoring = Scoring(harness_version=__version__, suite_digest=suite.digest, scorer_versions=scorer.versions)
-    folder.write_scorecards(cards, _run_scores(folder, scorer, cards, items), scoring)
-
-
-def _run_scores(
-    folder: RunFolder, scorer: Scorer, cards: tuple[Scorecard, ...], items: Mapping[TrialKey, Item]
-) -> tuple[Score, ...]:
-    """Of the trials that figures are computed from: cases in quarantine stand apart."""
-    counted = counted_trials(folder, cards).cards
-    keys = {(card.case_id, card.attempt) for card in counted}
-    return scorer.score_run(counted, {key: item for key, item in items.items() if key in keys})
+    folder.write_scorecards(cards, scorer.score_run(cards, items), scoring)
 
 
 def evidence_of(folder: RunFolder, suite: Suite) -> Iterator[Evidence]:

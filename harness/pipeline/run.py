@@ -15,7 +15,7 @@ from pathlib import Path
 from harness import __version__
 from harness.case import tools_digest
 from harness.errors import UsageError
-from harness.pipeline.early_stop import StopRule, stop_rule
+from harness.pipeline.early_stop import EarlyStop, stop_rule
 from harness.pipeline.execution.environment import Say, pins
 from harness.pipeline.execution.executor import Executor, Job
 from harness.pipeline.execution.executors import open_executor, runs_elsewhere
@@ -38,7 +38,6 @@ from harness.results import (
     stored_reference_states,
     withdraw_stop,
     write_allowance,
-    write_quarantine,
     write_stop,
 )
 from harness.runner import Agent
@@ -99,8 +98,6 @@ def _carried_out(job: Job, folder: RunFolder, executor: Executor, watch: Watch) 
     rule = stop_rule(plan, folder)
     keep_reference_states(folder, job.scorer.reference_states)
     write_allowance(folder, plan.max_inconclusive)
-    if plan.quarantine is not None:
-        write_quarantine(folder, plan.quarantine)
     watch.began(folder.manifest)
     with closing(executor.run(_while_it_can(plan, folder, outages, rule), folder)) as results:
         for ended in results:
@@ -156,7 +153,9 @@ class _Outages:
             self.reached = f"{server!r} answered no trial: {trial.outage.reason}"
 
 
-def _while_it_can(plan: RunPlan, folder: RunFolder, outages: _Outages, rule: StopRule | None) -> Iterator[PlannedTrial]:
+def _while_it_can(
+    plan: RunPlan, folder: RunFolder, outages: _Outages, rule: EarlyStop | None
+) -> Iterator[PlannedTrial]:
     """What is to be run, until the budget is spent, a server turns out to be down, or the result is sure enough."""
     missing = _order(plan, folder)
     for planned in missing if rule is None else rule.order(missing):
@@ -213,8 +212,6 @@ def manifest_of(job: Job) -> RunManifest:
             for (case_id, attempt), variant in plan.variants.items()
         ),
         shard=None if plan.shard is None else "{}/{}".format(*plan.shard),
-        allocated_against=None if plan.reference is None else plan.reference.name,
-        allocated_by_baseline=plan.reference is not None and plan.reference.is_baseline,
     )
 
 

@@ -26,13 +26,6 @@ if TYPE_CHECKING:
     from harness.report.comparison.trend import suite_of as suite_of
     from harness.report.figures.judged import judged_rubric as judged_rubric
     from harness.report.figures.judged import judged_trials as judged_trials
-    from harness.report.figures.paired_trials import ReferenceTrials as ReferenceTrials
-    from harness.report.figures.paired_trials import counted_success as counted_success
-    from harness.report.figures.paired_trials import found_in_pairs as found_in_pairs
-    from harness.report.figures.paired_trials import pair_words as pair_words
-    from harness.report.figures.paired_trials import reference_trials as reference_trials
-    from harness.report.figures.quarantine import counted_trials as counted_trials
-    from harness.report.figures.quarantine import find_quarantine as find_quarantine
     from harness.report.figures.rewards import rewards_of as rewards_of
     from harness.report.figures.simulated import UserSummary as UserSummary
     from harness.report.figures.simulated import summarise_users as summarise_users
@@ -86,14 +79,6 @@ else:
             "comparison.migration": ("Migration", "migration_of"),
             "comparison.named": ("compare_named",),
             "comparison.matrix": ("MatrixTable", "matrix_table"),
-            "figures.paired_trials": (
-                "ReferenceTrials",
-                "counted_success",
-                "found_in_pairs",
-                "pair_words",
-                "reference_trials",
-            ),
-            "figures.quarantine": ("counted_trials", "find_quarantine"),
             "comparison.baseline": ("BaselineGate", "compare_with_baseline", "hold_against"),
             "comparison.compare": ("Comparison", "compare", "compare_runs"),
             "gate": ("GateResult", "check_floors"),

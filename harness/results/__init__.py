@@ -64,17 +64,10 @@ if TYPE_CHECKING:
     from harness.results.naming import begin_run as begin_run
     from harness.results.naming import check_run_name as check_run_name
     from harness.results.naming import default_run_name as default_run_name
-    from harness.results.quarantine import Quarantine as Quarantine
-    from harness.results.quarantine import QuarantinedCase as QuarantinedCase
-    from harness.results.quarantine import quarantine_of as quarantine_of
-    from harness.results.quarantine import write_quarantine as write_quarantine
     from harness.results.reference_states import keep_reference_states as keep_reference_states
     from harness.results.reference_states import read_reference_state as read_reference_state
     from harness.results.reference_states import reference_state_bytes as reference_state_bytes
     from harness.results.reference_states import stored_reference_states as stored_reference_states
-    from harness.results.rounds import Round as Round
-    from harness.results.rounds import rounds_of as rounds_of
-    from harness.results.rounds import write_rounds as write_rounds
     from harness.results.stop import Stop as Stop
     from harness.results.stop import request_stop as request_stop
     from harness.results.stop import stop_of as stop_of
@@ -145,14 +138,12 @@ else:
             "matrix": ("Matrix", "matrix_at", "matrix_run_names", "write_matrix"),
             "merging": ("MergeLimits", "merge_runs", "shard_of"),
             "naming": ("RunNameTaken", "begin_run", "check_run_name", "default_run_name"),
-            "quarantine": ("Quarantine", "QuarantinedCase", "quarantine_of", "write_quarantine"),
             "reference_states": (
                 "keep_reference_states",
                 "read_reference_state",
                 "reference_state_bytes",
                 "stored_reference_states",
             ),
-            "rounds": ("Round", "rounds_of", "write_rounds"),
             "tags": ("set_tags", "tags_of"),
             "stop": (
                 "Stop",

@@ -83,10 +83,6 @@ class RunManifest(Frozen):
     """In the order of the suite's cases, then by attempt; all results have this order."""
     shard: str | None = Field(default=None, pattern=r"^[1-9][0-9]*/[1-9][0-9]*$")
     """`2/4`: the second of four parts, which `harness merge` puts together; None: a whole run."""
-    allocated_against: str | None = None
-    """The run that decided, by comparison, how often each case was tried (`--trials auto`); None: the plan did."""
-    allocated_by_baseline: bool = False
-    """Whether that run's trials were those of the suite's baseline."""
 
     variants: tuple[VariedTrial, ...] = ()
     """Trials with interventions: of which trial each is a variant, at which step, and what was changed."""

@@ -1,7 +1,6 @@
 """The reason why a run ended before its plan was complete; stored beside the manifest, which describes the plan."""
 
 from pathlib import Path
-from typing import Literal
 
 from harness.documents import write_atomically
 from harness.results.folder import RunFolder
@@ -18,8 +17,6 @@ class Stop(Frozen):
     reason: str
     decided: bool = False
     """Whether a sequential test ended the run: the trials that it left out are not missing."""
-    found: Literal["better", "worse"] | None = None
-    """How the run differs from what `--trials auto` compared it with; None: it was compared with nothing, or alike."""
 
 
 def write_stop(folder: RunFolder, stop: Stop | None) -> None:

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from harness.stats.intervals import rounded as rounded
     from harness.stats.intervals import wilson as wilson
     from harness.stats.mean_interval import mean_interval as mean_interval
-    from harness.stats.paired_sequence import PairTally as PairTally
-    from harness.stats.paired_sequence import telling_pairs as telling_pairs
     from harness.stats.repetition import pass_at_k as pass_at_k
     from harness.stats.repetition import pass_hat_k as pass_hat_k
     from harness.stats.sequential import LEVEL as LEVEL
@@ -69,7 +67,6 @@ else:
                 "wilson",
             ),
             "mean_interval": ("mean_interval",),
-            "paired_sequence": ("PairTally", "telling_pairs"),
             "repetition": ("pass_at_k", "pass_hat_k"),
             "sequential": ("LEVEL", "level_of", "level_of_look"),
             "significance": ("fisher_greater", "holm", "sign_test", "sign_test_greater"),

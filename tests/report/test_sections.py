@@ -12,7 +12,6 @@ from harness.report import Summary, summarise
 from harness.report.comparison.compare import compare
 from harness.report.figures.failuremodes import FailureMode
 from harness.report.figures.latency import Latency, Spread
-from harness.report.figures.quarantine import QuarantineResult
 from harness.report.figures.reliability import Reliability
 from harness.report.figures.tooltable import ToolRow
 from harness.report.listing import run_rows, trial_rows
@@ -99,17 +98,6 @@ def test_failure_modes_have_their_share_and_an_example(shown: Callable[..., dict
     assert ("loop trap", "1", "25 %", "1", "repeated call 2") == section.rows[0]
     assert "-" == section.rows[1][2]
     assert ("loop trap: a/1", "loop trap: a/1") == section.notes
-
-
-def test_cases_in_quarantine_say_whether_they_were_lost_and_when_they_leave(
-    shown: Callable[..., dict[str, Any]],
-) -> None:
-    kept = QuarantineResult(
-        case_id="a", failures_before=1, trials_before=9, failures=1, trials=2, lost=False, leaves_after=3
-    )
-    section = shown(quarantine=(kept, kept.model_copy(update={"lost": True, "leaves_after": 0})))["quarantine"]
-    assert ("a", "1 of 9", "1 of 2", "as before", "3") == section.rows[0]
-    assert ("lost: more failures than its flips explain", "next run") == section.rows[1][3:]
 
 
 def test_reliability_and_latency_are_tables_of_what_was_measured(shown: Callable[..., dict[str, Any]]) -> None:

@@ -15,8 +15,6 @@ from harness.results import (
     DriftReport,
     JudgementWriter,
     KeptCause,
-    Quarantine,
-    QuarantinedCase,
     RunFolder,
     RunManifest,
     Stop,
@@ -26,14 +24,12 @@ from harness.results import (
     judged_rubrics,
     keep_cause,
     latest,
-    quarantine_of,
     read_drift,
     read_judgements,
     stop_of,
     stop_reason,
     write_allowance,
     write_drift,
-    write_quarantine,
     write_stop,
 )
 from harness.results.gc_pause import gc_paused
@@ -93,27 +89,12 @@ def test_an_allowance_of_none_is_no_file(folder: RunFolder) -> None:
 
 def test_why_a_run_stopped_is_known_until_a_later_part_of_it_ends_whole(folder: RunFolder) -> None:
     assert (None, None) == (stop_of(folder), stop_reason(folder))
-    for stop in (Stop(reason="budget"), Stop(reason="decided", decided=True, found="worse")):
+    for stop in (Stop(reason="budget"), Stop(reason="decided", decided=True)):
         write_stop(folder, stop)
         assert (stop, stop.reason) == (stop_of(folder), stop_reason(folder))
     for _ in range(2):
         write_stop(folder, None)
         assert None is stop_reason(folder)
-
-
-def quarantined(failures: int, trials: int) -> QuarantinedCase:
-    return QuarantinedCase(
-        case_id="a", failures=failures, trials=trials, agreeing=1, leaves_after=10, attempts=4, level=0.05
-    )
-
-
-def test_the_quarantine_that_a_run_began_with_is_read_back(folder: RunFolder) -> None:
-    assert None is quarantine_of(folder)
-    kept = Quarantine(usual_attempts=2, cases=(quarantined(0, 1), quarantined(3, 3)))
-    write_quarantine(folder, kept)
-    assert kept == quarantine_of(folder)
-    with pytest.raises(ValueError, match=r"\b4\b.*\b3\b"):
-        quarantined(4, 3)
 
 
 def finding(path: str = "$.total", **fields: Any) -> DriftFinding:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ResultsError
-from harness.results import QuarantinedCase, read_checked
+from harness.results import read_checked
 from harness.results.storage import (
     CHECKSUMS_FILE,
     commit_folder,
@@ -86,18 +86,6 @@ def test_a_file_that_is_not_listed_or_gone_is_damage(tmp_path: Path) -> None:
     (tmp_path / "made" / "b").unlink()
     with pytest.raises(ResultsError, match="/made/b "):
         verify_checksums(tmp_path / "made")
-
-
-def test_the_counts_of_a_quarantined_case_have_their_bounds() -> None:
-    def quarantined(failures: int, trials: int) -> QuarantinedCase:
-        return QuarantinedCase(
-            case_id="a", failures=failures, trials=trials, agreeing=1, leaves_after=10, attempts=4, level=0.05
-        )
-
-    assert (0, 1) == (quarantined(0, 1).failures, quarantined(1, 1).trials)
-    for failures, trials in ((-1, 1), (0, 0)):
-        with pytest.raises(ValueError, match=r"failures|trials"):
-            quarantined(failures, trials)
 
 
 def test_a_trajectory_with_half_a_pair_in_it_keeps_its_digest(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ _VERBS = {
     "score": Verb("online.score", "score"),
     "report": Verb("online.watch", "report"),
     "watch": Verb("online.watch", "watch"),
-    "parity": Verb("online.send", "parity"),
 }
 
 

@@ -15,7 +15,6 @@ _SHOWN = 20
 _NOT_TAKEN = {
     "trials": "--trials",
     "against": "--against",
-    "quarantine": "--quarantine",
     "stop_early": "--stop-early",
     "check_determinism": "--check-determinism",
     "run_name": "--run-name",

@@ -6,7 +6,6 @@ from harness.cli.options import (
     TOOL_MODES,
     PluginType,
     ShardType,
-    TrialsType,
     agent_options,
     executors,
     jobs_option,
@@ -32,22 +31,15 @@ from harness.cli.run.spending import model_options
 @click.option(
     "--trials",
     "--repeat",
-    type=TrialsType(),
+    type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
-    help="Attempts per case, at most 1000; `auto`: as many as the comparison with --against or the baseline needs.",
+    help="Attempts per case.",
 )
 @click.option(
     "--against",
     metavar="RUN",
-    help="Run that --trials auto and --no-worse-than compare with, instead of the baseline; exit 1 if the new run"
-    " is worse.",
-)
-@click.option(
-    "--quarantine",
-    is_flag=True,
-    help="Repeat flaky cases, whose result changed in stored runs without a change, more often, and list them"
-    " separately.",
+    help="Run that --no-worse-than compares with, instead of the baseline.",
 )
 @click.option(
     "--stop-early",
@@ -161,8 +153,6 @@ def command(ctx: click.Context, /, faults: str | None, watch: bool, **typed: obj
     harness run grocery --trials 8 --stop-early --fail-under task_success=0.8
     harness run drive_thru --against-baseline
     harness run drive_thru --no-worse-than task_success=0.05 --no-worse-than cost_usd=10%
-    harness run grocery --model live --trials auto --against tuesday
-    harness run grocery --against-baseline --quarantine
     harness run drive_thru --shard 2/4
     harness run drive_thru --executor ray --ray-address auto
     harness run drive_thru --otlp http://127.0.0.1:4318

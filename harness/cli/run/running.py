@@ -14,7 +14,6 @@ from harness.report import (
     Summary,
     check_floors,
     crash_words,
-    found_in_pairs,
     gate,
     margins_of,
     model_words,
@@ -42,7 +41,7 @@ def run_and_report(project: Path, options: RunOptions) -> ExitCode:
         show_summary(out(), summary, report)
         if not options.against_baseline:
             _show_difference(folder)
-    return gated(project, folder, summary, options, plan)
+    return gated(project, folder, summary, options)
 
 
 def with_checked_gates(project: Path, options: RunOptions, plan: RunPlan) -> RunOptions:
@@ -50,8 +49,6 @@ def with_checked_gates(project: Path, options: RunOptions, plan: RunPlan) -> Run
     could not be evaluated.
     """
     options = _with_gates(options, plan.suite, plan.max_inconclusive)
-    if plan.reference is not None and plan.reference.is_baseline:  # a resumed run has stored it
-        options = options.model_copy(update={"against_baseline": True})
     if options.against_baseline:
         from harness.cli.results.baselines import check_baseline
 
@@ -64,21 +61,11 @@ def with_checked_gates(project: Path, options: RunOptions, plan: RunPlan) -> Run
     return options
 
 
-def gated(project: Path, folder: RunFolder, summary: Summary, options: RunOptions, plan: RunPlan) -> ExitCode:
+def gated(project: Path, folder: RunFolder, summary: Summary, options: RunOptions) -> ExitCode:
     """Prints the result of the gates, and returns the exit status."""
     held = _held(project, folder, options) if options.against_baseline else ExitCode.DONE
     held = max(held, _held_by_margins(project, folder, options))
-    return max(judge(folder, summary, options), held, _held_in_pairs(folder, plan, quiet=options.as_json))
-
-
-def _held_in_pairs(folder: RunFolder, plan: RunPlan, *, quiet: bool) -> ExitCode:
-    """Whether the run is worse than the run of `--against`; the baseline has a separate gate."""
-    if plan.reference is None or plan.reference.is_baseline:
-        return ExitCode.DONE
-    paired = found_in_pairs(plan.reference, folder)
-    found, words = (None, "") if paired is None else paired
-    out(quiet=quiet).print(f"gate against {plan.reference.name}: {words}", markup=False)
-    return ExitCode.VERDICT if found == "worse" else ExitCode.DONE
+    return max(judge(folder, summary, options), held)
 
 
 def _held(project: Path, folder: RunFolder, options: RunOptions) -> ExitCode:
@@ -153,11 +140,6 @@ def judge(folder: RunFolder, summary: Summary, options: RunOptions) -> ExitCode:
         for line in crash_words(summary):
             say(line)
         codes.append(ExitCode.VERDICT)
-    lost = [one for one in summary.quarantine if one.lost]
-    for one in lost:
-        now = f"{one.failures} of {one.trials} failed now, {one.failures_before} of {one.trials_before} before"
-        console.print(f"lost {one.case_id}, in quarantine: {now}", markup=False)
-    codes.append(ExitCode.VERDICT if lost else ExitCode.DONE)
     if summary.counts.inconclusive > (options.max_inconclusive or 0):
         say(": ".join(remedy_words(summary)))
         codes.append(ExitCode.VERDICT)

@@ -67,7 +67,6 @@ def _refuse_unwatchable(project: Path, options: RunOptions, *, faults: bool) -> 
         "--resume": options.resume is not None,
         "--run-name": options.run_name is not None,
         "--shard": options.shard is not None,
-        "--trials auto": options.trials == "auto",
         "several values of --with": options.resume is None and is_matrix(project, options),
         "--faults": faults,
     }

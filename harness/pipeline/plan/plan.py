@@ -8,8 +8,7 @@ from typing import Literal
 
 from harness.case import Case, ModelMode, Suite, ToolMode, TrialVariant, check_cases
 from harness.errors import UsageError
-from harness.report import ReferenceTrials
-from harness.results import PlannedTrial, Quarantine, RunFolder, shard_of
+from harness.results import PlannedTrial, RunFolder, shard_of
 from harness.sandbox import ProviderName
 from harness.simulate import UserOptions
 from harness.upstream import Budget
@@ -86,10 +85,6 @@ class RunPlan:
     """Trials, by case and attempt, that are run otherwise than their case says."""
     early: StopEarly | None = None
     """The condition of an early end; None: all trials are made."""
-    reference: ReferenceTrials | None = None
-    """The reference of `--trials auto`; None: all trials are made."""
-    quarantine: Quarantine | None = None
-    """The cases in quarantine; None: quarantine is off."""
     resumes: Path | None = None
     """The run folder to resume; None: a new run."""
     folder: str = "runs"
@@ -111,10 +106,8 @@ class RunPlan:
         return self.project / self.folder
 
 
-def planned_trials(
-    suite: Suite, selection: Selection, trials: int, attempts: Mapping[str, int] | None = None
-) -> tuple[PlannedTrial, ...]:
-    """`trials` attempts at each selected case, or as many as `attempts` has for it, in the suite's order.
+def planned_trials(suite: Suite, selection: Selection, trials: int) -> tuple[PlannedTrial, ...]:
+    """`trials` attempts at each selected case, in the suite's order.
 
     Raises UsageError where no case is selected.
     """
@@ -128,12 +121,7 @@ def planned_trials(
             f"no case of suite {suite.name!r} is selected",
             remedy=f"categories: {', '.join(sorted({case.category for case in suite.cases}))}",
         )
-    counts = attempts or {}
-    return tuple(
-        PlannedTrial(case_id=case.id, attempt=attempt)
-        for case in wanted
-        for attempt in range(1, counts.get(case.id, trials) + 1)
-    )
+    return tuple(PlannedTrial(case_id=case.id, attempt=attempt) for case in wanted for attempt in range(1, trials + 1))
 
 
 def _selected(case: Case, selection: Selection) -> bool:

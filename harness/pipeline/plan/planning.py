@@ -9,13 +9,11 @@ from harness.case import ModelMode, Suite, ToolMode, load_stored_suite, load_sui
 from harness.errors import UsageError
 from harness.pipeline.plan.plan import RunPlan, Selection, StopEarly, planned_trials
 from harness.pipeline.plan.prompts import with_prompts
-from harness.pipeline.plan.reference_run import attempts_of, reference_of, with_kept_reference
 from harness.pipeline.plan.release import release_of
 from harness.pipeline.plan.run_options import RunOptions
 from harness.pipeline.plan.users import refuse_cases_without_log, refuse_contradicted_plans, resumed_users, user_options
 from harness.pipeline.plan.variables import combinations, varied
-from harness.report import find_quarantine
-from harness.results import Quarantine, RunFolder, RunManifest, run_path, runs_in
+from harness.results import RunFolder, RunManifest, run_path
 from harness.runner import jobs_held, trials_held
 from harness.sandbox import provider_of
 from harness.score.floors import SUCCESS, success_floor
@@ -68,12 +66,9 @@ def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
     )
     if options.check_determinism:
         _refuse_undetermined(suite, options)
-    reference = reference_of(project, suite, options)
-    quarantine = _quarantine(project, suite, options)
-    attempts = attempts_of(suite, options, reference)
-    if quarantine is not None:
-        attempts = {one.case_id: one.attempts for one in quarantine.cases}
-    planned = planned_trials(suite, selection, 1 if options.trials == "auto" else options.trials, attempts)
+    if options.against is not None and not options.no_worse_than:
+        raise UsageError("--against needs --no-worse-than", remedy="add a gate: --no-worse-than METRIC=MARGIN")
+    planned = planned_trials(suite, selection, options.trials)
     users = user_options(project, suite, options)
     refuse_cases_without_log(suite, users, planned)
     refuse_contradicted_plans(suite, users, planned)
@@ -100,21 +95,7 @@ def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
         refresh=options.refresh,
         otlp_endpoint=_collector(options),
         early=_early(suite, options),
-        reference=reference,
-        quarantine=quarantine,
     )
-
-
-def _quarantine(project: Path, suite: Suite, options: RunOptions) -> Quarantine | None:
-    if not options.quarantine:
-        return None
-    if options.trials == "auto":
-        raise UsageError(
-            "--quarantine and --trials auto exclude each other: both set the number of trials of a case",
-            remedy="give one",
-        )
-    agent = options.agent or suite.default_agent
-    return find_quarantine(runs_in(project / "runs"), suite.name, agent, options.trials)
 
 
 def _early(suite: Suite, options: RunOptions) -> StopEarly | None:
@@ -205,7 +186,6 @@ def _plan_of_run(project: Path, options: RunOptions, path: Path) -> RunPlan:
         max_inconclusive=_max_inconclusive(suite, options),
         otlp_endpoint=_collector(options),
         early=_early(suite, options),
-        reference=reference_of(project, suite, with_kept_reference(project, options, manifest)),
     )
 
 

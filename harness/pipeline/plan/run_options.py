@@ -1,6 +1,6 @@
 """One validated value for all options of a run, on the command line and in a program."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -56,12 +56,10 @@ class RunOptions(Frozen):
     tags: tuple[str, ...] = ()
     failed_in: str | None = None
     """Only cases that did not succeed in this run."""
-    trials: Annotated[int, Field(ge=1, le=1000)] | Literal["auto"] = 1
-    """Attempts at each case; `auto`: as many as the comparison with `against`, or with the baseline, needs."""
+    trials: int = Field(default=1, ge=1, le=1000)
+    """Attempts at each case."""
     against: str | None = None
-    """The run that `trials="auto"` and `no_worse_than` compare with, by name or path; None: the suite's baseline."""
-    quarantine: bool = False
-    """List flaky cases of earlier runs separately: see `harness run --quarantine`."""
+    """The run that `no_worse_than` compares with, by name or path; None: the suite's baseline."""
     stop_early: bool = False
     """Stop the run once its success rate is precise enough: see `harness run --stop-early`."""
     check_determinism: bool = False

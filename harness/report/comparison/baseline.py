@@ -4,8 +4,6 @@ from collections.abc import Collection, Sequence
 
 from harness.errors import ExitCode, NotMeasured
 from harness.report.comparison.compare import CaseChange, Comparison, compare
-from harness.report.figures.paired_trials import counted_success, found_in_pairs, is_replayed, reference_trials
-from harness.report.figures.quarantine import counted_cards, counted_trials
 from harness.report.gate import Holding
 from harness.results import Baseline, RunFolder, RunManifest, stop_of
 from harness.score import Scorecard
@@ -18,10 +16,9 @@ class BaselineGate(Frozen):
 
     Where tools and model were replayed, the same agent behaves identically: a trial that succeeded and now fails is
     lost, and one is enough to fail the gate. Where a model answered live, results vary by chance: the gate fails where
-    the success rate is worse by the paired test of the comparison, or with `--trials auto` by the test that
-    ended the run. A trial that succeeded and whose success is now unknown, because a check is undecided or a call had a
-    replay miss, counts as lost: an agent must not gain by hiding a failure. Trials of cases in quarantine that are not
-    lost are left out.
+    the success rate is worse by the paired test of the comparison. A trial that succeeded and whose success is now
+    unknown, because a check is undecided or a call had a replay miss, counts as lost: an agent must not gain by hiding
+    a failure.
     """
 
     holding: Holding
@@ -40,8 +37,7 @@ def compare_with_baseline(baseline: Baseline, folder: RunFolder) -> Comparison:
     """Compares a run with the baseline. Metrics and detectors of different versions are left out; success does not
     depend on them.
 
-    Raises NotMeasured if the suite or one of its verifiers differs, or if all trials in common are of cases in
-    quarantine, UsageError if no trial is in common.
+    Raises NotMeasured if the suite or one of its verifiers differs, UsageError if no trial is in common.
     """
     manifest = folder.manifest
     remedy = f"to make this run the new baseline: harness baseline set {manifest.run}"
@@ -51,17 +47,11 @@ def compare_with_baseline(baseline: Baseline, folder: RunFolder) -> Comparison:
     verifiers = [name for name in unlike if name.startswith("verifier:")]
     if verifiers:
         raise NotMeasured(f"the baseline was scored by other versions: {', '.join(verifiers)}", remedy=remedy)
-    cards, known = counted_cards(folder), {(card.case_id, card.attempt) for card in baseline.scorecards}
-    if not any((card.case_id, card.attempt) in known for card in cards) and len(cards) < len(folder.scorecards()):
-        raise NotMeasured(
-            "all trials that the run shares with the baseline are of cases in quarantine",
-            remedy="read them in the report, or run without --quarantine",
-        )
     return compare(
         _without(baseline.manifest, unlike),
         [_pruned(card, unlike) for card in baseline.scorecards],
         _without(manifest, unlike),
-        [_pruned(card, unlike) for card in cards],
+        [_pruned(card, unlike) for card in folder.scorecards()],
     )
 
 
@@ -77,12 +67,7 @@ def hold_against(
     if stop is not None and stop.decided:  # trials that a sequential test left out are not missing
         asked &= {(card.case_id, card.attempt) for card in cards}
     missing = len((asked & known.keys()) - measured)
-    apart = {one.case_id for one in counted_trials(folder, cards).apart if not one.lost}
-    flipped = [
-        card for card in cards if card.case_id in apart and _fails_now(known.get((card.case_id, card.attempt)), card)
-    ]
     lost = (*(one for one in comparison.changed if one.before), *comparison.hidden)
-    paired = found_in_pairs(reference_trials(baseline), folder)
     success = comparison.held or comparison.success
     holding: Holding
     if missing > allow_unmeasured or not success.pairs:
@@ -90,20 +75,17 @@ def hold_against(
     elif is_replayed(folder.manifest):
         holding = "fails" if lost else "holds"
         reason = f"{len(lost)} of {success.pairs} trials succeeded in the baseline and fail now"
-    elif paired is not None:
-        holding, reason = "fails" if paired[0] == "worse" else "holds", paired[1]
     else:
         holding = "fails" if success.found == "worse" else "holds"
         reason = f"success {success.before:.3g} -> {success.after:.3g}: {success.verdict}"
-    if flipped:
-        reason += f"; {len(flipped)} more are of cases in quarantine, as before"
     if comparison.hidden:
         reason += f"; {len(comparison.hidden)} of the lost cannot be determined"
     return BaselineGate(holding=holding, reason=reason, lost=lost, left_out=left_out)
 
 
-def _fails_now(before: Scorecard | None, card: Scorecard) -> bool:
-    return before is not None and before.success is True and counted_success(card) is False
+def is_replayed(manifest: RunManifest) -> bool:
+    """Whether the same agent behaves identically in each of its trials, so that one that is worse is enough."""
+    return manifest.tool_mode in ("replay", "sealed") and manifest.model_mode in ("none", "replay")
 
 
 def _unlike(before: RunManifest, after: RunManifest) -> list[str]:

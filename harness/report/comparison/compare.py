@@ -9,7 +9,6 @@ from harness.report.comparison.attribution import Attribution, attribute, short_
 from harness.report.comparison.change import MetricChange, Values, change, corrected
 from harness.report.comparison.divergence import LIVE, RunDivergence, divergence
 from harness.report.figures.failuremodes import has_failure
-from harness.report.figures.quarantine import counted_cards
 from harness.results import DriftReport, ManifestDifference, RunFolder, RunManifest, differences, gc_paused, read_drift
 from harness.results.drift import DRIFT
 from harness.score import Failure, Scorecard
@@ -82,12 +81,9 @@ class Comparison(Frozen):
 
 @gc_paused()
 def compare_runs(before: RunFolder, after: RunFolder) -> Comparison:
-    """Compares two stored runs, with the drift report of the live one; raises the same errors as `compare`.
-
-    Trials of cases in quarantine that are not lost are left out.
-    """
+    """Compares two stored runs, with the drift report of the live one; raises the same errors as `compare`."""
     drift = next((read_drift(run.path) for run in (after, before) if _has_drift(run)), None)
-    return compare(before.manifest, counted_cards(before), after.manifest, counted_cards(after), drift)
+    return compare(before.manifest, before.scorecards(), after.manifest, after.scorecards(), drift)
 
 
 def _has_drift(run: RunFolder) -> bool:

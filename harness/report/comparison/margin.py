@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal
 from harness.alternatives import alternatives
 from harness.errors import ExitCode, UsageError
 from harness.report.comparison.change import LATENCY, MetricChange
-from harness.report.figures.quarantine import counted_cards
 from harness.results import RunFolder, RunManifest, runs_in
 from harness.score import Scorecard
 from harness.stats import Interval, cases_for_margin
@@ -82,7 +81,7 @@ def no_worse_than(
     lost. `runs` are searched for repetitions. `more` are figures beside those of the comparison.
     """
     parsed = [_parsed(comparison, spec, more) for spec in specs]
-    cards = [(run.manifest, counted_cards(run)) for run in runs]
+    cards = [(run.manifest, run.scorecards()) for run in runs]
     return [_check(comparison, *one, cards) for one in parsed]
 
 

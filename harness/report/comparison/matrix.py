@@ -6,7 +6,6 @@ from harness.errors import UsageError
 from harness.report.comparison.change import MetricChange
 from harness.report.comparison.compare import compare
 from harness.report.figures.latency import Spread
-from harness.report.figures.quarantine import counted_cards
 from harness.report.figures.summary import Figure, Rate, Summary
 from harness.results import Matrix, RunFolder
 from harness.values import Frozen
@@ -74,7 +73,7 @@ def _known(summary: Summary, metric: str) -> Figure | None:
 
 def _difference(first: RunFolder, other: RunFolder) -> MetricChange | None:
     try:
-        found = compare(first.manifest, counted_cards(first), other.manifest, counted_cards(other))
+        found = compare(first.manifest, first.scorecards(), other.manifest, other.scorecards())
     except UsageError:  # the runs have no trial in common, or one of them was scored again
         return None
     return found.held or found.success

@@ -12,7 +12,6 @@ from harness.report.comparison.compare import CaseChange, Comparison
 from harness.report.comparison.failure_kinds import FailureKind, failure_kinds
 from harness.report.comparison.margin import MarginCheck, Standing, margins_of, no_worse_than
 from harness.report.figures.judged_domains import JudgedPair, judged_pairs
-from harness.report.figures.quarantine import counted_cards
 from harness.results import RunFolder, RunManifest
 from harness.score import Scorecard
 from harness.values import Frozen
@@ -90,8 +89,8 @@ def migration_of(
     named = {spec.partition("=")[0].strip() for spec in typed}
     specs = margins_of(defaults, typed)
     checks = {check.metric: check for check in no_worse_than(comparison, specs, repetitions, domains)}
-    old = {(card.case_id, card.attempt): card for card in counted_cards(before)}
-    new = counted_cards(after)
+    old = {(card.case_id, card.attempt): card for card in before.scorecards()}
+    new = after.scorecards()
     pairs = [(old[key], card) for card in new if (key := (card.case_id, card.attempt)) in old]
     return Migration(
         before=comparison.before,

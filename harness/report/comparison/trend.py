@@ -16,7 +16,6 @@ one shown, in the order in which the runs were begun. All looks are computed fro
 that was flagged once stays flagged, and a further run neither hides a jump nor adds a chance of a false one. Not
 covered: looking at a run before it has finished, and runs that are deleted because of what they show.
 
-Cases in quarantine (`harness run --quarantine`) are left out of the runs in which they are not lost.
 
 Each case is compared by equally many trials on both sides, the latest ones: the mean of many trials is rarely equal to
 that of one, so that a case that fails now and then would count as worse merely for having been run more often.
@@ -30,7 +29,6 @@ from typing import Literal, get_args
 from harness.errors import ResultsError, UsageError
 from harness.report.comparison.release_tests import Figure, Line, RunCards, Test, Values, extend, tests_of
 from harness.report.figures.failuremodes import has_failure
-from harness.report.figures.quarantine import counted_cards
 from harness.results import RunFolder
 from harness.score import Failure, Scorecard
 from harness.trace import MEASURED
@@ -140,7 +138,7 @@ def trend(
     cards: dict[str, tuple[Scorecard, ...]] = {}
     for run in ordered:
         try:
-            cards[run.manifest.run] = tuple(counted_cards(run))
+            cards[run.manifest.run] = tuple(run.scorecards())
         except ResultsError as error:
             damaged.append(DamagedRun(run=run.manifest.run, problem=error.message))
             continue

@@ -11,7 +11,6 @@ from harness.report.figures.failuremodes import failure_modes
 from harness.report.figures.judged_figures import JudgedRubric
 from harness.report.figures.latency import LatencyCollector
 from harness.report.figures.logends import LogEnds
-from harness.report.figures.quarantine import counted_trials
 from harness.report.figures.reliability import reliability
 from harness.report.figures.replay import replay_of
 from harness.report.figures.summary import Counts, FailedCase, Figure, Rate, Summary, TrialGroup, Unmeasured
@@ -82,18 +81,16 @@ def summarise(
 @gc_paused()
 def summarise_run(folder: RunFolder) -> Summary:
     """The figures of a stored run."""
-    latencies, counted = LatencyCollector(folder.manifest), counted_trials(folder, folder.scorecards())
+    latencies = LatencyCollector(folder.manifest)
     summary = summarise(
-        counted.manifest,
-        counted.cards,
+        folder.manifest,
+        folder.scorecards(),
         run_scores=folder.run_scores(),
         trials=_read(folder, latencies),
         stopped=stop_of(folder),
         latencies=latencies,
     )
-    return summary.model_copy(
-        update={"manifest": folder.manifest, "judged": _judged(folder), "quarantine": counted.apart}
-    )
+    return summary.model_copy(update={"judged": _judged(folder)})
 
 
 def _judged(folder: RunFolder) -> tuple[JudgedRubric, ...]:

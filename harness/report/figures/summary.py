@@ -5,7 +5,6 @@ from harness.report.figures.failuremodes import FailureMode
 from harness.report.figures.judged_figures import JudgedRubric
 from harness.report.figures.latency import Latency
 from harness.report.figures.printed import PrintedEnd
-from harness.report.figures.quarantine import QuarantineResult
 from harness.report.figures.recorded import RecordedCassette
 from harness.report.figures.reliability import Reliability
 from harness.report.figures.replay import MissedTool
@@ -155,8 +154,6 @@ class Summary(Frozen):
     """By each rubric that the run was judged by."""
     seconds: dict[str, float] = {}
     """`<case>/<attempt>` -> how long the trial took, where that is known."""
-    quarantine: tuple[QuarantineResult, ...] = ()
-    """Cases that flip without a change; they stand in no figure unless they are lost."""
 
     @property
     def crashed(self) -> bool:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 from harness.errors import ResultsError
-from harness.report.figures.quarantine import counted_cards
 from harness.report.html.run import label
 from harness.results import RunFolder, runs_in
 from harness.trace import MEASURED
@@ -36,7 +35,7 @@ def _neighbours(folder: RunFolder) -> Iterator[RunFolder]:
 
 
 def _counted(run: RunFolder) -> JsonObject:
-    cards = [card for card in counted_cards(run) if card.outcome in MEASURED]
+    cards = [card for card in run.scorecards() if card.outcome in MEASURED]
     modes = Counter(mode for card in cards for mode in {found.failure for found in card.diagnoses})
     known = [card.success for card in cards if card.success is not None]
     return {

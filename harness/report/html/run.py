@@ -7,7 +7,6 @@ from harness.report.comparison.change import MetricChange
 from harness.report.comparison.compare import Comparison, compare_runs
 from harness.report.comparison.divergence import RunDivergence
 from harness.report.figures.latency import LatencyCollector
-from harness.report.figures.quarantine import counted_trials
 from harness.report.figures.summarising import summarise
 from harness.report.html.judged import judged_tables
 from harness.report.html.payload import present
@@ -27,10 +26,9 @@ def run_view(folder: RunFolder, cards: Sequence[Scorecard], trials: Iterable[Sto
     manifest = folder.manifest
     rows: list[JsonValue] = []
     latencies = LatencyCollector(manifest)
-    counted = counted_trials(folder, tuple(cards))
     summary = summarise(
-        counted.manifest,
-        counted.cards,
+        manifest,
+        tuple(cards),
         run_scores=folder.run_scores(),
         trials=_rowed(trials, cards, latencies, rows),
         stopped=stop_of(folder),
@@ -45,7 +43,6 @@ def run_view(folder: RunFolder, cards: Sequence[Scorecard], trials: Iterable[Sto
         "isolates": manifest.isolates,
         "summary": summary.model_dump(mode="json", exclude={"manifest", "failed", "seconds"}),
         "judged": judged_tables(folder),
-        "quarantine": [one.model_dump(mode="json") for one in counted.apart],
         "rows": rows,
     }
 

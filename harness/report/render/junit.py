@@ -3,15 +3,14 @@
 A failed check is a `failure`; a trial that the harness could not run and one with undecided checks are an `error`,
 which no reader of the file counts as passed. Inconclusive trials, which end a run with exit status 1, are errors too,
 unless their number is allowed, and so are trials that never ran, which end it with exit status 3. Only allowed
-inconclusive trials, cases without a check, and failures in quarantine that are no loss are `skipped`. The last output
-of the agent's program is in `system-err` and `system-out` of a trial without success.
+inconclusive trials and cases without a check are `skipped`. The last output of the agent's program is in `system-err`
+and `system-out` of a trial without success.
 """
 
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
 from harness.report.figures.printed import PrintedEnd
-from harness.report.figures.quarantine import QuarantineResult
 from harness.report.figures.summary import Summary
 from harness.report.render.wording import facts, printable, printed_head, provenance_words
 from harness.score import Scorecard
@@ -42,7 +41,6 @@ def _suite(root: ET.Element, category: str, cards: Sequence[Scorecard], summary:
     """`allowed`: the run may have as many inconclusive trials as it has."""
     suite = ET.SubElement(root, "testsuite", name=printable(category))
     _properties(suite, summary)
-    apart = {one.case_id: one for one in summary.quarantine if not one.lost}
     printed = {(one.case_id, one.attempt): one.printed for one in summary.failed}
     printed |= {(one.case_id, one.attempt): one.printed for one in summary.unmeasured}
     for card in cards:
@@ -50,10 +48,7 @@ def _suite(root: ET.Element, category: str, cards: Sequence[Scorecard], summary:
         test = ET.SubElement(suite, "testcase", classname=printable(category), name=name)
         if name in summary.seconds:
             test.set("time", f"{summary.seconds[name]:.3f}")
-        if card.case_id in apart and card.success is not True:
-            _flipped(test, card, apart[card.case_id])
-        else:
-            _result(test, card, allowed=allowed)
+        _result(test, card, allowed=allowed)
         _streams(test, printed.get((card.case_id, card.attempt), ()))
     _count(suite)
 
@@ -74,14 +69,6 @@ def _streams(test: ET.Element, ends: Sequence[PrintedEnd]) -> None:
         tag = {"stderr": "system-err", "stdout": "system-out"}[end.stream]
         head = [] if end.printed_bytes <= end.kept_bytes else [f"[{printed_head(end)}]"]
         ET.SubElement(test, tag).text = "\n".join([*head, *(printable(line) for line in end.lines)])
-
-
-def _flipped(test: ET.Element, card: Scorecard, one: QuarantineResult) -> None:
-    """A trial without success that fails no gate, because its case ends so now and then without a change."""
-    before = f"{one.failures_before} of {one.trials_before} trials failed before, {one.failures} of {one.trials} now"
-    reasons = [f"{verdict.check}: {verdict.reason}" for verdict in card.verdicts if verdict.passed is not True]
-    why = "; ".join(reasons) or card.reason or card.outcome
-    ET.SubElement(test, "skipped", message=printable(f"in quarantine ({before}): {why}"), type="quarantine")
 
 
 def _result(test: ET.Element, card: Scorecard, *, allowed: bool) -> None:

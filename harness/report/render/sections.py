@@ -14,7 +14,6 @@ def sections(summary: Summary) -> tuple[Section, ...]:
     """The sections with content."""
     found = (
         _failed_code(summary),
-        _quarantine(summary),
         _failures(summary),
         _tools(summary),
         _models(summary),
@@ -33,23 +32,6 @@ def _failed_code(summary: Summary) -> Section:
         for one in summary.failed_code
     )
     return Section(title="metrics and checks that failed themselves", heads=("what", "trials", "raised"), rows=rows)
-
-
-def _quarantine(summary: Summary) -> Section:
-    """Flaky cases in quarantine."""
-    rows = tuple(
-        (
-            one.case_id,
-            f"{one.failures_before} of {one.trials_before}",
-            f"{one.failures} of {one.trials}",
-            "lost: more failures than its flips explain" if one.lost else "as before",
-            str(one.leaves_after) if one.leaves_after else "next run",
-        )
-        for one in summary.quarantine
-    )
-    notes = ("these cases flipped without a change; they are in no other figure unless they are lost",)
-    heads = ("case", "failed before", "failed now", "verdict", "leaves after")
-    return Section(title="quarantine", heads=heads, rows=rows, notes=notes)
 
 
 _CASES = 10

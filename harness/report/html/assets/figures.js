@@ -153,12 +153,6 @@ function lastLines(one) {
   return Object.entries(one.last_lines || {}).map(([name, line]) => el("p", { class: "dim" }, `service ${name}: `, line ? el("code", {}, line) : "printed nothing"));
 }
 
-/** Cases that flip without a change, apart from all figures. */
-function quarantineView() {
-  const rows = (RUN.quarantine || []).map((one) => [one.case_id, `${one.failures_before} of ${one.trials_before}`, `${one.failures} of ${one.trials}`, one.lost ? "lost: more than its flips explain" : "as before"]);
-  return rows.length ? section(`Quarantine (${rows.length})`, plainTable("Cases that flip without a change", ["Case", "Failed before", "Failed now", "Verdict"], rows, [3]), true) : null;
-}
-
 function failedCodeView() {
   const rows = (RUN.summary.failed_code || []).map((one) => [`${one.kind} ${one.name}`, one.trials || "–", one.raised]);
   return rows.length ? section(`Metrics and checks that failed themselves (${rows.length})`, plainTable("Code that raised; its figures are missing", ["What", "Trials", "Raised"], rows, [2]), true) : null;
@@ -175,7 +169,6 @@ function drawDetails() {
     REPORT.comparison?.divergence ? section("Replayed and live", divergenceView(REPORT.comparison.divergence), true) : null,
     OTHER && !REPORT.comparison.refused ? section("What changed, and why", changeView(), true) : null,
     failedCodeView(),
-    quarantineView(),
     judgedSections(),
     section(`All figures (${RUN.summary.figures.length})`, figuresTable()),
     tools?.length ? section(`Tools (${tools.length})`, [toolsTable("Tool", tools), models?.length ? toolsTable("Model", models) : null]) : null,

@@ -1,4 +1,4 @@
-"""What a run stores about how its trials were chosen: matrices, rounds, its own suite and its variants."""
+"""What a run stores about how its trials were chosen: matrices, its own suite and its variants."""
 
 import itertools
 from collections.abc import Callable
@@ -16,9 +16,7 @@ from harness.results import (
     begin_run,
     matrix_at,
     matrix_run_names,
-    rounds_of,
     write_matrix,
-    write_rounds,
 )
 
 Manifest = Callable[..., RunManifest]
@@ -63,16 +61,6 @@ def test_names_of_a_matrix_stay_names_of_runs_however_long_the_values_are() -> N
     assert f"{long[0]}-2" == long[1]
     assert f"{'n' * (120 - 1 - 5)}-v" == long[2]
     assert all(len(name) <= 120 for name in long)
-
-
-def test_the_rounds_of_a_run_are_read_back_in_their_order(runs: Path, manifest: Manifest) -> None:
-    with RunFolder.create(runs, manifest()) as folder:
-        assert None is rounds_of(folder)
-        rounds = ((("b", 1), ("a", 1)), (("a", 2),))
-        write_rounds(folder, rounds)
-        assert rounds == rounds_of(folder)
-        write_rounds(folder, ())
-        assert () == rounds_of(folder)
 
 
 def test_an_imported_run_keeps_its_suite_and_only_a_writer_stores_one(runs: Path, manifest: Manifest) -> None:
