@@ -1,7 +1,7 @@
 """The steps, calls and results that another program stored, before their conversion to a trajectory."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.ingest.reading import embedded_json
 from harness.trace import ReplayTier, ToolFailure, Usage
@@ -48,6 +48,21 @@ class ForeignStep:
     started_ns: int | None = None
     ended_ns: int | None = None
     span_id: str | None = None
+
+
+def joined(before: ForeignStep, after: ForeignStep) -> ForeignStep:
+    """One reply of which a file tells the parts one after the other."""
+
+    def text(*parts: str | None) -> str | None:
+        return "\n".join(part for part in parts if part is not None) or None
+
+    return replace(
+        before,
+        message=text(before.message, after.message),
+        thought=text(before.thought, after.thought),
+        calls=(*before.calls, *after.calls),
+        usage=after.usage or before.usage,
+    )
 
 
 def read_arguments(raw: JsonValue) -> tuple[JsonObject | None, str | None]:

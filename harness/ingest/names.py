@@ -28,7 +28,6 @@ CONVERSATION_NAMES: Final = (
     "gen_ai.conversation.id",
     "session.id",
     "langfuse.session.id",
-    "ai.telemetry.metadata.sessionId",
     "traceloop.association.properties.session_id",
     "gcp.vertex.agent.session_id",
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from harness.errors import InvalidDocument
 from harness.ingest.found import Source
 from harness.ingest.reading import LINES, Record, kind_of, read_lines
 from harness.values import JsonObject, JsonValue
@@ -45,7 +46,7 @@ def _opened(record: Record) -> Record:
     return Record(path=record.path, data={**request.data, **around}, at=record.at, line=record.line)
 
 
-def missing_messages(record: Record) -> Exception:
+def missing_messages(record: Record) -> InvalidDocument:
     """The refusal of a record that holds no conversation."""
     found = record.data.get("messages")
     what = "holds no messages" if isinstance(found, list) else f"is {kind_of(found)}, not a list of messages"

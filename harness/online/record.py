@@ -71,7 +71,7 @@ _HEAD: Final = tuple(COLUMNS)[:-1]
 STATUS_MESSAGE: Final = "otel.status_description"
 """The attribute that holds a span's status message."""
 
-USER: Final = ("user.id", "enduser.id", "langfuse.user.id", "ai.telemetry.metadata.userId")
+USER: Final = ("user.id", "enduser.id", "langfuse.user.id")
 RELEASE: Final = ("harness.release", "gen_ai.agent.version", "langfuse.release", "service.version")
 MODEL: Final = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.model.id")
 FEEDBACK: Final = ("user.feedback", "feedback.score")

@@ -80,6 +80,7 @@ def test_a_conversation_is_the_same_in_each_form_of_its_format(importing: Import
         ("openai-chat", {"messages": [USER, {"role": "ai", "content": "x"}]}, "messages.1.role"),
         ("openai-chat", {"messages": [USER, {"role": "assistant", "tool_calls": [{"name": "f"}]}]}, "tool_calls.0"),
         ("openai-chat", {"history": [USER]}, "messages"),
+        ("openai-chat", {"input": "Name a city.", "output_1": "Rome"}, "messages"),
         ("openai-chat", {"results": [{"messages": [USER]}]}, "messages"),
         ("openai-chat", [USER, {"text": "x"}], "1"),
         ("anthropic", {"messages": [{"role": "user", "content": [{"toolUse": {}}]}]}, "messages.0.content.0.type"),

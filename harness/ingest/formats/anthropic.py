@@ -11,7 +11,7 @@ from typing import Final
 from harness.case import Case
 from harness.ingest.content import part_text, result_of, text_of
 from harness.ingest.definitions import tools_of
-from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep
+from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep, joined
 from harness.ingest.formats.openai_chat import usage_of
 from harness.ingest.found import Found, FoundRun, Importer, Source
 from harness.ingest.naming import case_id, task_id, wall_ns
@@ -171,14 +171,7 @@ class _Conversation:
             started_ns=started_ns,
         )
         if self._open is not None and identity and self._open[0] == identity:
-            before = self._open[1]
-            step = replace(
-                before,
-                message=_joined(before.message, step.message),
-                thought=_joined(before.thought, step.thought),
-                calls=(*before.calls, *step.calls),
-                usage=step.usage or before.usage,
-            )
+            step = joined(self._open[1], step)
         else:
             self.end()
         self._open = (identity, step)
@@ -188,10 +181,6 @@ class _Conversation:
         if self._open is not None:
             self.transcript.add(self._open[1])
         self._open = None
-
-
-def _joined(before: str | None, after: str | None) -> str | None:
-    return "\n".join(text for text in (before, after) if text is not None) or None
 
 
 def _found(source: Source, name: str, record: Record) -> Found:

@@ -12,7 +12,7 @@ from typing import Final
 from harness.case import Case
 from harness.ingest.content import has_other_parts, result_of, text_of
 from harness.ingest.definitions import tools_of
-from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep
+from harness.ingest.foreign import ForeignCall, ForeignResult, ForeignStep, joined
 from harness.ingest.found import Found, FoundRun, FoundTool, Importer, Source
 from harness.ingest.naming import case_id, task_id, wall_ns
 from harness.ingest.reading import Record
@@ -120,8 +120,8 @@ class _Conversation:
                 raise missing_messages(record)
             return messages
         given = record.value("input")
-        if given is None:
-            raise missing_messages(record)
+        if given is None or (isinstance(given, str) and record.value("output", "response") is None):
+            raise missing_messages(record)  # a text called `input` alone is no request
         said = record.value("instructions")
         before = [] if said is None else [record.within("instructions", {"role": "system", "content": said})]
         if isinstance(given, str):
@@ -196,15 +196,7 @@ class _Conversation:
 
     def _collect(self, part: ForeignStep) -> None:
         """Items that follow each other are one reply."""
-        if self._reply is None:
-            self._reply = part
-            return
-        self._reply = replace(
-            self._reply,
-            message=_joined(self._reply.message, part.message),
-            thought=_joined(self._reply.thought, part.thought),
-            calls=(*self._reply.calls, *part.calls),
-        )
+        self._reply = part if self._reply is None else joined(self._reply, part)
 
     def _end_reply(self, response: Record | None = None) -> None:
         if self._reply is not None:
@@ -295,7 +287,3 @@ def _tool_name(function: Record) -> str:
 
 def _name_of(message: Record) -> str | None:
     return message.text("name") or None
-
-
-def _joined(before: str | None, after: str | None) -> str | None:
-    return "\n".join(text for text in (before, after) if text is not None) or None
