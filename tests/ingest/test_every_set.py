@@ -18,7 +18,7 @@ REFUSED = {
     "taubench/airline_tools.json": ("tau2", "--tools"),
     "taubench/tasks": ("tau2", "correct the file"),
     "tau2/tasks": ("tau2", "correct the file"),
-    "bfcl": ("openai-chat", "give the messages"),
+    "bfcl": ("openai-chat", "name the files that hold the runs"),
     "relytoolbench": ("openai-chat", "give the messages"),
     "llmbar/Natural": ("openai-chat", "give the messages"),
     "trail/gaia/annotations": ("otel", "name the files that hold the runs"),
