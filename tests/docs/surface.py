@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -157,6 +158,7 @@ def _calls(tree: ast.AST, names: set[str]) -> Iterator[ast.Call]:
     return (node for node in ast.walk(tree) if isinstance(node, ast.Call) and _called(node) in names)
 
 
+@cache
 def surface() -> dict[str, set[str]]:
     """Kind -> how each thing of it has to be named in the documentation, in backquotes."""
     return {

@@ -13,7 +13,6 @@ from harness.score.verifiers import VERIFIERS
 from tests.docs.reference import FOLDER, pages
 from tests.docs.surface import ROOT, commands, models, options, surface
 
-SURFACE = surface()
 PLACES = {
     "verb": "command-line.md",
     "option": "command-line.md",
@@ -78,12 +77,12 @@ def _section(text: str, title: str) -> str:
 @pytest.mark.parametrize("kind", PLACES)
 def test_nothing_of_a_kind_is_undocumented(kind: str) -> None:
     text = (FOLDER / PLACES[kind]).read_text(encoding="utf-8")
-    assert SURFACE[kind]
-    assert set() == undocumented(kind, SURFACE[kind], text)
+    assert surface()[kind]
+    assert set() == undocumented(kind, surface()[kind], text)
 
 
 def test_every_kind_has_a_page() -> None:
-    assert set(SURFACE) == set(PLACES)
+    assert set(surface()) == set(PLACES)
 
 
 @pytest.mark.parametrize(
@@ -109,11 +108,11 @@ def test_what_no_page_says_is_found(kind: str, name: str) -> None:
 
 @pytest.mark.parametrize("kind", ["option", "field", "verifier parameter"])
 def test_a_row_without_a_meaning_documents_nothing(kind: str) -> None:
-    name = sorted(SURFACE[kind])[0]
+    name = sorted(surface()[kind])[0]
     last = name.split(" ")[-1].split(".")[-1]
     text = (FOLDER / PLACES[kind]).read_text(encoding="utf-8")
     emptied = re.sub(rf"^(\| [^|]*`{re.escape(last)}`.*\|)[^|]*\|$", r"\1  |", text, flags=re.MULTILINE)
-    assert name in undocumented(kind, SURFACE[kind], emptied)
+    assert name in undocumented(kind, surface()[kind], emptied)
 
 
 def test_every_option_says_what_it_does() -> None:
@@ -141,9 +140,9 @@ def test_every_metric_verifier_and_detector_has_a_docstring() -> None:
     }
 
 
-@pytest.mark.parametrize("name", sorted(pages()))
-def test_a_generated_page_is_the_one_that_the_program_gives(name: str) -> None:
-    assert pages()[name] == (FOLDER / name).read_text(encoding="utf-8"), "run `make reference`"
+def test_the_generated_pages_are_those_that_the_program_gives() -> None:
+    stale = [name for name, text in pages().items() if text != (FOLDER / name).read_text(encoding="utf-8")]
+    assert [] == stale, "run `make reference`"
 
 
 def test_every_page_is_in_the_navigation_and_every_entry_is_a_page() -> None:

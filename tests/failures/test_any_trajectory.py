@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -49,6 +50,7 @@ def _seconds(evidence: Evidence) -> float:
     return time.process_time() - started
 
 
+@pytest.mark.slow
 def test_thousands_of_calls_cost_time_in_proportion(told: Callable[..., Evidence]) -> None:
     def run(calls: int) -> list[Any]:
         strange = [("call", "get_order", {"order_id": f"W{n:07}"}, {"id": f"W{n:07}"}) for n in range(calls // 3)]

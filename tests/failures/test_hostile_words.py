@@ -12,12 +12,14 @@ _LENGTH = 60_000
 _DIGITS = "".join(str(number) for number in range(10_000, 20_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["1", "a.", "\t", "?", "I have cancelled ", "=1"])
 def test_a_message_of_one_repeated_text_is_read_in_little_time(told: Callable[..., Evidence], unit: str) -> None:
     message = (unit * _LENGTH)[:_LENGTH]
     assert_read_quickly(told, message, message)
 
 
+@pytest.mark.slow
 def test_an_answer_that_holds_every_value_of_a_message_takes_little_time(told: Callable[..., Evidence]) -> None:
     values = [_DIGITS[start : start + 12] for start in range(0, len(_DIGITS) - 12, 12)]
     assert_read_quickly(told, " ".join(values), _DIGITS)

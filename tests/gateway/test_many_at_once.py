@@ -51,6 +51,7 @@ def test_connections_of_one_trial_leave_the_others_their_descriptors(
         assert mine[-1].recv(15).startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.slow
 def test_bodies_that_one_trial_sends_at_once_are_bounded_and_the_memory_is_given_back(
     sessions: list[TrialSession], agent: Callable[[Path], Agent]
 ) -> None:
@@ -83,6 +84,7 @@ def test_bodies_that_one_trial_sends_at_once_are_bounded_and_the_memory_is_given
     assert 204 == agent(greedy.socket).ask("POST", "/thought", {"text": "x" * 900_000})[0]
 
 
+@pytest.mark.slow
 def test_memory_that_one_trial_took_is_given_back_when_it_ends(
     sessions: list[TrialSession], agent: Callable[[Path], Agent]
 ) -> None:
@@ -106,6 +108,7 @@ def test_memory_that_one_trial_took_is_given_back_when_it_ends(
     assert _resident_mb() <= before + 30
 
 
+@pytest.mark.slow
 def test_what_trials_threads_took_at_once_is_not_kept_for_the_rest_of_the_run(sessions: list[TrialSession]) -> None:
     del sessions  # the gateway is entered, which is what this is about
     for size_mb in (30, 1):

@@ -28,6 +28,7 @@ UNITS = (
 ENDS = ("", "</execute", "</action></tool_call>x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_reply_of_one_repeated_text_is_read_in_little_time(tmp_path: Path, unit: str) -> None:
     said = [(unit * 200_000)[:190_000] + end for end in ENDS]

@@ -106,6 +106,7 @@ _SEARCHED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hostile", _HOSTILE)
 def test_a_request_of_many_values_keeps_no_other_trial_waiting(
     sessions: list[TrialSession], agent: Callable[[Path], Agent], hostile: str
@@ -119,6 +120,7 @@ def test_a_request_of_many_values_keeps_no_other_trial_waiting(
     sessions[0].end()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hostile", _SEARCHED)
 def test_the_search_of_a_large_request_for_secrets_keeps_no_other_trial_waiting(
     sessions: list[TrialSession], agent: Callable[[Path], Agent], hostile: str
@@ -155,6 +157,7 @@ def test_a_large_request_that_the_end_of_the_trial_cuts_short_is_in_the_trace(
     assert KEY[:4] in str(span.attributes[names.INPUT_MESSAGES])
 
 
+@pytest.mark.slow
 def test_a_gateway_that_is_closed_while_large_requests_are_unanswered_leaves_no_task(
     suite: Suite, case: Case, shop, tmp_path: Path, agent: Callable[[Path], Agent], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -185,6 +188,7 @@ def test_a_gateway_that_is_closed_while_large_requests_are_unanswered_leaves_no_
     assert [] == caplog.records
 
 
+@pytest.mark.slow
 def test_the_values_of_requests_that_one_trial_sends_at_once_are_bounded(
     sessions: list[TrialSession], models: ModelServer, agent: Callable[[Path], Agent]
 ) -> None:

@@ -10,7 +10,6 @@ from harness.sandbox.conformance import Check, ProviderFixture, checks
 from harness.sandbox.provider import SandboxProvider
 from harness.sandbox.providers import isolates, open_provider, provider_names
 
-_QUICK = ("docker", "local")
 _AHEAD = {"docker-ahead": {"prefetch": 2}}
 """Containers that were started before they were asked for are not new ones."""
 
@@ -18,9 +17,10 @@ _AHEAD = {"docker-ahead": {"prefetch": 2}}
 def _promises() -> Iterator[Any]:
     for kind in (*provider_names(), *_AHEAD):
         name = _name(kind)
-        marks = [] if kind in _QUICK else [pytest.mark.slow]
-        marks += [] if name == "local" else [pytest.mark.docker]
+        needs = [] if name == "local" else [pytest.mark.docker]
         for check in checks(isolates=isolates(name)):
+            quick = kind == "local" or (kind == "docker" and check.needs_isolation)
+            marks = needs if quick else [*needs, pytest.mark.slow]
             yield pytest.param(kind, check, marks=marks, id=f"{kind}-{check.name}")
 
 

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable
 
+import pytest
+
 from harness.score import METRICS, Evidence
 
 Build = Callable[..., Evidence]
@@ -15,6 +17,7 @@ def _with_plan(evidence: Evidence, plan: tuple[str, ...]) -> Evidence:
     return evidence.model_copy(update={"trial": evidence.trial.model_copy(update={"trajectory": trajectory})})
 
 
+@pytest.mark.slow
 def test_a_plan_of_a_thousand_items_beside_thousands_of_calls_takes_little_time(evidence: Build) -> None:
     """An agent had held the harness for hours: each item was compared with each call, and each chain with each."""
     calls = [("find", {"query": "egg"})] * 5_000

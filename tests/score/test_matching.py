@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,6 +80,7 @@ def test_one_call_meets_only_one_reference_call() -> None:
     assert len(match_calls(unordered(2), ["a", "a"], ["a"]).pairs) == 1
 
 
+@pytest.mark.slow
 def test_thousands_of_calls_on_a_hostile_trajectory_are_paired_in_bounded_time() -> None:
     draw = random.Random(1)
     keys = [str(i) for i in range(60)]

@@ -15,6 +15,7 @@ CASE = Case.model_validate({"id": "latte", "task": "A latte, please."})
 LOG = UserLog(turns=(LoggedTurn(user=CASE.task, agent="A latte is $4.50. Shall I?"), LoggedTurn(user="Yes.")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["\n", "\n ", "if you want ", "[", "#", "- ", "1-", "1,", "a.", "a@", ".'"])
 def test_a_reply_of_one_repeated_text_is_read_in_little_time(converse: Any, unit: str) -> None:
     reply = (unit * 20_000)[:20_000]
@@ -26,6 +27,7 @@ def test_a_reply_of_one_repeated_text_is_read_in_little_time(converse: Any, unit
     assert time.process_time() - began < 5
 
 
+@pytest.mark.slow
 def test_a_plan_of_opening_marks_is_read_in_little_time() -> None:
     plan = "“" * 30_000
     heard = Heard(said=("Hello.", "A latte."), replies=("Which one?",), rounds=(("Which one?",),))

@@ -105,6 +105,7 @@ def test_what_a_collector_refuses_for_good_is_counted(receiver: Receiver, status
     assert f"3 of 3 spans were not taken by {receiver.url}; its last failure: HTTP {status}" == sent.report.words
 
 
+@pytest.mark.slow
 def test_where_nothing_listens_trials_go_on_and_the_run_says_what_was_lost() -> None:
     with socket.create_server(("127.0.0.1", 0)) as held:
         address = f"http://127.0.0.1:{held.getsockname()[1]}/v1/traces"
@@ -121,6 +122,7 @@ def test_where_nothing_listens_trials_go_on_and_the_run_says_what_was_lost() -> 
     assert time.monotonic() - began < 120
 
 
+@pytest.mark.slow
 def test_a_collector_that_never_answers_delays_no_trial_and_the_end_of_a_run_by_seconds() -> None:
     with receiving(answers=False) as receiver, exported(receiver.url) as sent:
         recorder = sent.recorder()
@@ -139,6 +141,7 @@ def test_a_collector_that_never_answers_delays_no_trial_and_the_end_of_a_run_by_
     assert ended_s < 25
 
 
+@pytest.mark.slow
 def test_what_waits_for_a_slow_collector_is_bounded_and_none_of_it_is_missing_from_the_trial() -> None:
     with receiving(answers=False) as receiver, exported(receiver.url) as sent:
         recorder = sent.recorder()

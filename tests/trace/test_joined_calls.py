@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,6 +85,7 @@ def _seconds(spans: list[Span]) -> float:
     return time.process_time() - began
 
 
+@pytest.mark.slow
 def test_many_calls_and_many_replies_take_little_time() -> None:
     """400 of them had taken 40 s."""
     replies = [_reply(10 + at, 100 * at, [("look", {"n": 20 * at + n}) for n in range(20)]) for at in range(400)]
@@ -102,6 +104,7 @@ def test_many_calls_and_many_replies_take_little_time() -> None:
     assert _seconds(replies + calls) < 8
 
 
+@pytest.mark.slow
 def test_many_names_of_own_spans_and_of_calls_take_little_time() -> None:
     """They had taken 73 s."""
     replies = [_reply(10 + at, 100 * at, [(f"asked{at}_{n}", {}) for n in range(10)]) for at in range(500)]

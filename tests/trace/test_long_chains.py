@@ -58,6 +58,7 @@ def nested_agents(count: int) -> list[Span]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [chain, chain_backwards, ring, same_name, nested_agents])
 def test_long_chains_are_read_in_seconds(shape: Callable[[int], list[Span]]) -> None:
     spans = shape(MOST)
@@ -104,6 +105,7 @@ def test_of_spans_within_each_other_under_one_name_the_outermost_is_the_call() -
     assert ["x", "x", "y"] == sorted(call.name for call in projected(named).calls)
 
 
+@pytest.mark.slow
 def test_a_request_that_repeats_one_message_often_is_read_in_seconds() -> None:
     recorder = TraceRecorder(SUBJECT)
     messages = [{"role": "user", "parts": [{"type": "text", "content": f"m{n % 7}"}]} for n in range(20_000)]
