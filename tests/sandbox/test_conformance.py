@@ -19,6 +19,8 @@ def _promises() -> Iterator[Any]:
         name = _name(kind)
         needs = [] if name == "local" else [pytest.mark.docker]
         for check in checks(isolates=isolates(name)):
+            if kind in _AHEAD and not check.needs_isolation:
+                continue
             quick = kind == "local" or (kind == "docker" and check.needs_isolation)
             marks = needs if quick else [*needs, pytest.mark.slow]
             yield pytest.param(kind, check, marks=marks, id=f"{kind}-{check.name}")
