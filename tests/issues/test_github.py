@@ -94,6 +94,7 @@ def test_a_redirected_write_is_an_error_and_its_draft_is_kept(github: GithubServ
     assert [] == github.issues
 
 
+@pytest.mark.slow
 def test_writes_are_a_second_apart(github: GithubServer, tmp_path: Path) -> None:
     slow = tracker(github, pace=RequestPace())
     file_report(look(finding("a"), finding("b")), slow, ReportOutbox(tmp_path / "issues", "github"))
@@ -173,6 +174,7 @@ def test_a_comment_is_not_said_twice_where_the_rest_failed(github: GithubServer,
     assert "$.status" in github.issues[0]["body"]
 
 
+@pytest.mark.slow
 def test_an_issue_that_is_not_listed_yet_has_no_twin_in_the_end(github: GithubServer, tmp_path: Path) -> None:
     github.lag = 4
     github.faults = [When("POST", ISSUES, dies_after_doing())]
@@ -183,6 +185,7 @@ def test_an_issue_that_is_not_listed_yet_has_no_twin_in_the_end(github: GithubSe
     assert [1] == [issue["number"] for issue in github.open_issues()]
 
 
+@pytest.mark.slow
 def test_a_twin_of_another_run_is_closed_by_the_younger(github: GithubServer, tmp_path: Path) -> None:
     first, second = tracker(github), tracker(github)
     github.lag = 3

@@ -91,6 +91,7 @@ def test_an_incident_is_one_issue_that_is_closed_when_it_is_over(tmp_path: Path)
     assert (incident.id, True, False) == (accepted.id, accepted.accepted, accepted.is_open)
 
 
+@pytest.mark.slow
 def test_an_incident_outlives_the_scores_that_retention_removes(tmp_path: Path) -> None:
     """15 days are kept; the rate soars on day 20 and is mended on day 48. Nothing is counted twice, nothing is lost."""
     layout, settings, world = StoreLayout(tmp_path), WatchSettings(), World(5)
@@ -142,6 +143,7 @@ def canary(world: World) -> None:
     world.canary = ("2.0-rc", 0.1, 0.4)
 
 
+@pytest.mark.slow
 def test_a_release_of_few_sessions_has_a_chart_of_its_own_that_ends_with_it(tmp_path: Path) -> None:
     """One session in ten is of a release that fails in 40 % of them; the rate of all moves by less than 4 %."""
     facts = simulated(tmp_path / "a", (20, canary), days=28, daily=100)
