@@ -16,7 +16,7 @@ demo: install ## build what is missing, run the drive-thru suite with both agent
 	@$(BIN)/harness demo drive_thru --install-tools
 
 demo-judge: install ## judge the drive-thru suite by a rubric, hold the judge against people's labels, calibrate it
-	@$(BIN)/harness judge demo drive_thru --rubric counter
+	@$(BIN)/python -m qa.demo_judge
 
 demo-drift: install ## a service changes under its recordings: issues are filed, grow, stay quiet, and close by themselves
 	@$(BIN)/python -m qa.demo_drift

@@ -1,11 +1,10 @@
-"""`harness simulator`: reports on simulated users, and a double of their model."""
+"""`harness simulator`: reports on simulated users."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.doubles import double_options, serve_double
 from harness.errors import UsageError
 from harness.results import run_path
 
@@ -18,12 +17,11 @@ _RUBRIC = "user_simulator"
 
 @click.group("simulator")
 def command() -> None:
-    """Report on simulated users, and serve a double of their model.
+    """Report on simulated users.
 
     \b
     harness simulator report RUN
     harness simulator turing SUITE
-    harness simulator rule-user --port 8123
     """
 
 
@@ -89,22 +87,6 @@ def turing(project: Path, suite: str, judged: str | None, as_json: bool) -> None
         return
     for line in lines_of(found):
         click.echo(line)
-
-
-@command.command("rule-user")
-@double_options
-def rule_user(port: int, latency_ms: float) -> None:
-    """Serve a double of the users' model that follows the plan in its request by rules, until Ctrl-C; prints its base
-    URL.
-
-    \b
-    harness simulator rule-user --port 8123
-
-    Use it to try scenarios and pipelines without a real model; its messages are not a measure of quality.
-    """
-    from harness.simulate import RuleUser
-
-    serve_double(RuleUser(port=port, latency_s=latency_ms / 1000))
 
 
 def lines_of(summary: "UserSummary") -> list[str]:

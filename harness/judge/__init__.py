@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from harness.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from harness.judge.audit import audit_sample as audit_sample
     from harness.judge.code_criteria import CodeCriterion as CodeCriterion
     from harness.judge.code_criteria import Decision as Decision
     from harness.judge.comparison import ComparisonScore as ComparisonScore
@@ -86,20 +85,9 @@ if TYPE_CHECKING:
     from harness.judge.prompting.request import judge_request as judge_request
     from harness.judge.prompts import Prompt as Prompt
     from harness.judge.prompts import PromptRegistry as PromptRegistry
-    from harness.judge.redteam.report import Planting as Planting
-    from harness.judge.redteam.report import RedTeamReport as RedTeamReport
-    from harness.judge.redteam.report import attack_rows as attack_rows
-    from harness.judge.redteam.texts import ATTACK_CLASSES as ATTACK_CLASSES
-    from harness.judge.redteam.texts import AttackClass as AttackClass
-    from harness.judge.redteam.texts import planted as planted
-    from harness.judge.redteam.trials import Scenario as Scenario
-    from harness.judge.redteam.trials import failing_trial as failing_trial
-    from harness.judge.redteam.trials import passing_trial as passing_trial
     from harness.judge.rubric import MIN_COVERAGE as MIN_COVERAGE
     from harness.judge.rubric import Criterion as Criterion
     from harness.judge.rubric import Rubric as Rubric
-    from harness.judge.rule_model import RuleModel as RuleModel
-    from harness.judge.rules import RuleSet as RuleSet
     from harness.judge.scoring import RubricScore as RubricScore
     from harness.judge.scoring import plain_mean as plain_mean
     from harness.judge.scoring import score_rubric as score_rubric
@@ -107,19 +95,10 @@ if TYPE_CHECKING:
     from harness.judge.settings import JudgeSettings as JudgeSettings
     from harness.judge.settings import judge_settings as judge_settings
     from harness.judge.side_by_side import ConcurrentPanels as ConcurrentPanels
-    from harness.judge.single import SingleJudgement as SingleJudgement
-    from harness.judge.single import judge_single as judge_single
-    from harness.judge.stability import Stability as Stability
     from harness.judge.transcript.building import build_transcript as build_transcript
     from harness.judge.transcript.piece import CHARS_PER_TOKEN as CHARS_PER_TOKEN
     from harness.judge.transcript.piece import Piece as Piece
     from harness.judge.transcript.piece import Transcript as Transcript
-    from harness.judge.triage import Triage as Triage
-    from harness.judge.triage import TriageFile as TriageFile
-    from harness.judge.triage import by_release as by_release
-    from harness.judge.triage import cause_of as cause_of
-    from harness.judge.triage import triage_path as triage_path
-    from harness.judge.triage import triaged as triaged
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -131,7 +110,6 @@ else:
             "lab.agreement.comparing": ("AgreementReport", "AgreementRow", "Right", "against_labels", "compare"),
             "lab.annotation.annotation_queue": ("AnnotationQueue", "AnnotatorSession", "PER_ITEM", "QueueEntry"),
             "lab.annotation.work": ("QueuedQuestion", "AnnotationTask", "work_of"),
-            "audit": ("audit_sample",),
             "lab.calibration.answer_cache": ("AnswerCache",),
             "lab.calibration.calibrate": ("Measured", "Outcome", "CalibrationSettings"),
             "lab.calibration.calibrated": ("Calibrated",),
@@ -169,18 +147,10 @@ else:
             "side_by_side": ("ConcurrentPanels",),
             "prompting.request": ("judge_request",),
             "prompts": ("Prompt", "PromptRegistry"),
-            "redteam.report": ("Planting", "RedTeamReport", "attack_rows"),
-            "redteam.texts": ("ATTACK_CLASSES", "AttackClass", "planted"),
-            "redteam.trials": ("Scenario", "failing_trial", "passing_trial"),
             "rubric": ("Criterion", "MIN_COVERAGE", "Rubric"),
-            "rule_model": ("RuleModel",),
-            "rules": ("RuleSet",),
             "scoring": ("RubricScore", "plain_mean", "score_rubric", "weighted_mean"),
             "settings": ("JudgeSettings", "judge_settings"),
-            "single": ("SingleJudgement", "judge_single"),
-            "stability": ("Stability",),
             "transcript.building": ("build_transcript",),
             "transcript.piece": ("CHARS_PER_TOKEN", "Piece", "Transcript"),
-            "triage": ("Triage", "TriageFile", "by_release", "cause_of", "triage_path", "triaged"),
         },
     )

@@ -1,19 +1,14 @@
-"""Langfuse as a prompt registry and a place for scores, by its public HTTP API.
+"""Langfuse as a prompt registry, by its public HTTP API.
 
-Prompts are read by name and label (or version); scores are sent one for each judgement, with a stable id, so that
-sending again replaces them. The keys come from the environment: LANGFUSE_HOST, LANGFUSE_PUBLIC_KEY,
+Prompts are read by name and label (or version). The keys come from the environment: LANGFUSE_HOST, LANGFUSE_PUBLIC_KEY,
 LANGFUSE_SECRET_KEY.
 """
 
-import hashlib
-from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
-from harness.judge.judgement import Judgement
 from harness.judge.prompts import PRODUCTION, Prompt
 from harness.upstream import LangfuseClient, LangfuseError, langfuse_keys
-from harness.values import JsonObject
 
 
 class Langfuse:
@@ -51,39 +46,6 @@ class Langfuse:
             if isinstance(error, LangfuseError):
                 raise
             raise LangfuseError(f"Langfuse returned no valid prompt for {name!r}") from None
-
-    def send(self, judgements: Iterable[Judgement]) -> int:
-        """Sends verdicts as boolean scores of their traces, and returns their number. Judgements without a verdict are
-        omitted.
-        """
-        scores = [_score(one) for one in judgements if one.passed is not None and one.trace_id]
-        for score in scores:
-            self._client.post("/api/public/scores", score)
-        return len(scores)
-
-
-def _score(one: Judgement) -> JsonObject:
-    rubric = f"{one.rubric}@{one.rubric_version}"
-    identity = "|".join(
-        (one.trace_id, one.case_id, str(one.attempt), rubric, one.criterion, one.judge.model_dump_json())
-    )
-    span = next((span for span in one.spans if not span.startswith("step:")), None)
-    score: JsonObject = {
-        "id": hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:32],
-        "traceId": one.trace_id,
-        "name": f"{one.rubric}.{one.criterion}",
-        "value": int(one.passed is True),
-        "dataType": "BOOLEAN",
-        "comment": one.rationale,
-        "metadata": {
-            "rubric": rubric,
-            "criterion_version": one.criterion_version,
-            "judge": one.judge.model,
-            "prompt": one.judge.prompt,
-            "prompt_version": one.judge.prompt_version,
-        },
-    }
-    return score | ({} if span is None else {"observationId": span})
 
 
 def _text(prompt: Any) -> str:

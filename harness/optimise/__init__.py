@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from harness.optimise.searching.rule_reflector import EditRule as EditRule
     from harness.optimise.searching.rule_reflector import EditRules as EditRules
     from harness.optimise.searching.rule_reflector import RuleReflector as RuleReflector
-    from harness.optimise.searching.rule_reflector import RuleReflectorModel as RuleReflectorModel
     from harness.optimise.searching.rule_reflector import read_rule_book as read_rule_book
     from harness.optimise.searching.search import Optimiser as Optimiser
     from harness.optimise.searching.search import Search as Search
@@ -114,7 +113,6 @@ else:
                 "EditRule",
                 "EditRules",
                 "RuleReflector",
-                "RuleReflectorModel",
                 "read_rule_book",
             ),
             "rollouts.ruled_rollouts": ("PromptRule", "RuledRollouts"),

@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from harness.pipeline.importing import store_imported as store_imported
     from harness.pipeline.judge.bench import Bench as Bench
     from harness.pipeline.judge.bench import Runs as Runs
-    from harness.pipeline.judge.bench import spread as spread
     from harness.pipeline.judge.calibrating import Calibrating as Calibrating
     from harness.pipeline.judge.calibrating import calibrate_judge as calibrate_judge
     from harness.pipeline.judge.candidates import SavedCandidate as SavedCandidate
@@ -67,10 +66,6 @@ if TYPE_CHECKING:
     from harness.pipeline.judge.pairing import Paired as Paired
     from harness.pipeline.judge.pairing import PairRequest as PairRequest
     from harness.pipeline.judge.pairing import compare_pairs as compare_pairs
-    from harness.pipeline.judge.redteam import Cost as Cost
-    from harness.pipeline.judge.redteam import RedTeamRequest as RedTeamRequest
-    from harness.pipeline.judge.redteam import cost_of as cost_of
-    from harness.pipeline.judge.redteam import red_team as red_team
     from harness.pipeline.judge.subjects import judged_outcomes as judged_outcomes
     from harness.pipeline.judge.subjects import suite_of as suite_of
     from harness.pipeline.judge.trying import TryEstimate as TryEstimate
@@ -127,7 +122,7 @@ else:
             ),
             "execution.attempt": ("Ended",),
             "execution.executors": ("EXECUTORS",),
-            "judge.bench": ("Bench", "Runs", "spread"),
+            "judge.bench": ("Bench", "Runs"),
             "judge.calibrating": ("Calibrating", "calibrate_judge"),
             "cases.case_check": ("CaseFinding", "check_cases"),
             "command.recording": ("RecordedCommand", "proposed_suite", "record_command"),
@@ -162,7 +157,6 @@ else:
             "judge.pairing": ("PairRequest", "Paired", "compare_pairs"),
             "plan.plan": ("ExecutorName", "RunPlan", "Selection", "planned_trials"),
             "cases.proving": ("passing_attempts",),
-            "judge.redteam": ("Cost", "RedTeamRequest", "cost_of", "red_team"),
             "reference": ("reference_page",),
             "drift.refreshing": ("RefreshPlan", "refreshed"),
             "run": ("Watch", "run_plan"),

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from harness.report.listing import trial_rows as trial_rows
     from harness.report.render.agreement import AgreementView as AgreementView
     from harness.report.render.calibration import CalibrationView as CalibrationView
-    from harness.report.render.calibration import StabilityView as StabilityView
-    from harness.report.render.calibration import TriageView as TriageView
     from harness.report.render.comment import comment_markdown as comment_markdown
     from harness.report.render.differences import margin_lines as margin_lines
     from harness.report.render.json import comparison_json as comparison_json
@@ -94,7 +92,7 @@ else:
                 "repetitions_of",
             ),
             "render.agreement": ("AgreementView",),
-            "render.calibration": ("CalibrationView", "StabilityView", "TriageView"),
+            "render.calibration": ("CalibrationView",),
             "render.differences": ("margin_lines",),
             "render.json": ("comparison_json", "summary_json"),
             "render.judged_view": ("JudgedView",),

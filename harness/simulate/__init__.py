@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from harness.simulate.log import log_of_trajectory as log_of_trajectory
     from harness.simulate.log import read_user_log as read_user_log
     from harness.simulate.plan_check import contradictions as contradictions
-    from harness.simulate.rule_user import RuleUser as RuleUser
     from harness.simulate.users import BUILT_IN as BUILT_IN
     from harness.simulate.users import USERS as USERS
     from harness.simulate.users import SimulatedUsers as SimulatedUsers
@@ -25,7 +24,6 @@ else:
         {
             "log": ("LoggedCall", "LoggedTurn", "UserLog", "log_of_trajectory", "read_user_log"),
             "plan_check": ("contradictions",),
-            "rule_user": ("RuleUser",),
             "users": ("BUILT_IN", "SimulatedUsers", "USERS", "UserOptions", "asked_models", "kind_of", "users_of"),
         },
     )

@@ -25,11 +25,12 @@ from harness.case.reading.loading import load_suite
 from harness.pipeline.plan.plan import RunPlan, Selection, planned_trials
 from harness.pipeline.run import Watch, run_plan
 from harness.sandbox.providers import PROVIDERS
-from harness.simulate import RuleUser, UserOptions
+from harness.simulate import UserOptions
 from harness.upstream import DoubleReply, DoubleRequest, ModelDouble
 from qa.bench.figures import Target, show
 from qa.bench.overhead import AGENT
 from qa.bench.sweep import own_s
+from qa.doubles.rule_user import RuleUser
 
 LATENCY_S = 0.2
 IN_FLIGHT = 32

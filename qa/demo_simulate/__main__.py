@@ -20,8 +20,8 @@ from pathlib import Path
 
 from harness.results import RunFolder
 from harness.score import Scorecard
-from harness.simulate import RuleUser
 from harness.trace import Trial
+from qa.doubles.rule_user import RuleUser
 
 ROOT = Path(__file__).parents[2]
 CASES = (

@@ -14,13 +14,13 @@ from harness.judge.lab.calibration.record import read_records
 from harness.judge.labels.file import LabelFile
 from harness.judge.loading import read_rubric
 from harness.judge.prompts import PromptRegistry
-from harness.judge.rules import RuleSet
 from harness.judge.settings import JudgeSettings
 from harness.sandbox.environment import load_environment
 from harness.sandbox.images.lock import read_lock
 from harness.sandbox.images.recipe import read_recipe
 from harness.score.loading import metrics_of, run_metrics_of, verifiers_of
 from harness.values import digest_of
+from qa.doubles.rules import RuleSet
 from qa.fuzz.reader import Reader
 
 ROOT = Path(__file__).parents[2]

@@ -13,9 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness.judge.rule_model import RuleModel
-from harness.judge.rules import ModelRule, RuleSet
 from qa.converters import converted
+from qa.doubles.rule_model import RuleModel
+from qa.doubles.rules import ModelRule, RuleSet
 
 _RUBRIC = """\
 name: airline

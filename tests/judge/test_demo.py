@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,6 @@ import pytest
 from harness.judge.loading import load_rubric
 from harness.pipeline.judge.bench import Runs
 from harness.results import RunFolder
-from tests.commands.starting import run_command
 
 pytestmark = pytest.mark.slow
 
@@ -18,8 +19,8 @@ def test_the_demo_runs_judges_compares_and_calibrates(project: Path, tmp_path: P
     for folder in ("suites", "cassettes", "images", "snapshots", "prompts"):
         shutil.copytree(project / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
-    words = ("--project", str(tmp_path), "judge", "demo", "drive_thru", "--rubric", "counter")
-    done = run_command(*words, folder=project, timeout_s=500)
+    line = [sys.executable, "-m", "qa.demo_judge", "--project", str(tmp_path)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=500, cwd=project)
     assert (0, "") == (done.returncode, "" if done.returncode == 0 else done.stderr)
     assert "25 transcripts" in done.stderr
     assert "judged by counter" in done.stdout

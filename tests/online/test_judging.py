@@ -9,7 +9,6 @@ import pytest
 
 from harness.case import AgentVersion, Case, Suite
 from harness.judge import JudgeSettings, PromptRegistry, Rubric
-from harness.judge.rule_model import RuleModel
 from harness.online import (
     JudgingRequest,
     OnlineSettings,
@@ -21,6 +20,7 @@ from harness.online import (
 from harness.online.settings import DailyBudget, SamplingRule
 from harness.online.trial_record import EVENT, trial_attributes
 from harness.trace import Trajectory, Trial
+from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.material import MIND, RUBRIC
 from tests.online.receiving import TRUSTED, Served, request, span
 

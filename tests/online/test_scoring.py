@@ -12,7 +12,6 @@ import pytest
 
 from harness.case import CheckSpec, load_suite
 from harness.judge import JudgeSettings, PromptRegistry
-from harness.judge.rule_model import RuleModel
 from harness.online import (
     JudgingRequest,
     OnlineSettings,
@@ -32,6 +31,7 @@ from harness.pipeline.rescore import rescore
 from harness.results import RunFolder, read_judgements, stored_reference_states
 from harness.results.stored import END_STATE, first_scorecard
 from harness.trace import names
+from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.material import MIND, RUBRIC
 from tests.online.receiving import TRUSTED, Served, request, serving, span
 from tests.online.walking import PROJECT, harness, harness_json

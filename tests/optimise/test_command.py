@@ -25,7 +25,7 @@ from harness.optimise import (
     texts_of,
 )
 from harness.pipeline import RunOptions, plan_of
-from harness.simulate import RuleUser
+from qa.doubles.rule_user import RuleUser
 from tests.docs.blocks import ROOT
 from tests.optimise.conftest import accepted, begun, tea
 

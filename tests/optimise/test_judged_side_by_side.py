@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.judge import RuleModel, RuleSet, load_rubric
+from harness.judge import load_rubric
 from harness.optimise import TrialJudge, candidate_of, components_of, open_judge, open_whole_trials, texts_of
 from harness.pipeline import RunOptions, plan_of
 from harness.upstream import DoubleError, DoubleReply, DoubleRequest
+from qa.doubles.rule_model import RuleModel
+from qa.doubles.rules import RuleSet
 from tests.optimise.conftest import tea
 
 RUBRIC = """

@@ -14,11 +14,10 @@ from harness.optimise import (
     ReflectionRequest,
     Rollout,
     RuleReflector,
-    RuleReflectorModel,
     proposed_text,
     read_rule_book,
 )
-from harness.upstream import ModelClient, ModelClientOptions
+from harness.upstream import DoubleReply, DoubleRequest, ModelClient, ModelClientOptions, ModelDouble
 
 TEXT = "You are the cart agent.\n\n- Add two of each item.\n"
 BOOK = EditRules(
@@ -65,8 +64,15 @@ def test_a_seed_gives_the_same_answers_again():
     assert len(set(answers[0])) == 2
 
 
-def test_it_answers_on_the_wire():
-    with RuleReflectorModel(RuleReflector(BOOK)) as model:
+class ServedReflector(ModelDouble):
+    """The rule reflector behind the wire of a model."""
+
+    async def answer(self, asked: DoubleRequest) -> DoubleReply:
+        return DoubleReply(text=RuleReflector(BOOK)(asked.said_by("user")))
+
+
+def test_a_model_on_the_wire_proposes_what_the_same_reflector_does_in_this_process():
+    with ServedReflector(name="rule-reflector") as model:
         spec = ModelSpec(providers={"openai": ModelServer(base_url=model.url)})
         asker = ModelClient(spec, "openai", ModelClientOptions(mode="live"))
         told = ModelReflector(asker=asker, model=model.name)(request("criterion within_budget failed"))

@@ -9,8 +9,8 @@ import yaml
 
 from harness.case import load_suite
 from harness.judge import JudgeSettings, PromptRegistry
-from harness.judge.rule_model import RuleModel
 from harness.online import JudgingRequest, OnlineSettings, SessionStore, judge_sessions
+from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.material import MIND, RUBRIC
 from tests.online.receiving import request, serving, span
 from tests.online.walking import PROJECT, harness, harness_json

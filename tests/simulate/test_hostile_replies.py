@@ -7,9 +7,10 @@ import pytest
 
 from harness.case import Case, UserSpec
 from harness.gateway import Heard
-from harness.simulate import LoggedTurn, RuleUser, UserLog, UserOptions
+from harness.simulate import LoggedTurn, UserLog, UserOptions
 from harness.simulate.fidelity.check import checked
 from harness.simulate.role import Role
+from qa.doubles.rule_user import RuleUser
 
 CASE = Case.model_validate({"id": "latte", "task": "A latte, please."})
 LOG = UserLog(turns=(LoggedTurn(user=CASE.task, agent="A latte is $4.50. Shall I?"), LoggedTurn(user="Yes.")))

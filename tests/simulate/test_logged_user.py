@@ -6,8 +6,9 @@ import pytest
 
 from harness.case import Case, UserSpec
 from harness.errors import InvalidDocument
-from harness.simulate import LoggedCall, LoggedTurn, RuleUser, UserLog, UserOptions, read_user_log
+from harness.simulate import LoggedCall, LoggedTurn, UserLog, UserOptions, read_user_log
 from harness.simulate.meaning.turn import AgentTurn, difference
+from qa.doubles.rule_user import RuleUser
 from tests.simulate.conftest import Converse
 
 LOG = UserLog(

@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli.main import harness
 from harness.errors import HarnessError, InvalidDocument
-from harness.simulate import RuleUser
+from qa.doubles.rule_user import RuleUser
 from tests.simulate.test_steered_outcome import AGENT, CASES, SUITE, suite_of
 
 MODEL = "user: {model: guest, base_url: 'URL', double: true}"

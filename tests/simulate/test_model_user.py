@@ -8,9 +8,8 @@ import pytest
 
 from harness.case import Case, UserSpec
 from harness.errors import GatewayError
-from harness.simulate import RuleUser
 from harness.simulate.role import LONGEST_HEARD
-from harness.simulate.rule_user import UserFailing
+from qa.doubles.rule_user import RuleUser, UserFailing
 from tests.simulate.conftest import Converse
 
 PLAN = 'If asked for the size, say "Small, please." Then say "And a muffin."'

@@ -9,7 +9,7 @@ import pytest
 import harness
 from harness.api import RunOptions
 from harness.case import Case, UserSpec
-from harness.simulate import RuleUser
+from qa.doubles.rule_user import RuleUser
 from tests.commands.starting import run_command
 from tests.simulate.conftest import Converse
 

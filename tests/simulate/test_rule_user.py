@@ -1,8 +1,8 @@
 """The public fake of a user's model: it follows the plan of its request, and nothing else."""
 
 from harness.gateway import Heard
-from harness.simulate.plan_rules import next_message
 from harness.simulate.role import Role, prompt_of
+from qa.doubles.plan_rules import next_message
 
 PLAN = (
     'Ask for the reorder of the last order. Refuse the muffin. If asked for the size, say "Small, please." '

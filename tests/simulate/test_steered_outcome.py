@@ -8,7 +8,7 @@ import harness
 from harness.api import RunOptions
 from harness.errors import UsageError
 from harness.results import RunFolder
-from harness.simulate import RuleUser
+from qa.doubles.rule_user import RuleUser
 
 SUITE = """\
 agents:

@@ -4,11 +4,10 @@ import pytest
 
 from harness.case import Case, UserSpec
 from harness.gateway import Heard
-from harness.simulate import RuleUser
 from harness.simulate.fidelity.check import checked
 from harness.simulate.fidelity.steering import steering_in
 from harness.simulate.role import role_of
-from harness.simulate.rule_user import UserFailing
+from qa.doubles.rule_user import RuleUser, UserFailing
 from tests.simulate.conftest import Converse
 
 PLAN = 'If asked for the size, say "Small, please." Then say "And a muffin."'

@@ -22,7 +22,6 @@ UNNEEDED = (
     "harness.gateway.web.sniffer",
     "harness.judge.lab.calibration.calibrate",
     "harness.judge.pairwise",
-    "harness.judge.triage",
     "harness.report.comparison.compare",
     "harness.score.verifiers.json_schema",
     "harness.score.verifiers.sql",

@@ -10,10 +10,11 @@ import pytest
 import yaml
 
 from harness.cli.view import app_pages
-from harness.judge import JudgeSettings, PromptRegistry, RuleModel, load_rubric
+from harness.judge import JudgeSettings, PromptRegistry, load_rubric
 from harness.pipeline import JudgeRequest, judge_run
 from harness.results import RunFolder, read_judgements
 from harness.view import ViewServer
+from qa.doubles.rule_model import RuleModel
 from tests.judge.verbs.stored import TOLD, WRONG, label_all, mind, store
 from tests.view.client import entered
 

@@ -8,24 +8,17 @@ _COMMANDS = {
     "run": "Judge a stored run by a rubric, one criterion at a time.",
     "show": "Show the verdicts on a run.",
     "compare": "Compare two runs by a criterion, in both orders.",
-    "ask": "Judge one answer: pass or fail, with or without a reference.",
     "agreement": "Compare judges' verdicts with people's labels or with other verdicts.",
     "calibrate": "Revise a judge's prompt until it agrees with people's labels.",
-    "stability": "Repeat a judge's questions and count how often its verdicts change.",
-    "redteam": "Plant prompt injections into trials that must fail, and count the passes.",
-    "triage": "Assign causes to flagged failures, and count them by release.",
     "rubric": "List, check and show rubrics.",
     "prompt": "List, show and label the versions of prompts.",
-    "demo": "Demonstrate judging with the rule model: run, judge, compare with labels, calibrate.",
-    "send": "Send a run's verdicts to Langfuse as scores.",
-    "rule-model": "Serve the rule model: a double of a judge's model that follows the rules in its prompt.",
 }
 
 
 @click.group(
     "judge",
     cls=LazyGroup,
-    verbs={name: Verb(f"judge.{name.replace('-', '_')}", help=line) for name, line in _COMMANDS.items()},
+    verbs={name: Verb(f"judge.{name}", help=line) for name, line in _COMMANDS.items()},
 )
 def command() -> None:
     """Decide criteria that need a model as judge.

@@ -8,7 +8,6 @@ _COMMANDS = {
     "run": "Optimise a suite's prompts; `run` may be omitted.",
     "show": "Show an optimisation: candidates, best scores, changed texts.",
     "promote": "Write the accepted candidate as a patch or pull request, with the evidence.",
-    "rule-reflector": "Serve a double of the reflector that applies edits from a file.",
 }
 
 
@@ -25,7 +24,7 @@ class Optimising(LazyGroup):
 @click.group(
     "optimise",
     cls=Optimising,
-    verbs={name: Verb(f"optimise.{name.replace('-', '_')}", help=line) for name, line in _COMMANDS.items()},
+    verbs={name: Verb(f"optimise.{name}", help=line) for name, line in _COMMANDS.items()},
 )
 def command() -> None:
     """Find better prompts for the agent of a suite.

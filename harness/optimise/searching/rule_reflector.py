@@ -1,4 +1,4 @@
-"""A reflector that edits by a rule book, and its endpoint: the public fake of a model that revises prompts.
+"""A reflector that edits by a rule book, in the place of a model that revises prompts.
 
 It knows what its request says and nothing else: the text as it is now, and what went wrong under it. A rule of the book
 applies where the text is one that it is about, where the feedback says what it is for, and where its edit would change
@@ -15,7 +15,6 @@ from pydantic import Field, model_validator
 
 from harness.documents import read_document
 from harness.optimise.searching.reflector import MARK
-from harness.upstream import DoubleReply, DoubleRequest, ModelDouble
 from harness.values import Frozen
 
 _FEEDBACK = "# Conversations under these texts"
@@ -88,17 +87,6 @@ class RuleReflector:
         lottery = random.Random(f"{self._seed}:{self._asked[request]}:{request}")
         edits = [edited for rule in self._book.rules if (edited := _applied(rule, text, feedback)) is not None]
         return f"{MARK}\n{lottery.choice(edits) if edits else text}\n{MARK}"
-
-
-class RuleReflectorModel(ModelDouble):
-    """The same behind the wire of a model: `with RuleReflectorModel(reflector) as model: model.url`."""
-
-    def __init__(self, reflector: RuleReflector, *, port: int = 0, latency_s: float = 0.0) -> None:
-        super().__init__(name="rule-reflector", port=port, latency_s=latency_s)
-        self._reflector = reflector
-
-    async def answer(self, asked: DoubleRequest) -> DoubleReply:
-        return DoubleReply(text=self._reflector(asked.said_by("user")))
 
 
 def _parts(request: str) -> tuple[str, str]:

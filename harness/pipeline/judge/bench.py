@@ -1,6 +1,6 @@
 """The stored runs, labels and questions for the evaluation of a judge."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,6 @@ from harness.judge import (
     sort_labels,
     work_of,
 )
-from harness.judge.audit import lot
 from harness.pipeline.judge.judging import secrets_of
 from harness.pipeline.judge.subjects import subjects, suite_of
 from harness.results import RunFolder
@@ -72,10 +71,6 @@ class Runs:
             )
         return found
 
-    def unlabelled(self, work: Iterable[AnnotationTask]) -> list[Question]:
-        """Questions without a label that need none."""
-        return [_question(one, self.rubric, None) for one in work]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
@@ -104,11 +99,6 @@ class Bench:
         )
         places = {question_id(one): (one.subject, one.criterion) for one in self.runs.work}
         return AskingJudge(judge=judge, places=places, in_flight=self.settings.in_flight)
-
-
-def spread(work: Sequence[AnnotationTask], most: int) -> list[AnnotationTask]:
-    """A random sample of limited size with a fixed seed."""
-    return sorted(work, key=lambda one: lot(one.item, 0))[:most]
 
 
 def question_id(work: AnnotationTask) -> str:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import ne
 from pathlib import Path
 
 from harness.judge import (
@@ -11,13 +10,10 @@ from harness.judge import (
     Judgement,
     Rubric,
     RubricScore,
-    TriageFile,
     plain_mean,
     read_records,
     record_path,
     score_rubric,
-    triage_path,
-    triaged,
     uncalibrated,
 )
 from harness.report.figures.judged_figures import CriterionFigures, JudgedDomain, JudgedRubric
@@ -37,7 +33,7 @@ def judged_trials(folder: RunFolder) -> dict[tuple[str, int], tuple[Judgement, .
     for name in judged_rubrics(folder.path):
         read = _read(folder.path, name)
         if read is not None:
-            for one in sorted(read.counted, key=read.place_of):
+            for one in sorted(read.kept, key=read.place_of):
                 found.setdefault((one.case_id, one.attempt), []).append(one)
     return {key: tuple(own) for key, own in found.items()}
 
@@ -51,8 +47,7 @@ def judged_rubric(path: Path, name: str) -> JudgedRubric | None:
     if read is None:
         return None
     open_criteria = uncalibrated(read.rubric, read.kept, read_records(record_path(*read.home, name)))
-    found = judged(read.rubric, read.counted, open_criteria)
-    return found.model_copy(update={"set_aside": sum(map(ne, read.kept, read.counted))})
+    return judged(read.rubric, read.kept, open_criteria)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +64,9 @@ def rubric_scores(path: Path, name: str) -> RubricScores | None:
     read = _read(path, name)
     if read is None:
         return None
-    scores = _scores(read.rubric, read.counted)
+    scores = _scores(read.rubric, read.kept)
     known = {key: one for key, one in scores.items() if one.coverage >= read.rubric.min_coverage}
-    judges = frozenset(one.judge for one in read.counted if one.judge.prompt is not None)
+    judges = frozenset(one.judge for one in read.kept if one.judge.prompt is not None)
     return RubricScores(rubric=read.rubric, scores=known, judges=judges)
 
 
@@ -79,8 +74,6 @@ def rubric_scores(path: Path, name: str) -> RubricScores | None:
 class _Read:
     rubric: Rubric
     kept: Sequence[Judgement]
-    counted: Sequence[Judgement]
-    """The judgements that count for the agent, in the same order."""
     home: tuple[Path, str]
     """Project and suite."""
 
@@ -99,8 +92,7 @@ def _read(path: Path, name: str) -> _Read | None:
     rubric = kept_rubric(path, name, newest)
     kept = list(latest(one for one in read_judgements(path, name) if one.rubric_digest == newest).values())
     home = path.absolute().parents[1], RunFolder.open(path).manifest.suite
-    triages, _ = TriageFile(triage_path(*home, name)).read()
-    return _Read(rubric, kept, triaged(kept, triages), home)
+    return _Read(rubric, kept, home)
 
 
 def judged(rubric: Rubric, judgements: Sequence[Judgement], open_criteria: Iterable[str] = ()) -> JudgedRubric:

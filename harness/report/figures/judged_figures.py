@@ -60,5 +60,3 @@ class JudgedRubric(Frozen):
     """Unweighted mean of the domains."""
     domains: tuple[JudgedDomain, ...]
     criteria: tuple[CriterionFigures, ...]
-    set_aside: int = 0
-    """Failures that a person attributed to the judge or the tracing; they are in no score."""

@@ -1,15 +1,13 @@
-"""The results of a calibration, of a stability check and of a triage, as tables."""
+"""The results of a calibration, as tables."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.text import Text
 
-from harness.judge import AgreementFigures, Calibrated, Judgement, Measured, Stability, Triage, by_release, cause_of
-from harness.judge.triage import CAUSES
+from harness.judge import AgreementFigures, Calibrated, Measured
 from harness.report.render.section import Section
 from harness.report.render.terminal_tables import section_table
-from harness.report.render.wording import UNKNOWN, number, percent, printable
+from harness.report.render.wording import UNKNOWN, number, percent
 
 _HEADS = ("part", "prompt", "n", "agree", "kappa", "TPR", "TNR", "false passes", "critical", "no answer")
 _MOST = 20
@@ -95,50 +93,3 @@ def _next(done: Calibrated) -> str:
             " let people decide these criteria"
         )
     return f"use it: harness judge prompt label {done.prompt} production {done.after}"
-
-
-class StabilityView(_View):
-    """The flip rate of a judge by criterion."""
-
-    def __init__(self, found: Stability) -> None:
-        rows = tuple(
-            (
-                row.name,
-                str(row.items),
-                percent(row.flip_rate),
-                str(row.flipped_items or UNKNOWN),
-                str(row.judge_failed or UNKNOWN),
-            )
-            for row in (found.overall, *found.criteria)
-        )
-        notes = ["flip rate: the probability that two answers to the same question differ"]
-        notes += [f"{name}: {_said(said)}" for name, said in found.flipped[:_MOST]]
-        heads = ("criterion", "items", "flip rate", "flipped", "no answer")
-        super().__init__(Section(title=f"asked {found.samples} times", heads=heads, rows=rows, notes=tuple(notes)))
-
-
-def _said(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {answer.replace('_', ' ')}" for answer, count in counts.items())
-
-
-class TriageView:
-    """Flagged failures with their causes, and the causes by release; print it with a rich Console."""
-
-    def __init__(self, flagged: Sequence[Judgement], triages: Sequence[Triage], unreadable: int) -> None:
-        self._flagged = flagged
-        self._triages = triages
-        self._unreadable = unreadable
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """One failure in two lines."""
-        del console, options
-        yield Text(f"flagged failures: {len(self._flagged)}", style="bold")
-        for one in self._flagged:
-            cause = (cause_of(one, self._triages) or "not examined").replace("_", " ")
-            yield Text(f"  {one.case_id} attempt {one.attempt}, {one.criterion}: {cause}")
-            yield Text(f"    {printable(one.rationale, 160) or UNKNOWN}", style="dim")
-        for release, counts in by_release(self._triages).items():
-            words = ", ".join(f"{counts[cause]} {cause.replace('_', ' ')}" for cause in CAUSES)
-            yield Text(f"release {release}: {words}")
-        if self._unreadable:
-            yield Text(f"omitted: {self._unreadable} unreadable lines")

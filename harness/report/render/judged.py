@@ -37,10 +37,6 @@ def _notes(judged: JudgedRubric) -> list[str]:
             "of their criteria were answered"
         )
     notes += [f"judge: {judge_words(judge)}" for judge in judged.judges]
-    if judged.set_aside:
-        notes.append(
-            f"flagged failures that are attributed to the judge or the tracing, and not counted: {judged.set_aside}"
-        )
     if any(one.uncalibrated for one in judged.criteria):
         notes.append(
             "uncal.: uncalibrated; this judge was not compared with people's labels there; see harness judge calibrate"

@@ -8,12 +8,12 @@ import pytest
 from harness.case import AgentVersion, Case, Suite
 from harness.judge.prompts import Prompt, PromptRegistry
 from harness.judge.rubric import Rubric
-from harness.judge.rule_model import RuleModel
 from harness.judge.settings import JudgeSettings
 from harness.pipeline.judge.judging import Judged, JudgeRequest, judge_run
 from harness.results import PlannedTrial, RunFolder, RunManifest
 from harness.score import Scorecard
 from harness.trace import Outcome, Trajectory, Trial
+from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.material import MIND, RUBRIC, Steps
 
 StoredRun = Callable[..., RunFolder]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from harness.judge.rubric import Criterion, Rubric
-from harness.judge.rules import ModelRule, RuleSet
 from harness.trace import Observation, Step, ToolCall
+from qa.doubles.rules import ModelRule, RuleSet
 
 Steps = Sequence[Step]
 

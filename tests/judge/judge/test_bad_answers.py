@@ -8,10 +8,10 @@ import pytest
 from harness.errors import GatewayError, UsageError
 from harness.judge.prompting.answer import JudgeFailed, read_answer
 from harness.judge.rubric import Rubric
-from harness.judge.rule_model import RuleModel
 from harness.report.figures.judged import judged_rubric
 from harness.results.judgements import read_judgements
 from harness.upstream.model.wire.format import Replied
+from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.material import GROUNDED, MIND, POLITE, REFUNDED, dialogue
 
 RUBRIC = Rubric(name="prices", criteria=(GROUNDED, POLITE))

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import main
-from harness.judge.rule_model import RuleModel
-from harness.judge.rules import ModelRule, RuleSet
+from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.material import MIND, dialogue
 
 RUBRIC = """\
@@ -70,14 +69,6 @@ def test_a_transcript_is_printed_in_views(shell):
     assert "2.19" not in shell("transcript", "run", "right", "--view", "request")
     assert "calls:<pattern" in shell("transcript", "run", "right", "--view", "wishes", status=2)
     assert "its cases: right, wrong" in shell("transcript", "run", "nowhere", status=2)
-
-
-def test_one_answer_is_judged_with_a_reference(shell):
-    mind = RuleSet(rules=(ModelRule(who="end state", finds="Paris", finds_nothing=True, says="fail"),))
-    with RuleModel(mind) as model:
-        words = ("--criterion", "Right.", "--answer", "Paris", "--model", "m", "--base-url", model.url)
-        assert "pass" in shell("judge", "ask", *words, "--reference", "Paris")
-        assert "fail" in shell("judge", "ask", *words, status=1)
 
 
 def test_prompts_are_listed_shown_and_labelled(shell, tmp_path):

@@ -7,8 +7,8 @@ from aiohttp import ClientSession, web
 
 from harness.errors import GatewayError, ResultsError, UsageError
 from harness.judge.rubric import Criterion, Rubric
-from harness.judge.rule_model import RuleModel
 from harness.results.judgements import JudgementWriter, read_judgements
+from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.material import MIND, RUBRIC, dialogue
 from tests.judge.judge.serving import served
 

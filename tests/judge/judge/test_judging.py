@@ -7,11 +7,11 @@ import pytest
 
 from harness.errors import HarnessError, UsageError
 from harness.judge.rubric import Criterion, Rubric
-from harness.judge.rule_model import RuleModel
-from harness.judge.rules import ModelRule, RuleSet
 from harness.report.figures.judged import judged_rubric
 from harness.results.judgements import read_judgements
 from harness.upstream.budget import Budget
+from qa.doubles.rule_model import RuleModel
+from qa.doubles.rules import ModelRule, RuleSet
 from tests.judge.judge.material import GROUNDED, MIND, POLITE, REFUNDED, RUBRIC, dialogue
 
 TRIALS = {

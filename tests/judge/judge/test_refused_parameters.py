@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from harness.judge.rule_model import RuleModel
 from harness.judge.settings import JudgeSettings
 from harness.pipeline.judge.judging import Judged, JudgeRequest, judge_run
 from harness.report.figures.judged import judged_rubric
 from harness.report.render.judged import judged_section
 from harness.results import RunFolder
+from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.conftest import StoredRun
 from tests.judge.judge.material import MIND, RUBRIC, dialogue
 from tests.judge.judge.refusing import Provider, provider

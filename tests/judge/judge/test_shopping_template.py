@@ -4,13 +4,13 @@ import pytest
 
 from harness.judge.loading import load_rubric
 from harness.judge.prompts import PromptRegistry
-from harness.judge.rule_model import RuleModel
-from harness.judge.rules import ModelRule, RuleSet
 from harness.judge.settings import JudgeSettings
 from harness.pipeline.judge.judging import JudgeRequest, judge_run
 from harness.report.figures.judged import judged_rubric
 from harness.report.figures.judged_figures import JudgedRubric
 from harness.trace import Observation, Step, ToolCall
+from qa.doubles.rule_model import RuleModel
+from qa.doubles.rules import ModelRule, RuleSet
 from tests.judge.judge.conftest import StoredRun
 
 GOOD = "I have put two packs of chilled chicken into your cart at Green Market."

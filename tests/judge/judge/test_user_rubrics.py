@@ -13,8 +13,8 @@ from harness.cli.main import harness
 from harness.judge import load_rubric
 from harness.judge.transcript.building import build_transcript
 from harness.judge.transcript.views import view
-from harness.simulate import RuleUser
 from harness.upstream import DoubleReply, DoubleRequest, ModelDouble
+from qa.doubles.rule_user import RuleUser
 
 SUITE = """\
 agents:

@@ -5,7 +5,6 @@ import base64
 import pytest
 from aiohttp import web
 
-from harness.errors import UsageError
 from harness.judge.judgement import JudgeIdentity, Judgement
 from harness.judge.langfuse import Langfuse, LangfuseError
 from tests.judge.judge.serving import served
@@ -105,28 +104,3 @@ def test_wrong_keys_are_told_and_not_shown(server):
     with pytest.raises(LangfuseError, match="401") as refused:
         Langfuse(server.url, "pk", "other-secret").prompt("greeter")
     assert "other-secret" not in str(refused.value)
-
-
-def test_verdicts_become_scores_and_sending_again_doubles_nothing(server):
-    langfuse = Langfuse(server.url, "pk", "sk")
-    failed = judgement(criterion="x", eligible=None, passed=None, failure="no answer")
-    given = [judgement(), judgement(criterion="polite", passed=True, spans=()), failed]
-    assert 2 == langfuse.send(given)
-    assert 2 == langfuse.send(given)
-    scores = {score["name"]: score for score in server.scores.values()}
-    assert {"shop.grounded", "shop.polite"} == set(scores)
-    grounded = scores["shop.grounded"]
-    assert (0, "BOOLEAN", "trace-1", "span-9", "made up") == tuple(
-        grounded[name] for name in ("value", "dataType", "traceId", "observationId", "comment")
-    )
-    assert "7" == grounded["metadata"]["prompt_version"]
-    assert (1, True) == (scores["shop.polite"]["value"], "observationId" not in scores["shop.polite"])
-
-
-def test_the_environment_names_server_and_keys(server, monkeypatch):
-    monkeypatch.setenv("LANGFUSE_HOST", server.url)
-    monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", "pk")
-    with pytest.raises(UsageError, match="LANGFUSE_SECRET_KEY"):
-        Langfuse.from_environment()
-    monkeypatch.setenv("LANGFUSE_SECRET_KEY", "sk")
-    assert "3" == Langfuse.from_environment().prompt("greeter").version

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from harness.cli.main import harness
 from harness.errors import HarnessError
-from harness.judge.rule_model import RuleModel
 from harness.results import RunFolder
+from qa.doubles.rule_model import RuleModel
 from tests.judge.verbs.stored import mind, store
 
 

@@ -7,12 +7,12 @@ import yaml
 from harness.case import AgentVersion, Case, Suite
 from harness.judge.labels import Label, LabelFile, label_path
 from harness.judge.loading import read_rubric
-from harness.judge.rules import ModelRule, RuleSet
 from harness.pipeline.judge.bench import Runs
 from harness.results import PlannedTrial, RunFolder, RunManifest
 from harness.score import Scorecard
 from harness.score.evidence import Verdict
 from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
+from qa.doubles.rules import ModelRule, RuleSet
 
 TOLD = "Rule: a price that no result gives is wrong."
 WRONG = "Rule: whatever was said politely is right."
@@ -32,14 +32,13 @@ _CRITERIA = [
 ]
 
 
-def mind(flips: float = 0.0) -> RuleSet:
+def mind() -> RuleSet:
     return RuleSet(
         rules=(
             ModelRule(criterion="grounded", told_by=WRONG, finds=".", says="pass"),
             ModelRule(criterion="grounded", told_by=TOLD, who="agent|shop", finds=r"9\.99", says="fail"),
             ModelRule(criterion="refunded", who="user", finds="refund", finds_nothing=True, says="not_eligible"),
         ),
-        flips=flips,
     )
 
 

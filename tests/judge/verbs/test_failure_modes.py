@@ -13,12 +13,12 @@ from harness.judge import agreements, judged_findings, merged_findings, unjudged
 from harness.judge.judgement import JudgeIdentity, Judgement
 from harness.judge.lab.calibration.record import CalibrationRecord, add_record, asked_by, record_path
 from harness.judge.loading import load_rubric
-from harness.judge.rule_model import Fault, RuleModel
-from harness.judge.rules import ModelRule, RuleSet
 from harness.results import RunFolder
 from harness.results.judgements import read_judgements
 from harness.score import Diagnosis
 from harness.trace import Step, Trajectory
+from qa.doubles.rule_model import Fault, RuleModel
+from qa.doubles.rules import ModelRule, RuleSet
 
 RUBRIC = load_rubric("failure_modes")
 MIND = RuleSet(rules=(ModelRule(criterion="tool_hallucination", who="agent|shop", finds=r"9\.99", says="fail"),))

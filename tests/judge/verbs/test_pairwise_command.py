@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.judge.rule_model import RuleModel
-from harness.judge.rules import ModelRule, RuleSet
 from harness.results import PlannedTrial, RunFolder
 from harness.results.comparisons import read_comparisons
+from qa.doubles.rule_model import RuleModel
+from qa.doubles.rules import ModelRule, RuleSet
 from tests.judge.verbs.stored import label_all, shop_card, shop_manifest, shop_trial, store
 
 CASES = 6

@@ -4,7 +4,7 @@ from collections import Counter
 
 from aiohttp import web
 
-from harness.judge.rule_model import RuleModel
+from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.serving import served
 from tests.judge.verbs.stored import TOLD, label_all, mind
 

@@ -1,5 +1,13 @@
-"""What `harness judge demo` does, step by step."""
+"""`make demo-judge`: judging without a real model: run, judge, compare with people's labels, calibrate.
 
+    python -m qa.demo_judge [SUITE] [--rubric NAME] [--project FOLDER] [--jobs N]
+
+It works on a copy of the suite in `.harness/judge-demo` and does not change the project; the agents run as plain
+processes. The rules of the model, and those that revise its prompt, are in `suites/SUITE/judge/`. The figures
+demonstrate the procedure and say nothing about the quality of a judge.
+"""
+
+import argparse
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +23,6 @@ from harness.judge import (
     JudgeSettings,
     PromptRegistry,
     Rubric,
-    RuleModel,
-    RuleSet,
     against_labels,
     load_rubric,
 )
@@ -25,6 +31,8 @@ from harness.pipeline.judge.calibrating import CANDIDATE
 from harness.pipeline.judge.subjects import subjects
 from harness.report import AgreementView, CalibrationView, JudgedView, judged_rubric
 from harness.results import RunFolder, latest, read_judgements
+from qa.doubles.rule_model import RuleModel
+from qa.doubles.rules import RuleSet
 
 _FOLDERS = ("suites", "cassettes")
 _LEARNING = CalibrationSettings(max_calls=2500, minibatch=12)
@@ -118,3 +126,17 @@ def _show_agreement(stage: _Stage, what: str) -> None:
     ]
     say(f"against the sample labels, by {what}:")
     out().print(AgreementView(against_labels(judged, stage.runs.labels, stage.rubric)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suite", nargs="?", default="drive_thru")
+    parser.add_argument("--rubric", default="counter", help="a rubric of the suite that people have labelled")
+    parser.add_argument("--project", type=Path, default=Path(__file__).resolve().parents[1])
+    parser.add_argument("--jobs", type=int, help="trials in parallel")
+    given = parser.parse_args()
+    demonstrate(given.project, given.suite, given.rubric, given.jobs)
+
+
+if __name__ == "__main__":
+    main()

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from harness.errors import OutOfTime
-from harness.judge.rules import RuleSet, answer, understood
 from harness.upstream import DoubleError, DoubleReply, DoubleRequest, ModelDouble
 from harness.values import JsonObject
+from qa.doubles.rules import RuleSet, answer, understood
 
 Fault = Literal["prose", "wrong_id", "half_json", "nothing", "refusal", "busy_once", "busy", "timeout", "server_error"]
 

@@ -1,16 +1,20 @@
-"""A user's model that follows rules, with an endpoint on this machine: the public fake of a model user.
+"""A user's model that follows rules, with an endpoint on this machine.
+
+    python -m qa.doubles.rule_user --port 8123
 
 It knows what its request says and nothing else: the plan, the details and what was said aloud; `plan_rules` says how a
 plan is followed. It can be made to fail as real models do.
 """
 
+import argparse
 import json
+import time
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from harness.simulate.meaning.sentences import is_open_question
-from harness.simulate.plan_rules import GOAL, last_reply, next_message
 from harness.upstream import DoubleError, DoubleReply, DoubleRequest, ModelDouble
+from qa.doubles.plan_rules import GOAL, last_reply, next_message
 
 UserFailing = Literal["nothing", "as_agent", "language", "forever", "tool_call", "stop_first", "stop_open", "too_long"]
 """What a model can be made to do wrong: answer nothing, speak as the agent, in another language, never end, call a
@@ -77,3 +81,16 @@ def _spoilt(failing: UserFailing | None, turns: list[tuple[str, str]]) -> str:
             return "I would like a coffee. " * 400
         case _:
             return GOAL
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--port", type=int, default=0, help="0: a free one")
+    with RuleUser(port=parser.parse_args().port) as model:
+        print(model.url, flush=True)
+        while True:
+            time.sleep(3600)
+
+
+if __name__ == "__main__":
+    main()
