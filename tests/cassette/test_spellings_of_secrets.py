@@ -156,6 +156,7 @@ def _search_s(piece: str, length: int) -> float:
     return time.process_time() - began
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["\\", "\\\\u", "%25", "&#0", "0", "a", "&amp;", "c2st\n"])
 def test_text_made_to_be_slow_to_search_is_not(piece: str) -> None:
     _search_s(piece, 1_000)  # the expressions are compiled once

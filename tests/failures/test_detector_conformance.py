@@ -53,6 +53,7 @@ def test_it_finds_the_same_again_and_leaves_the_evidence_as_it_is(detector: Dete
         assert before == evidence.model_dump_json()
 
 
+@pytest.mark.slow
 def test_its_time_grows_with_the_length_only(detector: Detector) -> None:
     short, long = (_time(detector, _many_calls(length)) for length in (_SHORT, _LONG))
     assert long <= max(_ALWAYS_ALLOWED_S, _ALLOWED_RATIO * short)

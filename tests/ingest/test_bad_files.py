@@ -216,6 +216,7 @@ def test_no_call_is_lost_or_made_whatever_the_ids_are(tmp_path: Path) -> None:
     check()
 
 
+@pytest.mark.slow
 def test_thousands_of_calls_with_one_id_are_joined_in_time(importing: Any) -> None:
     messages: list[dict[str, Any]] = []
     for _ in range(5000):

@@ -57,6 +57,7 @@ def test_the_change_and_its_evidence_are_one_pull_request_however_often_it_is_pr
     assert not [path for _, _, path in github.requests if "merge" in path]
 
 
+@pytest.mark.slow
 def test_an_opening_that_broke_off_after_the_branch_is_finished_by_the_next(project: Path, github: GithubServer):
     github.faults = [When("POST", "/pulls", says(502, "Bad gateway"))]
     assert "GitHub fails (502)" in refused(opened(project, github))
@@ -65,6 +66,7 @@ def test_an_opening_that_broke_off_after_the_branch_is_finished_by_the_next(proj
     assert 2 == len(github.git.branches)
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_lost_opens_no_second_pull_request(project: Path, github: GithubServer):
     github.faults = [When("POST", "/pulls", dies_after_doing())]
     assert "GitHub does not" in refused(opened(project, github))
@@ -72,6 +74,7 @@ def test_an_answer_that_is_lost_opens_no_second_pull_request(project: Path, gith
     assert 1 == len(github.git.pulls)
 
 
+@pytest.mark.slow
 def test_other_texts_in_the_repository_are_not_replaced(project: Path, github: GithubServer):
     github.git.main[PROMPT] = "Somebody wrote this.\n"
     assert re.search(f"{PROMPT} .*'main' of {REPO}", refused(opened(project, github)))
@@ -79,12 +82,14 @@ def test_other_texts_in_the_repository_are_not_replaced(project: Path, github: G
     assert not github.git.pulls
 
 
+@pytest.mark.slow
 def test_a_project_in_a_folder_of_the_repository_is_named_by_it(project: Path, github: GithubServer):
     github.git.main[f"evals/{PROMPT}"] = github.git.main.pop(PROMPT)
     assert 0 == opened(project, github, "--folder", "evals").exit_code
     assert BETTER == github.git.files(github.git.pulls[0]["head"]["ref"])[f"evals/{PROMPT}"]
 
 
+@pytest.mark.slow
 def test_a_token_that_may_not_is_told_what_it_needs(project: Path, github: GithubServer):
     assert "GITHUB_TOKEN" in refused(opened(project, github, token=""))
     github.faults = [When("POST", "/git/trees", says(403, "Resource not accessible"))]

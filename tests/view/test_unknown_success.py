@@ -4,6 +4,8 @@ import re
 from html import unescape
 from pathlib import Path
 
+import pytest
+
 from harness.cli.view import app_pages
 from harness.report import write_html
 from harness.view import ViewServer
@@ -34,6 +36,7 @@ def test_the_app_shows_what_is_unknown_beside_each_rate(tmp_path: Path) -> None:
     assert "2 passed, 0 failed" in known
 
 
+@pytest.mark.slow
 def test_the_html_report_shows_what_is_unknown_beside_each_rate(browser: Browser, tmp_path: Path) -> None:
     known = store(tmp_path / "runs", "before", trials=2, failing=())
     hiding = store(tmp_path / "runs", "hiding", trials=2, failing=(), undecided=(1,), agent="v0")
