@@ -133,7 +133,7 @@ install: .venv/installed ## the virtual environment
 
 lock: ## pin again: names, versions and hashes, no addresses (needs uv)
 	uv pip compile --quiet pyproject.toml $(LOCKED:%=--extra %) --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --output-file requirements.lock
-	echo hatchling | uv pip compile --quiet pyproject.toml - --extra github --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file harness/cli/project/template_github/requirements.txt
+	echo hatchling | uv pip compile --quiet pyproject.toml - --extra github --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file harness/cli/template_github/requirements.txt
 	printf 'twine\ncyclonedx-bom\nuv\npipx\n' | uv pip compile --quiet - --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file tests/supply/release.lock
 	echo 'chdb>=4.1.7,<5' | uv pip compile --quiet - --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file tests/online/chdb.lock
 

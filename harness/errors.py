@@ -23,12 +23,14 @@ An exception means that the *harness* could not do its work. What an agent or a 
 Exit code 1 is not an exception: it is a verdict (failing cases, a gate that does not hold).
 """
 
+import errno
 from collections.abc import Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # help answers without it
+if TYPE_CHECKING:
     from pathlib import Path
+
 
 _LONGEST = 4000
 """The maximum number of characters of a message, which may quote a file or a very long name."""
@@ -172,3 +174,37 @@ class OutOfTime(HarnessError):
 
 class NotMeasured(HarnessError):
     """A gate names a value that no trial measured."""
+
+
+# Translates errors of the operating system (space, permission, descriptors, processes) into messages for users.
+
+_KEPT = "what is finished is kept: `harness run --resume RUN` goes on"
+_REMEDIES = {
+    errno.ENOSPC: f"free some space there (temporary files go where TMPDIR says); {_KEPT}",
+    errno.EDQUOT: f"free some of this user's quota there; {_KEPT}",
+    errno.EFBIG: f"allow larger files there (`ulimit -f`); {_KEPT}",
+    errno.EROFS: "it is mounted read-only: use a project, runs/ and TMPDIR that can be written",
+    errno.EACCES: "let this user read and write there",
+    errno.EPERM: "let this user read and write there",
+    errno.EMFILE: f"allow more open files (`ulimit -n 4096`) or run with fewer --jobs; {_KEPT}",
+    errno.ENFILE: f"the machine has no more open files: run with fewer --jobs; {_KEPT}",
+    errno.EAGAIN: f"allow more processes (`ulimit -u`, the cgroup's pids.max) or run with fewer --jobs; {_KEPT}",
+    errno.ENOMEM: f"free some memory or run with fewer --jobs; {_KEPT}",
+    errno.EIO: f"the disk or the terminal is gone; {_KEPT}",
+}
+_NO_THREAD = "can't start new thread"
+
+
+def os_error_in_words(error: OSError | MemoryError | RuntimeError) -> HarnessError:
+    """The error in words. Raises `error` itself where the machine refused nothing: it is a defect of the harness."""
+    match error:
+        case OSError():
+            place = ": ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
+            what = error.strerror or str(error) or type(error).__name__
+            return HarnessError(f"{place}: {what}" if place else what, remedy=_REMEDIES.get(error.errno or 0))
+        case MemoryError():
+            return HarnessError("there is no memory left", remedy=_REMEDIES[errno.ENOMEM])
+        case _ if _NO_THREAD in str(error):
+            return HarnessError("no further thread can be started", remedy=_REMEDIES[errno.EAGAIN])
+        case _:
+            raise error

@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from harness.ingest import ImportedRun, ImportOptions, import_file
-from harness.ingest.naming import case_id, task_id, trace_id, wall_ns
+from harness.runs.foreign_runs import ImportedRun, import_file
+from harness.traces.formats.found import ImportOptions, case_id, task_id, trace_id, wall_ns
 
 Call = tuple[str | None, str, Any]
 """Id, tool and arguments of a call."""

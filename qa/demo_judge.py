@@ -12,25 +12,24 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.case import load_suite
-from harness.cli.output.console import out, say
-from harness.cli.run.running import run_ungated
-from harness.documents import read_document
-from harness.judge import (
-    CHARS_PER_TOKEN,
-    CalibrationRuleReflector,
-    CalibrationSettings,
-    JudgeSettings,
-    PromptRegistry,
-    Rubric,
-    against_labels,
-    load_rubric,
-)
-from harness.pipeline import Bench, Calibrating, JudgeRequest, RunOptions, Runs, calibrate_judge, judge_run
-from harness.pipeline.judge.calibrating import CANDIDATE
-from harness.pipeline.judge.subjects import subjects
-from harness.report import AgreementView, CalibrationView, JudgedView, judged_rubric
-from harness.results import RunFolder, latest, read_judgements
+from harness.cli.console import out, say
+from harness.cli.running import run_ungated
+from harness.judging.agreement import against_labels
+from harness.judging.calibration import CalibrationRuleReflector, CalibrationSettings
+from harness.judging.prompts import PromptRegistry
+from harness.judging.rubrics import Rubric, load_rubric
+from harness.judging.settings import JudgeSettings
+from harness.judging.transcripts import CHARS_PER_TOKEN
+from harness.reports.judged import judged_rubric
+from harness.reports.render.judging import AgreementView, CalibrationView, JudgedView
+from harness.runs.judge_calibration import CANDIDATE, Bench, Calibrating, Runs, calibrate_judge
+from harness.runs.judging import JudgeRequest, judge_run
+from harness.runs.measured_trials import subjects
+from harness.runs.plan.plan import RunOptions
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.judgements import latest, read_judgements
+from harness.suite.documents import read_document
+from harness.suite.loading import load_suite
 from qa.doubles.rule_model import RuleModel
 from qa.doubles.rules import RuleSet
 

@@ -63,7 +63,7 @@ def project() -> Path:
 def base_image(project: Path) -> Iterator[str]:
     """Tag of the base image, built where it is not there yet."""
     from harness.sandbox.engine import connect
-    from harness.sandbox.images.image_store import ImageStore
+    from harness.sandbox.images.store import ImageStore
 
     client = connect()
     yield ImageStore(project, client).build("base").tag

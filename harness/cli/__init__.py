@@ -1,1 +1,3 @@
-"""The command line. Each verb is a file, which parses options, calls one function, prints, and sets the exit status."""
+"""The command line:
+one file a group of verbs, which parse options, call one function, print, and set the exit status.
+"""

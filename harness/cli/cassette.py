@@ -1,4 +1,4 @@
-"""`harness cassette`: lists, checks, converts and refreshes recordings."""
+"""`harness cassette` and `harness tool`: recordings, and the listings of tools."""
 
 import json
 from pathlib import Path
@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
 import click
 
 if TYPE_CHECKING:
-    from harness.case import Provenance
-    from harness.cassette import Recording
+    from harness.cassettes.recordings import Recording
+    from harness.suite.models import Provenance
+
+
+# `harness cassette`: lists, checks, converts and refreshes recordings.
 
 
 class RefreshValues(TypedDict):
@@ -20,11 +23,11 @@ class RefreshValues(TypedDict):
 
 
 @click.group("cassette")
-def command() -> None:
+def cassette_command() -> None:
     """List, check, show, convert, mark and refresh recordings."""
 
 
-@command.command("list")
+@cassette_command.command("list")
 @click.argument("suite")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
@@ -34,7 +37,7 @@ def list_cassettes(project: Path, suite: str, as_json: bool) -> None:
     A recording comes from a service, from a double that the suite declares (`double: true`), from an imported
     trajectory, or was written by hand. Old recordings may have no provenance.
     """
-    from harness.cassette import list_cassettes, provenance_words
+    from harness.cassettes.check import list_cassettes, provenance_words
 
     cassettes = list_cassettes(project / "cassettes", suite)
     if as_json:
@@ -49,7 +52,7 @@ def list_cassettes(project: Path, suite: str, as_json: bool) -> None:
         )
 
 
-@command.command("check")
+@cassette_command.command("check")
 @click.argument("suites", nargs=-1)
 @click.pass_context
 def check(ctx: click.Context, suites: tuple[str, ...]) -> None:
@@ -58,10 +61,11 @@ def check(ctx: click.Context, suites: tuple[str, ...]) -> None:
     Each cassette must be readable by vcrpy, have the keys that follow from its calls, and contain no value of the
     suite's secrets. Exit 1 if one does not. A hint is printed for a cassette that should be stored as JSON.
     """
-    from harness.case import load_suite, suite_names
-    from harness.cassette import advice_on, cassette_paths, check_cassette
+    from harness.cassettes.check import advice_on, cassette_paths, check_cassette
     from harness.errors import ExitCode
-    from harness.pipeline import secret_values
+    from harness.runs.plan.plan import secret_values
+    from harness.suite.loading import load_suite
+    from harness.suite.suite_file import suite_names
 
     project: Path = ctx.obj
     checked = problems = 0
@@ -78,26 +82,27 @@ def check(ctx: click.Context, suites: tuple[str, ...]) -> None:
     ctx.exit(ExitCode.VERDICT if problems else ExitCode.DONE)
 
 
-@command.command("convert")
+@cassette_command.command("convert")
 @click.argument("suite")
 @click.argument("case")
 @click.option("--to", "form", type=click.Choice(["json", "yaml"]), required=True, help="The new format.")
 @click.pass_obj
 def convert(project: Path, suite: str, case: str, form: Literal["json", "yaml"]) -> None:
     """Convert the cassette of one case to JSON, which loads faster, or to YAML, which is easier to read."""
-    from harness.cassette import convert_cassette
+    from harness.cassettes.refresh import convert_cassette
 
     click.echo(convert_cassette(project / "cassettes", suite, case, form))
 
 
-@command.command("show")
+@cassette_command.command("show")
 @click.argument("suite")
 @click.argument("case")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def show(project: Path, suite: str, case: str, as_json: bool) -> None:
     """Show the recordings of one case, grouped by the preceding writes, with their provenance."""
-    from harness.cassette import cassette_path, show_cassette, shown_cassette
+    from harness.cassettes.cassette import cassette_path
+    from harness.cassettes.check import show_cassette, shown_cassette
 
     path = cassette_path(project / "cassettes", suite, case)
     if as_json:
@@ -106,7 +111,7 @@ def show(project: Path, suite: str, case: str, as_json: bool) -> None:
         click.echo(show_cassette(path), nl=False)
 
 
-@command.command("mark")
+@cassette_command.command("mark")
 @click.argument("suite")
 @click.argument("cases", nargs=-1)
 @click.option(
@@ -123,9 +128,9 @@ def mark(project: Path, suite: str, cases: tuple[str, ...], stated: str) -> None
     Only recordings of unknown provenance are changed. If the services still answer, prefer `harness record`: it sets
     the provenance of recordings whose answer is unchanged.
     """
-    from harness.case import load_suite
-    from harness.cassette import cassette_paths, state_provenance
+    from harness.cassettes.check import cassette_paths, state_provenance
     from harness.errors import UsageError
+    from harness.suite.loading import load_suite
 
     loaded = load_suite(project, suite)
     paths = {path.stem: path for path in cassette_paths(project / "cassettes", loaded.name)}
@@ -145,7 +150,7 @@ def mark(project: Path, suite: str, cases: tuple[str, ...], stated: str) -> None
         click.echo(f"{case}: {state_provenance(paths[case], loaded.name, of)} recordings marked")
 
 
-@command.command("refresh")
+@cassette_command.command("refresh")
 @click.argument("suite")
 @click.option("--from", "source", metavar="RUN", required=True, help="A run or probe that found drift.")
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool's answers (repeatable).")
@@ -160,7 +165,7 @@ def mark(project: Path, suite: str, cases: tuple[str, ...], stated: str) -> None
 @click.option("--patch", type=click.Path(path_type=Path, dir_okay=False), help="Write the patch to this file.")
 @click.option("--apply", "at_once", is_flag=True, help="Change the cassettes at once, without a patch.")
 @click.pass_obj
-def refresh(
+def refresh_cassettes(
     project: Path, /, suite: str, source: str, patch: Path | None, at_once: bool, **options: Unpack[RefreshValues]
 ) -> None:
     """Replace recordings by the current answers of tools whose drift RUN has confirmed.
@@ -172,12 +177,13 @@ def refresh(
     Only recordings whose answer changed are replaced; secrets are removed from the new answers. Without --patch and
     --apply the patch is printed, and no file is written.
     """
-    from harness.cassette import apply_refresh, patch_of
-    from harness.cli.output.console import say
-    from harness.documents import write_output
+    from harness.cassettes.refresh import apply_refresh, patch_of
+    from harness.cli.console import say
+    from harness.disk import write_output
+    from harness.drift.flips import RefreshPlan, refreshed
     from harness.errors import UsageError
-    from harness.pipeline import RefreshPlan, refreshed
-    from harness.results import read_drift, run_path
+    from harness.runs.store.drift_report import read_drift
+    from harness.runs.store.folder import run_path
 
     if patch is not None and at_once:
         raise UsageError("--patch and --apply exclude each other", remedy="choose one")
@@ -194,3 +200,64 @@ def refresh(
         write_output(patch, patch_of(cassettes, project).encode())
     else:
         click.echo(patch_of(cassettes, project), nl=False)
+
+
+# `harness tool`: lists the tools of a suite and updates the stored listings.
+
+_SHOWN = 110
+
+
+@click.group("tool")
+def tool_command() -> None:
+    """List a suite's tools; update the stored listings of their sources."""
+
+
+@tool_command.command("list")
+@click.argument("suite")
+@click.option("--json", "as_json", is_flag=True, help="Print the tools with their schemas as JSON.")
+@click.pass_obj
+def list_tools(project: Path, suite: str, as_json: bool) -> None:
+    """List the tools of SUITE: server, source, effect and arguments.
+
+    \b
+    harness tool list drive_thru
+    harness tool list drive_thru --json
+    """
+    from harness.cli.console import print_json
+    from harness.suite.loading import load_suite
+    from harness.suite.tools import signature
+
+    tools = load_suite(project, suite).tools
+    if as_json:
+        print_json([tool.model_dump(mode="json", exclude_defaults=True) for tool in tools])
+        return
+    for tool in tools:
+        name = signature(tool)
+        click.echo(f"{tool.server}  {tool.source}  {tool.effect:5}  {name}")
+        first = tool.description.strip().partition("\n")[0]
+        if first:
+            click.echo(f"    {first if len(first) <= _SHOWN else first[: _SHOWN - 3] + '...'}")
+    click.echo(f"{len(tools)} tools")
+
+
+@tool_command.command("refresh")
+@click.argument("suite")
+@click.option(
+    "--check", is_flag=True, help="Write nothing; exit 1 if the listing of a source differs from the stored one."
+)
+@click.pass_context
+def refresh_listings(ctx: click.Context, suite: str, check: bool) -> None:
+    """Read the tool listings of the sources of SUITE (MCP servers, Python files, remote documents) and store them.
+
+    The listings are stored in the suite's folder `tools/`, so that a replay needs no server.
+    """
+    from harness.errors import ExitCode
+    from harness.runs.listings import refresh_tools
+
+    changed = False
+    for source in refresh_tools(ctx.obj, suite, write=not check):
+        click.echo(f"{source.server}: {source.tools} tools, {len(source.changes)} changes  {source.path}")
+        for change in source.changes:
+            changed = True
+            click.echo(f"  {change.what} {change.tool}")
+    ctx.exit(ExitCode.VERDICT if check and changed else ExitCode.DONE)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 if TYPE_CHECKING:
-    from harness.online import Receiver
+    from harness.production.receiver import Receiver
 
 
 class Options(TypedDict):
@@ -94,9 +94,12 @@ def serve(project: Path, /, as_json: bool, **options: Unpack[Options]) -> None:
 
 
 def _receiver(project: Path, options: Options) -> "Receiver":
-    from harness.cli.output.console import say
+    from harness.cli.console import say
     from harness.errors import UsageError
-    from harness.online import DEFAULT_FOLDER, AccessTokens, Receiver, ReceiverOptions, StoreLayout, online_settings
+    from harness.production.receiver import AccessTokens, Receiver, ReceiverOptions
+    from harness.production.settings import online_settings
+    from harness.production.storage import StoreLayout
+    from harness.production.store import DEFAULT_FOLDER
 
     tokens = AccessTokens(_named(options["tokens"]), _named(options["trusted"]))
     if options["host"] not in ("127.0.0.1", "::1", "localhost") and not tokens.protects:

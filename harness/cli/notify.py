@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.results import run_path
+from harness.runs.store.folder import run_path
 
 if TYPE_CHECKING:
-    from harness.report import Summary
-    from harness.results import RunFolder
+    from harness.reports.summary import Summary
+    from harness.runs.store.folder import RunFolder
+
 
 _MOST = 10
 _FIGURES = ("cost_usd", "tokens", "steps")
@@ -43,12 +44,12 @@ def command(project: Path, /, run: str, webhook_env: str, link: str | None, dry_
     """
     import os
 
-    from harness.case import load_stored_suite
-    from harness.cassette import Redactor
-    from harness.issues import send_message
-    from harness.pipeline import secret_values
-    from harness.report import summarise_run
-    from harness.results import RunFolder
+    from harness.cassettes.redaction import Redactor
+    from harness.drift.messages import send_message
+    from harness.reports.summarising import summarise_run
+    from harness.runs.plan.plan import secret_values
+    from harness.runs.store.folder import RunFolder
+    from harness.suite.loading import load_stored_suite
 
     folder = RunFolder.open(run_path(project, run))
     suite = load_stored_suite(project, folder.manifest.suite, folder.path)
@@ -61,8 +62,8 @@ def command(project: Path, /, run: str, webhook_env: str, link: str | None, dry_
 
 
 def _lines(folder: "RunFolder", summary: "Summary", link: str | None) -> Iterator[str]:
-    from harness.issues import escaped, escaped_markup
-    from harness.report import printable, success_words
+    from harness.drift.messages import escaped, escaped_markup
+    from harness.reports.render.wording import printable, success_words
 
     manifest = summary.manifest
     yield f"*{escaped(manifest.suite)}: {escaped(manifest.agent[:200])}*, run {escaped(manifest.run)}"
@@ -86,7 +87,7 @@ def _lines(folder: "RunFolder", summary: "Summary", link: str | None) -> Iterato
 def _drift(folder: "RunFolder") -> Iterator[str]:
     from collections import Counter
 
-    from harness.results import DRIFT, read_drift
+    from harness.runs.store.drift_report import DRIFT, read_drift
 
     if (folder.path / DRIFT).is_file():
         found = Counter(one.severity for one in read_drift(folder.path).findings)

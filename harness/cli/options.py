@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from harness.alternatives import alternatives
 from harness.errors import UsageError
+from harness.text import alternatives
 
 if TYPE_CHECKING:
     from harness.plugins import Registry
+
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -40,7 +41,7 @@ class SandboxType(click.ParamType[str]):
         name = str(value)
         if name in SANDBOXES:
             return name
-        from harness.sandbox import isolates
+        from harness.sandbox.providers import isolates
 
         try:
             isolates(name)
@@ -70,14 +71,14 @@ class PluginType(click.ParamType[str]):
 
 def executors() -> "Registry":
     """The registry of executors, imported on first use."""
-    from harness.pipeline import EXECUTORS
+    from harness.runs.execution.executors import EXECUTORS
 
     return EXECUTORS
 
 
 def importers() -> "Registry":
     """The registry of importers, imported on first use."""
-    from harness.ingest import IMPORTERS
+    from harness.runs.foreign_runs import IMPORTERS
 
     return IMPORTERS
 
@@ -136,7 +137,7 @@ def agent_options(command: Command) -> Command:
 def run_name(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """The given name of a run. Raises UsageError before anything starts if it is not a valid folder name."""
     del ctx, parameter
-    from harness.results import check_run_name
+    from harness.runs.store.manifest import check_run_name
 
     return None if value is None else check_run_name(value)
 
@@ -202,3 +203,53 @@ def github_request_options(command: Command) -> Command:
         help="Base URL of the API; default: GitHub's public API.",
     )
     return address(timeout(command))
+
+
+# Options for models, simulated users and budgets.
+
+MODEL_MODES = ("replay", "record", "live")
+
+
+def model_options(command: Command) -> Command:
+    """The options for the model, the simulated users and the run's budget."""
+    for option in reversed(
+        (
+            click.option(
+                "--model",
+                type=click.Choice(MODEL_MODES),
+                help="Source of the model's answers; default: the suite's setting, else replay.",
+            ),
+            click.option(
+                "--user",
+                metavar="KIND",
+                help="Kind of simulated user: `script`, `model`, `logged`, or the name of an installed one;"
+                " default: the cases' setting.",
+            ),
+            click.option(
+                "--user-mode",
+                type=click.Choice(MODEL_MODES),
+                help="Source of the answers of the users' model; default: the suite's setting, else replay.",
+            ),
+            click.option(
+                "--user-log",
+                metavar="RUN",
+                help="With --user logged: replay the conversations of RUN until the agent diverges.",
+            ),
+            click.option(
+                "--budget-usd",
+                type=click.FloatRange(0, min_open=True),
+                help="Stop when the models' cost reaches this amount.",
+            ),
+            click.option(
+                "--budget-tokens", type=click.IntRange(1), help="Stop when the models have used this many tokens."
+            ),
+            click.option(
+                "--budget-calls",
+                multiple=True,
+                metavar="TOOL=N",
+                help="Stop before real call N+1 of TOOL (repeatable).",
+            ),
+        )
+    ):
+        command = option(command)
+    return command

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.errors import UsageError
-from harness.results import run_path
+from harness.runs.store.folder import run_path
 
 if TYPE_CHECKING:
-    from harness.report import UserSummary
+    from harness.reports.simulated import UserSummary
 
 
 _RUBRIC = "user_simulator"
@@ -39,9 +39,10 @@ def report(project: Path, run: str, as_json: bool) -> None:
 
     What a judge found by `harness judge run RUN --rubric user_simulator` is shown with it.
     """
-    from harness.cli.output.console import print_json
-    from harness.report import summarise_users
-    from harness.results import RunFolder, read_judgements
+    from harness.cli.console import print_json
+    from harness.reports.simulated import summarise_users
+    from harness.runs.store.folder import RunFolder
+    from harness.runs.store.judgements import read_judgements
 
     folder = RunFolder.open(run_path(project, run))
     judgements = read_judgements(folder.path, _RUBRIC)
@@ -68,11 +69,11 @@ def turing(project: Path, suite: str, judged: str | None, as_json: bool) -> None
 
     The figures use the answers from `harness annotate RUN --turing REAL --as NAME`.
     """
-    from harness.case import load_suite
-    from harness.cli.output.console import print_json
-    from harness.cli.turing import lines_of
-    from harness.judge import INTENT_RUBRIC, TuringFile, turing_path, turing_report
-    from harness.results import read_judgements
+    from harness.cli.annotate import lines_of
+    from harness.cli.console import print_json
+    from harness.judging.turing import INTENT_RUBRIC, TuringFile, turing_path, turing_report
+    from harness.runs.store.judgements import read_judgements
+    from harness.suite.loading import load_suite
 
     answers, left_out = TuringFile(turing_path(project, suite)).answers()
     if not answers and not left_out:

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import click
 
-from harness.cli.drift.issue import TrackerValues, tracker_options
-from harness.cli.online.group import open_store, since_ns, store_option
-from harness.visible_text import one_line
+from harness.cli.issue import TrackerValues, tracker_options
+from harness.cli.online import open_store, since_ns, store_option
+from harness.text import one_line
 
 if TYPE_CHECKING:
-    from harness.stats import Interval
-    from harness.themes import Example, Theme, ThemesReport
+    from harness.production.ranking import Example, Theme, ThemesReport
+    from harness.scoring.statistics.intervals import Interval
+
 
 _DEFAULT_SINCE = "7d"
 
@@ -99,7 +100,7 @@ def list_command(project: Path, /, run: str | None, **options: Unpack[ThemeListV
 
     `harness themes file` stores them, too.
     """
-    from harness.cli.output.console import print_json
+    from harness.cli.console import print_json
 
     as_json, most = options["as_json"], options["most"]
     report = _report(project, run, options, remember=options["remember"])
@@ -131,8 +132,8 @@ def show(project: Path, /, theme: str, run: str | None, as_json: bool, **options
     harness themes show 1f3a5b
     harness themes show 1f3a5b nightly --json
     """
-    from harness.cli.output.console import print_json
-    from harness.themes import theme_named
+    from harness.cli.console import print_json
+    from harness.production.themes import theme_named
 
     found = theme_named(_report(project, run, options), theme)
     if as_json:
@@ -172,10 +173,12 @@ def file_command(
     """
     import os
 
-    from harness.cli.output.console import print_json
+    from harness.cli.console import print_json
+    from harness.drift.issue import TrackerOptions
+    from harness.drift.trackers import tracker_named
     from harness.errors import ExitCode
-    from harness.issues import TrackerOptions, tracker_named
-    from harness.themes import file_themes, theme_named
+    from harness.production.issues import file_themes
+    from harness.production.themes import theme_named
 
     project: Path = ctx.obj
     settings = TrackerOptions(
@@ -206,8 +209,8 @@ def _report(project: Path, run: str | None, options: SourceValues, *, remember: 
     from datetime import UTC, datetime
 
     from harness.errors import UsageError
-    from harness.results import RunFolder, run_path
-    from harness.themes import themes_of_run, themes_of_store
+    from harness.production.themes import themes_of_run, themes_of_store
+    from harness.runs.store.folder import RunFolder, run_path
 
     if run is not None:
         values = {"--since": options["since"], "--suite": options["suite"], "--store": options["folder"]}

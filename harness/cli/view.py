@@ -11,27 +11,28 @@ import click
 from harness.cli.options import open_option, page_port_option
 
 if TYPE_CHECKING:
-    from harness.view.asking import PageSet
+    from harness.reports.pages.request import PageSet
+
 
 _PAGES = (
-    "harness.view.pages.runs:PAGES",
-    "harness.view.pages.run:PAGES",
-    "harness.view.pages.trial:PAGES",
-    "harness.view.pages.compare:PAGES",
-    "harness.view.pages.trend:PAGES",
-    "harness.view.pages.drift:PAGES",
-    "harness.view.pages.issues:PAGES",
-    "harness.view.pages.cassettes:PAGES",
-    "harness.view.pages.misses:PAGES",
-    "harness.view.pages.annotate:PAGES",
-    "harness.view.pages.questions:PAGES",
-    "harness.view.pages.workbench:PAGES",
-    "harness.view.pages.tries:PAGES",
-    "harness.view.pages.themes:PAGES",
-    "harness.view.pages.production:PAGES",
-    "harness.view.pages.session:PAGES",
-    "harness.view.pages.variants:PAGES",
-    "harness.view.pages.optimisations:PAGES",
+    "harness.reports.pages.runs:PAGES",
+    "harness.reports.pages.run:PAGES",
+    "harness.reports.pages.trial:PAGES",
+    "harness.reports.pages.compare:PAGES",
+    "harness.reports.pages.trend:PAGES",
+    "harness.drift.pages:PAGES",
+    "harness.drift.pages:ISSUE_PAGES",
+    "harness.reports.pages.cassettes:PAGES",
+    "harness.reports.pages.misses:PAGES",
+    "harness.reports.pages.annotate:PAGES",
+    "harness.reports.pages.questions:PAGES",
+    "harness.reports.pages.workbench:PAGES",
+    "harness.reports.pages.tries:PAGES",
+    "harness.production.theme_pages:PAGES",
+    "harness.production.pages:PAGES",
+    "harness.production.pages:SESSION_PAGES",
+    "harness.reports.pages.variants:PAGES",
+    "harness.improve.pages:PAGES",
 )
 """The pages of the app in the order of the navigation; each stands in the room whose data it shows."""
 
@@ -63,7 +64,7 @@ def command(project: Path, /, folder: Path | None, port: int, opens: bool) -> No
 
 def serve_app(project: Path, port: int, *, opens: bool, start: str = "/") -> None:
     """Serves the app until Ctrl-C; its links lead to the page `start`."""
-    from harness.view import ViewServer
+    from harness.reports.pages.server import ViewServer
 
     with ViewServer(project.resolve(), app_pages(), port, start) as server:
         click.echo(server.url)

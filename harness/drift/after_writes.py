@@ -1,24 +1,36 @@
 """Sends recorded writes to reset servers again, and the recorded reads that followed them.
 
 Generated values (ids, times, tokens) are new each time. They are learned as during re-recording (see
-`harness.cassette.recorder.normalisation`): requests are sent with current values, and answers are compared with the
+`harness.cassettes.normalisation`): requests are sent with current values, and answers are compared with the
 values of the cassette. A read or write with an unknown generated value is omitted.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 
-from harness.case import Suite, state_names
-from harness.cassette import CallPosition, Cassette, Normalisation, Recording, identity_kinds, position_of
-from harness.drift.chains import ChainReplay, chain_after, key_of
-from harness.drift.comparing.answer import answer_of
-from harness.drift.observations import CallObservations
-from harness.drift.operation_index import OperationIndex
-from harness.drift.probe import Probed, confirm, repeat_request
-from harness.drift.prober import Prober, ProbeReply
-from harness.drift.replayable_reads import AFTER_A_WRITE, CallBuilder, ReplayableRead, generated_values, is_at_start
+from pydantic import JsonValue
+
+from harness.cassettes.bindings import identity_kinds
+from harness.cassettes.cassette import Cassette
+from harness.cassettes.normalisation import Normalisation
+from harness.cassettes.recordings import Recording
+from harness.cassettes.trial_recording import CallPosition, position_of
+from harness.drift.answers import answer_of
+from harness.drift.observations import CallObservations, OperationIndex
+from harness.drift.probe import Probed, Prober, ProbeReply, confirm, repeat_request
+from harness.drift.replayable import (
+    AFTER_A_WRITE,
+    CallBuilder,
+    ChainReplay,
+    ReplayableRead,
+    chain_after,
+    generated_values,
+    is_at_start,
+    key_of,
+)
 from harness.errors import OutOfTime, ServiceError
-from harness.values import JsonObject, JsonValue
+from harness.suite.suites import Suite, state_names
+from harness.values import JsonObject
 
 
 class AfterWrites:

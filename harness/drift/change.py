@@ -3,8 +3,10 @@
 import json
 from dataclasses import dataclass
 
-from harness.results import ChangeClass, DriftFinding, Severity
-from harness.values import JsonObject, JsonValue
+from pydantic import JsonValue
+
+from harness.runs.store.drift_report import ChangeClass, DriftFinding, Severity
+from harness.values import JsonObject
 
 SEVERITY: dict[ChangeClass, Severity] = {
     "surface.tool_removed": "breaking",

@@ -8,18 +8,14 @@ from dataclasses import dataclass, field
 from datetime import date
 from itertools import pairwise
 
-from harness.drift.comparing.answer import Answer, answer_of
-from harness.drift.comparing.forms import Forms, forms_seen
-from harness.drift.comparing.kinds import format_of
-from harness.drift.comparing.paths import ITEM, found_at
-from harness.drift.comparing.profile import OperationProfile, PathProfile, ToolProfile, Volatility
-from harness.drift.comparing.rules import PathRules
-from harness.drift.comparing.shape import PathShape, shape_of
-from harness.drift.comparing.values import unlike
-from harness.drift.observations import CallObservations
-from harness.drift.slower import times_of
-from harness.results import holder_of
-from harness.values import JsonValue
+from pydantic import JsonValue
+
+from harness.cassettes.profiles import ITEM, OperationProfile, PathProfile, ToolProfile, Volatility, found_at
+from harness.drift.answers import Answer, answer_of, unlike
+from harness.drift.forms import Forms, PathRules, format_of, forms_seen
+from harness.drift.observations import CallObservations, times_of
+from harness.drift.structure import PathShape, shape_of
+from harness.runs.store.drift_report import holder_of
 
 _RING = 10
 _MOST_CALLS = 200

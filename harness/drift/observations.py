@@ -1,16 +1,120 @@
-"""The observations of each recorded call, and the changes that are certain enough to report."""
+"""Observations of each recorded call, by operation: of a probe, of a live run, and of how long answers take."""
 
+import json
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from statistics import quantiles
+from urllib.parse import urlsplit
 
-from harness.cassette import Recording
+from harness.cassettes.cassette import Cassette, cassette_path, open_cassette, refuse_secrets
+from harness.cassettes.journals import LiveCassette
+from harness.cassettes.profiles import LatencySample, OperationProfile, ToolProfile, member, read_profile
+from harness.cassettes.recordings import Recording
+from harness.cassettes.redaction import Redactor
+from harness.drift.answers import Answer, AnswerBaseline, answer_of, why_not_comparable
 from harness.drift.change import Change
-from harness.drift.comparing.answer import Answer, answer_of, why_not_comparable
-from harness.drift.comparing.compare import Compared
-from harness.drift.operation_index import OperationIndex, operation_of
-from harness.drift.turns import comes_by_turns, disagree
-from harness.results import DriftFinding, Severity
+from harness.drift.compare import HEADERS, Compared, comes_by_turns, compare, disagree, header_changes
+from harness.drift.forms import UNKNOWN, Forms, PathRules, declared_forms, rules_of
+from harness.errors import CassetteError
+from harness.runs.store.drift_report import DriftFinding, Severity
+from harness.suite.suites import AnswerRule, Suite
+
+# An index of the recordings and profiles of a suite by operation.
+
+_VARIABLE = re.compile(r"\d+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|(?=.*\d)[0-9A-Za-z_-]{16,}|.*@.*")
+
+
+class OperationIndex:
+    """The index of one suite."""
+
+    def __init__(self, suite: Suite, cassettes: Mapping[str, Cassette], profiles: Mapping[str, ToolProfile]) -> None:
+        self.suite = suite
+        self.cassettes = cassettes
+        self._profiles = profiles
+        self._recordings: defaultdict[tuple[str, str], list[Recording]] = defaultdict(list)
+        for cassette in cassettes.values():
+            for recording in cassette.recordings:
+                if recording.mark.kind != "model":
+                    self._recordings[recording.mark.tool, operation_of(recording)].append(recording)
+        self._baselines: dict[tuple[str, str], AnswerBaseline] = {}
+        self._rules: dict[str, PathRules] = {}
+
+    def profile(self, tool: str) -> ToolProfile:
+        return self._profiles.get(tool) or ToolProfile(tool=tool)
+
+    def rules(self, tool: str) -> PathRules:
+        """The suite's rules; a generated id is new every time, so only its kind is compared."""
+        if tool not in self._rules:
+            generated = next((spec.generated_ids for spec in self.suite.tools if spec.name == tool), ())
+            self._rules[tool] = rules_of(self.suite, tool, [AnswerRule(at=at, compare="type") for at in generated])
+        return self._rules[tool]
+
+    def baseline(self, tool: str, operation: str) -> AnswerBaseline:
+        if (tool, operation) not in self._baselines:
+            learned = self.profile(tool).operations.get(operation) or OperationProfile()
+            recordings = self._recordings[tool, operation]
+            self._baselines[tool, operation] = AnswerBaseline(
+                recordings, learned, self.rules(tool), self.declared_forms(tool)
+            )
+        return self._baselines[tool, operation]
+
+    def declared_forms(self, tool: str) -> Forms:
+        """The forms of objects in the tool's answers according to its declared output schema."""
+        spec = next((spec for spec in self.suite.tools if spec.name == tool), None)
+        if spec is None:
+            return UNKNOWN
+        if spec.output is not None:
+            return declared_forms(spec.output)
+        schema = spec.listed.get("outputSchema")
+        if not isinstance(schema, dict):
+            return UNKNOWN
+        # MCP results contain the answer twice: structured, and as JSON in a text.
+        return declared_forms(schema, "structuredContent").over(declared_forms(schema, "content[].text"))
+
+    def compare(self, recorded: Recording, old: Answer, new: Answer) -> Compared:
+        """Compares one live answer with its recording."""
+        tool = recorded.mark.tool
+        compared = compare(old, new, self.baseline(tool, operation_of(recorded)), self.rules(tool))
+        rules = self.suite.header_rules(tool)
+        if not rules or old.status != new.status:
+            return compared
+        changes_of_headers = tuple(header_changes(old.headers, new.headers, rules))
+        paths = (*compared.paths, *(member(HEADERS, name) for name in sorted(rules)))
+        return replace(compared, changes=(*compared.changes, *changes_of_headers), paths=paths)
+
+
+def open_operation_index(suite: Suite, cassettes: Path, secrets: Mapping[str, str]) -> OperationIndex:
+    """Reads the cassettes of the suite's cases. Raises CassetteError where one is damaged or none exists."""
+    redactor, loaded = Redactor(secrets), dict[str, Cassette]()
+    for case in suite.cases:
+        path = cassette_path(cassettes, suite.name, case.id)
+        if path.exists():
+            loaded[case.id] = open_cassette(path)
+            refuse_secrets(path, loaded[case.id].recordings, redactor)
+    if not loaded:
+        raise CassetteError(
+            f"suite {suite.name!r} has no recordings to compare with", remedy=f"harness record {suite.name}"
+        )
+    tools = {recording.mark.tool for cassette in loaded.values() for recording in cassette.recordings}
+    profiles = {tool: read_profile(cassettes, suite.name, tool) for tool in sorted(tools)}
+    return OperationIndex(suite, loaded, profiles)
+
+
+def operation_of(recording: Recording) -> str:
+    """The tool's name; for a host, method and route, with `{}` for path segments that look like ids."""
+    if recording.mark.kind != "http":
+        return recording.mark.tool
+    asked = json.loads(recording.arguments)
+    path = urlsplit(str(asked.get("url", ""))).path
+    route = "/".join("{}" if _VARIABLE.fullmatch(part) else part for part in path.split("/"))
+    return f"{asked.get('method', 'GET')} {route}"
+
+
+# The observations of each recorded call, and the changes that are certain enough to report.
 
 ALONE = 3
 """The number of answers to one read, including repeats, that must all show a change."""
@@ -130,3 +234,101 @@ def _doubt(shown: Sequence[Sequence[Change | None]], hits: Sequence[Sequence[Cha
 
 def _shown(compared: Compared, place: tuple[str, str, str]) -> Change | None:
     return next((change for change in compared.changes if change.place == place), None)
+
+
+# Pairs a live run's answers with the recordings of the same calls; a call without a pair is a divergence of the
+# agent,
+# not of the tools.
+
+_SHOWN = 3
+_LONGEST = 160
+
+
+def pair(
+    cassettes: Iterable[LiveCassette], operations: OperationIndex
+) -> tuple[tuple[CallObservations, ...], tuple[str, ...]]:
+    """Returns the observations of each recorded call, with the answers of every trial that made it, and descriptions of
+    the divergences.
+    """
+    observations: dict[tuple[str, str, int], CallObservations] = {}
+    divergences: list[str] = []
+    for live in cassettes:
+        recorded = operations.cassettes.get(live.case or "")
+        if recorded is None:
+            divergences.append(f"{live.case}, attempt {live.attempt}: the case has no recordings")
+            continue
+        apart: list[Recording] = []
+        for answer in (one for one in live.load().recordings if one.mark.kind != "model"):
+            match = recorded_of(recorded, answer)
+            if match is None:
+                apart.append(answer)
+                continue
+            observation = observations.setdefault(match.place, CallObservations(recorded=match, cases=set()))
+            observation.cases.add(live.case or "")
+            observation.add(operations, match, answer)
+        divergences += _words(live, apart, recorded)
+    return tuple(observations[place] for place in sorted(observations)), tuple(divergences)
+
+
+def recorded_of(cassette: Cassette, live: Recording) -> Recording | None:
+    """The recording of the same call after the same writes; for repeated reads beyond the recorded ones, the last
+    recording.
+    """
+    mark = live.mark
+    answers = cassette.answers(mark.key, mark.state)
+    if mark.occurrence < len(answers):
+        return answers[mark.occurrence]
+    return answers[-1] if answers and mark.effect == "read" else None
+
+
+def _words(live: LiveCassette, apart: list[Recording], recorded: Cassette) -> Iterator[str]:
+    for one in apart[:_SHOWN]:
+        call = f"{one.mark.tool}({one.arguments})"
+        call = call if len(call) <= _LONGEST else f"{call[: _LONGEST - 3]}..."
+        known = " after the writes made before it" if recorded.holds_key(one.mark.key) else ""
+        yield f"{live.case}, attempt {live.attempt}: the agent asked {call}, which was not recorded{known}"
+    if len(apart) > _SHOWN:
+        yield f"{live.case}, attempt {live.attempt}: and {len(apart) - _SHOWN} more calls that were not recorded"
+
+
+# Finds operations that answer more slowly than ever before.
+
+_SESSIONS = 2
+_CALLS = 5
+_TIMES = 2.0
+_MORE_MS = 500.0
+
+
+def times_of(day: date, took_ms: Sequence[float]) -> LatencySample:
+    """The median and the slow end of at least two times."""
+    cuts = quantiles(took_ms, n=20, method="inclusive")
+    return LatencySample(day=day, calls=len(took_ms), p50_ms=round(cuts[9], 1), p95_ms=round(cuts[18], 1))
+
+
+def slower_findings(observations: Iterable[CallObservations], operations: OperationIndex) -> Iterator[DriftFinding]:
+    """Findings where half of at least five calls took twice as long as in any of at least two sessions, and half a
+    second more than all but the slowest calls did."""
+    own: defaultdict[tuple[str, str], list[CallObservations]] = defaultdict(list)
+    for observation in observations:
+        own[observation.tool, observation.operation].append(observation)
+    for (tool, operation), found in sorted(own.items()):
+        known = operations.profile(tool).operations.get(operation) or OperationProfile()
+        took = [one for observation in found for one in observation.took_ms]
+        if len(known.latency) < _SESSIONS or len(took) < _CALLS:
+            continue
+        now = times_of(date.min, took)
+        usual, slow = max(one.p50_ms for one in known.latency), max(one.p95_ms for one in known.latency)
+        if now.p50_ms > _TIMES * usual and now.p50_ms > slow + _MORE_MS:
+            yield DriftFinding(
+                tool=tool,
+                operation=operation,
+                change="latency",
+                severity="info",
+                path="",
+                old_kind="usual time",
+                new_kind="slower",
+                before={"p50_ms": usual, "p95_ms": slow},
+                after={"p50_ms": now.p50_ms, "p95_ms": now.p95_ms},
+                cases=tuple(sorted({case for observation in found for case in observation.cases})),
+                samples=len(took),
+            )

@@ -5,10 +5,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from harness.case import Case, TrialVariant
-from harness.sandbox import Table
-from harness.trace import ModelUse, RecordingReport, Span, UserReport
-from harness.values import JsonObject, JsonValue
+from pydantic import JsonValue
+
+from harness.sandbox.tables import Table
+from harness.suite.cases import Case
+from harness.suite.interventions import TrialVariant
+from harness.traces.spans import Span
+from harness.traces.trial import ModelUse, RecordingReport, UserReport
+from harness.values import JsonObject
 
 SHARED = "shared"
 """The argument of a ServiceOpener where one set of services serves all trials of a run."""

@@ -5,62 +5,135 @@ Everything that touches the network runs on that thread's event loop; the public
 
 import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self, Unpack
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
 import aiohttp
 
-from harness.case import Case, Suite, ToolMode, needs_browser, state_names
-from harness.cassette import (
-    Redactor,
-    StateChain,
-    recover_journals,
-)
+from harness.cassettes.cassette import Cassette, cassette_path, open_cassette, refuse_secrets
+from harness.cassettes.journals import recover_journals
+from harness.cassettes.keys import StateChain
+from harness.cassettes.redaction import Redactor
 from harness.errors import GatewayError, UsageError
-from harness.gateway.accepting import allow_descriptors
-from harness.gateway.allocator import keep_no_large_blocks
-from harness.gateway.contract import SHARED, SessionRequest
-from harness.gateway.exchange.large_work import THREADS
-from harness.gateway.exchange.trial import RunUpstream, TrialContext
-from harness.gateway.incoming import RouteHandler
-from harness.gateway.journals import JournalKeeper
+from harness.gateway.agent_spans import TracesHandler
+from harness.gateway.bodies import THREADS, RouteHandler, keep_no_large_blocks
+from harness.gateway.budgets import Budget, RateLimiter, Waiting
+from harness.gateway.contract import SHARED, ServiceOpener, SessionRequest
+from harness.gateway.injections import FaultySource, FixtureSource, packs_of
+from harness.gateway.interventions import calls_of
 from harness.gateway.ledger import Ledger
-from harness.gateway.mcp.endpoint import McpHandler
-from harness.gateway.model.traces import TracesHandler
+from harness.gateway.listener import allow_descriptors
+from harness.gateway.mcp_endpoint import McpHandler
 from harness.gateway.openapi import OpenApiHandler
-from harness.gateway.optional_parts import run_hosts, run_models
-from harness.gateway.options import GatewayOptions
-from harness.gateway.overlay.faults import FaultySource
-from harness.gateway.overlay.fixtures import FixtureSource, packs_of
-from harness.gateway.overlay.interventions import calls_of
 from harness.gateway.probes import TrialProbes, probe_client
 from harness.gateway.routes import RouteContext
-from harness.gateway.run_cassettes import RunCassettes
 from harness.gateway.session import SessionParts, TrialSession
-from harness.gateway.sources.suite_tools import api_source, suite_tools
-from harness.gateway.sources.trial_sources import TrialSources
+from harness.gateway.suite_tools import api_source, suite_tools
 from harness.gateway.toolbox import Toolbox
-from harness.gateway.user import User, UserContext
-from harness.sandbox import temporary_folder
-from harness.trace import TraceRecorder, TraceSubject, TrialProgress
-from harness.upstream import (
-    LoopThread,
-    RateLimiter,
-    Reachability,
-    Resets,
-    ToolUpstream,
-    Waiting,
-    check_servers,
-    needs_services,
-    open_client,
-    share_services,
-    upstreams,
-)
+from harness.gateway.trial import JournalKeeper, RunUpstream, TrialContext
+from harness.gateway.trial_tools import TrialSources
+from harness.gateway.upstream.http_tools import Resets, ToolUpstream
+from harness.gateway.upstream.sources import Reachability
+from harness.gateway.upstream.tool_servers import check_servers, needs_services, share_services, upstreams
+from harness.gateway.upstream.transport import LoopThread, open_client
+from harness.gateway.user import User, UserContext, UserSource
+from harness.sandbox.ownership import temporary_folder
+from harness.suite.cases import Case
+from harness.suite.checks import needs_browser
+from harness.suite.models import ModelMode, ToolMode
+from harness.suite.suites import Suite, state_names
+from harness.traces.recorder import TraceRecorder, TraceSubject, TrialProgress
+from harness.traces.tracer import Tracing
+
+if TYPE_CHECKING:
+    from harness.gateway.model_handler import RunModels
+    from harness.gateway.run_hosts import RunHosts
+
+
+# The options of a gateway besides its suite and its mode.
+
+
+class GatewayOptions(TypedDict, total=False):
+    """Every option has a default."""
+
+    secrets: Mapping[str, str]
+    """Secret name -> value: never stored, and filled into the servers' headers."""
+    services: ServiceOpener | None
+    tracing: Tracing | None
+    """The tracer provider of the trials and its additional span processors; None stores spans without
+    exporting them.
+    """
+    refresh: bool
+    """In `record` mode, an answer that differs replaces the recorded one."""
+    volatile: Mapping[str, Sequence[str]]
+    """In `record` mode, tool -> JSON pointers to values that were observed to change by themselves, in addition to what
+    the suite declares.
+    """
+    lenient: bool
+    """In `replay` mode, a call that was not recorded in this state gets the answer of an earlier state."""
+    live_cassettes: Path | None
+    """The folder for answers of `live` tools, with one cassette per trial; None: they are not stored."""
+    model_mode: ModelMode | None
+    """None selects the suite's setting."""
+    budget: Budget | None
+    """The run's budget."""
+    users: UserSource | None
+    """Opens the users of the trials; None: the scripts of the cases."""
+    limiter: RateLimiter
+    """Enforces the rate limits of live calls, also over other gateways with the same limiter."""
+
+
+# Parts of the gateway that many suites do without: they are imported for a suite that needs them.
+
+
+def run_models(suite: Suite, mode: ModelMode | None, secrets: Mapping[str, str]) -> "RunModels | None":
+    """None: the suite has no model. Raises UsageError where the key of a provider is missing."""
+    if suite.model is None:
+        return None
+    from harness.gateway.model_handler import RunModels
+
+    return RunModels(suite.model, mode or suite.model.mode, secrets)
+
+
+def run_hosts(suite: Suite, mode: ToolMode) -> "RunHosts | None":
+    """None: the suite declares no host; their certificates need a library that takes a tenth of a second to import."""
+    if not suite.hosts:
+        return None
+    from harness.gateway.run_hosts import RunHosts
+
+    return RunHosts(suite, mode)
+
+
+# The cassettes of a run's cases, each read when the first trial of its case needs it.
+
+
+class RunCassettes:
+    """Safe to use from many threads."""
+
+    def __init__(self, folder: Path, suite: str, secrets: Mapping[str, str], *, grow: bool) -> None:
+        """`grow`: the run records, so that each trial of a case uses the recordings of the one before."""
+        self._folder = folder
+        self._suite = suite
+        self._secrets = secrets
+        self._grow = grow
+        self._loaded: dict[str, Cassette] = {}
+        self._lock = threading.Lock()
+
+    def of(self, case_id: str) -> Cassette:
+        """The case's cassette; empty where the case has none. Raises CassetteError, also for a secret in it."""
+        with self._lock:
+            if case_id not in self._loaded or self._grow:
+                path = cassette_path(self._folder, self._suite, case_id)
+                cassette = open_cassette(path) if path.exists() else Cassette()
+                refuse_secrets(path, cassette.recordings, Redactor(dict(self._secrets)))
+                self._loaded[case_id] = cassette
+            return self._loaded[case_id]
+
 
 _SOCKET = "gateway.sock"
 

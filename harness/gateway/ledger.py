@@ -3,11 +3,12 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from harness.case import CalledKind, Doubles, Provenance
-from harness.cassette import CallKey
+from harness.cassettes.keys import CallKey
+from harness.gateway.budgets import Budget
 from harness.gateway.user import HeardCall
-from harness.trace import ModelUse, ReplayTier
-from harness.upstream import Budget
+from harness.suite.models import CalledKind, Doubles, Provenance
+from harness.traces.trajectory import ReplayTier
+from harness.traces.trial import ModelUse
 from harness.values import JsonObject
 
 _MAX_MISSES = 100

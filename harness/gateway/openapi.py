@@ -3,11 +3,12 @@
 import json
 
 from aiohttp import web
+from pydantic import JsonValue
 
 from harness.gateway.failures import TOOL_STATUSES
 from harness.gateway.toolbox import Toolbox
-from harness.upstream import Refusal
-from harness.values import JsonObject, JsonValue
+from harness.gateway.upstream.transport import Refusal
+from harness.values import JsonObject
 
 PATH = "/openapi.json"
 

@@ -11,22 +11,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from harness.case import ApiProbe, HttpRoute, SqlProbe, StateProbe, ToolSpec
-from harness.cassette import CallKey, Redactor, key_digest
-from harness.cassette.state import WORLD
+from pydantic import JsonValue
+
+from harness.cassettes.keys import WORLD, CallKey, key_digest
+from harness.cassettes.redaction import Redactor
 from harness.errors import ServiceError, UsageError
 from harness.gateway.contract import QueryableServices
-from harness.gateway.exchange.exchange import CallResult, ReceivedCall
-from harness.gateway.exchange.replaying import replayed
-from harness.gateway.exchange.trial import TrialContext
-from harness.sandbox import QueryFailed, Table, Unmeasurable, changes
-from harness.strict_json import parse_json
-from harness.trace import names
-from harness.upstream import ToolAnswer, ToolMiss, ToolRequest, TrialTools
-from harness.values import JsonObject, JsonValue, canonical_json
+from harness.gateway.exchange import CallResult, ReceivedCall, replayed
+from harness.gateway.trial import TrialContext
+from harness.gateway.upstream.sources import ToolAnswer, ToolMiss, ToolRequest, TrialTools
+from harness.sandbox.tables import QueryFailed, Table, Unmeasurable, changes
+from harness.suite.cases import ApiProbe, SqlProbe, StateProbe
+from harness.suite.tools import HttpRoute, ToolSpec
+from harness.traces import names
+from harness.values import JsonObject, canonical_json, parse_json
 
 if TYPE_CHECKING:
-    from harness.cassette import CallPosition, Mark, Normalisation, Outcome
+    from harness.cassettes.normalisation import Normalisation
+    from harness.cassettes.recordings import Mark, Outcome
+    from harness.cassettes.trial_recording import CallPosition
 
 
 class ProbeClient(Protocol):

@@ -8,25 +8,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from harness.case import StateProbe
+from pydantic import JsonValue
+
 from harness.errors import GatewayError, HarnessError, ServiceError
-from harness.gateway.accepting import listening
 from harness.gateway.contract import SessionRecord
-from harness.gateway.dialogue import MAX_TURNS
-from harness.gateway.exchange.trial import TrialContext
-from harness.gateway.listener import Listener
-from harness.gateway.overlay.faults import FaultySource
+from harness.gateway.injections import FaultySource
+from harness.gateway.listener import Listener, listening
 from harness.gateway.probes import TrialProbes
-from harness.gateway.routes import RouteContext, Routes, thought_attributes
-from harness.gateway.sources.browser import OpenBrowser
-from harness.gateway.sources.trial_sources import TrialSources
-from harness.sandbox import ProxiedHosts, Sandbox
-from harness.trace import RecordingReport, TrialProgress, names
-from harness.values import JsonValue
+from harness.gateway.routes import MAX_TURNS, RouteContext, Routes, thought_attributes
+from harness.gateway.trial import TrialContext
+from harness.gateway.trial_tools import OpenBrowser, TrialSources
+from harness.sandbox.provider import ProxiedHosts, Sandbox
+from harness.suite.cases import StateProbe
+from harness.traces import names
+from harness.traces.recorder import TrialProgress
+from harness.traces.trial import RecordingReport
 
 if TYPE_CHECKING:
-    from harness.cassette import Merge
-    from harness.gateway.web.run_hosts import TrialProxy
+    from harness.cassettes.journals import Merge
+    from harness.gateway.run_hosts import TrialProxy
+
 
 _GRACE_S = 5.0
 Soon = Callable[[Callable[[], object]], None]
@@ -63,7 +64,7 @@ class TrialSession:
         self._closed = False
         self._listen(self._listeners[0], parts.socket)
         if parts.web is not None and parts.pages_socket is not None:
-            from harness.gateway.web.pages import PageRoutes  # most suites have no browser
+            from harness.gateway.forward_proxy import PageRoutes  # most suites have no browser
 
             proxy = parts.web.pages
             pages = PageRoutes(proxy, lambda: self._routes.is_open)

@@ -5,19 +5,21 @@ import json
 from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
 
-from harness.case import StateProbe, ToolSpec, without_volatile
-from harness.cassette import CallKey, complete_arguments, key_of_kept
+from pydantic import JsonValue
+
+from harness.cassettes.keys import CallKey, complete_arguments, key_of_kept
 from harness.errors import OutOfTime
-from harness.gateway.exchange.exchange import CallResult, ReceivedCall, failed
-from harness.gateway.exchange.trial import TrialContext
-from harness.gateway.failures import CallFailure
-from harness.gateway.outcome import result_of
+from harness.gateway.exchange import CallResult, ReceivedCall, failed
+from harness.gateway.failures import CallFailure, result_of
 from harness.gateway.toolbox import Tool, Toolbox
+from harness.gateway.trial import TrialContext
+from harness.gateway.upstream.http_tools import unroutable
+from harness.gateway.upstream.sources import ToolMiss, ToolRequest, TrialTools
 from harness.gateway.user import HeardCall
-from harness.strict_json import NotJson, parse_json
-from harness.trace import names
-from harness.upstream import ToolMiss, ToolRequest, TrialTools, unroutable
-from harness.values import JsonObject, JsonValue, canonical_json
+from harness.suite.cases import StateProbe
+from harness.suite.tools import ToolSpec, without_volatile
+from harness.traces import names
+from harness.values import JsonObject, NotJson, canonical_json, parse_json
 
 
 @dataclass(frozen=True, kw_only=True)

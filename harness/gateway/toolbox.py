@@ -6,10 +6,13 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 
-from harness.alternatives import alternatives
-from harness.case import Case, Suite, ToolSpec, VolatilePart
 from harness.errors import UsageError
-from harness.validation import Schema, SchemaProblem, check_expression, members
+from harness.suite.cases import Case
+from harness.suite.expressions import check_expression
+from harness.suite.schemas import Schema, SchemaProblem, members
+from harness.suite.suites import Suite
+from harness.suite.tools import ToolSpec, VolatilePart
+from harness.text import alternatives
 from harness.values import JsonObject
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")

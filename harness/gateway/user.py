@@ -7,10 +7,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from harness.case import Case, Conversation, Effect, UserTurn, When
-from harness.trace import UserReport
-from harness.upstream import Waits
-from harness.validation import finds
+from harness.gateway.budgets import Waits
+from harness.suite.cases import Case
+from harness.suite.conversations import Conversation, UserTurn, When
+from harness.suite.expressions import finds
+from harness.suite.tools import Effect
+from harness.traces.trial import UserReport
 from harness.values import JsonObject
 
 Cut = Literal["turn_limit", "agent_left"]

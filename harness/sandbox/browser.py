@@ -13,12 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.case import Limits
+from pydantic import JsonValue
+
 from harness.errors import SandboxError
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
-from harness.sandbox.state.snapshot import Snapshot
-from harness.trace import ProgramExit
-from harness.values import JsonObject, JsonValue
+from harness.sandbox.snapshot import Snapshot
+from harness.suite.cases import Limits
+from harness.traces.trial import ProgramExit
+from harness.values import JsonObject
 
 _DRIVER = Path(__file__).parent / "browsing"
 _LIMITS = Limits(seconds=86_400, memory_mb=1024, processes=512, cpus=2.0, disk_mb=256, output_kb=2048)

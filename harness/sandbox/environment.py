@@ -29,8 +29,8 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from harness.disk import is_file
-from harness.documents import read_document
 from harness.errors import UsageError
+from harness.suite.documents import read_document
 from harness.values import Frozen
 
 BASE_IMAGE = "base"

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.subprocess_environment import subprocess_environment
+from harness.processes import subprocess_environment
 
 _COMMENT = "harness services"
 _WITHIN_S = 20.0

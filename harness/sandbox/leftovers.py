@@ -11,11 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.process_identity import ProcessIdentity, abandoned_partials
+from harness.processes import ProcessIdentity, abandoned_partials
 from harness.sandbox.engine import answering
 from harness.sandbox.host_guard import guards_left, interface_of, unguard
-from harness.sandbox.images.bootstrap import bootstraps_left
-from harness.sandbox.images.building import cache_folder
+from harness.sandbox.images.building import bootstraps_left, cache_folder
 from harness.sandbox.ownership import (
     OWNER_LABEL,
     end_program,
@@ -25,8 +24,9 @@ from harness.sandbox.ownership import (
 )
 from harness.sandbox.snapshots import SnapshotStore
 
-if TYPE_CHECKING:  # the engine's library takes longer to import than a sandbox that needs no engine to run
+if TYPE_CHECKING:
     import docker
+
 
 _GONE_WITHIN_S = 20.0
 

@@ -17,12 +17,12 @@ from typing import Literal
 
 import harness
 from harness.errors import SandboxError
-from harness.sandbox.launch.control import ControlListener
-from harness.sandbox.launch.launched import LaunchedSandbox, LauncherView
-from harness.sandbox.launch.layouts import Layouts
+from harness.sandbox.control import ControlListener
+from harness.sandbox.launched import LaunchedSandbox, LauncherView
+from harness.sandbox.layout import Layouts
 from harness.sandbox.ownership import private_folder, remove_private_folder
 from harness.sandbox.provider import Sandbox, SandboxPaths, SandboxSpec
-from harness.sandbox.state.snapshot import Snapshot
+from harness.sandbox.snapshot import Snapshot
 
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); from harness.sandbox.inside.launcher import main; main(sys.argv[2])"

@@ -13,18 +13,25 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from harness.disk import flush_folder, flush_tree
-from harness.documents import write_atomically
+from harness.disk import flush_folder, flush_tree, write_atomically
 from harness.errors import SnapshotError, UsageError
-from harness.process_identity import partial_name
+from harness.processes import partial_name
+from harness.sandbox.capture import (
+    SNAPSHOT_FILE,
+    CapturedEntry,
+    browser_profile,
+    content_of,
+    gather,
+    read_snapshot_file,
+    verify_content,
+)
 from harness.sandbox.environment import BASE_IMAGE, DeclaredState, Environment, load_environment
-from harness.sandbox.state.capture import CapturedEntry, browser_profile, content_of, gather
-from harness.sandbox.state.snapshot import ServiceDump, Snapshot
-from harness.sandbox.state.snapshot_file import SNAPSHOT_FILE, read_snapshot_file, verify_content
+from harness.sandbox.snapshot import ServiceDump, Snapshot
 
-if TYPE_CHECKING:  # a snapshot is mostly read, not built
-    from harness.sandbox.images.bootstrap import Progress
-    from harness.sandbox.images.image_store import ImageStore
+if TYPE_CHECKING:
+    from harness.sandbox.images.building import Progress
+    from harness.sandbox.images.store import ImageStore
+
 
 EMPTY = "empty"
 """Name of the empty snapshot, which needs no folder."""
@@ -146,7 +153,7 @@ class SnapshotStore:
         progress: "Progress",
     ) -> tuple[ServiceDump, ...]:
         """State of each service that has one: from its own seed, else restored from the parent's dump."""
-        from harness.sandbox.services.running_services import dump_service
+        from harness.sandbox.services import dump_service
 
         found = {dump.service: dump for dump in (parent.dumps if parent else ())}
         (folder / "dumps").mkdir()

@@ -18,12 +18,10 @@ from pathlib import Path
 
 from figures import Target, show
 
-from harness.cassette.cassette import Cassette, save_cassette
-from harness.cassette.index import index_path, open_cassette
-from harness.cassette.keys import CallKey, key_digest
-from harness.cassette.player import Played, Player
-from harness.cassette.recording import Mark, Recording
-from harness.cassette.state import initial_state
+from harness.cassettes.cassette import Cassette, index_path, open_cassette, save_cassette
+from harness.cassettes.keys import CallKey, initial_state, key_digest
+from harness.cassettes.player import Played, Player
+from harness.cassettes.recordings import Mark, Recording
 from harness.values import canonical_json
 
 TARGETS = (

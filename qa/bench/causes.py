@@ -6,8 +6,9 @@ python -m qa.bench.causes
 import time
 from statistics import median
 
-from harness.counterfactual import MOST, mutate
-from harness.pipeline import RunOptions, plan_of
+from harness.improve.mutation import MOST, mutate
+from harness.runs.plan.plan import RunOptions
+from harness.runs.plan.planning import plan_of
 from qa.bench.figures import Target, show
 from tests.counterfactual import forks
 from tests.counterfactual.planted.__main__ import LONG, PROJECT, Figures, Plan, measured

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import docker
 
-from harness.sandbox.containers.places import AGENT_UID
-from harness.sandbox.engine import owner_labels
+from harness.sandbox.containers.configuration import AGENT_UID
+from harness.sandbox.ownership import owner_labels
 from qa.bench.overhead import AGENT
 
 CROWD = Path(__file__).parent / "clients"

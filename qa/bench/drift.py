@@ -6,14 +6,14 @@ python -m qa.bench.drift
 import json
 import time
 
-from harness.cassette.recording import Mark, Recording
-from harness.cassette.state import initial_state
-from harness.drift.comparing.answer import answer_of
-from harness.drift.comparing.baseline import AnswerBaseline
-from harness.drift.comparing.compare import compare
-from harness.drift.comparing.profile import OperationProfile
-from harness.drift.comparing.rules import PathRules
-from harness.values import JsonValue
+from pydantic import JsonValue
+
+from harness.cassettes.keys import initial_state
+from harness.cassettes.profiles import OperationProfile
+from harness.cassettes.recordings import Mark, Recording
+from harness.drift.answers import AnswerBaseline, answer_of
+from harness.drift.compare import compare
+from harness.drift.forms import PathRules
 
 ROUNDS = 5
 

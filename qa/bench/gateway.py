@@ -27,18 +27,18 @@ from typing import Any
 from figures import Target, show
 from world import served
 
-from harness.case import Suite
-from harness.case.case import Limits
-from harness.case.endpoints.model import ModelMode, ToolMode
 from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import TrialSession
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.engine import connect
-from harness.sandbox.images.image_store import ImageStore
+from harness.sandbox.images.store import ImageStore
 from harness.sandbox.ownership import private_folder, remove_private_folder
 from harness.sandbox.provider import Sandbox, SandboxSpec
 from harness.sandbox.snapshots import SnapshotStore
+from harness.suite.cases import Limits
+from harness.suite.models import ModelMode, ToolMode
+from harness.suite.suites import Suite
 
 HERE = Path(__file__).parent
 CLIENTS = HERE / "clients"

@@ -22,21 +22,23 @@ from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
-from harness.case import Suite
-from harness.case.reading.loading import load_suite
 from harness.gateway.gateway import Gateway
-from harness.pipeline.execution.attempt import Attempt
-from harness.pipeline.plan.plan import RunPlan, Selection, planned_trials
-from harness.pipeline.rescore import finish_scores, rescore
-from harness.pipeline.run import Watch, run_plan
-from harness.report import compare_runs, summarise_run, write_report
-from harness.report.html import write_html
-from harness.results import RunFolder
-from harness.runner.agents import open_agent
-from harness.runner.pool import TaskSlots, run_all
-from harness.runner.trial import TrialRunner
+from harness.reports.compare import compare_runs
+from harness.reports.html.page import write_html
+from harness.reports.render.markdown import write_report
+from harness.reports.summarising import summarise_run
+from harness.runs.execution.executor import Attempt
+from harness.runs.execution.run import Watch, run_plan
+from harness.runs.plan.plan import RunPlan, Selection, planned_trials
+from harness.runs.rescore import finish_scores, rescore
+from harness.runs.store.folder import RunFolder
+from harness.runs.trial.agents import open_agent
+from harness.runs.trial.parallel import TaskSlots, run_all
+from harness.runs.trial.trial import TrialRunner
 from harness.sandbox.snapshots import SnapshotStore
-from harness.score import build_scorer
+from harness.scoring.scorer import build_scorer
+from harness.suite.loading import load_suite
+from harness.suite.suites import Suite
 from qa.bench.figures import Target
 from qa.bench.figures import show as show_figures
 from qa.bench.inprocess import InProcessProvider

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness.ingest import import_file
+from harness.runs.foreign_runs import import_file
 
 WANTED_S = 1.0
 BYTES = 5_000_000

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from harness.sandbox.provider import SandboxPaths, SandboxSpec
-from harness.sandbox.state.snapshot import Snapshot
-from harness.trace import EndState, ProgramExit
+from harness.sandbox.snapshot import Snapshot
+from harness.traces.trial import EndState, ProgramExit
 
 
 @dataclass(frozen=True)

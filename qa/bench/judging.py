@@ -18,15 +18,19 @@ from pathlib import Path
 
 import aiohttp
 
-from harness.case import AgentVersion, Case, Suite
-from harness.judge.judgement import Judgement
-from harness.judge.prompts import PromptRegistry
-from harness.judge.rubric import Criterion, Rubric
-from harness.judge.settings import JudgeSettings
-from harness.pipeline.judge.judging import Judged, JudgeRequest, judge_run
-from harness.results import PlannedTrial, RunFolder, RunManifest
-from harness.score import Scorecard
-from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
+from harness.judging.prompts import PromptRegistry
+from harness.judging.rubrics import Criterion, Rubric
+from harness.judging.settings import JudgeSettings
+from harness.judging.verdicts import Judgement
+from harness.runs.judging import Judged, JudgeRequest, judge_run
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import PlannedTrial, RunManifest
+from harness.scoring.scorecard import Scorecard
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
+from harness.traces.trajectory import Observation, Step, ToolCall, Trajectory
+from harness.traces.trial import Trial
 
 CRITERIA = 10
 IN_FLIGHT = 32

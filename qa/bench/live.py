@@ -21,12 +21,12 @@ from pathlib import Path
 
 import aiohttp
 
-from harness.case.reading.loading import load_suite
-from harness.pipeline.plan.plan import RunPlan, Selection, planned_trials
-from harness.pipeline.run import Watch, run_plan
+from harness.gateway.models.double import DoubleReply, DoubleRequest, ModelDouble
+from harness.runs.execution.run import Watch, run_plan
+from harness.runs.plan.plan import RunPlan, Selection, planned_trials
 from harness.sandbox.providers import PROVIDERS
-from harness.simulate import UserOptions
-from harness.upstream import DoubleReply, DoubleRequest, ModelDouble
+from harness.suite.loading import load_suite
+from harness.users.users import UserOptions
 from qa.bench.figures import Target, show
 from qa.bench.overhead import AGENT
 from qa.bench.sweep import own_s

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
-from harness.case import Case, HttpRoute, ReferenceCall, ToolSpec
-from harness.score import Evidence
-from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
+from harness.scoring.evidence import Evidence
+from harness.suite.cases import Case, ReferenceCall
+from harness.suite.tools import HttpRoute, ToolSpec
+from harness.traces.trajectory import Observation, Step, ToolCall, ToolFailure, Trajectory
+from harness.traces.trial import Trial
 
 _SCHEMA = {"type": "object", "properties": {"id": {"type": "string"}, "note": {"type": "string"}}}
 _PAGE = {f"field_{n}": {"id": f"AB{n:05d}", "price": n + 0.5, "words": "as long as such answers are"} for n in range(9)}

@@ -13,9 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.case import AgentVersion, Case, ModelMode, ModelSpec, Suite
-from harness.gateway import SessionRequest
+from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case
+from harness.suite.models import ModelMode, ModelSpec
+from harness.suite.suites import Suite
 from tests.gateway.conftest import UnixConnection
 from tests.models.model_server import Thought, serve_models
 

@@ -30,28 +30,27 @@ from typing import Any
 
 import docker
 
-from harness.case import Suite
-from harness.case.reading.loading import load_suite
 from harness.gateway.gateway import Gateway
-from harness.pipeline.execution.attempt import Attempt
-from harness.pipeline.plan.plan import RunPlan, Selection, planned_trials
-from harness.pipeline.run import Watch, run_plan
-from harness.results import PlannedTrial, RunFolder
-from harness.runner.agent import Agent
-from harness.runner.agents import open_agent
-from harness.runner.trial import TrialRunner
-from harness.sandbox.containers.container import Containers
-from harness.sandbox.containers.container_paths import mounted_sockets
+from harness.runs.execution.executor import Attempt
+from harness.runs.execution.run import Watch, run_plan
+from harness.runs.plan.plan import RunPlan, Selection, planned_trials
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import PlannedTrial
+from harness.runs.trial.agents import Agent, open_agent
+from harness.runs.trial.trial import TrialRunner
+from harness.sandbox.containers.configuration import AGENT_UID, Containers, mounted_sockets
 from harness.sandbox.containers.docker import DockerSandboxProvider
-from harness.sandbox.containers.places import AGENT_UID
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
-from harness.sandbox.engine import connect, owner_labels
-from harness.sandbox.images.image_store import ImageStore
-from harness.sandbox.launch.layout import Layout
+from harness.sandbox.engine import connect
+from harness.sandbox.images.store import ImageStore
+from harness.sandbox.layout import Layout
+from harness.sandbox.ownership import owner_labels
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
+from harness.sandbox.snapshot import Snapshot
 from harness.sandbox.snapshots import SnapshotStore
-from harness.sandbox.state.snapshot import Snapshot
-from harness.score import build_scorer
+from harness.scoring.scorer import build_scorer
+from harness.suite.loading import load_suite
+from harness.suite.suites import Suite
 
 AGENT = Path(__file__).parent / "agent"
 SUITE = """\

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from harness.sandbox.engine import connect
-from harness.sandbox.images.image_store import ImageStore
+from harness.sandbox.images.store import ImageStore
 from qa.bench.figures import show
 from qa.bench.overhead import cycle
 

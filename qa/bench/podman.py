@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from harness.sandbox.engine import connect
-from harness.sandbox.images.image_store import ImageStore
+from harness.sandbox.images.store import ImageStore
 from qa.bench.overhead import machine, measure, prepare
 from qa.soak.second_engine import PodmanEngine, second_engine
 

@@ -14,11 +14,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.case import AgentVersion, Suite
-from harness.case.digest import suite_digest
-from harness.report import compare_runs
-from harness.results import PlannedTrial, RunFolder, RunManifest, gc_paused
-from harness.score import Evidence, Scorer, build_scorer
+from harness.reports.compare import compare_runs
+from harness.runs.store.folder import RunFolder, gc_paused
+from harness.runs.store.manifest import PlannedTrial, RunManifest
+from harness.scoring.evidence import Evidence
+from harness.scoring.scorer import Scorer, build_scorer
+from harness.suite.agents import AgentVersion
+from harness.suite.digests import suite_digest
+from harness.suite.suites import Suite
 from qa.bench.made_trials import made
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scorer_eval"))
@@ -102,7 +105,7 @@ def stored(root: Path, name: str, suite: Suite, evidences: list[Evidence]) -> Ru
 
 
 def build_card(evidence: Evidence):
-    from harness.score import Scorecard
+    from harness.scoring.scorecard import Scorecard
 
     return Scorecard(
         case_id=evidence.case.id,

@@ -11,13 +11,13 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from harness.case.case import Limits
 from harness.sandbox.conformance.provider_fixture import shell, snapshot_entry
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
 from harness.sandbox.engine import connect
-from harness.sandbox.images.image_store import ImageStore
+from harness.sandbox.images.store import ImageStore
 from harness.sandbox.provider import SandboxSpec
-from harness.sandbox.state.snapshot import Snapshot
+from harness.sandbox.snapshot import Snapshot
+from harness.suite.cases import Limits
 from qa.bench.figures import Target, show
 
 FILES = (1, 5_000)

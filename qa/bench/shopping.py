@@ -13,11 +13,11 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from harness.case.reading.loading import load_suite
-from harness.pipeline.plan.plan import RunPlan, Selection, planned_trials
-from harness.pipeline.run import Watch, run_plan
+from harness.runs.execution.run import Watch, run_plan
+from harness.runs.plan.plan import RunPlan, Selection, planned_trials
 from harness.sandbox.providers import PROVIDERS
-from harness.simulate import UserOptions
+from harness.suite.loading import load_suite
+from harness.users.users import UserOptions
 from qa.bench.figures import Target, show
 from qa.bench.sweep import machine_s, own_s
 

@@ -26,15 +26,16 @@ from pathlib import Path
 
 from docker import DockerClient
 
-from harness.case import Suite
-from harness.case.reading.loading import load_suite
-from harness.pipeline.plan.plan import RunPlan, Selection, planned_trials
-from harness.pipeline.run import Watch, run_plan
-from harness.sandbox.engine import connect, owner_labels
-from harness.sandbox.images.image_store import ImageStore
+from harness.runs.execution.run import Watch, run_plan
+from harness.runs.plan.plan import RunPlan, Selection, planned_trials
+from harness.sandbox.engine import connect
+from harness.sandbox.images.store import ImageStore
+from harness.sandbox.ownership import owner_labels
 from harness.sandbox.providers import PROVIDERS
-from harness.score import Scorecard
-from harness.trace import Trial
+from harness.scoring.scorecard import Scorecard
+from harness.suite.loading import load_suite
+from harness.suite.suites import Suite
+from harness.traces.trial import Trial
 from qa.bench.crowd import bare_s
 from qa.bench.figures import Target, show
 from qa.bench.overhead import AGENT, Echo

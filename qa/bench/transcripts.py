@@ -11,7 +11,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from scoring import evidences
 
-from harness.judge.transcript import VIEWS, build_transcript, view
+from harness.judging.transcripts import build_transcript
+from harness.judging.views import VIEWS, view
 
 WANTED_PER_S = 300
 

@@ -22,9 +22,10 @@ from pathlib import Path
 import httpx
 
 from harness.cli.view import app_pages
-from harness.results import RunFolder
-from harness.trace import Trajectory, Trial
-from harness.view import ViewServer
+from harness.reports.pages.server import ViewServer
+from harness.runs.store.folder import RunFolder
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import Trial
 from qa.bench.figures import Target, show
 from qa.bench.made_trials import made
 from tests.report_html.runs import card, manifest, store

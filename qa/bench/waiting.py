@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
-from harness.case import Suite
-from harness.case.reading.loading import load_suite
-from harness.pipeline.plan.plan import RunPlan, Selection, planned_trials
-from harness.pipeline.run import Watch, run_plan
-from harness.runner.machine import jobs_held, trials_held
+from harness.runs.execution.run import Watch, run_plan
+from harness.runs.plan.plan import RunPlan, Selection, planned_trials
+from harness.runs.trial.parallel import jobs_held, trials_held
 from harness.sandbox.providers import PROVIDERS
+from harness.suite.loading import load_suite
+from harness.suite.suites import Suite
 from qa.bench.figures import show
 from qa.bench.overhead import AGENT
 from qa.bench.world import Answers

@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from harness.case import Suite
-from harness.case.reading.loading import load_suite
+from harness.suite.loading import load_suite
+from harness.suite.suites import Suite
 
 SUITE = """\
 agents:

@@ -12,8 +12,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from harness.counterfactual import forkable
-from harness.results import RunFolder
+from harness.improve.subject import forkable
+from harness.runs.store.folder import RunFolder
 from tests.real_data import FOLDER
 
 USAGE = 2

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from harness.pipeline import RunPlan
+from harness.runs.plan.plan import RunPlan
 
 
 @contextmanager

@@ -10,11 +10,13 @@ import argparse
 import json
 from pathlib import Path
 
-from harness.case import load_suite
-from harness.counterfactual import MOST, MutationReport, mutate
 from harness.errors import HarnessError
-from harness.pipeline import RunOptions, plan_of, variant_tool_mode
-from harness.results import keep_mutation_score
+from harness.improve.mutation import MOST, MutationReport, mutate
+from harness.runs.execution.variants import variant_tool_mode
+from harness.runs.plan.plan import RunOptions
+from harness.runs.plan.planning import plan_of
+from harness.runs.store.baseline import keep_mutation_score
+from harness.suite.loading import load_suite
 from qa.counterfactual_eval.rule_models import answered_by_rules
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -18,9 +18,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.results import RunFolder
-from harness.score import Scorecard
-from harness.trace import Trial
+from harness.runs.store.folder import RunFolder
+from harness.scoring.scorecard import Scorecard
+from harness.traces.trial import Trial
 from qa.doubles.rule_user import RuleUser
 
 ROOT = Path(__file__).parents[2]

@@ -10,8 +10,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from harness.case import load_suite
-from harness.results import RunFolder
+from harness.runs.store.folder import RunFolder
+from harness.suite.loading import load_suite
 from qa.demo_simulate.__main__ import AGENTS, CASES, CASSETTES, ROOT, doubles, run_harness
 
 _NAME = "recorded"

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from harness.simulate.meaning.sentences import asks, is_open_promise, is_open_question, offers_more, refuses, sentences
-from harness.simulate.role import NOTHING
+from harness.users.meaning.sentences import asks, is_open_promise, is_open_question, offers_more, refuses, sentences
+from harness.users.role import NOTHING
 
 GOAL, _GAVE_UP = "[[END: GOAL REACHED]]", "[[END: GAVE UP]]"
 _RULE: Final = re.compile(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from harness.errors import OutOfTime
-from harness.upstream import DoubleError, DoubleReply, DoubleRequest, ModelDouble
+from harness.gateway.models.double import DoubleError, DoubleReply, DoubleRequest, ModelDouble
 from harness.values import JsonObject
 from qa.doubles.rules import RuleSet, answer, understood
 

@@ -12,8 +12,8 @@ import time
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from harness.simulate.meaning.sentences import is_open_question
-from harness.upstream import DoubleError, DoubleReply, DoubleRequest, ModelDouble
+from harness.gateway.models.double import DoubleError, DoubleReply, DoubleRequest, ModelDouble
+from harness.users.meaning.sentences import is_open_question
 from qa.doubles.plan_rules import GOAL, last_reply, next_message
 
 UserFailing = Literal["nothing", "as_agent", "language", "forever", "tool_call", "stop_first", "stop_open", "too_long"]

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, JsonValue, field_validator
 
-from harness.validation import check_expression, finds, fits
-from harness.values import Frozen, JsonObject, JsonValue
+from harness.suite.expressions import check_expression, finds, fits
+from harness.values import Frozen, JsonObject
 
 Said = Literal["pass", "fail", "not_eligible"]
 

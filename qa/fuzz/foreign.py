@@ -6,9 +6,9 @@ from functools import partial
 from io import BytesIO
 from pathlib import Path
 
-from harness.ingest import import_file
-from harness.trace import Trial
-from harness.trace.otlp import NotOtlp, spans_of
+from harness.runs.foreign_runs import import_file
+from harness.traces.otlp import NotOtlp, spans_of
+from harness.traces.trial import Trial
 from qa.fuzz.projects import ROOT, files, write
 from qa.fuzz.reader import Reader, Syntax
 

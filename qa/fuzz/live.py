@@ -15,14 +15,18 @@ from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import mkdtemp
 
-from harness.case import AgentVersion, Case, HostSpec, HttpRoute, ModelSpec, Suite, ToolServer, ToolSpec
-from harness.case.suite import McpServer
-from harness.gateway import SessionRequest
+from harness.drift.github import GithubTracker
+from harness.drift.github_requests import RequestPace
+from harness.drift.issue import TrackerOptions
+from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import TrialSession
-from harness.issues.github import GithubTracker
-from harness.issues.retrying import RequestPace
-from harness.issues.tracker import TrackerOptions
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case
+from harness.suite.hosts import HostSpec
+from harness.suite.models import ModelSpec
+from harness.suite.suites import McpServer, Suite, ToolServer
+from harness.suite.tools import HttpRoute, ToolSpec
 from qa.fuzz.answering import AnsweringServer, http
 from qa.fuzz.reader import Reader
 from qa.fuzz.wires import MODELS

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from harness.documents.yaml_bounds import refuse_boundless_yaml
 from harness.errors import HarnessError
+from harness.suite.documents import refuse_boundless_yaml
 from qa.fuzz.oddities import NUMBERS, RAW_JSON, RAW_YAML, TOKENS, VALUES, Raw
 from qa.fuzz.reader import Syntax
 

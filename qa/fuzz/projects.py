@@ -5,20 +5,20 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from harness.case.fixture import load_pack
-from harness.case.reading.loading import load_suite, tool_groups
-from harness.documents import read_document
 from harness.gateway.toolbox import Toolbox
-from harness.ingest.definitions import read_tools
-from harness.judge.lab.calibration.record import read_records
-from harness.judge.labels.file import LabelFile
-from harness.judge.loading import read_rubric
-from harness.judge.prompts import PromptRegistry
-from harness.judge.settings import JudgeSettings
+from harness.judging.calibration_records import read_records
+from harness.judging.labels import LabelFile
+from harness.judging.prompts import PromptRegistry
+from harness.judging.rubrics import read_rubric
+from harness.judging.settings import JudgeSettings
 from harness.sandbox.environment import load_environment
-from harness.sandbox.images.lock import read_lock
 from harness.sandbox.images.recipe import read_recipe
-from harness.score.loading import metrics_of, run_metrics_of, verifiers_of
+from harness.sandbox.images.store import read_lock
+from harness.scoring.registry import metrics_of, run_metrics_of, verifiers_of
+from harness.suite.documents import read_document
+from harness.suite.fixtures import load_pack
+from harness.suite.loading import load_suite, tool_groups
+from harness.traces.formats.found import read_tools
 from harness.values import digest_of
 from qa.doubles.rules import RuleSet
 from qa.fuzz.reader import Reader
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def readers() -> list[Reader]:
-    rubrics = [ROOT / "suites/drive_thru/rubrics/counter.yaml", *(ROOT / "harness/judge/templates/rubrics").glob("*")]
+    rubrics = [ROOT / "suites/drive_thru/rubrics/counter.yaml", *(ROOT / "harness/judging/templates/rubrics").glob("*")]
     packs = files("suites/drive_thru_talk/fixtures/*.yaml")
     return [
         Reader(name="suite.yaml", syntax="yaml", seeds=files("suites/*/suite.yaml"), read=_suite, cost=20),

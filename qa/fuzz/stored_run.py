@@ -4,10 +4,11 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harness.ingest import import_file
-from harness.results import PlannedTrial, RunFolder, RunManifest
-from harness.score import Scorecard
-from harness.trace import Trial
+from harness.runs.foreign_runs import import_file
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import PlannedTrial, RunManifest
+from harness.scoring.scorecard import Scorecard
+from harness.traces.trial import Trial
 from qa.fuzz.projects import ROOT
 
 TRIAL = ("trial.json", "spans.jsonl", "scorecard.json", "seal.json")

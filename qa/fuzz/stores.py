@@ -9,22 +9,21 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harness.cassette.cassette import load_cassette, save_cassette
-from harness.cassette.recorder.journal import TrialJournal, recover_journals
-from harness.cassette.redaction.redaction import Redactor
-from harness.cassette.upkeep.check import check_cassette, show_cassette
-from harness.drift.comparing.profile import profile_path, read_profile, write_profile
-from harness.issues.folder import FolderTracker
-from harness.issues.outbox import ReportOutbox
-from harness.issues.tracker import TrackerOptions
-from harness.results import RunFolder
-from harness.results.baseline import read_baseline, write_baseline
-from harness.results.comparisons import read_comparisons
-from harness.results.drift import read_drift, write_drift
-from harness.results.judgements import read_judgements
-from harness.sandbox import snapshot_differences
+from harness.cassettes.cassette import load_cassette, save_cassette
+from harness.cassettes.check import check_cassette, show_cassette
+from harness.cassettes.journals import TrialJournal, recover_journals
+from harness.cassettes.profiles import profile_path, read_profile, write_profile
+from harness.cassettes.redaction import Redactor
+from harness.drift.filing import ReportOutbox
+from harness.drift.issue import TrackerOptions
+from harness.drift.trackers import FolderTracker
+from harness.runs.store.baseline import read_baseline, write_baseline
+from harness.runs.store.drift_report import read_drift, write_drift
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.judgements import read_comparisons, read_judgements
+from harness.sandbox.endstate import RestoredFiles, open_end_state, write_end_state
+from harness.sandbox.snapshot import snapshot_differences
 from harness.sandbox.snapshots import SnapshotStore
-from harness.sandbox.state.endstate import RestoredFiles, open_end_state, write_end_state
 from qa.fuzz.projects import ROOT, files, write
 from qa.fuzz.reader import Reader, Syntax
 from qa.fuzz.stored_run import TRIAL, stored_run

@@ -5,30 +5,29 @@ import socket
 from functools import partial
 from pathlib import Path
 
-from harness.case import HttpRoute, ModelSpec, ToolSpec
-from harness.cassette.recording import Mark, Recording
-from harness.cassette.redaction.redaction import Redactor
-from harness.drift.comparing.answer import answer_of
-from harness.gateway.mcp.wire import RpcError, message_of, parse_body
-from harness.gateway.outcome import result_of
-from harness.issues.state import key_in, state_in
-from harness.judge.prompting.answer import JudgeFailed, read_answer
-from harness.judge.rubric import Criterion
+from harness.cassettes.recordings import Mark, Recording
+from harness.cassettes.redaction import Redactor
+from harness.drift.answers import answer_of
+from harness.drift.issue import key_in, state_in
+from harness.gateway.failures import result_of
+from harness.gateway.mcp_messages import RpcError, message_of, parse_body
+from harness.gateway.models.endpoints import endpoint_of
+from harness.gateway.models.exchange import ModelExchange, exchange_span
+from harness.gateway.models.formats import ModelAnswer, Replied, text_part
+from harness.gateway.models.keys import RequestKeys
+from harness.gateway.upstream.sources import ToolAnswer
+from harness.judging.questions import JudgeFailed, read_answer
+from harness.judging.rubrics import Criterion
+from harness.sandbox.control import Control, LauncherRefusal
 from harness.sandbox.inside.wire import pack
-from harness.sandbox.launch.control import Control, LauncherRefusal
-from harness.score.verifiers.api import PathRule
-from harness.score.verifiers.rules import Rules
-from harness.strict_json import NotJson, parse_json
-from harness.trace import Span
-from harness.trace.projection import trajectory_from
-from harness.trace.recorder import TraceRecorder, TraceSubject
-from harness.upstream.model.answer import ModelAnswer
-from harness.upstream.model.endpoints import endpoint_of
-from harness.upstream.model.exchange import ModelExchange, exchange_span
-from harness.upstream.model.keys import RequestKeys
-from harness.upstream.model.wire.format import Replied, text_part
-from harness.upstream.tools.source import ToolAnswer
-from harness.values import canonical_json
+from harness.scoring.verifiers.probes import PathRule
+from harness.scoring.verifiers.rules import Rules
+from harness.suite.models import ModelSpec
+from harness.suite.tools import HttpRoute, ToolSpec
+from harness.traces.projection import trajectory_from
+from harness.traces.recorder import TraceRecorder, TraceSubject
+from harness.traces.spans import Span
+from harness.values import NotJson, canonical_json, parse_json
 from qa.fuzz.reader import Reader
 
 MODELS = {

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.sandbox.engine import connect
-from harness.sandbox.images.image_store import ImageStore
+from harness.sandbox.images.store import ImageStore
 from qa.harbor_equality.folders import copy_tasks, names_of_tasks, with_base_image
 from qa.harbor_equality.rewards import Rewards, rewards_here, rewards_of_harbor
 

@@ -14,11 +14,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.judge.lab.calibration.answer_cache import AnswerCache
-from harness.judge.lab.calibration.calibrate import Outcome, select
-from harness.judge.lab.calibration.question import JudgeAnswer, Question
-from harness.judge.lab.calibration.split import split_by_case
-from harness.stats import cohen_kappa, position_consistency
+from harness.judging.calibration import Outcome, select
+from harness.judging.calibration_questions import AnswerCache, JudgeAnswer, Question, split_by_case
+from harness.scoring.statistics.agreement import cohen_kappa, position_consistency
 
 PROMPTS = ("Vanilla_NoRules", "Vanilla", "CoT", "Swap", "Metrics", "Reference", "Metrics_Reference")
 _ORDERS = ("swap = False", "swap = True")

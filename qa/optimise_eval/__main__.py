@@ -16,24 +16,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.case import Case, Suite, load_suite
-from harness.judge import load_rubric
-from harness.optimise import (
-    AcceptanceRules,
-    Candidate,
-    Component,
-    Optimisation,
-    OptimisationOutcome,
-    OptimisationSettings,
-    Rollout,
-    RuleReflector,
-    Vetoes,
-    WeightedObjective,
-    candidate_of,
-    components_of,
-    optimisers_of,
-    read_rule_book,
-)
+from harness.improve.acceptance import AcceptanceRules
+from harness.improve.candidates import Candidate, Component, candidate_of, components_of
+from harness.improve.lineage import WeightedObjective
+from harness.improve.optimisation import Optimisation
+from harness.improve.outcome import OptimisationOutcome
+from harness.improve.reflector import RuleReflector, read_rule_book
+from harness.improve.rollouts import Rollout
+from harness.improve.search import Vetoes, optimisers_of
+from harness.improve.sizing import OptimisationSettings
+from harness.judging.rubrics import load_rubric
+from harness.suite.cases import Case
+from harness.suite.loading import load_suite
+from harness.suite.suites import Suite
 from qa.optimise_eval.in_process import InProcess
 from qa.optimise_eval.settings import ROOT, SETTINGS, TRIPS, WITHOUT, Setting, right_texts
 

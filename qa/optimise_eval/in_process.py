@@ -15,22 +15,19 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import unquote
 
-from harness.case import Case, Suite
-from harness.judge import Rubric
-from harness.optimise import (
-    AgentInvocation,
-    Candidate,
-    Rollout,
-    TrialJudge,
-    alone,
-    invocations_by_case,
-    joined_verdict,
-    micro_rubric,
-    open_judge,
-    rollout_of,
-)
-from harness.score import Evidence, Scorecard, Scorer, build_scorer
-from harness.trace import ModelUse, Observation, Step, ToolCall, ToolFailure, Trajectory, Trial, Usage
+from harness.improve.candidates import Candidate
+from harness.improve.invocations import AgentInvocation, alone, invocations_by_case, joined_verdict, micro_rubric
+from harness.improve.rollouts import Rollout
+from harness.improve.trial_verdict import TrialJudge, open_judge
+from harness.improve.whole_trials import rollout_of
+from harness.judging.rubrics import Rubric
+from harness.scoring.evidence import Evidence
+from harness.scoring.scorecard import Scorecard
+from harness.scoring.scorer import Scorer, build_scorer
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
+from harness.traces.trajectory import Observation, Step, ToolCall, ToolFailure, Trajectory, Usage
+from harness.traces.trial import ModelUse, Trial
 
 ROOT = Path(__file__).parents[2]
 SUITE = ROOT / "suites/grocery"

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness.case import Case, Conversation, Suite, UserTurn
+from harness.suite.cases import Case
+from harness.suite.conversations import Conversation, UserTurn
+from harness.suite.suites import Suite
 from qa.optimise_eval import trips
 from qa.optimise_eval.trips import Shop, Trip
 

@@ -13,21 +13,16 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.judge import load_rubric
-from harness.optimise import (
-    Optimisation,
-    OptimisationSettings,
-    RuleReflector,
-    TrialJudge,
-    WeightedObjective,
-    candidate_of,
-    components_of,
-    open_judge,
-    open_whole_trials,
-    optimisers_of,
-    read_rule_book,
-)
-from harness.pipeline import with_cases
+from harness.improve.candidates import candidate_of, components_of
+from harness.improve.lineage import WeightedObjective
+from harness.improve.optimisation import Optimisation
+from harness.improve.reflector import RuleReflector, read_rule_book
+from harness.improve.search import optimisers_of
+from harness.improve.sizing import OptimisationSettings
+from harness.improve.trial_verdict import TrialJudge, open_judge
+from harness.improve.whole_trials import open_whole_trials
+from harness.judging.rubrics import load_rubric
+from harness.runs.execution.variants import with_cases
 from qa.optimise_eval.__main__ import Bench
 from qa.optimise_eval.settings import SETTINGS
 from tests.optimise.conftest import grocery

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from harness.score.evidence import Evidence
-from harness.score.failures.signals.reading import read
+from harness.scoring.evidence import Evidence
+from harness.scoring.failures.reading import read
 
 Rule = Callable[[Sequence[str]], bool]
 

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from harness.score.evidence import Evidence, Verdict
+from harness.scoring.evidence import Evidence, Verdict
 
 Split = Literal["development", "held-out"]
 DEVELOPMENT_SHARE = 0.8

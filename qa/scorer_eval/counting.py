@@ -8,13 +8,12 @@ from collections.abc import Iterable, Sequence
 from math import sqrt
 from pathlib import Path
 
+import harness.score.failures
 from sources import MODES, SETS, Labelled, labelled
 from wrong_writes import ABOUT_WRITES, first_wrong_write, hidden
 
-import harness.score.failures
-from harness.score.diagnosis import Diagnosis, Failure, Kind
-from harness.score.failures import suspects
-from harness.score.failures.ranking.fitted import INFERRED, Counted, Fitted, Seen
+from harness.scoring.failures.ranking import INFERRED, Counted, Fitted, Seen, suspects
+from harness.scoring.scorecard import Diagnosis, Failure, Kind
 
 FEWEST = 5
 """Runs from which on a kind's step is counted."""

@@ -8,8 +8,8 @@ from counting import wilson
 from layout import share, table
 from sources import Labelled
 
-from harness.score.failures import Kind, Suspect, suspects
-from harness.score.failures.ranking.fitted import Counted, Fitted
+from harness.scoring.failures.ranking import Counted, Fitted, Suspect, suspects
+from harness.scoring.scorecard import Kind
 
 Runs = Mapping[str, Sequence[Labelled]]
 

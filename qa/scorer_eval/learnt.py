@@ -14,13 +14,13 @@ from protocol import auc
 from regression import Features, Scale, choice, dot, logistic
 from sources import MODES, SETS, Labelled, labelled
 
-from harness.score.failures.modes.conversation import conversation_candidates
-from harness.score.failures.modes.goal_drift import other_plans
-from harness.score.failures.modes.lookups import is_answer
-from harness.score.failures.signals.grounding import atoms
-from harness.score.failures.signals.progress import INFORMATIVE, new_atoms
-from harness.score.failures.signals.reading import Reading, read
-from harness.trace import Step
+from harness.scoring.failures.conversation import conversation_candidates
+from harness.scoring.failures.goal_drift import other_plans
+from harness.scoring.failures.grounding import atoms
+from harness.scoring.failures.lookups import is_answer
+from harness.scoring.failures.reading import Reading, read
+from harness.scoring.failures.signals import INFORMATIVE, new_atoms
+from harness.traces.trajectory import Step
 
 _SETS = ("trail-gaia", "trail-swe", "magentic", "captain")
 _DOUBT = frozenset(

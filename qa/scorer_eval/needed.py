@@ -12,14 +12,14 @@ from pathlib import Path
 
 from corpus import split_of
 from layout import share, table
+from pydantic import JsonValue
 from sources import Labelled, labelled
 
-from harness.score.comparison.arguments import call_key
-from harness.score.comparison.jsonvalue import equality_key
-from harness.score.failures.signals.reading import read
-from harness.score.imported_criteria import to_say
-from harness.score.metrics import METRICS
-from harness.values import JsonValue
+from harness.scoring.arguments import call_key
+from harness.scoring.evidence import to_say
+from harness.scoring.failures.reading import read
+from harness.scoring.json_values import equality_key
+from harness.scoring.registry import METRICS
 
 Prediction = Callable[[Labelled], bool]
 SETS = ("tau2", "taubench", "toolorchestra", "react_text")

@@ -27,7 +27,7 @@ from sources import MODES, SETS, Labelled, labelled
 from summary import in_short, kinds, others_without_their_reward, speed
 from writes import stated, without_reference, wrong_writes
 
-from harness.score.failures.ranking.fitted import Fitted
+from harness.scoring.failures.ranking import Fitted
 
 REWARDED = 0.02
 """The share of rewarded runs of a set that may be flagged, all modes together."""

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from layout import share, table
 from sources import MODES, Labelled
 
-from harness.score.failures import ranked_modes
-from harness.score.failures.ranking.fitted import Fitted
+from harness.scoring.failures.ranking import Fitted, ranked_modes
 
 Runs = Mapping[str, Sequence[Labelled]]
 

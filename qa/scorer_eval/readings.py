@@ -10,7 +10,9 @@ from corpus import failed
 from layout import share, table
 from sources import labelled
 
-from harness.score.failures import Diagnosis, diagnose, recoveries
+from harness.scoring.failures.diagnose import diagnose
+from harness.scoring.failures.recovery import recoveries
+from harness.scoring.scorecard import Diagnosis
 
 _HERE = Path(__file__).parent
 FAILURES = ("loop_trap", "goal_drift", "tool_hallucination", "premature_commitment", "cascading_error", "other")

@@ -14,10 +14,12 @@ import yaml
 from corpus import Split, split_of
 
 from harness.errors import HarnessError
-from harness.ingest import ImportOptions
-from harness.pipeline.importing import with_rewards
-from harness.score import Diagnosis, Evidence, Scorecard, build_scorer
-from harness.score.verifiers.reward import REWARD
+from harness.runs.importing import with_rewards
+from harness.scoring.evidence import Evidence
+from harness.scoring.scorecard import Diagnosis, Scorecard
+from harness.scoring.scorer import build_scorer
+from harness.scoring.verifiers.answers import REWARD
+from harness.traces.formats.found import ImportOptions
 from qa.converters import imported as import_set
 
 MODES = ("loop_trap", "tool_hallucination", "goal_drift", "premature_commitment", "cascading_error")

@@ -7,12 +7,12 @@ from time import process_time
 from layout import share, table
 from sources import MODES, SETS, UNREAD, Labelled
 
-from harness.ingest import import_file
-from harness.pipeline.importing import with_rewards
-from harness.score import build_scorer
-from harness.score.evidence import Evidence
-from harness.score.failures import findings
-from harness.score.failures.ranking.fitted import INFERRED, Fitted
+from harness.runs.foreign_runs import import_file
+from harness.runs.importing import with_rewards
+from harness.scoring.evidence import Evidence
+from harness.scoring.failures.diagnose import findings
+from harness.scoring.failures.ranking import INFERRED, Fitted
+from harness.scoring.scorer import build_scorer
 from qa.converters import imported as import_set
 
 Runs = Mapping[str, Sequence[Labelled]]

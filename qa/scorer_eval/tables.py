@@ -8,9 +8,11 @@ import call_rules
 from layout import share, table
 from sources import Labelled, labelled
 
-from harness.score.failures import Failure, diagnose, recoveries
-from harness.score.failures.modes.loop_trap import loop_traps
-from harness.score.failures.signals.reading import read
+from harness.scoring.failures.diagnose import diagnose
+from harness.scoring.failures.loops import loop_traps
+from harness.scoring.failures.reading import read
+from harness.scoring.failures.recovery import recoveries
+from harness.scoring.scorecard import Failure
 
 FAILURES: tuple[Failure, ...] = (
     "loop_trap",

@@ -14,8 +14,7 @@ from layout import share, table
 from sources import Labelled
 from wrong_writes import first_wrong_write, hidden
 
-from harness.score.failures import suspects
-from harness.score.failures.ranking.fitted import Fitted
+from harness.scoring.failures.ranking import Fitted, suspects
 
 Runs = Mapping[str, Sequence[Labelled]]
 

@@ -5,8 +5,9 @@ from collections import Counter
 from corpus import failed
 from sources import Labelled
 
-from harness.score.failures import Kind, Suspect, findings, suspects
-from harness.score.failures.ranking.fitted import Fitted
+from harness.scoring.failures.diagnose import findings
+from harness.scoring.failures.ranking import Fitted, Suspect, suspects
+from harness.scoring.scorecard import Kind
 from harness.values import canonical_json
 
 ABOUT_WRITES: tuple[Kind, ...] = (

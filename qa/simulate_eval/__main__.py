@@ -12,7 +12,7 @@ from typing import Final
 
 import yaml
 
-from harness.simulate.fidelity.check import checked
+from harness.users.fidelity.check import checked
 from qa.simulate_eval.faults import Played, planted, played
 from qa.simulate_eval.logs import HELD_OUT, Conversation, conversations
 from qa.simulate_eval.meaning import judged, speed, turns_of

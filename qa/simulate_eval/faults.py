@@ -4,10 +4,10 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness.gateway import Heard
-from harness.simulate.meaning.sentences import is_open_question, transfers
-from harness.simulate.role import Role
-from harness.trace import UserEnding
+from harness.gateway.user import Heard
+from harness.traces.trial import UserEnding
+from harness.users.meaning.sentences import is_open_question, transfers
+from harness.users.role import Role
 from qa.simulate_eval.logs import Conversation
 
 _AS_AGENT = (

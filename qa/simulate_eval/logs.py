@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.simulate import UserLog, log_of_trajectory
+from harness.users.log import UserLog, log_of_trajectory
 from qa.converters import imported as import_set
 
 FORMATS = {"tau2": "tau2", "taubench": "tau-bench", "tau2_toolorchestra": "tau2"}

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from harness.simulate.meaning.said import said_in
-from harness.simulate.meaning.turn import AgentTurn, difference
+from harness.users.meaning.said import said_in
+from harness.users.meaning.turn import AgentTurn, difference
 from qa.simulate_eval.logs import Conversation
 from qa.simulate_eval.variants import CHANGED, SAME, Variant, variants
 

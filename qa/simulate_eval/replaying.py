@@ -2,9 +2,10 @@
 
 from contextlib import ExitStack, nullcontext
 
-from harness.case import Case, UserSpec
-from harness.gateway import Heard, HeardCall, UserContext
-from harness.simulate.logged_user import LoggedUser
+from harness.gateway.user import Heard, HeardCall, UserContext
+from harness.suite.cases import Case
+from harness.suite.conversations import UserSpec
+from harness.users.logged_user import LoggedUser
 from qa.simulate_eval.logs import Conversation
 
 

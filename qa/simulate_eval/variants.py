@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from harness.simulate.log import LoggedCall
-from harness.simulate.meaning.turn import AgentTurn
+from harness.users.log import LoggedCall
+from harness.users.meaning.turn import AgentTurn
 from qa.simulate_eval import exchanges, later
 from qa.simulate_eval.fresh import recast, reworded
 from qa.simulate_eval.opposed import added, opposed

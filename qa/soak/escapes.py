@@ -11,11 +11,11 @@ from pathlib import Path
 import docker
 from docker.models.containers import Container
 
-from harness.case.case import Limits
 from harness.sandbox.engine import connect
-from harness.sandbox.images.image_store import ImageStore
+from harness.sandbox.images.store import ImageStore
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.providers import PROVIDERS, open_provider
+from harness.suite.cases import Limits
 from qa.soak.rows import Row
 from tests.escape import databases, descriptors, flood, pairs, reading, services
 from tests.escape.captures import CAPTURES, left_by_an_agent

@@ -2,6 +2,6 @@
 
     python -m qa.themes_eval          (HARNESS_REAL_DATA says where the trajectories are)
 
-The threshold of `harness/themes/grouping.py` and the wordings `TUNED` were looked at on tau-bench; tau2 with the
+The threshold of `harness/production/grouping.py` and the wordings `TUNED` were looked at on tau-bench; tau2 with the
 wordings `HELD_OUT` was left out.
 """

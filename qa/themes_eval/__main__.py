@@ -1,7 +1,7 @@
 """Prints the figures of both sources, by shingles and, with the extra `embeddings`, by vectors."""
 
 from harness.errors import UsageError
-from harness.themes import load_embedding
+from harness.production.grouping import load_embedding
 from qa.themes_eval.evaluation import evaluated, printed
 from qa.themes_eval.wordings import HELD_OUT, TUNED
 from tests.real_data import FOLDER

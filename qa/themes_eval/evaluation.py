@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.themes import SEVERITIES, Embed, SessionFailure, grouped
+from harness.production.failures import SEVERITIES, SessionFailure
+from harness.production.grouping import Embed, grouped
 from qa.themes_eval.measures import adjusted_rand_index, purity
 from qa.themes_eval.planting import HOUR_NS, Planted, bases, planted_sessions
 from qa.themes_eval.wordings import Wordings

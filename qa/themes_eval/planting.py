@@ -6,13 +6,24 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from harness.ingest import ImportedRun, ImportOptions
-from harness.judge import JudgeIdentity, Judgement
-from harness.pipeline.importing import with_rewards
-from harness.score import Evidence, Scorer, build_scorer
-from harness.score.verifiers.reward import REWARD
-from harness.themes import SessionFailure, failures_of_card, failures_of_judgements
-from harness.trace import Observation, Step, ToolCall, ToolErrorType, ToolFailure, Trajectory, Trial, unattributed
+from harness.judging.verdicts import JudgeIdentity, Judgement
+from harness.production.failures import SessionFailure, failures_of_card, failures_of_judgements
+from harness.runs.foreign_runs import ImportedRun
+from harness.runs.importing import with_rewards
+from harness.scoring.evidence import Evidence
+from harness.scoring.scorer import Scorer, build_scorer
+from harness.scoring.verifiers.answers import REWARD
+from harness.traces.formats.found import ImportOptions
+from harness.traces.trajectory import (
+    Observation,
+    Step,
+    ToolCall,
+    ToolErrorType,
+    ToolFailure,
+    Trajectory,
+    unattributed,
+)
+from harness.traces.trial import Trial
 from qa.converters import imported as import_set
 from qa.themes_eval.wordings import Wordings
 

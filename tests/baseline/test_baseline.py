@@ -8,24 +8,27 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.case.reading.loading import load_suite
 from harness.cli.main import harness
 from harness.errors import ExitCode, NotMeasured, UsageError
-from harness.report import gate, summarise_run
-from harness.report.comparison.baseline import BaselineGate, compare_with_baseline, hold_against
-from harness.report.comparison.margin import no_worse_than
-from harness.report.comparison.trend import trend
-from harness.report.render.wording import measured_words, success_words
-from harness.results import PlannedTrial, RunFolder, RunManifest
-from harness.results.baseline import (
+from harness.reports.gates import BaselineGate, compare_with_baseline, gate, hold_against
+from harness.reports.margin import no_worse_than
+from harness.reports.render.wording import measured_words, success_words
+from harness.reports.summarising import summarise_run
+from harness.reports.trend import trend
+from harness.runs.store.baseline import (
     baseline_of,
     keep_mutation_score,
     mutation_floor,
     read_baseline,
     write_baseline,
 )
-from harness.score import Score, Scorecard, Verdict
-from harness.trace import Outcome, Trajectory, Trial
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import PlannedTrial, RunManifest
+from harness.scoring.evidence import Verdict
+from harness.scoring.scorecard import Score, Scorecard
+from harness.suite.loading import load_suite
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import Outcome, Trial
 
 Make = Callable[..., RunFolder]
 VERSIONS = {"verifier:v": "1", "metric:m": "1"}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.case.reading.loading import load_suite
-from harness.results import RunFolder
+from harness.runs.store.folder import RunFolder
+from harness.suite.loading import load_suite
 from tests.walks.conftest import Walk
 
 pytestmark = pytest.mark.docker

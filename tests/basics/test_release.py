@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.pipeline.plan.release import release_of
+from harness.runs.plan.planning import release_of
 
 
 def test_git_tells_the_release_and_inherits_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,15 +9,18 @@ from uuid import uuid4
 
 import pytest
 
-from harness.case import AgentVersion, Case, HostSpec, Suite, ToolMode
-from harness.case.endpoints.tool import ToolSpec
-from harness.case.sourcing.browser_tools import browser_tools
-from harness.case.sourcing.declared import BrowserTools
-from harness.case.suite import ToolServer
-from harness.gateway import SessionRequest
+from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import TrialSession
 from harness.sandbox.browser import ActResult, Browser, BrowserSpec, PageQuery
+from harness.suite.agents import AgentVersion
+from harness.suite.builtin_tools import browser_tools
+from harness.suite.cases import Case
+from harness.suite.hosts import HostSpec
+from harness.suite.models import ToolMode
+from harness.suite.suites import Suite, ToolServer
+from harness.suite.tool_groups import BrowserTools
+from harness.suite.tools import ToolSpec
 from tests.browser.site import running_site
 
 HOST = "site.test"
@@ -64,7 +67,7 @@ def session(site, tmp_path: Path) -> Iterator[TrialSession]:
 @pytest.fixture(scope="session")
 def browser_image(project: Path) -> str:
     """Tag of the image, built where it is not there yet."""
-    from harness.sandbox.images.image_store import ImageStore
+    from harness.sandbox.images.store import ImageStore
 
     return ImageStore(project).build("browser").tag
 

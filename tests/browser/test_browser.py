@@ -9,7 +9,7 @@ import pytest
 
 from harness.gateway.session import TrialSession
 from harness.sandbox.browser import BrowserGone, PageQuery
-from harness.trace.projection import trajectory_from
+from harness.traces.projection import trajectory_from
 from tests.browser.conftest import HOST
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]

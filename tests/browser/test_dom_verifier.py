@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import Case, CheckSpec, Suite
-from harness.case.browsing import looks_of
 from harness.errors import UsageError
-from harness.score import Evidence, build_scorer
-from harness.trace import Trajectory, Trial
-from harness.trace.page import ElementSeen, ElementsSeen, PageSeen
+from harness.scoring.evidence import Evidence
+from harness.scoring.scorer import build_scorer
+from harness.suite.cases import Case, CheckSpec
+from harness.suite.checks import looks_of
+from harness.suite.suites import Suite
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import ElementSeen, ElementsSeen, PageSeen, Trial
 from tests.browser.conftest import browsing_suite
 
 EXPECT = [

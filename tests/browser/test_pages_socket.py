@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from harness.trace.projection import trajectory_from
+from harness.traces.projection import trajectory_from
 from tests.browser.conftest import HOST, opened_session
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.report.html import html_report
-from harness.results import RunFolder
-from harness.trace.page import PageSeen
+from harness.reports.html.page import html_report
+from harness.runs.store.folder import RunFolder
+from harness.traces.trial import PageSeen
 from tests.report_html.runs import HOSTILE, card, manifest, trial
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(64)

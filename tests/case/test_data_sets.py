@@ -7,9 +7,9 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from harness.case import load_suite
 from harness.cli.main import harness
 from harness.errors import InvalidDocument, UsageError
+from harness.suite.loading import load_suite
 
 TEMPLATE = """\
 id: capital-{{row}}

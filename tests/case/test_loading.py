@@ -5,8 +5,8 @@ from textwrap import dedent
 
 import pytest
 
-from harness.case.reading.loading import load_suite
 from harness.errors import ExitCode, InvalidDocument, UsageError
+from harness.suite.loading import load_suite
 
 SUITE = """\
 description: greets people

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.case.reading.loading import load_suite
 from harness.errors import InvalidDocument
+from harness.suite.loading import load_suite
 from tests.case.test_loading import SUITE, write_suite
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.case import case_of, load_suite
 from harness.cli.main import harness
 from harness.errors import UsageError
+from harness.suite.loading import load_suite
+from harness.suite.suites import case_of
 
 
 @pytest.fixture

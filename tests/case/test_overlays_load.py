@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.case.endpoints.volatile import changed_at, renamed_at, values_at, without
-from harness.case.reading.loading import load_suite
 from harness.errors import InvalidDocument
+from harness.suite.loading import load_suite
+from harness.suite.tools import changed_at, renamed_at, values_at, without
 
 SUITE = """\
 agents:

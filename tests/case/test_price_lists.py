@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from harness.case import Price, RateLimit, load_suite
 from harness.errors import InvalidDocument
-from harness.upstream.model.pricing import cost_usd
-from harness.upstream.model.wire.format import Used
+from harness.gateway.models.exchange import cost_usd
+from harness.gateway.models.formats import Used
+from harness.suite.loading import load_suite
+from harness.suite.models import Price
+from harness.suite.tools import RateLimit
 
 OWN = {"input_usd_per_mtok": 7.0, "output_usd_per_mtok": 8.0}
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.case.reading.loading import load_suite
 from harness.errors import InvalidDocument, UsageError
-from harness.pipeline.plan.needs import refuse_unaskable
+from harness.runs.execution.environment import refuse_unaskable
 from harness.sandbox.environment import load_environment
+from harness.suite.loading import load_suite
 
 TOOLS = [
     {"name": "look", "server": "desk", "effect": "read", "http": {"path": "/look"}},

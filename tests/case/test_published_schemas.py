@@ -12,10 +12,8 @@ from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
 from harness.cli.main import harness
-from harness.documents import read_plain
-from harness.documents.schema import all_models, field_docs
-from harness.pipeline.reference import SHAPES, reference_page
-from harness.pipeline.schemas import KINDS_OF_DOCUMENT, published_schema
+from harness.runs.schemas import KINDS_OF_DOCUMENT, SHAPES, published_schema, reference_page
+from harness.suite.documents import all_models, field_docs, read_plain
 
 ROOT = Path(__file__).parents[2]
 MODELS = [model for shapes in SHAPES.values() for model in all_models([*shapes])]
@@ -27,14 +25,14 @@ def problems(kind: Any, document: Any) -> list[str]:
 
 def shipped() -> list[tuple[str, Path]]:
     """Every file of the project that has a schema, its templates included."""
-    suites = [*ROOT.glob("suites/*/suite.yaml"), *ROOT.glob("harness/cli/project/template/suites/*/suite.yaml")]
+    suites = [*ROOT.glob("suites/*/suite.yaml"), *ROOT.glob("harness/cli/template/suites/*/suite.yaml")]
     cases = [
         path
         for suite in suites
         for pattern in _listed(read_plain(suite)[0].get("cases", "cases.yaml"))
         for path in suite.parent.glob(pattern)
     ]
-    rubrics = [*ROOT.glob("suites/*/rubrics/*.yaml"), *ROOT.glob("harness/judge/templates/rubrics/*.yaml")]
+    rubrics = [*ROOT.glob("suites/*/rubrics/*.yaml"), *ROOT.glob("harness/judging/templates/rubrics/*.yaml")]
     return [
         *(("suite", path) for path in suites),
         *(("case", path) for path in cases),

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from harness.case import Case
-from harness.case.reading.loading import load_suite
 from harness.errors import InvalidDocument
-from harness.ingest import import_file
+from harness.runs.foreign_runs import import_file
+from harness.suite.cases import Case
+from harness.suite.loading import load_suite
 
 SUITE = """\
 agents: {v1: {command: [run], files: agent}}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.errors import InvalidDocument
-from harness.pipeline import cases_of_tasks
+from harness.runs.cases.from_data import cases_of_tasks
 
 SCENARIO: dict[str, Any] = {
     "persona": "Curt.",

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.case.reading.loading import load_suite
 from harness.errors import InvalidDocument, UsageError
 from harness.sandbox.environment import load_environment
-from harness.score import build_scorer
+from harness.scoring.scorer import build_scorer
+from harness.suite.loading import load_suite
 from tests.case.test_loading import CASES, SUITE, refusal, write_suite
 
 

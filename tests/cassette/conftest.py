@@ -4,11 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.case import HttpRoute, ToolSpec
-from harness.cassette.keys import call_key, complete_arguments
-from harness.cassette.recording import Mark, Recording
-from harness.cassette.redaction.redaction import Redactor
-from harness.cassette.state import StateChain
+from harness.cassettes.keys import StateChain, call_key, complete_arguments
+from harness.cassettes.recordings import Mark, Recording
+from harness.cassettes.redaction import Redactor
+from harness.suite.tools import HttpRoute, ToolSpec
 from harness.values import JsonObject
 
 LOOK = ToolSpec(

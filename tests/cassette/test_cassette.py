@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.cassette.cassette import Cassette, cassette_path, load_cassette, save_cassette
-from harness.cassette.keys import call_key, complete_arguments
-from harness.cassette.player import Missed, Played, Player
-from harness.cassette.recorder.journal import merge_recordings
-from harness.cassette.recording import Recording
-from harness.cassette.redaction.redaction import Redactor
-from harness.cassette.upkeep.check import check_cassette, list_cassettes, show_cassette
+from harness.cassettes.cassette import Cassette, cassette_path, load_cassette, save_cassette
+from harness.cassettes.check import check_cassette, list_cassettes, show_cassette
+from harness.cassettes.journals import merge_recordings
+from harness.cassettes.keys import call_key, complete_arguments
+from harness.cassettes.player import Missed, Played, Player
+from harness.cassettes.recordings import Recording
+from harness.cassettes.redaction import Redactor
 from harness.errors import CassetteError
 
 EGG = ("look", {"q": "egg"}, b'{"found": ["egg"]}')

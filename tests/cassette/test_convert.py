@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from harness.cassette.cassette import Cassette, load_cassette, save_cassette
-from harness.cassette.keys import key_digest
-from harness.cassette.recording import Mark, Recording
-from harness.cassette.state import initial_state
-from harness.cassette.upkeep.check import advice_on, check_cassette
-from harness.cassette.upkeep.convert import Format, convert_cassette
+from harness.cassettes.cassette import Cassette, load_cassette, save_cassette
+from harness.cassettes.check import advice_on, check_cassette
+from harness.cassettes.keys import initial_state, key_digest
+from harness.cassettes.recordings import Mark, Recording
+from harness.cassettes.refresh import Format, convert_cassette
 from harness.cli.main import harness
 from harness.errors import CassetteError
 from harness.values import canonical_json

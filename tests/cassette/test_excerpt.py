@@ -1,11 +1,11 @@
 """A cassette made of what a trial was seen to be answered plays the same trial again."""
 
-from harness.case import HttpRoute, ToolSpec
-from harness.cassette.cassette import Cassette
-from harness.cassette.keys import CallKey, call_key
-from harness.cassette.player import Missed, Played, Player
-from harness.cassette.redaction.redaction import Redactor
-from harness.cassette.upkeep.excerpt import ObservedAnswer, ObservedCall, excerpt
+from harness.cassettes.cassette import Cassette
+from harness.cassettes.keys import CallKey, call_key
+from harness.cassettes.player import Missed, Played, Player
+from harness.cassettes.redaction import Redactor
+from harness.cassettes.trial_recording import ObservedAnswer, ObservedCall, excerpt
+from harness.suite.tools import HttpRoute, ToolSpec
 from harness.values import JsonObject
 
 SCHEMA: JsonObject = {"type": "object"}

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.cassette import Cassette, Redactor, TrialJournal, check_cassette, journals_left, save_cassette
-from harness.cassette.cassette import load_cassette
-from harness.cassette.sent import sent_request
+from harness.cassettes.cassette import Cassette, load_cassette, save_cassette
+from harness.cassettes.check import check_cassette
+from harness.cassettes.journals import TrialJournal, journals_left
+from harness.cassettes.recordings import sent_request
+from harness.cassettes.redaction import Redactor
 from harness.errors import CassetteError
 from harness.values import JsonObject, canonical_json
 

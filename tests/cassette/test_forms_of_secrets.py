@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from harness.cassette.redaction.redacted_stream import RedactedStream
-from harness.cassette.redaction.redaction import Redactor
+from harness.cassettes.redacted_streams import RedactedStream
+from harness.cassettes.redaction import Redactor
 
 SECRET = 's3cret/"of <the> day" é+1'
 _WRITTEN = json.dumps(SECRET)[1:-1]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.cassette.cassette import Cassette, load_cassette, save_cassette
-from harness.cassette.upkeep.check import check_cassette, show_cassette
+from harness.cassettes.cassette import Cassette, load_cassette, save_cassette
+from harness.cassettes.check import check_cassette, show_cassette
 from harness.errors import CassetteError
 
 _LAUGHS = "".join(f"k{n}: &{n} [{', '.join([f'*{n - 1}' if n else 'x'] * 10)}]\n" for n in range(10))

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cassette.cassette import Cassette, load_cassette, save_cassette
-from harness.cassette.index import index_path, open_cassette
-from harness.cassette.keys import key_digest
-from harness.cassette.recording import Mark, Recording
-from harness.cassette.state import initial_state
+from harness.cassettes.cassette import Cassette, index_path, load_cassette, open_cassette, save_cassette
+from harness.cassettes.keys import initial_state, key_digest
+from harness.cassettes.recordings import Mark, Recording
 from harness.errors import CassetteError
 from harness.values import canonical_json
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cassette.cassette import cassette_path, load_cassette
-from harness.cassette.recorder.journal import TrialJournal, merge, merge_recordings, recover_journals
-from harness.cassette.redaction.redaction import Redactor
+from harness.cassettes.cassette import cassette_path, load_cassette
+from harness.cassettes.journals import TrialJournal, merge, merge_recordings, recover_journals
+from harness.cassettes.redaction import Redactor
 from harness.errors import CassetteError
 
 EGG = ("look", {"q": "egg"}, b'{"found": ["egg"]}')
@@ -82,9 +82,9 @@ def test_a_secret_that_redaction_cannot_take_out_is_refused_before_it_is_written
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from harness.cassette.recorder.journal import TrialJournal
-from harness.cassette.recording import Recording
-from harness.cassette.redaction.redaction import Redactor
+from harness.cassettes.journals import TrialJournal
+from harness.cassettes.recordings import Recording
+from harness.cassettes.redaction import Redactor
 journal = TrialJournal(Path(sys.argv[1]), suite="s", case="c", redactor=Redactor({}))
 for line in sys.stdin:
     journal.add(Recording.model_validate_json(line))

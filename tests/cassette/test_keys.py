@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.case import HttpRoute, ToolSpec
-from harness.cassette.keys import call_key, complete_arguments
-from harness.cassette.redaction.redaction import Redactor
-from harness.cassette.state import StateChain
+from harness.cassettes.keys import StateChain, call_key, complete_arguments
+from harness.cassettes.redaction import Redactor
+from harness.suite.tools import HttpRoute, ToolSpec
 from harness.values import JsonObject
 
 OPEN = ToolSpec(name="t", server="s", http=HttpRoute(path="/"), parameters={"type": "object"})

@@ -5,18 +5,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.case import StateNames
-from harness.cassette import (
-    Cassette,
-    Recording,
-    StateChain,
-    cassette_paths,
-    check_cassette,
-    list_cassettes,
-    save_cassette,
-    show_cassette,
-    shown_cassette,
-)
+from harness.cassettes.cassette import Cassette, save_cassette
+from harness.cassettes.check import cassette_paths, check_cassette, list_cassettes, show_cassette, shown_cassette
+from harness.cassettes.keys import StateChain
+from harness.cassettes.recordings import Recording
+from harness.suite.suites import StateNames
 
 EGG, TEA, ADD = ("look", {"q": "egg"}, b"1"), ("look", {"q": "tea"}, b"2"), ("add", {"item": "egg"}, b"3")
 
@@ -148,7 +141,8 @@ def test_a_request_of_a_thousand_characters_is_shown_whole(path: Path, record) -
 
 
 def test_the_state_of_several_servers_is_one_of_all_their_writes(add) -> None:
-    from harness.cassette import Redactor, call_key
+    from harness.cassettes.keys import call_key
+    from harness.cassettes.redaction import Redactor
 
     chain = StateChain(StateNames())
     other = add.model_copy(update={"server": "shop"})

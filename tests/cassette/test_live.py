@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cassette import Cassette, Redactor, TrialJournal, keep_live, live_cassettes
+from harness.cassettes.cassette import Cassette
+from harness.cassettes.journals import TrialJournal, keep_live, live_cassettes
+from harness.cassettes.redaction import Redactor
 from harness.errors import CassetteError
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness.cassette.recorder.merging import Merge, merged_recordings
-from harness.cassette.recording import Recording
+from harness.cassettes.journals import Merge, merged_recordings
+from harness.cassettes.recordings import Recording
 
 EGG = ("look", {"q": "egg"}, b'{"found": ["egg"]}')
 NO_EGG = ("look", {"q": "egg"}, b'{"found": []}')

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.cassette.recorder.transient_errors import is_transient, is_transient_of_model
+from harness.cassettes.journals import is_transient, is_transient_of_model
 
 
 @pytest.mark.parametrize(

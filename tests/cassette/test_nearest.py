@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
-from harness.cassette import Cassette, Missed, Player, Redactor, call_key
+from harness.cassettes.cassette import Cassette
+from harness.cassettes.keys import call_key
+from harness.cassettes.player import Missed, Player
+from harness.cassettes.redaction import Redactor
 from harness.values import JsonObject
 
 

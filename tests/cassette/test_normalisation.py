@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from harness.cassette import Normalisation, NormalisedAnswer, StateChain, TrialRecording
-from harness.cassette.cassette import Cassette
-from harness.cassette.keys import call_key, complete_arguments
-from harness.cassette.recorder.bindings import IdentityKinds, identity_kinds
-from harness.cassette.recorder.journal import TrialJournal
-from harness.cassette.recording import Recording
-from harness.cassette.redaction.redaction import Redactor
+from harness.cassettes.bindings import IdentityKinds, identity_kinds
+from harness.cassettes.cassette import Cassette
+from harness.cassettes.journals import TrialJournal
+from harness.cassettes.keys import StateChain, call_key, complete_arguments
+from harness.cassettes.normalisation import Normalisation, NormalisedAnswer
+from harness.cassettes.recordings import Recording
+from harness.cassettes.redaction import Redactor
+from harness.cassettes.trial_recording import TrialRecording
 
 OLD, NEW = "order-8f3a1c90", "order-77be20d4"
 TODAY = {"id": NEW, "number_id": 502, "created_at": "2026-11-23T10:00:01Z"}

@@ -2,21 +2,15 @@
 
 import pytest
 
-from harness.case import HttpRoute, StateNames, ToolSpec
-from harness.cassette import (
-    Cassette,
-    Missed,
-    Played,
-    Player,
-    Recording,
-    Redactor,
-    StateChain,
-    TrialRecording,
-    call_key,
-    complete_arguments,
-)
-from harness.cassette.keys import CallKey
-from harness.cassette.recorder.journal import TrialJournal
+from harness.cassettes.cassette import Cassette
+from harness.cassettes.journals import TrialJournal
+from harness.cassettes.keys import CallKey, StateChain, call_key, complete_arguments
+from harness.cassettes.player import Missed, Played, Player
+from harness.cassettes.recordings import Recording
+from harness.cassettes.redaction import Redactor
+from harness.cassettes.trial_recording import TrialRecording
+from harness.suite.suites import StateNames
+from harness.suite.tools import HttpRoute, ToolSpec
 
 ADD_EGG = ("add", {"item": "egg"}, b'{"lines": 1}')
 

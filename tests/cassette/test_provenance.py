@@ -4,15 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cassette import (
-    Cassette,
-    Recording,
-    load_cassette,
-    provenance_counts,
-    provenance_words,
-    save_cassette,
-    state_provenance,
-)
+from harness.cassettes.cassette import Cassette, load_cassette, save_cassette
+from harness.cassettes.check import provenance_counts, provenance_words, state_provenance
+from harness.cassettes.recordings import Recording
 
 EGG, TEA = ("look", {"q": "egg"}, b"1"), ("look", {"q": "tea"}, b"2")
 

@@ -5,9 +5,11 @@ import random
 from collections.abc import Iterator
 
 import pytest
+from pydantic import JsonValue
 
-from harness.cassette import Redactor, redacted_stream
-from harness.values import JsonValue, canonical_json, compact_json, spaced_json
+from harness.cassettes.redacted_streams import redacted_stream
+from harness.cassettes.redaction import Redactor
+from harness.values import canonical_json, compact_json, spaced_json
 
 SECRETS = {"KEY": "sk-live/aB3xY9+qLm=0815", "OTHER": "sk-live/other-key", "NUMBER": "12.0", "SPLIT": '1","b":2'}
 FIELDS = [

@@ -6,8 +6,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.cassette.redaction.redacted_stream import RedactedStream
-from harness.cassette.redaction.redaction import Redactor
+from harness.cassettes.redacted_streams import RedactedStream
+from harness.cassettes.redaction import Redactor
 
 SECRETS = {"KEY": "aabaab", "LONG": "aabaabaabaab!", "WORD": "sk-ünïcode/0815"}
 PIECES = st.sampled_from([*SECRETS.values(), base64.b64encode(SECRETS["WORD"].encode()).decode(), "a", "b", "sk-", "!"])

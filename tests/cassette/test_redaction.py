@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.cassette.redaction.redaction import Redactor
+from harness.cassettes.redaction import Redactor
 from harness.errors import UsageError
 from harness.values import JsonObject
 

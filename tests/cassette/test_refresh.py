@@ -5,17 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.cassette import (
-    Cassette,
-    Recording,
-    Redactor,
-    apply_refresh,
-    load_cassette,
-    patch_of,
-    refreshed_cassettes,
-    save_cassette,
-    with_answers,
-)
+from harness.cassettes.cassette import Cassette, load_cassette, save_cassette
+from harness.cassettes.recordings import Recording
+from harness.cassettes.redaction import Redactor
+from harness.cassettes.refresh import apply_refresh, patch_of, refreshed_cassettes, with_answers
 from harness.errors import CassetteError
 
 EGG, TEA = ("look", {"q": "egg"}, b'{"price": 1}'), ("look", {"q": "tea"}, b'{"price": 2}')

@@ -2,11 +2,10 @@
 
 import json
 
-from harness.cassette import StateChain
-from harness.cassette.cassette import Cassette
-from harness.cassette.keys import call_key, complete_arguments
-from harness.cassette.player import Missed, Played, Player
-from harness.cassette.redaction.redaction import Redactor
+from harness.cassettes.cassette import Cassette
+from harness.cassettes.keys import StateChain, call_key, complete_arguments
+from harness.cassettes.player import Missed, Played, Player
+from harness.cassettes.redaction import Redactor
 
 
 def _tea(look):

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.cassette import Redactor
-from harness.upstream import RequestKeys
+from harness.cassettes.redaction import Redactor
+from harness.gateway.models.keys import RequestKeys
 from qa.soak.canaries import forms
 
 _WINDOW = 64 * 1024

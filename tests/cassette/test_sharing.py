@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import HttpRoute, StateNames, ToolSpec
-from harness.cassette import StateChain, TrialRecording
-from harness.cassette.keys import CallKey, call_key
-from harness.cassette.recorder.journal import TrialJournal
-from harness.cassette.recorder.sharing import SharingWatch
-from harness.cassette.redaction.redaction import Redactor
+from harness.cassettes.journals import TrialJournal
+from harness.cassettes.keys import CallKey, StateChain, call_key
+from harness.cassettes.redaction import Redactor
+from harness.cassettes.trial_recording import SharingWatch, TrialRecording
+from harness.suite.suites import StateNames
+from harness.suite.tools import HttpRoute, ToolSpec
 
 
 def key(server: str, tool: str, *, effect: str = "read") -> CallKey:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.cassette.redaction.redacted_stream import RedactedStream
-from harness.cassette.redaction.redaction import Redactor
+from harness.cassettes.redacted_streams import RedactedStream
+from harness.cassettes.redaction import Redactor
 
 SECRET = "sk-l1ve/+\"ä&<0815>'=%41 \\Wert"
 OTHER = "xx-t3st/+\"ö&<0816>'=%42 \\Preis"

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from harness.cassette import RedactedEvents, Redactor, redacted_stream
+from harness.cassettes.redacted_streams import RedactedEvents, redacted_stream
+from harness.cassettes.redaction import Redactor
 
 KEY = "sk-live/aB3xY9+qLm=0815"
 REDACTOR = Redactor({"KEY": KEY, "OTHER": "sk-live/other-key"})

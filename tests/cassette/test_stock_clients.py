@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.cassette.cassette import Cassette, load_cassette, save_cassette
-from harness.cassette.keys import key_digest
-from harness.cassette.recording import Mark, Recording
-from harness.cassette.state import initial_state
-from harness.cassette.upkeep.check import check_cassette
+from harness.cassettes.cassette import Cassette, load_cassette, save_cassette
+from harness.cassettes.check import check_cassette
+from harness.cassettes.keys import initial_state, key_digest
+from harness.cassettes.recordings import Mark, Recording
 from harness.values import JsonObject, canonical_json
 from tests.docs.blocks import ROOT, blocks_of
 

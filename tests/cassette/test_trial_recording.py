@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import HttpRoute, StateNames, ToolSpec
-from harness.cassette import Recording, Redactor, StateChain, TrialJournal, TrialRecording, call_key
-from harness.cassette.keys import CallKey
+from harness.cassettes.journals import TrialJournal
+from harness.cassettes.keys import CallKey, StateChain, call_key
+from harness.cassettes.recordings import Recording
+from harness.cassettes.redaction import Redactor
+from harness.cassettes.trial_recording import TrialRecording
+from harness.suite.suites import StateNames
+from harness.suite.tools import HttpRoute, ToolSpec
 
 
 def key(server: str, effect: str) -> CallKey:

@@ -1,9 +1,17 @@
 """In which places two answers to one call differ, and which fields change by themselves."""
 
 import pytest
+from pydantic import JsonValue
 
-from harness.cassette.volatility import changes, decoded, is_declared, is_identity, is_time_or_trace, json_in, unfolded
-from harness.values import JsonValue
+from harness.cassettes.volatility import (
+    changes,
+    decoded,
+    is_declared,
+    is_identity,
+    is_time_or_trace,
+    json_in,
+    unfolded,
+)
 
 Found = list[tuple[str, JsonValue, JsonValue, bool]]
 

@@ -15,8 +15,8 @@ import yaml
 from click.testing import CliRunner
 
 from harness.cli.main import harness
-from harness.distribution import DISTRIBUTION
 from harness.errors import UsageError
+from harness.plugins import DISTRIBUTION
 from tests.issues.github_server import REPO, TOKEN, GithubServer
 
 BIN = Path(sys.executable).parent
@@ -125,10 +125,10 @@ def test_every_package_is_installed_by_its_hash_the_harness_too(outside: Path, t
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--require-hashes"]
     subprocess.run([*pip, "--target", tmp_path / "site", "-r", tmp_path / "own.txt"], cwd=outside, check=True)
     printed = subprocess.run(
-        [sys.executable, "-P", "-c", "import harness.cli.project.ci as ci; print(ci.__file__)"],
+        [sys.executable, "-P", "-c", "import harness.cli.init as ci; print(ci.__file__)"],
         env={**os.environ, "PYTHONPATH": str(tmp_path / "site")}, cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
-    assert str(tmp_path / "site/harness/cli/project/ci.py") == printed.stdout.strip(), printed.stderr
+    assert str(tmp_path / "site/harness/cli/init.py") == printed.stdout.strip(), printed.stderr
     assert (tmp_path / "site/harness/cli/project/template_github" / Path(PULL_REQUEST).name).is_file()
 
 

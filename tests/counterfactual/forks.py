@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from harness.case import load_suite
-from harness.counterfactual import ForkChange, StoredSubject, open_subject_of, variant_at
-from harness.counterfactual.forking import forked_trial
-from harness.pipeline import RunOptions, VariantBench, VariantRequest, open_variants, plan_of, variant_tool_mode
-from harness.results import RunFolder
+from harness.improve.forks import ForkChange, forked_trial, variant_at
+from harness.improve.subject import StoredSubject, open_subject_of
+from harness.runs.execution.variants import VariantBench, VariantRequest, open_variants, variant_tool_mode
+from harness.runs.plan.plan import RunOptions
+from harness.runs.plan.planning import plan_of
+from harness.runs.store.folder import RunFolder
+from harness.suite.loading import load_suite
 
 PROJECT = Path(__file__).resolve().parents[2]
 

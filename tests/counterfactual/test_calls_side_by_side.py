@@ -4,10 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.case import CallEdit, Intervention, Invocation, TrialVariant
-from harness.counterfactual import BlameRequest, ForkChange, blame_on, open_subject_of, variant_at
-from harness.pipeline import RunOptions, VariantBench, VariantRequest, open_variants, plan_of
-from harness.score import fed_calls
+from harness.improve.blame import BlameRequest, blame_on
+from harness.improve.forks import ForkChange, variant_at
+from harness.improve.subject import open_subject_of
+from harness.runs.execution.variants import VariantBench, VariantRequest, open_variants
+from harness.runs.plan.plan import RunOptions
+from harness.runs.plan.planning import plan_of
+from harness.scoring.evidence import fed_calls
+from harness.suite.interventions import CallEdit, Intervention, Invocation, TrialVariant
 from tests.models.model_server import ModelServer, Thought, serve_models
 from tests.walks.conftest import Walk, WriteSuite, walk, write_suite
 

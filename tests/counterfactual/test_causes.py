@@ -7,20 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import Case, FedCall, Intervention, Invocation, ReferenceCall, TrialVariant, load_suite
-from harness.counterfactual import (
-    BlameRequest,
-    Mutating,
-    blame_on,
-    mutants,
-    open_subject_of,
-    pool_of,
-)
-from harness.counterfactual.repairs import repairs
-from harness.pipeline import RunOptions, VariantRequest, open_variants, plan_of
-from harness.report.html.page import html_report
-from harness.results import RunFolder
-from harness.score import deviations_from_reference, deviations_from_trial
+from harness.improve.blame import BlameRequest, blame_on
+from harness.improve.mutants import Mutating, mutants, pool_of
+from harness.improve.repairs import repairs
+from harness.improve.subject import open_subject_of
+from harness.reports.html.page import html_report
+from harness.runs.execution.variants import VariantRequest, open_variants
+from harness.runs.plan.plan import RunOptions
+from harness.runs.plan.planning import plan_of
+from harness.runs.store.folder import RunFolder
+from harness.scoring.alignment import deviations_from_reference, deviations_from_trial
+from harness.suite.cases import Case, ReferenceCall
+from harness.suite.interventions import FedCall, Intervention, Invocation, TrialVariant
+from harness.suite.loading import load_suite
 from tests.counterfactual.conftest import LOCAL
 from tests.walks.conftest import Walk
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.counterfactual import smallest
+from harness.improve.blame import smallest
 
 
 @given(st.sets(st.integers(0, 30), max_size=6), st.integers(1, 31))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.results import RunFolder
+from harness.runs.store.folder import RunFolder
 from tests.commands.failing import unwritable_suite
 from tests.counterfactual.conftest import LOCAL
 from tests.gateway.conftest import shop, shop_server

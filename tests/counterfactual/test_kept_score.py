@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import NotMeasured
-from harness.results import keep_mutation_score, mutation_floor, read_baseline
+from harness.runs.store.baseline import keep_mutation_score, mutation_floor, read_baseline
 
 
 @pytest.fixture

@@ -4,11 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import FedCall, Invocation, ReferenceCall, ToolSpec, load_suite
-from harness.counterfactual.answer_numbers import answers_by_tools
-from harness.results import RunFolder
-from harness.score import Deviation, alternative_deviations, deviations_from_reference
-from harness.trace import Trial
+from harness.improve.repairs import answers_by_tools
+from harness.runs.store.folder import RunFolder
+from harness.scoring.alignment import Deviation, alternative_deviations, deviations_from_reference
+from harness.suite.cases import ReferenceCall
+from harness.suite.interventions import FedCall, Invocation
+from harness.suite.loading import load_suite
+from harness.suite.tools import ToolSpec
+from harness.traces.trial import Trial
 from tests.walks.conftest import Walk
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from harness.sandbox.provider import SandboxProvider
 from harness.sandbox.providers import PROVIDERS, open_provider
-from harness.sandbox.sql.sqlite import SqliteReader
+from harness.sandbox.sqlite import SqliteReader
 
 KINDS = [pytest.param(name, marks=[] if name == "local" else [pytest.mark.docker]) for name in PROVIDERS]
 

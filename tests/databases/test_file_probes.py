@@ -3,13 +3,12 @@
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
-from harness.case import SqlProbe, StateProbe
-from harness.case.case import Limits
-from harness.runner.databases import FileProbes
+from harness.runs.trial.end_state import FileProbes
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
-from harness.sandbox.state.snapshot import Snapshot
-from harness.values import JsonValue
+from harness.sandbox.snapshot import Snapshot
+from harness.suite.cases import Limits, SqlProbe, StateProbe
 from tests.databases.hostile import ENDLESS
 
 WRITES = f"""

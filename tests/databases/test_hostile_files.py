@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.sandbox.sql.sqlite import MEMORY_MB, SqliteReader
-from harness.sandbox.sql.tables import QueryFailed, Unmeasurable
+from harness.sandbox.sqlite import MEMORY_MB, SqliteReader
+from harness.sandbox.tables import QueryFailed, Unmeasurable
 from tests.databases.hostile import ENDLESS, database, journal_naming, opened_trustingly
 
 

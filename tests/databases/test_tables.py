@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from harness.sandbox.sql.sqlite import SqliteReader
-from harness.sandbox.sql.tables import QueryFailed, Table, changes
+from harness.sandbox.sqlite import SqliteReader
+from harness.sandbox.tables import QueryFailed, Table, changes
 
 Changed = Callable[..., dict[str, object]]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.sandbox.sql.sqlite import SqliteReader
+from harness.sandbox.sqlite import SqliteReader
 from tests.databases.hostile import opened_trustingly
 
 

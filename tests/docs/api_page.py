@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 import harness.api
-from harness.documents.schema import docs_of, name_in_file
+from harness.suite.documents import docs_of, name_in_file
 from tests.structure.public_api import names, signature_of, type_text
 
 HEAD = """\

@@ -15,19 +15,16 @@ from pydantic import BaseModel
 
 from harness import errors
 from harness.cli.main import harness
-from harness.documents.schema import all_models, field_docs, name_in_file
 from harness.errors import HarnessError
 from harness.gateway.failures import TOOL_STATUSES
-from harness.issues import OngoingFiled
-from harness.judge.code_criteria import CODE_CRITERIA
-from harness.pipeline.reference import reference_page
-from harness.pipeline.schemas import KINDS_OF_DOCUMENT, published_schema
-from harness.score.diagnosis import Failure
-from harness.score.failures import built_in_versions
-from harness.score.failures.detectors import DETECTORS, OTHER
-from harness.score.metrics import METRICS
-from harness.score.verifiers import VERIFIERS
-from harness.themes import ThemesReport
+from harness.judging.views import CODE_CRITERIA
+from harness.production.issues import OngoingFiled
+from harness.production.ranking import ThemesReport
+from harness.runs.schemas import KINDS_OF_DOCUMENT, published_schema, reference_page
+from harness.scoring.failures.diagnose import DETECTORS, OTHER, built_in_versions
+from harness.scoring.registry import METRICS, VERIFIERS
+from harness.scoring.scorecard import Failure
+from harness.suite.documents import all_models, field_docs, name_in_file
 from tests.docs.api_page import api_page
 from tests.docs.surface import ROOT, commands, options
 

@@ -10,19 +10,18 @@ from typing import Any, get_args
 import click
 from pydantic import BaseModel
 
-from harness.cassette import Mark
+from harness.cassettes.recordings import Mark
 from harness.cli.main import harness
-from harness.cli.output.streams import NOBODY_READS
-from harness.documents.schema import all_models, name_in_file
+from harness.cli.streams import NOBODY_READS
 from harness.errors import ExitCode
 from harness.gateway.failures import TOOL_STATUSES
-from harness.ingest import importers
-from harness.judge.code_criteria import CODE_CRITERIA
-from harness.pipeline.reference import SHAPES
+from harness.judging.views import CODE_CRITERIA
+from harness.runs.foreign_runs import importers
+from harness.runs.schemas import SHAPES
 from harness.sandbox.providers import PROVIDERS
-from harness.score.diagnosis import Failure, Kind
-from harness.score.metrics import METRICS
-from harness.score.verifiers import VERIFIERS
+from harness.scoring.registry import METRICS, VERIFIERS
+from harness.scoring.scorecard import Failure, Kind
+from harness.suite.documents import all_models, name_in_file
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "harness"

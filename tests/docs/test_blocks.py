@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.case.reading.loading import load_suite
-from harness.case.reading.price_list import PriceList
-from harness.documents import read_document
-from harness.judge.loading import read_rubric
-from harness.online import online_settings
+from harness.judging.rubrics import read_rubric
+from harness.production.settings import online_settings
 from harness.sandbox.environment import load_environment
+from harness.suite.documents import read_document
+from harness.suite.loading import load_suite
+from harness.suite.models import PriceList
 from tests.docs.blocks import BLOCKS, CHAINS, PAGES, ROOT, Block, blocks_of, name_of, runs, script_of
 
 QUICK = ("README.md", "docs/how-to/extend/metric.md")

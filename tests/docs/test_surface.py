@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from harness.documents.schema import field_docs, name_in_file
-from harness.score.failures import built_in_versions
-from harness.score.metrics import METRICS
-from harness.score.verifiers import VERIFIERS
+from harness.scoring.failures.diagnose import built_in_versions
+from harness.scoring.registry import METRICS, VERIFIERS
+from harness.suite.documents import field_docs, name_in_file
 from tests.docs.reference import FOLDER, pages
 from tests.docs.surface import ROOT, commands, models, options, surface
 

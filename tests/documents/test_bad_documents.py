@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.documents import read_plain
 from harness.errors import InvalidDocument, UsageError
-from harness.validation.expression import check_expression
+from harness.suite.documents import read_plain
+from harness.suite.expressions import check_expression
 
 _LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]\n"

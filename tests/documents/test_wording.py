@@ -6,8 +6,8 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from harness.documents import read_document
 from harness.errors import UsageError
+from harness.suite.documents import read_document
 
 
 class Inner(BaseModel):

@@ -7,9 +7,9 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from harness.errors import ResultsError, UsageError
-from harness.results.judgements import read_judgements
-from harness.results.storage import parsed
-from harness.results.tags import set_tags
+from harness.runs.store.beside_trials import set_tags
+from harness.runs.store.judgements import read_judgements
+from harness.runs.store.storage import parsed
 
 HARNESS = Path(__file__).resolve().parents[2] / "harness"
 OWN_WORDS = re.compile(r"Input should|Field required|valid (string|integer|dictionary|list)")

@@ -4,7 +4,7 @@ import os
 import threading
 from pathlib import Path
 
-from harness.documents.writing import write_atomically, write_output
+from harness.disk import write_atomically, write_output
 
 
 def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from harness.case.reading.loading import load_suite
 from harness.cli.main import harness
+from harness.drift.check import DriftPlan, learn_suite, probe_suite
 from harness.errors import HarnessError
-from harness.pipeline.drift.check import DriftPlan, learn_suite, probe_suite
+from harness.suite.loading import load_suite
 from tests.drift.shop import Answers, Shop, open_shop
 
 AGENT = """

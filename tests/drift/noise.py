@@ -16,23 +16,20 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
-from harness.case import Suite
-from harness.case.agent import AgentVersion
-from harness.case.case import Case
-from harness.case.endpoints.tool import ToolSpec
-from harness.cassette.cassette import Cassette
-from harness.cassette.keys import CallKey, key_digest
-from harness.cassette.recording import Mark, Recording
-from harness.cassette.state import initial_state
-from harness.drift.comparing.profile import ToolProfile
+from harness.cassettes.cassette import Cassette
+from harness.cassettes.keys import CallKey, initial_state, key_digest
+from harness.cassettes.profiles import ToolProfile
+from harness.cassettes.recordings import Mark, Recording
 from harness.drift.learning import ProbeSession, learned
-from harness.drift.observations import findings_of
-from harness.drift.operation_index import OperationIndex
-from harness.drift.probe import probe
-from harness.drift.prober import ProbeReply
-from harness.drift.replayable_reads import ReplayableRead
-from harness.results.drift import DriftFinding
-from harness.upstream.tools.source import ToolRequest
+from harness.drift.observations import OperationIndex, findings_of
+from harness.drift.probe import ProbeReply, probe
+from harness.drift.replayable import ReplayableRead
+from harness.gateway.upstream.sources import ToolRequest
+from harness.runs.store.drift_report import DriftFinding
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
+from harness.suite.tools import ToolSpec
 from harness.values import JsonObject
 
 FIRST = date(2026, 3, 1)

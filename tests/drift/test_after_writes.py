@@ -194,7 +194,7 @@ def test_a_reset_that_fails_is_said_and_nothing_is_written(project: Project) -> 
 
 
 def test_a_cassette_without_a_write_of_the_chain_leaves_its_reads_out(project: Project) -> None:
-    from harness.cassette.cassette import Cassette, load_cassette, save_cassette
+    from harness.cassettes.cassette import Cassette, load_cassette, save_cassette
 
     path = project.folder / "cassettes" / "s" / "bought.yaml"
     kept = [one for one in load_cassette(path).recordings if one.mark.tool != "pay"]

@@ -5,14 +5,13 @@ from typing import Any
 
 import pytest
 
-from harness.case import AnswerRule
-from harness.cassette.recording import Mark, Recording
-from harness.cassette.state import initial_state
-from harness.drift.comparing.answer import answer_of
-from harness.drift.comparing.baseline import AnswerBaseline
-from harness.drift.comparing.compare import compare
-from harness.drift.comparing.profile import OperationProfile
-from harness.drift.comparing.rules import PathRules
+from harness.cassettes.keys import initial_state
+from harness.cassettes.profiles import OperationProfile
+from harness.cassettes.recordings import Mark, Recording
+from harness.drift.answers import AnswerBaseline, answer_of
+from harness.drift.compare import compare
+from harness.drift.forms import PathRules
+from harness.suite.suites import AnswerRule
 
 TIME, LATER = "2026-01-02T03:04:05Z", "2026-02-02T13:14:15.5Z"
 UUIDS = ("0b9c1b9e-4d5f-4a52-9d0e-1f2a3b4c5d6e", "9a8b7c6d-1111-4222-8333-444455556666")

@@ -1,7 +1,6 @@
 """What a schema declares about objects: which are maps, which are records, and which of several it chooses from."""
 
-from harness.drift.comparing.declared import branches_of
-from harness.drift.comparing.forms import declared_forms
+from harness.drift.forms import branches_of, declared_forms
 
 
 def test_named_members_make_a_record_and_free_ones_a_map() -> None:

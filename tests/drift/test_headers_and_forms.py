@@ -5,15 +5,20 @@ from typing import Any
 
 import pytest
 
-from harness.case import AnswerRule
-from harness.drift.comparing.answer import answer_of
-from harness.drift.comparing.baseline import AnswerBaseline
-from harness.drift.comparing.forms import UNKNOWN, Forms, declared_forms, forms_seen
-from harness.drift.comparing.headers import header_changes
-from harness.drift.comparing.paths import found_at, lies_below, member, parts_of, pointer_to
-from harness.drift.comparing.profile import OperationProfile, PathProfile, Volatility
-from harness.drift.comparing.rules import PathRules
-from harness.drift.comparing.values import unlike
+from harness.cassettes.profiles import (
+    OperationProfile,
+    PathProfile,
+    Volatility,
+    found_at,
+    lies_below,
+    member,
+    parts_of,
+    pointer_to,
+)
+from harness.drift.answers import AnswerBaseline, answer_of, unlike
+from harness.drift.compare import header_changes
+from harness.drift.forms import UNKNOWN, Forms, PathRules, declared_forms, forms_seen
+from harness.suite.suites import AnswerRule
 from tests.drift.test_compare import recording
 
 DAY, NEXT = date(2026, 3, 1), date(2026, 3, 2)

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
-from harness.cassette.cassette import Cassette
-from harness.drift.comparing.profile import OperationProfile, ToolProfile
+from harness.cassettes.cassette import Cassette
+from harness.cassettes.profiles import OperationProfile, ToolProfile
 from harness.drift.learning import ProbeSession, learned
-from harness.drift.operation_index import OperationIndex
+from harness.drift.observations import OperationIndex
 from harness.drift.probe import probe
-from harness.drift.replayable_reads import ReplayableRead
-from harness.upstream.tools.source import ToolRequest
+from harness.drift.replayable import ReplayableRead
+from harness.gateway.upstream.sources import ToolRequest
 from tests.drift.noise import KEY, SPEC, SUITE, Simulated, recording
 
 DAY = date(2026, 3, 2)

@@ -103,7 +103,7 @@ def test_a_server_over_http_is_told_apart_likewise_and_one_that_is_gone_is_unava
 
 
 def _covers(report: dict[str, Any], finding: dict[str, Any]) -> bool:
-    from harness.results.drift import DriftFinding, DriftReport
+    from harness.runs.store.drift_report import DriftFinding, DriftReport
 
     return DriftReport.model_validate(report).covers(DriftFinding.model_validate(finding))
 

@@ -103,13 +103,12 @@ def test_a_service_that_fails_is_unavailable_and_no_drift(project_of_shop: Proje
 def test_a_host_is_asked_as_the_agent_asked_it(project_of_shop: Project) -> None:
     """Method, route without its id, query and body of a request to a declared host."""
     # The recordings of hosts are made by the walks of hosts; here one is put on a cassette as they write it.
-    from harness.case import HostSpec
-    from harness.cassette.cassette import Cassette, save_cassette
-    from harness.cassette.recording import Mark, Recording
-    from harness.cassette.redaction.redaction import Redactor
-    from harness.cassette.state import initial_state
-    from harness.upstream.web.address import absolute_address
-    from harness.upstream.web.call import Incoming, web_call
+    from harness.cassettes.cassette import Cassette, save_cassette
+    from harness.cassettes.keys import initial_state
+    from harness.cassettes.recordings import Mark, Recording
+    from harness.cassettes.redaction import Redactor
+    from harness.gateway.upstream.host_calls import Incoming, absolute_address, web_call
+    from harness.suite.hosts import HostSpec
 
     shop, folder = project_of_shop.shop, project_of_shop.folder
     host = {"host": "api.example", "upstream": shop.url}

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from harness.case import HostSpec, ToolServer, ToolSpec
-from harness.cassette import Cassette, Recording
-from harness.cassette.keys import key_digest
-from harness.cassette.recording import Mark
-from harness.cassette.state import initial_state
-from harness.drift.replayable_reads import ReplayableRead, find_replayable_reads, is_at_start
-from harness.upstream import ToolRequest, WebCall
+from harness.cassettes.cassette import Cassette
+from harness.cassettes.keys import initial_state, key_digest
+from harness.cassettes.recordings import Mark, Recording
+from harness.drift.replayable import ReplayableRead, find_replayable_reads, is_at_start
+from harness.gateway.upstream.host_calls import WebCall
+from harness.gateway.upstream.sources import ToolRequest
+from harness.suite.hosts import HostSpec
+from harness.suite.suites import ToolServer
+from harness.suite.tools import ToolSpec
 from harness.values import JsonObject, canonical_json
 from tests.drift.noise import SUITE
 

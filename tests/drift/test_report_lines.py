@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from harness.drift.comparing.compare import YOUNG
-from harness.drift.comparing.profile import OperationProfile, ToolProfile, Volatility
-from harness.drift.comparing.profile import PathProfile as Place
-from harness.drift.comparing.words import not_asked_lines, profile_lines, report_lines
-from harness.results import DriftFinding, DriftReport
+from harness.cassettes.profiles import OperationProfile, ToolProfile, Volatility
+from harness.cassettes.profiles import PathProfile as Place
+from harness.drift.compare import YOUNG
+from harness.drift.report_text import not_asked_lines, profile_lines, report_lines
+from harness.runs.store.drift_report import DriftFinding, DriftReport
 
 
 def finding(path: str = "price", tool: str = "menu", **fields: Any) -> DriftFinding:

@@ -2,10 +2,8 @@
 
 from datetime import date
 
-from harness.drift.comparing.profile import LatencySample, OperationProfile, ToolProfile
-from harness.drift.observations import CallObservations
-from harness.drift.operation_index import OperationIndex
-from harness.drift.slower import slower_findings
+from harness.cassettes.profiles import LatencySample, OperationProfile, ToolProfile
+from harness.drift.observations import CallObservations, OperationIndex, slower_findings
 from tests.drift.noise import SUITE, recording
 
 

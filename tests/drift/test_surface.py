@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.drift.surface import ServerSurface, ToolSurface, exercised_surfaces, surface_findings
+from harness.drift.listings import ServerSurface, ToolSurface, exercised_surfaces, surface_findings
 
 
 def _changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:

@@ -3,8 +3,7 @@
 import pytest
 
 from harness.drift.change import Change
-from harness.drift.comparing.compare import Compared
-from harness.drift.turns import comes_by_turns
+from harness.drift.compare import Compared, comes_by_turns
 
 
 def answers(shown: int, of: int, *changes: Change) -> list[Compared]:

@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
+from harness.cassettes.profiles import OperationProfile
+from harness.drift.answers import AnswerBaseline, answer_of
 from harness.drift.change import Change
-from harness.drift.comparing.answer import answer_of
-from harness.drift.comparing.baseline import AnswerBaseline
-from harness.drift.comparing.compare import compare
-from harness.drift.comparing.profile import OperationProfile
-from harness.drift.comparing.rules import PathRules
+from harness.drift.compare import compare
+from harness.drift.forms import PathRules
 from tests.drift.test_compare import changes, recording
 
 

@@ -18,11 +18,14 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from harness.case import Case, ReferenceCall, Suite, ToolSpec
-from harness.case.reading.loading import load_suite
 from harness.plugins import find_plugin
-from harness.score.evidence import Evidence
-from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
+from harness.scoring.evidence import Evidence
+from harness.suite.cases import Case, ReferenceCall
+from harness.suite.loading import load_suite
+from harness.suite.suites import Suite
+from harness.suite.tools import ToolSpec
+from harness.traces.trajectory import Observation, Step, ToolCall, ToolFailure, Trajectory
+from harness.traces.trial import Trial
 
 PROJECT = Path(__file__).parents[2]
 MENU = PROJECT / "images" / "drive_thru" / "menu"

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.case import Case
-from harness.score.evidence import Evidence
-from harness.score.scorecard import Scorecard
-from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
+from harness.scoring.evidence import Evidence
+from harness.scoring.scorecard import Scorecard
+from harness.suite.cases import Case
+from harness.traces.trajectory import Observation, Step, ToolCall, ToolFailure, Trajectory
+from harness.traces.trial import Trial
 
 LOOKUP, ADD = "lookup_menu_item", "add_item_to_order"
 Call = tuple[str, dict, object, bool]

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from harness.sandbox.conformance import checks, run_conformance
-from harness.sandbox.engines.facts import engine_facts
+from harness.sandbox.engine import engine_facts
 from harness.sandbox.providers import open_provider
 from qa.soak.second_engine import PodmanEngine, SecondEngine, second_engine
 from tests.engines import docker_26

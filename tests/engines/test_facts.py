@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.sandbox.engines.facts import facts_of
+from harness.sandbox.engine import facts_of
 
 PODMAN: dict[str, Any] = {"Version": "4.3.1", "Arch": "amd64", "Components": [{"Name": "Podman Engine"}]}
 DOCKER: dict[str, Any] = {"Version": "26.1.5", "Arch": "arm64", "Components": [{"Name": "Engine"}]}

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.case.case import Limits
 from harness.sandbox.conformance.provider_fixture import snapshot_entry
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
-from harness.sandbox.state.snapshot import Snapshot
-from harness.trace.trial import ProgramExit
+from harness.sandbox.snapshot import Snapshot
+from harness.suite.cases import Limits
+from harness.traces.trial import ProgramExit
 
 LEAVES = """
 import os, sys

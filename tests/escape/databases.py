@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.sandbox.provider import SandboxProvider
-from harness.sandbox.sql.sqlite import SqliteReader
-from harness.sandbox.sql.tables import QueryFailed, Unmeasurable
+from harness.sandbox.sqlite import SqliteReader
+from harness.sandbox.tables import QueryFailed, Unmeasurable
 from tests.databases.hostile import ENDLESS, database, journal_naming
 
 Parts = dict[str, bytes]

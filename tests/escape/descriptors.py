@@ -10,13 +10,13 @@ from pathlib import Path
 
 from docker.models.containers import Container
 
-from harness.case.case import Limits
-from harness.case.reading.loading import load_suite
-from harness.gateway import SessionRequest
+from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import TrialSession
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
-from harness.sandbox.state.snapshot import Snapshot
+from harness.sandbox.snapshot import Snapshot
+from harness.suite.cases import Limits
+from harness.suite.loading import load_suite
 
 _CONNECTIONS = 20
 _EACH = 200

@@ -10,10 +10,10 @@ from contextlib import closing
 
 from docker.models.containers import Container
 
-from harness.case.case import Limits
-from harness.sandbox.containers.places import AGENT_UID
+from harness.sandbox.containers.configuration import AGENT_UID
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
-from harness.sandbox.state.snapshot import Snapshot
+from harness.sandbox.snapshot import Snapshot
+from harness.suite.cases import Limits
 from tests.escape.sealed import sealed_folder
 
 _MB = 200

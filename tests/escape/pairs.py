@@ -11,8 +11,8 @@ from pathlib import Path
 
 from docker.models.containers import Container
 
-from harness.case.case import Limits
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
+from harness.suite.cases import Limits
 from tests.escape.sealed import sealed_folder
 
 PROGRAMS = Path(__file__).parent

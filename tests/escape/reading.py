@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path, PurePosixPath
 
-from harness.case.case import Limits
 from harness.errors import HarnessError
 from harness.sandbox.conformance.provider_fixture import snapshot_entry
+from harness.sandbox.endstate import clean_end_state
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
-from harness.sandbox.state.cleaning import clean_end_state
-from harness.sandbox.state.snapshot import Snapshot
+from harness.sandbox.snapshot import Snapshot
+from harness.suite.cases import Limits
 
 PROGRAMS = Path(__file__).parent
 TRICKS: list[str] = json.loads(

@@ -1,6 +1,6 @@
 """The sealed state that attacks start from: it has a folder, which a warm container shows by an overlay."""
 
-from harness.sandbox.state.snapshot import Snapshot, SnapshotEntry
+from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 
 
 def sealed_folder(image: str) -> Snapshot:

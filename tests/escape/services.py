@@ -4,7 +4,7 @@ import socket
 
 import docker
 
-from harness.sandbox.services.service_network import open_network
+from harness.sandbox.service_container import open_network
 
 _CONNECTS = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 2)"
 

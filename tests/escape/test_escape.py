@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from docker.models.containers import Container
 
-from harness.case.case import Limits
 from harness.sandbox.engine import connect
 from harness.sandbox.provider import Sandbox, SandboxSpec
+from harness.suite.cases import Limits
 from tests.escape.kinds import KINDS, opened
 from tests.escape.sealed import sealed_folder
 from tests.escape.weak import tried_in, weak_container

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.case.case import Limits
-from harness.sandbox.conformance import ProviderFixture
-from harness.sandbox.conformance.provider_fixture import answer_of, python
+from harness.sandbox.conformance.provider_fixture import ProviderFixture, answer_of, python
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.engine import connect
 from harness.sandbox.provider import Sandbox
-from harness.trace import ProgramExit
+from harness.suite.cases import Limits
+from harness.traces.trial import ProgramExit
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(240)]
 

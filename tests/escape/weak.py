@@ -7,7 +7,7 @@ from pathlib import Path
 import docker
 from docker.models.containers import Container
 
-from harness.sandbox.engine import owner_labels
+from harness.sandbox.ownership import owner_labels
 
 FOLDER = "/escape"
 PROGRAM = f"{FOLDER}/tries"

@@ -10,8 +10,8 @@ import pytest
 from aiohttp import web
 
 from harness.errors import UsageError
-from harness.experiments import dataset_rows
-from harness.upstream import AnswerLimits, LangfuseClient, LangfuseError
+from harness.gateway.upstream.langfuse import AnswerLimits, LangfuseClient, LangfuseError
+from harness.production.langfuse_dataset import dataset_rows
 from harness.values import JsonObject
 from tests.commands.starting import run_command
 from tests.experiments.langfuse_server import SECRET_KEY, LangfuseServer

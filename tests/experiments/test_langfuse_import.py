@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from langfuse import Evaluation, Langfuse
 
-from harness.case import Suite, load_suite
-from harness.results import RunFolder
+from harness.runs.store.folder import RunFolder
+from harness.suite.loading import load_suite
+from harness.suite.suites import Suite
 from tests.commands.starting import run_command
 from tests.experiments.langfuse_reading import experiment_items, experiments, observations
 from tests.experiments.langfuse_server import SECRET_KEY, LangfuseServer, langfuse_server

@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
-from harness.case import Case, ReferenceCall, ToolSpec
-from harness.score.evidence import Evidence, Verdict
-from harness.score.failures import Diagnosis, diagnose, findings
-from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
+from harness.scoring.evidence import Evidence, Verdict
+from harness.scoring.failures.diagnose import diagnose, findings
+from harness.scoring.scorecard import Diagnosis
+from harness.suite.cases import Case, ReferenceCall
+from harness.suite.tools import ToolSpec
+from harness.traces.trajectory import Observation, Step, ToolCall, ToolFailure, Trajectory
+from harness.traces.trial import Trial
 
 Turn = tuple[Any, ...]
 """("user", text), ("agent", text), or ("call", name, arguments, answer[, error message])."""

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.score.evidence import Evidence
-from harness.score.failures import diagnose, recoveries
+from harness.scoring.evidence import Evidence
+from harness.scoring.failures.diagnose import diagnose
+from harness.scoring.failures.recovery import recoveries
 
 _TEXT = st.text(max_size=40)
 _JSON = st.recursive(

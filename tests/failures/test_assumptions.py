@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.case import ToolSpec
-from harness.score.evidence import Evidence, Verdict
-from harness.score.failures import findings
+from harness.scoring.evidence import Evidence, Verdict
+from harness.scoring.failures.diagnose import findings
+from harness.suite.tools import ToolSpec
 
 Found = Callable[..., list[tuple[str, int | None]]]
 TASK = "What is the mean price of a season ticket for the water park?"

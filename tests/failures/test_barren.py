@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from harness.case import ToolSpec
+from harness.suite.tools import ToolSpec
 
 Found = Callable[..., list[tuple[str, int | None]]]
 

@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
-from harness.case import Case
-from harness.score.evidence import Evidence, Verdict
-from harness.score.failures import Diagnosis, findings
-from harness.score.failures.ranking.fitted import Fitted
-from harness.trace import Step, Trajectory, Trial
+from harness.scoring.evidence import Evidence, Verdict
+from harness.scoring.failures.diagnose import findings
+from harness.scoring.failures.ranking import Fitted
+from harness.scoring.scorecard import Diagnosis
+from harness.suite.cases import Case
+from harness.traces.trajectory import Step, Trajectory
+from harness.traces.trial import Trial
 
 Turn = tuple[str, str]
 TASK = "Which year does the plaque on the town hall's bridge name?"

@@ -6,12 +6,13 @@ from typing import Final, get_args
 
 import pytest
 
-from harness.case import Case, ToolSpec
-from harness.score.diagnosis import Kind
-from harness.score.evidence import Evidence, Verdict
-from harness.score.failures.detectors import built_in_detectors
-from harness.score.protocols import Detector
-from harness.trace import Observation, Outcome, Step, ToolCall, ToolFailure, Trajectory, Trial
+from harness.scoring.evidence import Evidence, Verdict
+from harness.scoring.failures.diagnose import built_in_detectors
+from harness.scoring.scorecard import Detector, Kind
+from harness.suite.cases import Case
+from harness.suite.tools import ToolSpec
+from harness.traces.trajectory import Observation, Step, ToolCall, ToolFailure, Trajectory
+from harness.traces.trial import Outcome, Trial
 from harness.values import JsonObject
 
 _SHORT, _LONG = 500, 4000

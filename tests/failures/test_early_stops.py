@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.case import ToolSpec
+from harness.suite.tools import ToolSpec
 
 Found = Callable[..., list[tuple[str, int | None]]]
 NAMES = {

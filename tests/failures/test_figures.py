@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
-from harness.case import Case
-from harness.score.evidence import Evidence, Verdict
-from harness.score.failures import Diagnosis, findings
-from harness.trace import Step, Trajectory, Trial
+from harness.scoring.evidence import Evidence, Verdict
+from harness.scoring.failures.diagnose import findings
+from harness.scoring.scorecard import Diagnosis
+from harness.suite.cases import Case
+from harness.traces.trajectory import Step, Trajectory
+from harness.traces.trial import Trial
 
 Turn = tuple[str, str]
 TASK = "Which of the two houses sold for more, 2072 Akaikai Loop or 2017 Komo Mai Drive?"

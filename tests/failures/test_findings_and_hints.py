@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.score.diagnosis import Kind
-from harness.score.evidence import Evidence
-from harness.score.failures import findings, not_measured
-from harness.score.failures.ranking.fitted import FEWEST, Fitted, Seen, fitted
-from harness.stats import wilson
+from harness.scoring.evidence import Evidence
+from harness.scoring.failures.diagnose import findings, not_measured
+from harness.scoring.failures.ranking import FEWEST, Fitted, Seen, fitted
+from harness.scoring.scorecard import Kind
+from harness.scoring.statistics.intervals import wilson
 
 STORED = [(kind, source, seen) for kind, some in fitted().findings.items() for source, seen in some.items()]
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from harness.score.evidence import Evidence
-from harness.score.failures import findings, suspects
-from harness.score.failures.ranking.fitted import Counted, Fitted
+from harness.scoring.evidence import Evidence
+from harness.scoring.failures.diagnose import findings
+from harness.scoring.failures.ranking import Counted, Fitted, suspects
 
 Told = Callable[..., Evidence]
 LOOK = ("call", "get_order", {"order_id": "W1000001"}, {"id": "W1000001", "status": "open"})

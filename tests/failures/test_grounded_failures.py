@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.score.failures import diagnose, findings
+from harness.scoring.failures.diagnose import diagnose, findings
 
 Found = Callable[..., list[tuple[str, int | None]]]
 ORDER = ("call", "get_order", {"order_id": "W1000001"}, {"id": "W1000001", "item": "L-4417", "status": "open"})

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from harness.score.evidence import Evidence
-from harness.score.failures import findings
-from harness.score.failures.signals.grounding import NEVER, Sources, atoms, is_identifier
+from harness.scoring.evidence import Evidence
+from harness.scoring.failures.diagnose import findings
+from harness.scoring.failures.grounding import NEVER, Sources, atoms, is_identifier
 
 NAMES = [
     "W2378156",

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.score.evidence import Evidence
-from harness.score.failures import diagnose
+from harness.scoring.evidence import Evidence
+from harness.scoring.failures.diagnose import diagnose
 
 _LENGTH = 60_000
 _DIGITS = "".join(str(number) for number in range(10_000, 20_000))

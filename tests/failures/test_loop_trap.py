@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.score.evidence import Evidence
-from harness.score.failures import loops
+from harness.scoring.evidence import Evidence
+from harness.scoring.failures.loops import loops
 
 Found = Callable[..., list[tuple[str, int | None]]]
 STOCK = ("call", "get_stock", {"item_id": "lamp"}, "none left")

@@ -1,8 +1,7 @@
 """The modes of a trial in order, with what was counted on labelled runs and without a probability."""
 
-from harness.score import Diagnosis
-from harness.score.failures import Failure, Kind, ranked_modes
-from harness.score.failures.ranking.fitted import Fitted, Seen
+from harness.scoring.failures.ranking import Fitted, Seen, ranked_modes
+from harness.scoring.scorecard import Diagnosis, Failure, Kind
 
 
 def _said(failure: Failure, kind: Kind, confidence: float = 0.5) -> Diagnosis:

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.case import ToolSpec, action_of, reads_by_its_words
-from harness.score.failures.signals.grounding import is_identifier
-from harness.score.failures.signals.handing_over import hands_in, is_hand_over
+from harness.scoring.failures.grounding import is_identifier
+from harness.scoring.failures.signals import hands_in, is_hand_over
+from harness.suite.tool_words import action_of, reads_by_its_words
+from harness.suite.tools import ToolSpec
 
 Found = Callable[..., list[tuple[str, int | None]]]
 

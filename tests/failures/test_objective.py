@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from harness.score.evidence import Evidence, Verdict
-from harness.score.failures import findings
+from harness.scoring.evidence import Evidence, Verdict
+from harness.scoring.failures.diagnose import findings
 
 Told = Callable[..., Evidence]
 GOAL = ["alpha", "bravo", "charlie", "delta", "echoes", "foxtrot", "golfing", "hotel", "india", "juliet"]

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from harness.score.evidence import Evidence
-from harness.score.failures.signals.progress import INFORMATIVE, gives, new_atoms
-from harness.score.failures.signals.reading import read
+from harness.scoring.evidence import Evidence
+from harness.scoring.failures.reading import read
+from harness.scoring.failures.signals import INFORMATIVE, gives, new_atoms
 
 PAGE = {"text": "The bridge was opened by Elm Ltd in 1937, for 1.25 pounds."}
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from harness.score.evidence import Evidence
-from harness.score.failures import recoveries
+from harness.scoring.evidence import Evidence
+from harness.scoring.failures.recovery import recoveries
 
 BROKEN = ("call", "get_order", {"order_id": "W1000001"}, None, "the service does not answer")
 GOOD = ("call", "get_order", {"order_id": "W1000001"}, {"status": "open"})

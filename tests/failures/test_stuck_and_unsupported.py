@@ -3,11 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from harness.case import Case, ToolSpec
-from harness.score.evidence import Evidence, Verdict
-from harness.score.failures import Kind, findings, not_measured, suspects
-from harness.score.failures.ranking.fitted import Counted, Fitted, fitted
-from harness.trace import Step, Trajectory, Trial
+from harness.scoring.evidence import Evidence, Verdict
+from harness.scoring.failures.diagnose import findings, not_measured
+from harness.scoring.failures.ranking import Counted, Fitted, fitted, suspects
+from harness.scoring.scorecard import Kind
+from harness.suite.cases import Case
+from harness.suite.tools import ToolSpec
+from harness.traces.trajectory import Step, Trajectory
+from harness.traces.trial import Trial
 
 Found = Callable[..., list[tuple[str, int | None]]]
 

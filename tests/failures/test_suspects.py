@@ -4,11 +4,9 @@ from typing import Any, get_args
 
 import pytest
 
-from harness.score import Diagnosis
-from harness.score.diagnosis import Kind
-from harness.score.failures import suspects
-from harness.score.failures.ranking.fitted import Counted, Fitted
-from harness.trace import Step, Trajectory
+from harness.scoring.failures.ranking import Counted, Fitted, suspects
+from harness.scoring.scorecard import Diagnosis, Kind
+from harness.traces.trajectory import Step, Trajectory
 
 UNPLACED = {"failed_without_a_known_mode", "invented_parameter", "invented_value", "left_to_the_user", "made_up_data"}
 UNPLACED |= {"missing_call", "stated_assumption", "unseen_target", "wrong_answer", "wrong_order", "wrong_tool"}

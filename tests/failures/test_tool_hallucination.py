@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from harness.case import ToolSpec
-from harness.score.evidence import Evidence
-from harness.score.failures import diagnose
-from harness.trace import Observation, Step, ToolCall, ToolFailure
+from harness.scoring.evidence import Evidence
+from harness.scoring.failures.diagnose import diagnose
+from harness.suite.tools import ToolSpec
+from harness.traces.trajectory import Observation, Step, ToolCall, ToolFailure
 
 Found = Callable[..., list[tuple[str, int | None]]]
 ORDER = ("call", "get_order", {"order_id": "W1000001"}, {"status": "open", "id": "W1000001"})

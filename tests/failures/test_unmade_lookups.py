@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from harness.case import ToolSpec
-from harness.score.diagnosis import Kind
-from harness.score.evidence import Evidence, Verdict
-from harness.score.failures import findings, not_measured
-from harness.score.failures.ranking.fitted import Fitted, Seen
+from harness.scoring.evidence import Evidence, Verdict
+from harness.scoring.failures.diagnose import findings, not_measured
+from harness.scoring.failures.ranking import Fitted, Seen
+from harness.scoring.scorecard import Kind
+from harness.suite.tools import ToolSpec
 
 Found = Callable[..., list[tuple[str, int | None]]]
 

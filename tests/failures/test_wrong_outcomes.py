@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
-from harness.case import ToolSpec
-from harness.score.comparison.comparing import differences
-from harness.score.evidence import Evidence
-from harness.score.failures import diagnose
-from harness.values import JsonValue
+from harness.scoring.evidence import Evidence
+from harness.scoring.failures.diagnose import diagnose
+from harness.scoring.json_values import differences
+from harness.suite.tools import ToolSpec
 
 Diagnosed = Callable[..., Any]
 TOOLS = [

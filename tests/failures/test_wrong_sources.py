@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from harness.report import explained
-from harness.score import Scorecard
-from harness.score.evidence import Evidence
-from harness.score.failures import Diagnosis, diagnose, findings, suspects
+from harness.reports.render.trajectory import explained
+from harness.scoring.evidence import Evidence
+from harness.scoring.failures.diagnose import diagnose, findings
+from harness.scoring.failures.ranking import suspects
+from harness.scoring.scorecard import Diagnosis, Scorecard
 
 Told = Callable[..., Evidence]
 CANCELLED = ("call", "cancel_order", {"order_id": "W1000001", "reason": "none"}, "cancelled")

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import Suite
-from harness.case.reading.loading import load_suite
-from harness.results import RunFolder, RunManifest
-from harness.score import Scorecard
-from harness.trace import Trial
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import RunManifest
+from harness.scoring.scorecard import Scorecard
+from harness.suite.loading import load_suite
+from harness.suite.suites import Suite
+from harness.traces.trial import Trial
 from tests.frameworks.model_server.server import ModelServer, running_model
 
 ROOT = Path(__file__).parents[2]

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.case import Suite
-from harness.trace import Trial
+from harness.suite.suites import Suite
+from harness.traces.trial import Trial
 from tests.frameworks.conftest import AGENTS, ROOT, Proof
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(1200)]

@@ -15,9 +15,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from harness.case import AgentVersion, Case, HttpRoute, StateProbe, Suite, ToolServer, ToolSpec
-from harness.gateway import SessionRequest
+from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case, StateProbe
+from harness.suite.suites import Suite, ToolServer
+from harness.suite.tools import HttpRoute, ToolSpec
 
 
 @dataclass

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import Case, HttpRoute, Limits, Suite, ToolServer, ToolSpec
 from harness.errors import ServiceError, UpstreamUnavailable
-from harness.trace import Trajectory, names
-from harness.trace.projection import trajectory_from
+from harness.suite.cases import Case, Limits
+from harness.suite.suites import Suite, ToolServer
+from harness.suite.tools import HttpRoute, ToolSpec
+from harness.traces import names
+from harness.traces.projection import trajectory_from
+from harness.traces.trajectory import Trajectory
 
 
 def error_of(answer: tuple[int, dict]) -> tuple[int, str]:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from harness.case import Conversation, Suite, VolatilePart
 from harness.errors import OutOfTime
+from harness.suite.conversations import Conversation
+from harness.suite.suites import Suite
+from harness.suite.tools import VolatilePart
 from tests.gateway.conftest import parameters, tool
 
 NESTED = r"^(a|a)+$"

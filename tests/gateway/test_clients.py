@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import Case, Suite
 from harness.errors import GatewayError
-from harness.gateway import SessionRequest
+from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import TrialSession
-from harness.trace.projection import trajectory_from
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
+from harness.traces.projection import trajectory_from
 
 
 @pytest.fixture

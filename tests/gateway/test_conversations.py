@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-from harness.case import Case, Conversation
-from harness.trace.projection import trajectory_from
+from harness.suite.cases import Case
+from harness.suite.conversations import Conversation
+from harness.traces.projection import trajectory_from
 
 
 @pytest.fixture

@@ -8,10 +8,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from harness.case import AgentVersion, Case, HostSpec, HttpRoute, ModelSpec, Suite, ToolServer, ToolSpec
-from harness.gateway import SessionRequest
+from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
-from harness.trace.projection import trajectory_from
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case
+from harness.suite.hosts import HostSpec
+from harness.suite.models import ModelSpec
+from harness.suite.suites import Suite, ToolServer
+from harness.suite.tools import HttpRoute, ToolSpec
+from harness.traces.projection import trajectory_from
 
 HOST = "api.example.com"
 CHAT = json.dumps({"model": "small-1", "messages": [{"role": "user", "content": "Hi"}]}).encode()

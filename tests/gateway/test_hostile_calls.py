@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from harness.case import Suite
-from harness.trace.projection import trajectory_from
+from harness.suite.suites import Suite
+from harness.traces.projection import trajectory_from
 from tests.gateway.conftest import tool
 
 _RECURSIVE = {

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from harness.case import ApiProbe, Case, FaultSpec, StateProbe, Suite
+from harness.suite.cases import ApiProbe, Case, FaultSpec, StateProbe
+from harness.suite.suites import Suite
 
 _BODIES = {
     "nested deep": b"[" * 200_000,

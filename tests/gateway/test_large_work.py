@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness.gateway.exchange.large_work import LargeWork
+from harness.gateway.bodies import LargeWork
 
 _LARGE = 1024 * 1024
 

@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
-from harness.case import Suite, ToolSpec, VolatilePart
-from harness.trace.projection import trajectory_from
+from harness.suite.suites import Suite
+from harness.suite.tools import ToolSpec, VolatilePart
+from harness.traces.projection import trajectory_from
 
 
 def with_tool(suite: Suite, name: str, **changes: object) -> Suite:

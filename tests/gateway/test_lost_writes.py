@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from harness.cassette.cassette import Cassette, load_cassette, save_cassette
-from harness.cassette.recorder.journal import merge_recordings
-from harness.cassette.recording import Recording
+from harness.cassettes.cassette import Cassette, load_cassette, save_cassette
+from harness.cassettes.journals import merge_recordings
+from harness.cassettes.recordings import Recording
 
 CASSETTE = "cassettes/breakfast/c1.yaml"
 

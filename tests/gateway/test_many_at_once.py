@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import Case, Suite
-from harness.gateway import SessionRequest
-from harness.gateway.accepting import CONNECTIONS_MAX
+from harness.gateway.bodies import BODIES_MAX_BYTES
+from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
-from harness.gateway.intake import BODIES_MAX_BYTES
+from harness.gateway.listener import CONNECTIONS_MAX
 from harness.gateway.session import TrialSession
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
 from tests.gateway.conftest import Agent
 
 _HEAD = b"POST /thought HTTP/1.1\r\nHost: g\r\nContent-Length: %d\r\n\r\n"

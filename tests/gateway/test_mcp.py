@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from harness.case import Case, HttpRoute, Limits, Suite, ToolSpec
-from harness.trace.projection import trajectory_from
+from harness.suite.cases import Case, Limits
+from harness.suite.suites import Suite
+from harness.suite.tools import HttpRoute, ToolSpec
+from harness.traces.projection import trajectory_from
 
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 MODERN = "2026-07-28"

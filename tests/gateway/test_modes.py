@@ -4,14 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import RateLimit, Suite, ToolServer
-from harness.cassette.cassette import Cassette, load_cassette, save_cassette
-from harness.cassette.keys import key_digest
-from harness.cassette.upkeep.check import check_cassette, list_cassettes
+from harness.cassettes.cassette import Cassette, load_cassette, save_cassette
+from harness.cassettes.check import check_cassette, list_cassettes
+from harness.cassettes.keys import key_digest
 from harness.errors import CassetteError, GatewayError, ServiceError, UsageError
-from harness.gateway import SessionRequest
+from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
-from harness.trace.projection import trajectory_from
+from harness.suite.suites import Suite, ToolServer
+from harness.suite.tools import RateLimit
+from harness.traces.projection import trajectory_from
 
 
 def order_an_egg(agent) -> None:

@@ -14,12 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from harness.case import Case, Suite
-from harness.gateway import SessionRequest
+from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import TrialSession
 from harness.sandbox.inside.forward import Forwarder
 from harness.sandbox.inside.loop import Loop
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
 from tests.gateway.conftest import Agent
 
 _TEXT = st.text(max_size=20)

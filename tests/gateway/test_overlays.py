@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import Case, FaultSpec, Fixture, FixturePack, Suite
-from harness.trace.projection import trajectory_from
+from harness.suite.cases import Case, FaultSpec
+from harness.suite.fixtures import Fixture, FixturePack
+from harness.suite.suites import Suite
+from harness.traces.projection import trajectory_from
 
 
 def with_packs(suite: Suite, **packs: list[Fixture]) -> Suite:

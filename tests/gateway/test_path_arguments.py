@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from harness.case import ToolSpec
-from harness.upstream.tools.http import route_url, unroutable
+from harness.gateway.upstream.http_tools import route_url, unroutable
+from harness.suite.tools import ToolSpec
 
 TOOL = ToolSpec.model_validate(
     {

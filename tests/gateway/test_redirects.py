@@ -8,10 +8,11 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from harness.judge.langfuse import Langfuse, LangfuseError
-from harness.trace.collector import Collector
-from harness.upstream.client import open_client
-from harness.upstream.tools.mcp.http import HttpTransport
+from harness.gateway.upstream.langfuse import LangfuseError
+from harness.gateway.upstream.mcp_connection import HttpTransport
+from harness.gateway.upstream.transport import open_client
+from harness.judging.langfuse import Langfuse
+from harness.traces.exporting import Collector
 from tests.commands.starting import run_command
 from tests.judge.judge.serving import served
 

@@ -13,17 +13,16 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.case import HttpRoute, ToolSpec
-from harness.cassette.cassette import load_cassette
-from harness.cassette.keys import call_key, complete_arguments
-from harness.cassette.player import Player
-from harness.cassette.recorder.journal import TrialJournal, merge
-from harness.cassette.recorder.trial_recording import TrialRecording
-from harness.cassette.redaction.redaction import Redactor
-from harness.cassette.state import StateChain
-from harness.gateway.exchange.recording import Recorder
-from harness.gateway.sources.suite_tools import RecordingSource, ReplaySource, ToolCodec
-from harness.upstream.tools.source import ToolAnswer, ToolMiss, ToolRequest, TrialTools
+from harness.cassettes.cassette import load_cassette
+from harness.cassettes.journals import TrialJournal, merge
+from harness.cassettes.keys import StateChain, call_key, complete_arguments
+from harness.cassettes.player import Player
+from harness.cassettes.redaction import Redactor
+from harness.cassettes.trial_recording import TrialRecording
+from harness.gateway.exchange import Recorder
+from harness.gateway.suite_tools import RecordingSource, ReplaySource, ToolCodec
+from harness.gateway.upstream.sources import ToolAnswer, ToolMiss, ToolRequest, TrialTools
+from harness.suite.tools import HttpRoute, ToolSpec
 
 GET = ToolSpec(name="get", server="store", effect="read", http=HttpRoute(path="/"))
 PUT = ToolSpec(name="put", server="store", effect="write", http=HttpRoute(path="/"))

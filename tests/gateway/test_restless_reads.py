@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harness.case import Suite
+from harness.suite.suites import Suite
 from tests.gateway.test_lenient_and_volatile import with_tool
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import Suite, ToolServer
-from harness.cassette.upkeep.check import check_cassette
+from harness.cassettes.check import check_cassette
 from harness.errors import CassetteError, UsageError
 from harness.gateway.gateway import Gateway
-from harness.trace.projection import trajectory_from
+from harness.suite.suites import Suite, ToolServer
+from harness.traces.projection import trajectory_from
 
 SECRETS = {"SHOP_KEY": "sk-live-0123456789"}
 

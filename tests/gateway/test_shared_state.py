@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import HttpRoute, Suite, ToolServer, ToolSpec
-from harness.cassette.cassette import load_cassette
-from harness.cassette.upkeep.check import check_cassette
+from harness.cassettes.cassette import load_cassette
+from harness.cassettes.check import check_cassette
+from harness.suite.suites import Suite, ToolServer
+from harness.suite.tools import HttpRoute, ToolSpec
 
 SESSION = {"session_header": "X-Order-Session", "disposable": True}
 

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import Case, HttpRoute, StateProbe, Suite, ToolSpec
 from harness.errors import UsageError
 from harness.gateway.gateway import Gateway
 from harness.gateway.toolbox import check_schema
+from harness.suite.cases import Case, StateProbe
+from harness.suite.suites import Suite
+from harness.suite.tools import HttpRoute, ToolSpec
 
 
 def http_tool(parameters: dict, **route) -> ToolSpec:

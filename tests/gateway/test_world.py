@@ -4,15 +4,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
-from harness.case import ApiProbe, FedCall, SqlProbe, StateProbe, Suite, ToolServer, TrialVariant
-from harness.cassette.cassette import load_cassette
-from harness.cassette.upkeep.check import check_cassette
+from harness.cassettes.cassette import load_cassette
+from harness.cassettes.check import check_cassette
 from harness.errors import ServiceError
-from harness.sandbox.sql.tables import QueryFailed, Table
-from harness.trace import names
-from harness.trace.projection import trajectory_from
-from harness.values import JsonObject, JsonValue
+from harness.sandbox.tables import QueryFailed, Table
+from harness.suite.cases import ApiProbe, SqlProbe, StateProbe
+from harness.suite.interventions import FedCall, TrialVariant
+from harness.suite.suites import Suite, ToolServer
+from harness.traces import names
+from harness.traces.projection import trajectory_from
+from harness.values import JsonObject
 
 PROBES = (
     StateProbe(name="lines", sql=SqlProbe(service="shop", query="select * from line")),

@@ -14,7 +14,8 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from harness.case import Suite, load_suite
+from harness.suite.loading import load_suite
+from harness.suite.suites import Suite
 
 PROJECT = Path(__file__).parents[2]
 MARKET = PROJECT / "images" / "grocery" / "market"

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
-from harness.case import Case, Suite
 from harness.plugins import find_plugin
-from harness.score import Evidence
-from harness.trace import Trajectory, Trial
+from harness.scoring.evidence import Evidence
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import Trial
 from tests.grocery.conftest import PROMPTS, Served
 
 CART = {

@@ -4,7 +4,7 @@ from itertools import count
 
 import pytest
 
-from harness.case import Suite
+from harness.suite.suites import Suite
 from tests.grocery.conftest import Served, Trip, prompts
 
 _sessions = count()

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.case import Suite
-from harness.results import RunFolder
+from harness.runs.store.folder import RunFolder
+from harness.suite.suites import Suite
 from tests.commands.starting import run_command
 from tests.grocery.conftest import PROJECT, SUITE
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from harness.sandbox.engine import connect
-from harness.sandbox.images.image_store import ImageStore
+from harness.sandbox.images.store import ImageStore
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.sandbox.images.image_store import ImageStore
+from harness.sandbox.images.store import ImageStore
 
 pytestmark = pytest.mark.docker
 

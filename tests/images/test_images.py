@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ImageError
-from harness.sandbox.images.image_store import ImageStore
-from harness.sandbox.images.lock import LockedImage, read_lock, write_lock
+from harness.sandbox.images.store import ImageStore, LockedImage, read_lock, write_lock
 
 pytestmark = pytest.mark.docker
 

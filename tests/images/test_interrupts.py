@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 
 from harness.sandbox.engine import connect
-from harness.sandbox.images.bootstrap import debian_tag
+from harness.sandbox.images.building import debian_tag
 
 Project = Callable[..., Path]
 
 BUILD = """
 import pathlib, sys
-from harness.sandbox.images.image_store import ImageStore
+from harness.sandbox.images.store import ImageStore
 ImageStore(pathlib.Path(sys.argv[1])).build(sys.argv[2], lambda line: print(line, flush=True))
 """
 BOOTSTRAP = """
 import sys
-from harness.sandbox.images.bootstrap import make_debian
-from harness.sandbox.images.bootstrap import debian_tag
+from harness.sandbox.images.building import make_debian
+from harness.sandbox.images.building import debian_tag
 from harness.sandbox.engine import connect
 make_debian(connect(), lambda line: print(line, flush=True))
 """
@@ -183,7 +183,7 @@ def test_where_mmdebstrap_is_missing_the_exact_command_is_named(tmp_path: Path) 
 
 
 def test_tools_are_not_installed_without_apt_and_the_command_is_named(tmp_path: Path) -> None:
-    code = "from harness.sandbox.images.bootstrap import install_tools; install_tools(print)"
+    code = "from harness.sandbox.images.building import install_tools; install_tools(print)"
 
     ended = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, "PATH": str(tmp_path)}, capture_output=True, text=True

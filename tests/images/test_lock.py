@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InvalidDocument
-from harness.sandbox.images.lock import LockedImage, differences, read_lock, write_lock
+from harness.sandbox.images.store import LockedImage, differences, read_lock, write_lock
 
 IMAGES = {
     "shop/menu": LockedImage(inputs="b" * 64, packages_digest="c" * 64, packages=("bash=1", 'odd"name=2')),

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.ingest import ImportedRun, ImportOptions, import_file
+from harness.runs.foreign_runs import ImportedRun, import_file
+from harness.traces.formats.found import ImportOptions
 from tests.real_data import real_data as expected
 
 ROOT = Path(__file__).parents[2]

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import InvalidDocument
-from harness.ingest import import_file, importers
-from harness.trace import Trial
+from harness.runs.foreign_runs import import_file, importers
+from harness.traces.trial import Trial
 
 FIXTURES = Path(__file__).parent / "fixtures"
 FILES = {

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InvalidDocument
-from harness.ingest import import_file, reading
-from harness.ingest.formats.inspect_archive import LogArchive
-from harness.ingest.reading import parse_json, read_lines
+from harness.runs.foreign_runs import import_file
+from harness.traces import foreign_json as reading
+from harness.traces.foreign_json import parse_json, read_lines
+from harness.traces.formats.inspect_log import LogArchive
 
 
 def peak_mb() -> float:

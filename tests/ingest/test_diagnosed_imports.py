@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from harness.ingest import ImportedRun
-from harness.score import Evidence, Verdict, suspects
-from harness.score.failures import diagnose
+from harness.runs.foreign_runs import ImportedRun
+from harness.scoring.evidence import Evidence, Verdict
+from harness.scoring.failures.diagnose import diagnose
+from harness.scoring.failures.ranking import suspects
 from tests.ingest.conftest import Importing
 
 Kinds = Callable[..., list[str]]

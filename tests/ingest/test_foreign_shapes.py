@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from harness.errors import InvalidDocument
-from harness.ingest import import_file
-from harness.score import Evidence
-from harness.score.failures.signals.reading import read
-from harness.trace import Step, Trajectory
+from harness.runs.foreign_runs import import_file
+from harness.scoring.evidence import Evidence
+from harness.scoring.failures.reading import read
+from harness.traces.trajectory import Step, Trajectory
 from tests.ingest.conftest import Importing
 
 

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from harness.errors import InvalidDocument, UsageError
-from harness.ingest import ImportedRun, ImportOptions, import_file, importers
-from harness.trace import Step, Trial
+from harness.runs.foreign_runs import ImportedRun, import_file, importers
+from harness.traces.formats.found import ImportOptions
+from harness.traces.trajectory import Step
+from harness.traces.trial import Trial
 
 
 def _trials(run: ImportedRun) -> list[Trial]:
@@ -378,7 +380,7 @@ def test_an_import_is_the_same_every_time(fixtures: Path, format: str, name: str
 
 
 def test_an_imported_suite_can_be_stored_and_read_again(fixtures: Path) -> None:
-    from harness.case import Suite
+    from harness.suite.suites import Suite
 
     suite = import_file("adk", fixtures / "adk.evalset.json").suite
 

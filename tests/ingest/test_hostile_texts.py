@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.ingest import import_file
+from harness.runs.foreign_runs import import_file
 
 UNITS = (
     "<execute>",

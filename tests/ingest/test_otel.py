@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from harness.ingest import ImportOptions, import_file
-from harness.trace import Trajectory
+from harness.runs.foreign_runs import import_file
+from harness.traces.formats.found import ImportOptions
+from harness.traces.trajectory import Trajectory
 
 TELLINGS = (
     "otel_structured.json",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.errors import InvalidDocument
-from harness.ingest import import_file
+from harness.runs.foreign_runs import import_file
 from tests.ingest.conftest import Importing
 
 ASKED, ANSWERED = "weather in Rome?", "20 degrees"

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from harness.errors import InvalidDocument
-from harness.ingest import ImportedRun, ImportOptions, import_file
+from harness.runs.foreign_runs import ImportedRun, import_file
+from harness.traces.formats.found import ImportOptions
 from qa.converters import imported
 
 pytestmark = pytest.mark.slow

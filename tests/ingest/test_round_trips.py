@@ -7,14 +7,17 @@ from pathlib import Path
 import atif
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
-from harness.case import Case, HttpRoute, ToolSpec
-from harness.ingest import export_atif, export_otlp, import_file
-from harness.ingest.credentials import Cleaner
-from harness.ingest.spans import spans_of
-from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial, Usage
-from harness.trace.span import Span
-from harness.values import JsonValue
+from harness.cassettes.credentials import Cleaner
+from harness.runs.foreign_runs import import_file
+from harness.suite.cases import Case
+from harness.suite.tools import HttpRoute, ToolSpec
+from harness.traces.formats.atif import export_atif
+from harness.traces.otlp import export_otlp
+from harness.traces.spans import Span, spans_of
+from harness.traces.trajectory import Observation, Step, ToolCall, ToolFailure, Trajectory, Usage
+from harness.traces.trial import Trial
 
 
 def _holds_no_credential(value: JsonValue) -> bool:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from harness.results import DriftFinding, DriftReport
+from harness.runs.store.drift_report import DriftFinding, DriftReport
 from tests.issues.github_server import GithubServer
 
 NOW = datetime.now(UTC).replace(microsecond=0)

@@ -10,12 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.issues.body import MOST_CHARACTERS, draft_of
-from harness.issues.lifecycle import begin, look
-from harness.issues.notes import accepted_note
-from harness.issues.quoting import fenced, harmless, span
-from harness.issues.state import IssueState, marker_of, state_in
-from harness.results import DriftFinding, IssueDraft
+from harness.drift.issue import IssueState, begin, look, marker_of, state_in
+from harness.drift.issue_text import MOST_CHARACTERS, accepted_note, draft_of, fenced, harmless, span
+from harness.runs.store.drift_report import DriftFinding, IssueDraft
 from tests.issues.conftest import NOW, finding
 from tests.issues.conftest import look as looked
 

@@ -12,8 +12,7 @@ from click.testing import CliRunner
 
 from harness.cli.main import harness as command_line
 from harness.errors import HarnessError
-from harness.results import DriftReport
-from harness.results.drift import write_drift
+from harness.runs.store.drift_report import DriftReport, write_drift
 from tests.issues.conftest import finding, look
 from tests.issues.github_server import REPO, TOKEN, GithubServer, When, says, sends
 
@@ -138,7 +137,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 def test_a_third_tracker_joins_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "ours.py").write_text(
-        "from harness.issues.folder import FolderTracker\n\n\nclass Ours(FolderTracker):\n    name = 'ours'\n"
+        "from harness.drift.trackers import FolderTracker\n\n\nclass Ours(FolderTracker):\n    name = 'ours'\n"
     )
     night(tmp_path, "nightly", look(finding()))
     done = harness(tmp_path, "file", "nightly", "--tracker", "ours:Ours")

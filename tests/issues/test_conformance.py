@@ -6,15 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.issues import IssueTracker, TrackerOptions
-from harness.issues.body import draft_of
-from harness.issues.folder import FolderTracker
-from harness.issues.github import GithubTracker
-from harness.issues.lifecycle import begin
-from harness.issues.planning import plan
-from harness.issues.state import state_in
-from harness.issues.tracker import LABEL, Note, TrackedIssue
-from harness.results import DriftFinding, DriftReport, IssueDraft
+from harness.drift.filing import plan
+from harness.drift.github import GithubTracker
+from harness.drift.issue import LABEL, IssueTracker, Note, TrackedIssue, TrackerOptions, begin, state_in
+from harness.drift.issue_text import draft_of
+from harness.drift.trackers import FolderTracker
+from harness.runs.store.drift_report import DriftFinding, DriftReport, IssueDraft
 from tests.issues.github_server import REPO, TOKEN, GithubServer
 from tests.issues.test_github import QUICK
 

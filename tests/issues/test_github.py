@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.drift.filing import Filing, ReportOutbox, file_report
+from harness.drift.github import GithubTracker
+from harness.drift.github_requests import RequestPace
+from harness.drift.issue import TrackerOptions
 from harness.errors import TrackerError
-from harness.issues import ReportOutbox, TrackerOptions, file_report
-from harness.issues.filing import Filing
-from harness.issues.github import GithubTracker
-from harness.issues.retrying import RequestPace
-from harness.results import DriftReport
+from harness.runs.store.drift_report import DriftReport
 from tests.issues.conftest import finding, look
 from tests.issues.github_server import (
     REPO,
@@ -228,7 +228,7 @@ def test_a_stranger_cannot_plant_an_issue(github: GithubServer, tmp_path: Path) 
 
 
 def test_one_comment_on_a_pull_request_is_updated(github: GithubServer, tmp_path: Path) -> None:
-    from harness.issues import Note
+    from harness.drift.issue import Note
 
     github.route("POST", f"/repos/{REPO}/issues", {"title": "a pull request"})
     tracker(github).comment(1, Note(id="comment-report", text="first"), replace=True)

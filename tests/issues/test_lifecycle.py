@@ -8,11 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.issues import ReportOutbox, TrackedIssue, TrackerOptions, file_report
-from harness.issues.filing import Filing
-from harness.issues.folder import FolderTracker
-from harness.issues.state import state_in
-from harness.results import DriftFinding, DriftReport, IssueDraft
+from harness.drift.filing import Filing, ReportOutbox, file_report
+from harness.drift.issue import TrackedIssue, TrackerOptions, state_in
+from harness.drift.trackers import FolderTracker
+from harness.runs.store.drift_report import DriftFinding, DriftReport, IssueDraft
 from tests.issues.conftest import finding, look
 
 TOTAL, STATUS = finding(), finding(path="$.status", change="schema.type_changed", old_kind="string", new_kind="integer")

@@ -10,11 +10,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli.main import harness
+from harness.drift.messages import send_message
 from harness.errors import TrackerUnavailable, UsageError
-from harness.issues import send_message
-from harness.results import PlannedTrial, RunFolder, RunManifest
-from harness.score import Score, Scorecard, Verdict
-from harness.trace import Trajectory, Trial
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import PlannedTrial, RunManifest
+from harness.scoring.evidence import Verdict
+from harness.scoring.scorecard import Score, Scorecard
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import Trial
 
 PATH = "/services/T000/B000/onlyForThisTest"
 SECRET = "key-0123456789abcdef"

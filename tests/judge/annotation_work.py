@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from harness.judge.judge import JudgedTrial
-from harness.judge.lab.annotation import AnnotationQueue, AnnotationTask, AnnotatorSession, work_of
-from harness.judge.labels import LabelFile
-from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
+from harness.judging.annotation import AnnotationQueue, AnnotationTask, AnnotatorSession, work_of
+from harness.judging.judge import JudgedTrial
+from harness.judging.labels import LabelFile
+from harness.traces.trajectory import Observation, Step, ToolCall, Trajectory
+from harness.traces.trial import Trial
 from tests.judge.labelling import RUBRIC
 
 

@@ -1,8 +1,8 @@
 """A small rubric, judgements and labels, in as few words as tests need."""
 
-from harness.judge.judgement import JudgeIdentity, Judgement
-from harness.judge.labels import Label, PersonAnswer
-from harness.judge.rubric import Criterion, Domain, Rubric
+from harness.judging.labels import Label, PersonAnswer
+from harness.judging.rubrics import Criterion, Domain, Rubric
+from harness.judging.verdicts import JudgeIdentity, Judgement
 
 RUBRIC = Rubric(
     name="counter",

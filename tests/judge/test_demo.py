@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.judge.loading import load_rubric
-from harness.pipeline.judge.bench import Runs
-from harness.results import RunFolder
+from harness.judging.rubrics import load_rubric
+from harness.runs.judge_calibration import Runs
+from harness.runs.store.folder import RunFolder
 
 pytestmark = pytest.mark.slow
 

@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner
 from rich.cells import cell_len
 
+from harness.cli.annotate import lines_of, shown_text
 from harness.cli.main import harness
-from harness.cli.turing import lines_of, shown_text
 from harness.errors import HarnessError
-from harness.judge import (
+from harness.judging.turing import (
     SCALE,
     IntentQuestion,
     PairQuestion,
@@ -21,8 +21,9 @@ from harness.judge import (
     questions_of,
     turing_report,
 )
-from harness.stats import weighted_kappa
-from harness.trace import Step, Trajectory, Trial
+from harness.scoring.statistics.agreement import weighted_kappa
+from harness.traces.trajectory import Step, Trajectory
+from harness.traces.trial import Trial
 
 
 def trial(case: str, *said: str, attempt: int = 1) -> Trial:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import load_suite
-from harness.results import RunFolder
+from harness.runs.store.folder import RunFolder
 from harness.sandbox.environment import load_environment
-from harness.sandbox.images.image_store import ImageStore
-from harness.sandbox.services.running_services import start_services
+from harness.sandbox.images.store import ImageStore
+from harness.sandbox.services import start_services
 from harness.sandbox.snapshots import SnapshotStore
-from harness.sandbox.sql.tables import changes
+from harness.sandbox.tables import changes
+from harness.suite.loading import load_suite
 from tests.snapshots.copying import copy_snapshot
 from tests.walks.conftest import ROOT, Walk
 

@@ -13,7 +13,7 @@ import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from harness.mcp_server import VERBS
+from harness.cli.mcp_verbs import VERBS
 from tests.commands.starting import HARNESS
 from tests.walks.conftest import Walk
 

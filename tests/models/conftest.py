@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from harness.case import ModelSpec, Suite
+from harness.suite.models import ModelSpec
+from harness.suite.suites import Suite
 from tests.gateway.conftest import agent, case, run, shop, shop_server  # noqa: F401 - fixtures
 from tests.gateway.conftest import suite as tool_suite  # noqa: F401 - fixtures
 from tests.models.model_server import ModelServer, serve_models

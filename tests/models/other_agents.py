@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.upstream.model.wire.events import Framing, events_in
+from harness.gateway.models.formats import Framing, events_in
 from tests.gateway.conftest import Agent
 from tests.models.agents import Json, _use, chat_agent, responses_agent
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harness.case import Suite
+from harness.suite.suites import Suite
 from tests.models.conftest import KEY
 from tests.models.model_server import ModelServer as Models
 

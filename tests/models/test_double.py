@@ -8,16 +8,10 @@ from typing import Any
 
 import pytest
 
-from harness.case import ModelEndpoint, Provider
-from harness.upstream import (
-    DoubleError,
-    DoubleReply,
-    DoubleRequest,
-    ModelClient,
-    ModelClientOptions,
-    ModelDouble,
-    ModelReply,
-)
+from harness.gateway.models.client import ModelClient, ModelReply
+from harness.gateway.models.double import DoubleError, DoubleReply, DoubleRequest, ModelDouble
+from harness.gateway.models.recordings import ModelClientOptions
+from harness.suite.models import ModelEndpoint, Provider
 
 
 class Echo(ModelDouble):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.cassette.cassette import load_cassette
-from harness.cassette.upkeep.check import check_cassette
+from harness.cassettes.cassette import load_cassette
+from harness.cassettes.check import check_cassette
 from tests.models.agents import anthropic_agent, chat_agent, responses_agent
 from tests.models.conftest import KEY
 from tests.models.model_server import ModelServer

@@ -7,10 +7,14 @@ from typing import Any, ClassVar
 
 import pytest
 
-from harness.case import Case, CheckSpec, Suite
-from harness.score import Evidence, Scorecard, score_trial
-from harness.trace import Observation, Trial
-from harness.trace.projection import trajectory_from
+from harness.scoring.evidence import Evidence
+from harness.scoring.scorecard import Scorecard
+from harness.scoring.scorer import score_trial
+from harness.suite.cases import Case, CheckSpec
+from harness.suite.suites import Suite
+from harness.traces.projection import trajectory_from
+from harness.traces.trajectory import Observation
+from harness.traces.trial import Trial
 from harness.values import Frozen, JsonObject
 from tests.models.agents import chat_agent
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.cassette.redaction.redaction import Redactor
-from harness.upstream.model.endpoints import endpoint_of
-from harness.upstream.model.keys import RequestKeys
+from harness.cassettes.redaction import Redactor
+from harness.gateway.models.endpoints import endpoint_of
+from harness.gateway.models.keys import RequestKeys
 
 Json = dict[str, Any]
 JSON = st.recursive(

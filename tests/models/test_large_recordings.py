@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.trace import names
+from harness.traces import names
 from tests.gateway.conftest import Agent
 from tests.models.conftest import KEY
 from tests.models.model_server import ModelServer

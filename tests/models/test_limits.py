@@ -5,9 +5,11 @@ from functools import partial
 
 import pytest
 
-from harness.case import Case, Limits, ModelServer, ModelSpec, Suite
 from harness.errors import GatewayError, UsageError
-from harness.upstream.budget import Budget, budget_of
+from harness.gateway.budgets import Budget, budget_of
+from harness.suite.cases import Case, Limits
+from harness.suite.models import ModelServer, ModelSpec
+from harness.suite.suites import Suite
 from tests.models.agents import anthropic_agent, chat_agent
 from tests.models.conftest import KEY
 from tests.models.model_server import ModelServer as Models

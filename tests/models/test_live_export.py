@@ -6,10 +6,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from harness.case.conversation.conversation import Conversation, UserTurn
-from harness.trace import names
-from harness.trace.exporting import LiveExport
-from harness.trace.tracer import Tracing
+from harness.suite.conversations import Conversation, UserTurn
+from harness.traces import names
+from harness.traces.exporting import LiveExport
+from harness.traces.tracer import Tracing
 from tests.models.agents import chat_agent
 from tests.models.conftest import KEY
 from tests.trace.receiver import Receiver, receiving

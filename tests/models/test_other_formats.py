@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from harness.case import Suite
-from harness.cassette.cassette import load_cassette
-from harness.cassette.upkeep.check import check_cassette
-from harness.trace import names, trajectory_from
-from harness.upstream.model.wire.events import events_in
+from harness.cassettes.cassette import load_cassette
+from harness.cassettes.check import check_cassette
+from harness.gateway.models.formats import events_in
+from harness.suite.suites import Suite
+from harness.traces import names
+from harness.traces.projection import trajectory_from
 from tests.models.conftest import KEY
 from tests.models.model_server import ModelServer, Thought
 from tests.models.other_agents import (

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.case import Suite
+from harness.suite.suites import Suite
 from tests.models.model_server import ModelServer
 from tests.models.other_agents import GEMINI, HI, QUERY
 

@@ -9,8 +9,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import format_span_id, format_trace_id
 
-from harness.trace.otlp import NotOtlp, spans_of
-from harness.trace.projection import trajectory_from
+from harness.traces.otlp import NotOtlp, spans_of
+from harness.traces.projection import trajectory_from
 
 
 class Kept(SpanExporter):

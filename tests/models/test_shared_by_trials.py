@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import Case, Suite
-from harness.gateway import SessionRequest
+from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import TrialSession
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
 from tests.gateway.conftest import Agent, Shop
 from tests.models.conftest import KEY
 from tests.models.model_server import ModelServer, Thought

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from harness.cassette.upkeep.check import show_cassette
+from harness.cassettes.check import show_cassette
 
 PROMPT = "You take orders. " + "Be brief. " * 300
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.upstream.model.wire.events import events_in
+from harness.gateway.models.formats import events_in
 from tests.models.conftest import KEY
 from tests.models.model_server import ModelServer, Thought
 

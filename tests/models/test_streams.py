@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from harness.case import RateLimit, Suite
-from harness.cassette.cassette import load_cassette
+from harness.cassettes.cassette import load_cassette
 from harness.errors import UpstreamUnavailable
+from harness.suite.suites import Suite
+from harness.suite.tools import RateLimit
 from tests.gateway.conftest import UnixConnection
 from tests.models.agents import chat_agent
 from tests.models.model_server import ModelServer, Thought

@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
-from harness.trace import Trajectory
-from harness.trace.projection import trajectory_from
+from harness.traces.projection import trajectory_from
+from harness.traces.trajectory import Trajectory
 from tests.models.agents import anthropic_agent, chat_agent, responses_agent
 from tests.models.model_server import ModelServer, Thought
 from tests.models.test_endpoints import LOOPS

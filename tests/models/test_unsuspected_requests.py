@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from harness.case import ModelSpec, Suite
+from harness.suite.models import ModelSpec
+from harness.suite.suites import Suite
 from tests.models.conftest import KEY, PRICES
 from tests.models.model_server import ModelServer
 from tests.models.other_agents import GEMINI

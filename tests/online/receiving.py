@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.online import AccessTokens, Receiver, ReceiverOptions, SessionStore, StoreLayout
+from harness.production.receiver import AccessTokens, Receiver, ReceiverOptions
+from harness.production.storage import StoreLayout
+from harness.production.store import SessionStore
 
 TRUSTED = "trusted-token-0123456789"
 

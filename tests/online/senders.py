@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.online import SessionStore
+from harness.production.store import SessionStore
 from tests.online.receiving import request, span
 
 PROJECT = Path(__file__).parents[2]

@@ -17,14 +17,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from harness.judge import JudgeIdentity, Judgement
-from harness.online import DayFacts, Incident, SessionSampling, SessionScore, ToolFacts, WatchSettings, watch_shifts
-from harness.online.score_store import ScoreStore
-from harness.online.trends.cells import Cell
-from harness.online.trends.charts import charts_of, shifts_of
-from harness.online.trends.watch import grouped_shifts
-from harness.score import Scorecard, Verdict
-from harness.stats import RateDetector, reference_of
+from harness.judging.verdicts import JudgeIdentity, Judgement
+from harness.production.charts import charts_of, shifts_of
+from harness.production.days import Cell, DayFacts
+from harness.production.score_store import ScoreStore
+from harness.production.scores import SessionSampling, SessionScore, ToolFacts
+from harness.production.settings import WatchSettings
+from harness.production.watch import Incident, grouped_shifts, watch_shifts
+from harness.scoring.evidence import Verdict
+from harness.scoring.scorecard import Scorecard
+from harness.scoring.statistics.significance import RateDetector, reference_of
 
 FIRST = date(2026, 1, 1)
 CASE = Scorecard(case_id="production", attempt=1, category="general", difficulty="medium", outcome="finished",

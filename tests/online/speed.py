@@ -19,23 +19,19 @@ from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from harness.case import load_suite
-from harness.online import (
-    DayFacts,
-    OnlineSettings,
-    ScoringRequest,
-    SessionSampling,
-    SessionScore,
-    SessionStore,
-    StoreLayout,
-    daily_report,
-    score_sessions,
-)
-from harness.online.compaction import Compactor
-from harness.online.record import RawRecord, line_of, stored
-from harness.online.score_store import ScoreStore
-from harness.online.storage.layout import segments
-from harness.score import Scorecard, Verdict
+from harness.production.compaction import Compactor
+from harness.production.days import DayFacts
+from harness.production.record import RawRecord, line_of, stored
+from harness.production.score_store import ScoreStore
+from harness.production.scores import SessionSampling, SessionScore
+from harness.production.scoring import ScoringRequest, score_sessions
+from harness.production.settings import OnlineSettings
+from harness.production.storage import StoreLayout, segments
+from harness.production.store import SessionStore
+from harness.production.watch import daily_report
+from harness.scoring.evidence import Verdict
+from harness.scoring.scorecard import Scorecard
+from harness.suite.loading import load_suite
 from tests.online.senders import PROJECT, ReceiverProgram
 
 WORDS = [hashlib.md5(str(number).encode()).hexdigest()[:6] for number in range(5000)]

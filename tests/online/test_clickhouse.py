@@ -16,18 +16,14 @@ from typing import Any
 
 import pytest
 
-from harness.case import load_suite
 from harness.errors import ResultsError, UsageError
-from harness.online import (
-    AccessTokens,
-    ClickHouseSettings,
-    OnlineSettings,
-    ScoringRequest,
-    SessionStore,
-    score_sessions,
-)
-from harness.online.clickhouse.database import Database
-from harness.online.clickhouse.tables import LOGS, OWN, TRACES
+from harness.production.clickhouse import Database
+from harness.production.clickhouse_tables import LOGS, OWN, TRACES
+from harness.production.receiver import AccessTokens
+from harness.production.scoring import ScoringRequest, score_sessions
+from harness.production.settings import ClickHouseSettings, OnlineSettings
+from harness.production.store import SessionStore
+from harness.suite.loading import load_suite
 from tests.online.receiving import TRUSTED, request, serving, span
 from tests.online.walking import PROJECT
 

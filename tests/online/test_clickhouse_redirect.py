@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from harness.online import ClickHouseSettings
-from harness.online.clickhouse.database import ClickHouseUnavailable, Database
+from harness.production.clickhouse import ClickHouseUnavailable, Database
+from harness.production.settings import ClickHouseSettings
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from harness.trace import Trajectory
+from harness.traces.trajectory import Trajectory
 from tests.online.receiving import Served, request, span
 
 PROMPT = [{"role": "user", "content": [{"type": "text", "text": "Where is order 7?"}]}]

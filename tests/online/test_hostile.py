@@ -4,9 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from harness.case import CheckSpec, load_suite
-from harness.online import OnlineSettings, ScoringRequest, SessionScore, score_sessions
-from harness.online.trial_record import EVENT, PIECE
+from harness.production.scores import SessionScore
+from harness.production.scoring import ScoringRequest, score_sessions
+from harness.production.session import EVENT, PIECE
+from harness.production.settings import OnlineSettings
+from harness.suite.cases import CheckSpec
+from harness.suite.loading import load_suite
 from tests.online.receiving import TRUSTED, Served, request, span
 from tests.online.walking import PROJECT, harness_json
 

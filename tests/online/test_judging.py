@@ -7,19 +7,18 @@ from typing import Any
 
 import pytest
 
-from harness.case import AgentVersion, Case, Suite
-from harness.judge import JudgeSettings, PromptRegistry, Rubric
-from harness.online import (
-    JudgingRequest,
-    OnlineSettings,
-    ScoringRequest,
-    SessionsJudged,
-    judge_sessions,
-    score_sessions,
-)
-from harness.online.settings import DailyBudget, SamplingRule
-from harness.online.trial_record import EVENT, trial_attributes
-from harness.trace import Trajectory, Trial
+from harness.judging.prompts import PromptRegistry
+from harness.judging.rubrics import Rubric
+from harness.judging.settings import JudgeSettings
+from harness.production.judging import JudgingRequest, SessionsJudged, judge_sessions
+from harness.production.scoring import ScoringRequest, score_sessions
+from harness.production.session import EVENT, trial_attributes
+from harness.production.settings import DailyBudget, OnlineSettings, SamplingRule
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import Trial
 from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.material import MIND, RUBRIC
 from tests.online.receiving import TRUSTED, Served, request, span

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ResultsError
-from harness.online import SessionStore
-from harness.online.migration import migrate
-from harness.online.storage.layout import SCHEMA, StoreLayout
+from harness.production.compaction import migrate
+from harness.production.storage import SCHEMA, StoreLayout
+from harness.production.store import SessionStore
 from tests.online.receiving import request, serving, span
 
 CONVERSATION = "gen_ai.conversation.id"

@@ -8,20 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import load_suite
 from harness.errors import HarnessError
-from harness.online import (
-    DayFacts,
-    OnlineSettings,
-    ScoreOutbox,
-    ScoringRequest,
-    SessionScore,
-    SessionStore,
-    daily_report,
-    otlp_logs_sender,
-    post_otlp,
-    score_sessions,
-)
+from harness.production.days import DayFacts
+from harness.production.score_store import ScoreOutbox
+from harness.production.scores import SessionScore
+from harness.production.scoring import ScoringRequest, score_sessions
+from harness.production.sending import otlp_logs_sender, post_otlp
+from harness.production.settings import OnlineSettings
+from harness.production.store import SessionStore
+from harness.production.watch import daily_report
+from harness.suite.loading import load_suite
 from tests.online.receiving import Served, request, serving, span
 from tests.online.walking import PROJECT, harness, harness_json
 

@@ -22,7 +22,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from harness.errors import ResultsError, UsageError
-from harness.online import AccessTokens, SessionStore
+from harness.production.receiver import AccessTokens
+from harness.production.store import SessionStore
 from tests.online.receiving import Served, request, serving, span
 
 CONVERSATION = "gen_ai.conversation.id"

@@ -10,27 +10,28 @@ from typing import Any
 
 import pytest
 
-from harness.case import CheckSpec, load_suite
-from harness.judge import JudgeSettings, PromptRegistry
-from harness.online import (
-    JudgingRequest,
-    OnlineSettings,
-    ScoreOutbox,
-    ScoringRequest,
-    judge_sessions,
+from harness.judging.prompts import PromptRegistry
+from harness.judging.settings import JudgeSettings
+from harness.production.judging import JudgingRequest, judge_sessions
+from harness.production.score_store import ScoreOutbox
+from harness.production.scoring import ScoringRequest, score_sessions
+from harness.production.sending import (
+    evaluations_of,
     left_out_of,
     otlp_logs_sender,
     post_otlp,
     refused_in,
-    score_sessions,
     trial_requests,
 )
-from harness.online.scores.senders import evaluations_of
-from harness.pipeline.judge.judging import JudgeRequest, judge_run
-from harness.pipeline.rescore import rescore
-from harness.results import RunFolder, read_judgements, stored_reference_states
-from harness.results.stored import END_STATE, first_scorecard
-from harness.trace import names
+from harness.production.settings import OnlineSettings
+from harness.runs.judging import JudgeRequest, judge_run
+from harness.runs.rescore import rescore
+from harness.runs.store.beside_trials import stored_reference_states
+from harness.runs.store.folder import END_STATE, RunFolder, first_scorecard
+from harness.runs.store.judgements import read_judgements
+from harness.suite.cases import CheckSpec
+from harness.suite.loading import load_suite
+from harness.traces import names
 from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.material import MIND, RUBRIC
 from tests.online.receiving import TRUSTED, Served, request, serving, span

@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 
-from harness.case import load_suite
 from harness.errors import ResultsError
-from harness.online import OnlineSettings, ScoreOutbox, ScoringRequest, SessionStore, langfuse_sender, score_sessions
-from harness.online.score_store import ScoreStore
+from harness.production.score_store import ScoreOutbox, ScoreStore
+from harness.production.scoring import ScoringRequest, score_sessions
+from harness.production.sending import langfuse_sender
+from harness.production.settings import OnlineSettings
+from harness.production.store import SessionStore
+from harness.suite.loading import load_suite
 from tests.experiments.langfuse_server import LangfuseServer, langfuse_server
 from tests.online.receiving import Served, request, serving, span
 from tests.online.walking import PROJECT, harness, harness_json

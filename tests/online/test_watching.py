@@ -6,25 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from harness.issues import FolderTracker, TrackerOptions, file_incidents
-from harness.issues.incidents import incident_draft
-from harness.online import (
-    DayFacts,
-    Incident,
-    SessionSampling,
-    SessionScore,
-    StoreLayout,
-    WatchSettings,
-    accept_incident,
-    daily_report,
-    watch_shifts,
-)
-from harness.online.retention import forget_older
-from harness.online.score_store import ScoreStore
-from harness.online.trends.cells import HISTORY, Cell
-from harness.online.trends.chart import most_at_once
-from harness.online.trends.charts import charts_of
-from harness.results import DriftFinding, DriftReport
+from harness.drift.issue import TrackerOptions
+from harness.drift.trackers import FolderTracker
+from harness.production.charts import charts_of, most_at_once
+from harness.production.compaction import forget_older
+from harness.production.days import HISTORY, Cell, DayFacts
+from harness.production.issues import file_incidents, incident_draft
+from harness.production.score_store import ScoreStore
+from harness.production.scores import SessionSampling, SessionScore
+from harness.production.settings import WatchSettings
+from harness.production.storage import StoreLayout
+from harness.production.watch import Incident, accept_incident, daily_report, watch_shifts
+from harness.runs.store.drift_report import DriftFinding, DriftReport
 from tests.online.shifts import FIRST, World, delay, drift, false_alarms, other_judge, rise, simulated
 
 

@@ -6,13 +6,21 @@ from typing import Any, get_args
 
 import pytest
 
-from harness.case import AgentVersion, Case, CheckSpec, Suite, ToolSpec
-from harness.ingest import ImportOptions, import_file
-from harness.online import DayFacts, OnlineSettings, ScoringRequest, SessionScore, SessionStore, score_sessions
-from harness.score import score_trial
-from harness.score.diagnosis import Failure
-from harness.score.evidence import Evidence
-from harness.themes import themes_of_store
+from harness.production.days import DayFacts
+from harness.production.scores import SessionScore
+from harness.production.scoring import ScoringRequest, score_sessions
+from harness.production.settings import OnlineSettings
+from harness.production.store import SessionStore
+from harness.production.themes import themes_of_store
+from harness.runs.foreign_runs import import_file
+from harness.scoring.evidence import Evidence
+from harness.scoring.scorecard import Failure
+from harness.scoring.scorer import score_trial
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case, CheckSpec
+from harness.suite.suites import Suite
+from harness.suite.tools import ToolSpec
+from harness.traces.formats.found import ImportOptions
 from tests.online.receiving import Served, request, serving, span
 
 NOW = OnlineSettings(pause_s=0)

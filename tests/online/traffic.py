@@ -20,8 +20,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from harness.online import SessionStore
-from harness.trace import Trajectory
+from harness.production.store import SessionStore
+from harness.traces.trajectory import Trajectory
 from qa.converters import imported
 from tests.online.receiving import request
 from tests.online.senders import ReceiverProgram

@@ -11,22 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import ToolServer, load_suite
-from harness.optimise import (
-    CandidateRecord,
-    OptimisationOutcome,
-    OptimisationSettings,
-    OptimiseRequest,
-    OptimiserResult,
-    StoredOptimisation,
-    ValidationChoice,
-    candidate_of,
-    components_of,
-    prepare_optimisation,
-    texts_of,
-)
-from harness.optimise.rollouts.spending import Spent
-from harness.pipeline import RunOptions, RunPlan, plan_of
+from harness.improve.acceptance import ValidationChoice
+from harness.improve.candidates import candidate_of, components_of, texts_of
+from harness.improve.lineage import CandidateRecord
+from harness.improve.opening import OptimiseRequest, prepare_optimisation
+from harness.improve.outcome import OptimisationOutcome, OptimiserResult, StoredOptimisation
+from harness.improve.rollouts import Spent
+from harness.improve.sizing import OptimisationSettings
+from harness.runs.plan.plan import RunOptions, RunPlan
+from harness.runs.plan.planning import plan_of
+from harness.suite.loading import load_suite
+from harness.suite.suites import ToolServer
 from tests.docs.blocks import ROOT, blocks_of
 from tests.grocery.conftest import MARKET, PROJECT, SEED, running
 

@@ -6,17 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from zlib import crc32
 
-from harness.optimise import (
-    Component,
-    Optimisation,
-    OptimisationSettings,
-    Rollouts,
-    SearchBudget,
-    SpendingMeter,
-    WeightedObjective,
-    candidate_of,
-    optimisers_of,
-)
+from harness.improve.candidates import Component, candidate_of
+from harness.improve.lineage import WeightedObjective
+from harness.improve.optimisation import Optimisation
+from harness.improve.rollouts import Rollouts, SearchBudget, SpendingMeter
+from harness.improve.search import optimisers_of
+from harness.improve.sizing import OptimisationSettings
 
 CART = Component(name="cart", role="Fills the cart.", called_by=("orchestrator",), files=("cart.md",))
 ORCHESTRATOR = Component(name="orchestrator", role="Talks to the user.", files=("orchestrator.md",))

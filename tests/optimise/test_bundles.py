@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
-from harness.optimise import OptimisationSettings, PromptRule, RuledRollouts, read_candidate, read_records
+from harness.improve.candidates import read_candidate
+from harness.improve.lineage import read_records
+from harness.improve.rollouts import PromptRule, RuledRollouts
+from harness.improve.sizing import OptimisationSettings
 from tests.optimise.planted import TEXTS, Rules, optimisation
 
 GOOD = PromptRule(text="Mind the budget.", gain=0.6)

@@ -14,17 +14,12 @@ from click.testing import CliRunner, Result
 
 from harness.cli.main import harness
 from harness.errors import HarnessError, UsageError
-from harness.optimise import (
-    HeldOutUse,
-    TrialJudge,
-    candidate_of,
-    components_of,
-    looks_path,
-    open_whole_trials,
-    split_cases,
-    texts_of,
-)
-from harness.pipeline import RunOptions, plan_of
+from harness.improve.candidates import candidate_of, components_of, texts_of
+from harness.improve.held_out import HeldOutUse, looks_path, split_cases
+from harness.improve.trial_verdict import TrialJudge
+from harness.improve.whole_trials import open_whole_trials
+from harness.runs.plan.plan import RunOptions
+from harness.runs.plan.planning import plan_of
 from qa.doubles.rule_user import RuleUser
 from tests.docs.blocks import ROOT
 from tests.optimise.conftest import accepted, begun, tea

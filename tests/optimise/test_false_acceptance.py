@@ -2,8 +2,10 @@
 
 import pytest
 
-from harness.optimise import OptimisationOutcome, OptimisationSettings, PromptRule, RuledRollouts
-from harness.stats import wilson
+from harness.improve.outcome import OptimisationOutcome
+from harness.improve.rollouts import PromptRule, RuledRollouts
+from harness.improve.sizing import OptimisationSettings
+from harness.scoring.statistics.intervals import wilson
 from tests.optimise.planted import Rules, optimisation
 
 NOTHING = tuple(f"Be polite, way {number}." for number in range(12))

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.judge import load_rubric
-from harness.optimise import TrialJudge, candidate_of, components_of, open_judge, open_whole_trials, texts_of
-from harness.pipeline import RunOptions, plan_of
-from harness.upstream import DoubleError, DoubleReply, DoubleRequest
+from harness.gateway.models.double import DoubleError, DoubleReply, DoubleRequest
+from harness.improve.candidates import candidate_of, components_of, texts_of
+from harness.improve.trial_verdict import TrialJudge, open_judge
+from harness.improve.whole_trials import open_whole_trials
+from harness.judging.rubrics import load_rubric
+from harness.runs.plan.plan import RunOptions
+from harness.runs.plan.planning import plan_of
 from qa.doubles.rule_model import RuleModel
 from qa.doubles.rules import RuleSet
 from tests.optimise.conftest import tea

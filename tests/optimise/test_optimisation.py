@@ -9,30 +9,19 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ResultsError, UsageError
-from harness.optimise import (
-    Candidate,
-    MeanUse,
-    OptimisationOutcome,
-    OptimisationSettings,
-    PromptRule,
-    Rollout,
-    RuledRollouts,
-    Search,
-    SearchBudget,
-    SpendingMeter,
-    TrialVerdict,
-    Vetoes,
-    WeightedObjective,
-    candidate_of,
-    optimisers_of,
-    read_candidate,
-    read_records,
-    result_lines,
-    rollout_of,
-    split_cases,
-)
-from harness.trace import ModelUse, Trajectory, Trial
-from harness.upstream import Budget, OutOfBudget
+from harness.gateway.budgets import Budget, OutOfBudget
+from harness.improve.candidates import Candidate, candidate_of, read_candidate
+from harness.improve.held_out import split_cases
+from harness.improve.lineage import WeightedObjective, read_records
+from harness.improve.outcome import OptimisationOutcome
+from harness.improve.report import result_lines
+from harness.improve.rollouts import MeanUse, PromptRule, Rollout, RuledRollouts, SearchBudget, SpendingMeter
+from harness.improve.search import Search, Vetoes, optimisers_of
+from harness.improve.sizing import OptimisationSettings
+from harness.improve.trial_verdict import TrialVerdict
+from harness.improve.whole_trials import rollout_of
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import ModelUse, Trial
 from tests.optimise.planted import CASES, TEXTS, Rules, optimisation
 
 GOOD = PromptRule(text="Never exceed the asked quantity.", gain=0.6)

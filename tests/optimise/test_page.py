@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.optimise import PromptRule, RuledRollouts, optimisation_page, read_candidate, read_records
+from harness.improve.candidates import read_candidate
+from harness.improve.lineage import read_records
+from harness.improve.report import optimisation_page
+from harness.improve.rollouts import PromptRule, RuledRollouts
 from tests.optimise.planted import Rules, optimisation
 from tests.report_html.browser import Browser
 

@@ -5,18 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.optimise import (
-    Candidate,
-    OptimisationOutcome,
-    OptimisationSettings,
-    PromptRule,
-    Rollout,
-    RuledRollouts,
-    read_candidate,
-    read_records,
-    split_cases,
-    tree_lines,
-)
+from harness.improve.candidates import Candidate, read_candidate
+from harness.improve.held_out import split_cases
+from harness.improve.lineage import read_records
+from harness.improve.outcome import OptimisationOutcome
+from harness.improve.report import tree_lines
+from harness.improve.rollouts import PromptRule, Rollout, RuledRollouts
+from harness.improve.sizing import OptimisationSettings
 from tests.optimise.planted import CASES, TEXTS, optimisation
 
 GOOD = PromptRule(text="Never exceed the asked quantity.", gain=0.6)

@@ -1,7 +1,9 @@
 """What no prompt may quote of the cases that it is measured by."""
 
-from harness.case import Case, CaseUser, Conversation, UserTurn
-from harness.optimise import AgentInvocation, said_in
+from harness.improve.invocations import AgentInvocation
+from harness.improve.opening import said_in
+from harness.suite.cases import Case
+from harness.suite.conversations import CaseUser, Conversation, UserTurn
 
 
 def test_all_that_a_case_holds_in_words_is_kept_from_prompts():

@@ -4,20 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import ModelServer, ModelSpec
 from harness.errors import InvalidDocument
-from harness.judge import ModelReflector
-from harness.optimise import (
-    Component,
+from harness.gateway.models.client import ModelClient
+from harness.gateway.models.double import DoubleReply, DoubleRequest, ModelDouble
+from harness.gateway.models.recordings import ModelClientOptions
+from harness.improve.candidates import Component
+from harness.improve.reflector import (
     EditRule,
     EditRules,
     ReflectionRequest,
-    Rollout,
     RuleReflector,
     proposed_text,
     read_rule_book,
 )
-from harness.upstream import DoubleReply, DoubleRequest, ModelClient, ModelClientOptions, ModelDouble
+from harness.improve.rollouts import Rollout
+from harness.judging.calibration_questions import ModelReflector
+from harness.suite.models import ModelServer, ModelSpec
 
 TEXT = "You are the cart agent.\n\n- Add two of each item.\n"
 BOOK = EditRules(

@@ -9,10 +9,11 @@ from click.testing import CliRunner
 
 from harness.cli.main import harness
 from harness.errors import UsageError
-from harness.optimise import OptimisationSettings, RuledRollouts, SearchBudget, candidate_of, components_of, texts_of
-from harness.optimise.rollouts.dry_trials import dry_trial
-from harness.optimise.sizing import LeastUse, RolloutDemand
-from harness.pipeline import RunPlan
+from harness.improve.candidates import candidate_of, components_of, texts_of
+from harness.improve.rollouts import RuledRollouts, SearchBudget
+from harness.improve.sizing import LeastUse, OptimisationSettings, RolloutDemand
+from harness.improve.unread import dry_trial
+from harness.runs.plan.plan import RunPlan
 from tests.optimise.conftest import tea
 from tests.optimise.planted import Rules, optimisation
 

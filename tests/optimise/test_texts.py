@@ -6,25 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import load_suite
 from harness.errors import InvalidDocument
-from harness.judge import load_rubric
-from harness.optimise import (
-    Component,
-    OptimisationSettings,
-    OptimiseRequest,
-    RuledRollouts,
-    Search,
-    TrialJudge,
-    candidate_of,
-    components_of,
-    open_judge,
-    open_whole_trials,
-    prepare_optimisation,
-    read_candidate,
-    texts_of,
-)
-from harness.pipeline import RunOptions, plan_of
+from harness.improve.candidates import Component, candidate_of, components_of, read_candidate, texts_of
+from harness.improve.opening import OptimiseRequest, prepare_optimisation
+from harness.improve.rollouts import RuledRollouts
+from harness.improve.search import Search
+from harness.improve.sizing import OptimisationSettings
+from harness.improve.trial_verdict import TrialJudge, open_judge
+from harness.improve.whole_trials import open_whole_trials
+from harness.judging.rubrics import load_rubric
+from harness.runs.plan.plan import RunOptions
+from harness.runs.plan.planning import plan_of
+from harness.suite.loading import load_suite
 from tests.optimise.conftest import tea
 from tests.optimise.planted import TEXTS, optimisation
 

@@ -5,22 +5,13 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from harness.errors import UsageError
-from harness.judge import load_rubric
-from harness.optimise import (
-    InvocationTrials,
-    Rollout,
-    TrialJudge,
-    WholeTrials,
-    candidate_of,
-    components_of,
-    invocations_by_case,
-    micro_rubric,
-    open_invocation_trials,
-    open_judge,
-    open_whole_trials,
-    texts_of,
-)
-from harness.pipeline import RunPlan
+from harness.improve.candidates import candidate_of, components_of, texts_of
+from harness.improve.invocations import InvocationTrials, invocations_by_case, micro_rubric, open_invocation_trials
+from harness.improve.rollouts import Rollout
+from harness.improve.trial_verdict import TrialJudge, open_judge
+from harness.improve.whole_trials import WholeTrials, open_whole_trials
+from harness.judging.rubrics import load_rubric
+from harness.runs.plan.plan import RunPlan
 
 CASES = ("budget-too-tight", "diet-vegan-breakfast", "rev-instead")
 CART = "prompts/cart.md"

@@ -10,7 +10,10 @@ from click.testing import CliRunner, Result
 
 from harness.cli.main import harness
 from harness.errors import UsageError
-from harness.optimise import Candidate, OptimisationSettings, Rollout, RuledRollouts, split_cases
+from harness.improve.candidates import Candidate
+from harness.improve.held_out import split_cases
+from harness.improve.rollouts import Rollout, RuledRollouts
+from harness.improve.sizing import OptimisationSettings
 from tests.optimise.conftest import tea
 from tests.optimise.planted import CASES, Rules, optimisation
 

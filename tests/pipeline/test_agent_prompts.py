@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from harness.case import load_suite
 from harness.cli.main import harness
-from harness.counterfactual.refusals import refuse_unforkable
-from harness.counterfactual.subject import open_subject
 from harness.errors import UsageError
-from harness.optimise.candidates.components import components_of, refuse_versions
-from harness.pipeline import RunOptions
-from harness.report import compare_runs
-from harness.results import RunFolder
+from harness.improve.candidates import components_of, refuse_versions
+from harness.improve.subject import open_subject, refuse_unforkable
+from harness.reports.compare import compare_runs
+from harness.runs.plan.plan import RunOptions
+from harness.runs.store.folder import RunFolder
+from harness.suite.loading import load_suite
 
 SUITE = """\
 agents:

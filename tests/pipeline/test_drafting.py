@@ -2,9 +2,10 @@
 
 import re
 
-from harness.case import Limits
-from harness.pipeline.cases.drafting import limits_for, regression_id
-from harness.trace import ModelUse, Outcome, ProgramExit, Step, ToolCall, Trajectory, Trial
+from harness.runs.cases.drafting import limits_for, regression_id
+from harness.suite.cases import Limits
+from harness.traces.trajectory import Step, ToolCall, Trajectory
+from harness.traces.trial import ModelUse, Outcome, ProgramExit, Trial
 
 
 def trial(calls: int, *, outcome: Outcome = "finished", seconds: float = 30.5, timed_out: bool = False) -> Trial:

@@ -2,11 +2,16 @@
 
 from pathlib import Path
 
-from harness.case import AgentVersion, Case, CheckSpec, Suite
-from harness.pipeline.rescore import finish_scores
-from harness.results import PlannedTrial, RunFolder, RunManifest
-from harness.score import Evidence, build_scorer
-from harness.trace import Step, ToolCall, Trajectory, Trial
+from harness.runs.rescore import finish_scores
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import PlannedTrial, RunManifest
+from harness.scoring.evidence import Evidence
+from harness.scoring.scorer import build_scorer
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case, CheckSpec
+from harness.suite.suites import Suite
+from harness.traces.trajectory import Step, ToolCall, Trajectory
+from harness.traces.trial import Trial
 
 STEPS = {1: 4, 2: 2, 3: 3}
 """Attempt -> steps with a call."""

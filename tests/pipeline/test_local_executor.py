@@ -7,13 +7,12 @@ from typing import Final
 
 import pytest
 
-from harness.pipeline.plan.plan import RunPlan
-from harness.pipeline.plan.planning import plan_of
-from harness.pipeline.plan.run_options import RunOptions
-from harness.pipeline.run import Watch, run_plan
-from harness.results import RunFolder
-from harness.score import Scorecard
-from harness.trace import Trial
+from harness.runs.execution.run import Watch, run_plan
+from harness.runs.plan.plan import RunOptions, RunPlan
+from harness.runs.plan.planning import plan_of
+from harness.runs.store.folder import RunFolder
+from harness.scoring.scorecard import Scorecard
+from harness.traces.trial import Trial
 
 _CASES: Final = 4
 _ATTEMPTS: Final = 2

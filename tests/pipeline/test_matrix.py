@@ -9,9 +9,12 @@ from click.testing import CliRunner
 
 from harness.cli.main import harness
 from harness.errors import UsageError
-from harness.pipeline import RunOptions, begin_matrix, plan_of, run_plan
-from harness.pipeline import Watch as RunWatch
-from harness.results import RunFolder
+from harness.runs.execution.matrix import begin_matrix
+from harness.runs.execution.run import Watch as RunWatch
+from harness.runs.execution.run import run_plan
+from harness.runs.plan.plan import RunOptions
+from harness.runs.plan.planning import plan_of
+from harness.runs.store.folder import RunFolder
 
 SUITE = """\
 agents:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from harness.results import RunFolder
-from harness.trace import Trial
+from harness.runs.store.folder import RunFolder
+from harness.traces.trial import Trial
 from tests.drift.conftest import TOOLS, Project
 from tests.drift.shop import Shop
 

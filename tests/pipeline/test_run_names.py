@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.case.reading.loading import load_suite
-from harness.pipeline.plan.plan import RunPlan, Selection, planned_trials
-from harness.pipeline.run import Watch, run_plan
-from harness.results import RunNameTaken
+from harness.runs.execution.run import Watch, run_plan
+from harness.runs.plan.plan import RunPlan, Selection, planned_trials
+from harness.runs.store.manifest import RunNameTaken
+from harness.suite.loading import load_suite
 
 SUITE = """\
 agents:

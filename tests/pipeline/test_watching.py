@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from harness.cli.main import harness
 from harness.errors import UsageError
-from harness.pipeline import FileWatch, WatchedSuite, affected_cases, different, watch_of, watched_suite
+from harness.runs.watching import FileWatch, WatchedSuite, affected_cases, different, watch_of, watched_suite
 
 SUITE = """\
 agents:

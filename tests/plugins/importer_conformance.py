@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import InvalidDocument
-from harness.ingest.found import Importer
-from harness.ingest.options import ImportOptions
-from harness.ingest.run import ImportedRun, import_with
 from harness.plugins import described
+from harness.runs.foreign_runs import ImportedRun, import_with
+from harness.traces.formats.found import Importer, ImportOptions
 from harness.values import digest_of
 
 _CREDENTIAL = "sk-proj-Zq4kT81mVx0bLr7WcY2dHn5sJf9gEaPu3RiKo6tB"

@@ -21,7 +21,7 @@ from harness.api import (
     ToolResult,
     check_tool_source,
 )
-from harness.ingest import IMPORTERS
+from harness.runs.foreign_runs import IMPORTERS
 from tests.plugins.importer_conformance import check_importer
 
 FIXTURES = Path(__file__).parents[1] / "ingest" / "fixtures"

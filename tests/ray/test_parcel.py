@@ -3,9 +3,10 @@
 import shutil
 from pathlib import Path
 
-from harness.pipeline import RunOptions, plan_of
-from harness.pipeline.cluster.delivery import packed, unpacked
-from harness.sandbox import SnapshotStore
+from harness.runs.cluster.messages import packed, unpacked
+from harness.runs.plan.plan import RunOptions
+from harness.runs.plan.planning import plan_of
+from harness.sandbox.snapshots import SnapshotStore
 from tests.snapshots.copying import copy_snapshot
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from harness.results import PlannedTrial, RunManifest
-from harness.score import Score, Scorecard, Verdict
+from harness.runs.store.manifest import PlannedTrial, RunManifest
+from harness.scoring.evidence import Verdict
+from harness.scoring.scorecard import Score, Scorecard
 
 Cards = tuple[Scorecard, ...]
 

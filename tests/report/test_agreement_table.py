@@ -6,12 +6,9 @@ from typing import Any
 
 from rich.console import Console
 
-from harness.judge import AgreementReport, AgreementRow
-from harness.judge.lab.agreement.comparing import Disagreement
-from harness.judge.lab.agreement.people import People, PeopleAgreement
-from harness.report import AgreementView
-from harness.report.render.agreement import agreement_sections
-from harness.stats import AnswerPair, binary_agreement
+from harness.judging.agreement import AgreementReport, AgreementRow, Disagreement, People, PeopleAgreement
+from harness.reports.render.judging import AgreementView, agreement_sections
+from harness.scoring.statistics.agreement import AnswerPair, binary_agreement
 
 
 def cells(*counts: int) -> Any:

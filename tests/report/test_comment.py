@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 
-from harness.report import comment_markdown, compare, no_worse_than
-from harness.report.comparison.change import latency_change
-from harness.results import RunManifest
-from harness.score import Score, Scorecard
+from harness.reports.change import latency_change
+from harness.reports.compare import compare
+from harness.reports.margin import no_worse_than
+from harness.reports.render.markdown import comment_markdown
+from harness.runs.store.manifest import RunManifest
+from harness.scoring.scorecard import Score, Scorecard
 
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from harness.errors import UsageError
-from harness.report import Comparison, compare
-from harness.results import RunManifest
-from harness.score import Diagnosis, Score, Scorecard
+from harness.reports.compare import Comparison, compare
+from harness.runs.store.manifest import RunManifest
+from harness.scoring.scorecard import Diagnosis, Score, Scorecard
 
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from harness.report import Comparison, compare
-from harness.report.comparison.divergence import CaseDivergence, RunDivergence
-from harness.report.render.json import comparison_json
-from harness.report.render.markdown_comparison import comparison_markdown
-from harness.results import RunManifest
-from harness.results.drift import DriftFinding, DriftReport
-from harness.score import Scorecard
+from harness.reports.compare import Comparison, compare
+from harness.reports.divergence import CaseDivergence, RunDivergence
+from harness.reports.render.markdown import comparison_json, comparison_markdown
+from harness.runs.store.drift_report import DriftFinding, DriftReport
+from harness.runs.store.manifest import RunManifest
+from harness.scoring.scorecard import Scorecard
 
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from harness.report import explained
-from harness.results import KeptCause
-from harness.score import Diagnosis, Scorecard
-from harness.trace import Observation, ProgramExit, Step, ToolCall, ToolFailure, Trajectory, Trial
+from harness.reports.render.trajectory import explained
+from harness.runs.store.beside_trials import KeptCause
+from harness.scoring.scorecard import Diagnosis, Scorecard
+from harness.traces.trajectory import Observation, Step, ToolCall, ToolFailure, Trajectory
+from harness.traces.trial import ProgramExit, Trial
 
 Card = Callable[..., Scorecard]
 LOOP = Diagnosis(

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from harness.report.figures.failed_code import failed_code
-from harness.score import Diagnosis, Score, Scorecard, Verdict
-from harness.score.failed_code import CHECK_FAILED, DETECTOR_FAILED, METRIC_FAILED
+from harness.reports.figures import failed_code
+from harness.scoring.evidence import Verdict
+from harness.scoring.scorecard import CHECK_FAILED, DETECTOR_FAILED, METRIC_FAILED, Diagnosis, Score, Scorecard
 
 Card = Callable[..., Scorecard]
 

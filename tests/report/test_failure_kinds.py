@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from harness.report.comparison.failure_kinds import FailureKind, failure_kinds
-from harness.results import RunFolder, RunManifest
-from harness.score import Diagnosis, Scorecard, ToolUse
-from harness.trace import Step, ToolCall, Trajectory, Trial
+from harness.reports.failure_kinds import FailureKind, failure_kinds
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import RunManifest
+from harness.scoring.scorecard import Diagnosis, Scorecard, ToolUse
+from harness.traces.trajectory import Step, ToolCall, Trajectory
+from harness.traces.trial import Trial
 
 Card = Callable[..., Scorecard]
 SEARCH = "You search the catalogue, and name what you have found."

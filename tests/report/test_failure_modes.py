@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from harness.report.figures.failuremodes import failure_modes
-from harness.score import Diagnosis, Scorecard
+from harness.reports.figures import failure_modes
+from harness.scoring.scorecard import Diagnosis, Scorecard
 
 
 def finding(confidence: float) -> Diagnosis:

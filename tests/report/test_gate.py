@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
-from harness.case import AgentVersion, Case, Suite
 from harness.errors import ExitCode, UsageError
-from harness.report import check_floors, gate, summarise
-from harness.results import RunManifest
-from harness.score import Score, Scorecard
-from harness.score.floors import success_floor
+from harness.reports.gates import check_floors, gate
+from harness.reports.summarising import summarise
+from harness.runs.store.manifest import RunManifest
+from harness.scoring.evaluators import success_floor
+from harness.scoring.scorecard import Score, Scorecard
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
 
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from harness.judge.judgement import JudgeIdentity, Judgement
-from harness.judge.rubric import Criterion, Rubric
-from harness.report.figures.judged import judged
+from harness.judging.rubrics import Criterion, Rubric
+from harness.judging.verdicts import JudgeIdentity, Judgement
+from harness.reports.judged import judged
 
 RUBRIC = Rubric(
     name="x",

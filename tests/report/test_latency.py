@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 
-from harness.report import summarise_run
-from harness.results import PlannedTrial, RunFolder, RunManifest
-from harness.score import Scorecard, ToolUse
-from harness.trace import Observation, Span, Step, ToolCall, Trajectory, Trial, names
+from harness.reports.summarising import summarise_run
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import PlannedTrial, RunManifest
+from harness.scoring.scorecard import Scorecard, ToolUse
+from harness.traces import names
+from harness.traces.spans import Span
+from harness.traces.trajectory import Observation, Step, ToolCall, Trajectory
+from harness.traces.trial import Trial
 
 SECOND = 10**9
 

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from harness.errors import ExitCode, UsageError
-from harness.report import Comparison, compare
-from harness.report.comparison.margin import MarginCheck, no_worse_than, refuse_unusable, repetitions_of
-from harness.results import PlannedTrial, RunFolder, RunManifest
-from harness.score import Score, Scorecard
-from harness.trace import Trajectory, Trial
+from harness.reports.compare import Comparison, compare
+from harness.reports.margin import MarginCheck, no_worse_than, refuse_unusable, repetitions_of
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import PlannedTrial, RunManifest
+from harness.scoring.scorecard import Score, Scorecard
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import Trial
 
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]

@@ -9,14 +9,16 @@ from xml.etree import ElementTree as ET
 import pytest
 from rich.console import Console
 
-from harness.report import summarise
-from harness.report.comparison.matrix import matrix_table
-from harness.report.figures.printed import PrintedEnd
-from harness.report.render.junit import junit_xml
-from harness.report.render.matrix import MatrixView, matrix_markdown
-from harness.results import Matrix, PlannedTrial, RunFolder, RunManifest
-from harness.score import Scorecard
-from harness.trace import Trajectory, Trial
+from harness.reports.durations import PrintedEnd
+from harness.reports.matrix import matrix_table
+from harness.reports.render.markdown import junit_xml
+from harness.reports.render.matrix import MatrixView, matrix_markdown
+from harness.reports.summarising import summarise
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import Matrix, PlannedTrial, RunManifest
+from harness.scoring.scorecard import Scorecard
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import Trial
 
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]

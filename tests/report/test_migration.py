@@ -9,11 +9,14 @@ import pytest
 from rich.console import Console
 
 from harness.errors import ExitCode
-from harness.report import MigrationView, compare_runs, migration_markdown, migration_of
-from harness.report.comparison.migration import Migration
-from harness.results import RunFolder, RunManifest
-from harness.score import Score, Scorecard, ToolUse
-from harness.trace import Trajectory, Trial
+from harness.reports.compare import compare_runs
+from harness.reports.migration import Migration, migration_of
+from harness.reports.render.migration import MigrationView, migration_markdown
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import RunManifest
+from harness.scoring.scorecard import Score, Scorecard, ToolUse
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import Trial
 
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]

@@ -3,8 +3,9 @@
 import json
 from typing import Any
 
-from harness.report import model_lines, model_requests
-from harness.trace import Span, names
+from harness.reports.render.trajectory import model_lines, model_requests
+from harness.traces import names
+from harness.traces.spans import Span
 
 
 def span(start: int, **attributes: Any) -> Span:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from harness.report.figures.printed import printed_ends
-from harness.trace import ProgramExit
+from harness.reports.durations import printed_ends
+from harness.traces.trial import ProgramExit
 
 
 def test_a_program_that_printed_nothing_has_no_last_output() -> None:

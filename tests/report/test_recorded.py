@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from harness.report import summarise
-from harness.report.figures.recorded import recorded_cassettes
-from harness.report.render.recorded import recorded_lines
-from harness.results import RunManifest
-from harness.trace import RecordingReport
+from harness.reports.render.sections import recorded_lines
+from harness.reports.replay import recorded_cassettes
+from harness.reports.summarising import summarise
+from harness.runs.store.manifest import RunManifest
+from harness.traces.trial import RecordingReport
 
 NUMBERS = ("added", "kept", "marked", "replaced", "dropped", "levelled", "unsettled")
 

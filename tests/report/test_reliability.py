@@ -5,11 +5,11 @@ from itertools import combinations
 
 import pytest
 
-from harness.report import summarise
-from harness.report.figures.reliability import reliability
-from harness.report.render.sections import sections
-from harness.results import RunManifest
-from harness.score import Diagnosis, Scorecard, ToolUse
+from harness.reports.figures import reliability
+from harness.reports.render.sections import sections
+from harness.reports.summarising import summarise
+from harness.runs.store.manifest import RunManifest
+from harness.scoring.scorecard import Diagnosis, Scorecard, ToolUse
 
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]

@@ -13,16 +13,24 @@ from xml.etree import ElementTree as ET
 import pytest
 from rich.console import Console, RenderableType
 
-from harness.report import Summary, compare, summarise, summarise_run, write_report
-from harness.report.render.json import comparison_json, summary_json
-from harness.report.render.junit import junit_xml
-from harness.report.render.markdown import summary_markdown
-from harness.report.render.markdown_comparison import comparison_markdown
-from harness.report.render.terminal import SummaryView
-from harness.report.render.terminal_comparison import ComparisonView
-from harness.results import RunFolder, RunManifest
-from harness.score import Score, Scorecard, Verdict
-from harness.trace import Trajectory, Trial
+from harness.reports.compare import compare
+from harness.reports.render.markdown import (
+    comparison_json,
+    comparison_markdown,
+    junit_xml,
+    summary_json,
+    summary_markdown,
+    write_report,
+)
+from harness.reports.render.terminal import ComparisonView, SummaryView
+from harness.reports.summarising import summarise, summarise_run
+from harness.reports.summary import Summary
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import RunManifest
+from harness.scoring.evidence import Verdict
+from harness.scoring.scorecard import Score, Scorecard
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import Trial
 
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]

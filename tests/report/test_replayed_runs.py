@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.report.comparison.baseline import is_replayed
-from harness.results import RunManifest
+from harness.reports.gates import is_replayed
+from harness.runs.store.manifest import RunManifest
 
 
 @pytest.mark.parametrize(

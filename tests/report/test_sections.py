@@ -8,21 +8,21 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from harness.report import Summary, summarise
-from harness.report.comparison.compare import compare
-from harness.report.figures.failuremodes import FailureMode
-from harness.report.figures.latency import Latency, Spread
-from harness.report.figures.reliability import Reliability
-from harness.report.figures.tooltable import ToolRow
-from harness.report.listing import run_rows, trial_rows
-from harness.report.render.markdown import summary_markdown
-from harness.report.render.markdown_comparison import comparison_markdown
-from harness.report.render.section import Section
-from harness.report.render.sections import sections
-from harness.report.render.terminal_tables import section_table
-from harness.results import RunFolder, RunManifest
-from harness.score import Diagnosis, Score, Scorecard, Verdict
-from harness.trace import Trajectory, Trial
+from harness.reports.compare import compare
+from harness.reports.durations import Latency, Spread
+from harness.reports.figures import FailureMode, Reliability, ToolRow
+from harness.reports.named import run_rows, trial_rows
+from harness.reports.render.markdown import comparison_markdown, summary_markdown
+from harness.reports.render.sections import Section, sections
+from harness.reports.render.terminal import section_table
+from harness.reports.summarising import summarise
+from harness.reports.summary import Summary
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import RunManifest
+from harness.scoring.evidence import Verdict
+from harness.scoring.scorecard import Diagnosis, Score, Scorecard
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import Trial
 
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.cli.simulator import lines_of
-from harness.report import summarise_users
-from harness.score import Scorecard
-from harness.trace import Trajectory, Trial, UserFault, UserReport
+from harness.reports.simulated import summarise_users
+from harness.scoring.scorecard import Scorecard
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import Trial, UserFault, UserReport
 
 Card = Callable[..., Scorecard]
 

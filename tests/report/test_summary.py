@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from harness.report import summarise
-from harness.results import PlannedTrial, RunManifest
-from harness.score import Score, Scorecard
-from harness.trace import Trajectory, Trial
+from harness.reports.summarising import summarise
+from harness.runs.store.manifest import PlannedTrial, RunManifest
+from harness.scoring.scorecard import Score, Scorecard
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import Trial
 
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]

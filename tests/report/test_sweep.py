@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from harness.report.figures.sweep import sweep
-from harness.score import Scorecard
+from harness.reports.figures import sweep
+from harness.scoring.scorecard import Scorecard
 
 
 def card(case_id: str, attempt: int, success: bool | None) -> Scorecard:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from harness.report import compare
-from harness.report.render.terminal_comparison import ComparisonView
-from harness.results import RunManifest
-from harness.score import Scorecard
+from harness.reports.compare import compare
+from harness.reports.render.terminal import ComparisonView
+from harness.runs.store.manifest import RunManifest
+from harness.scoring.scorecard import Scorecard
 
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]

@@ -11,13 +11,16 @@ import pytest
 from rich.console import Console
 
 from harness.errors import UsageError
-from harness.report import TrendView
-from harness.report.comparison.trend import TrendPoint, suite_of, trend
-from harness.report.render.markdown_comparison import trend_markdown
-from harness.results import RunFolder, RunManifest, damaged_in, runs_in
-from harness.score import Diagnosis, Scorecard
-from harness.stats import fisher_greater, holm, level_of, level_of_look, sign_test_greater
-from harness.trace import Trajectory, Trial
+from harness.reports.render.markdown import trend_markdown
+from harness.reports.render.terminal import TrendView
+from harness.reports.trend import TrendPoint, suite_of, trend
+from harness.runs.store.baseline import damaged_in, runs_in
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import RunManifest
+from harness.scoring.scorecard import Diagnosis, Scorecard
+from harness.scoring.statistics.significance import fisher_greater, holm, level_of, level_of_look, sign_test_greater
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import Trial
 
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from harness.report import Summary, summarise
-from harness.report.comparison.change import MetricChange
-from harness.report.figures.printed import PrintedEnd
-from harness.report.figures.replay import MissedTool
-from harness.report.figures.summary import Counts, Rate
-from harness.report.render import wording
-from harness.report.render.differences import chance, verdict_of
-from harness.results import RunManifest, RunUsers
-from harness.score import Scorecard
-from harness.stats import Interval
+from harness.reports.change import MetricChange
+from harness.reports.durations import PrintedEnd
+from harness.reports.render import wording
+from harness.reports.render.sections import chance, verdict_of
+from harness.reports.replay import MissedTool
+from harness.reports.summarising import summarise
+from harness.reports.summary import Counts, Rate, Summary
+from harness.runs.store.manifest import RunManifest, RunUsers
+from harness.scoring.scorecard import Scorecard
+from harness.scoring.statistics.intervals import Interval
 
 Card = Callable[..., Scorecard]
 Manifest = Callable[..., RunManifest]

@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.results import PlannedTrial, RunFolder, RunManifest
-from harness.results.drift import DriftFinding, DriftReport, write_drift
-from harness.results.judgements import JudgementWriter, keep_rubric
-from harness.score import Score, Scorecard, Verdict
-from harness.score.diagnosis import Diagnosis
-from harness.score.scorecard import ToolUse
-from harness.trace import Trajectory, Trial
-from harness.trace.trajectory import Observation, Step, ToolCall, ToolFailure
+from harness.runs.store.drift_report import DriftFinding, DriftReport, write_drift
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.judgements import JudgementWriter, keep_rubric
+from harness.runs.store.manifest import PlannedTrial, RunManifest
+from harness.scoring.evidence import Verdict
+from harness.scoring.scorecard import Diagnosis, Score, Scorecard, ToolUse
+from harness.traces.trajectory import Observation, Step, ToolCall, ToolFailure, Trajectory
+from harness.traces.trial import Trial
 from tests.judge.labelling import RUBRIC, judgement
 
 HOSTILE = (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.report.html import write_html
+from harness.reports.html.page import write_html
 from tests.report_html.browser import Browser
 from tests.report_html.runs import HOSTILE, died, judge, mocked_and_live, store
 

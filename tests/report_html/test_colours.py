@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from harness.palette import palette
+from harness.reports.palette import palette
 
 _STYLES = {
     room: (files(room) / "assets" / "style.css").read_text(encoding="utf-8")

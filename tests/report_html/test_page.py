@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ResultsError
-from harness.report.html import html_report, write_html
-from harness.report.html.embedding import embedded
-from harness.report.html.trial import trial_view
-from harness.results import RunFolder
+from harness.reports.html.data import embedded, trial_view
+from harness.reports.html.page import html_report, write_html
+from harness.runs.store.folder import RunFolder
 from tests.report_html.reading import Page
 from tests.report_html.runs import HOSTILE, card, judge, mocked_and_live, store, trial
 

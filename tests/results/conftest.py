@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from harness.results import PlannedTrial, RunManifest
-from harness.score import Score, Scorecard
-from harness.trace import Trajectory, Trial
-from harness.trace.span import Span
+from harness.runs.store.manifest import PlannedTrial, RunManifest
+from harness.scoring.scorecard import Score, Scorecard
+from harness.traces.spans import Span
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import Trial
 
 PLAN = tuple(PlannedTrial(case_id=case, attempt=attempt) for case in ("b", "a") for attempt in (1, 2))
 

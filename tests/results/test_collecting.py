@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ResultsError
-from harness.results import RunFolder
-from harness.results.gc_pause import gc_paused
+from harness.runs.store.folder import RunFolder, gc_paused
 
 
 def test_cycles_are_sought_again_after_damage(tmp_path: Path, manifest, record) -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from harness.results import PlannedTrial, RunFolder, RunManifest, differences, latest_comparable
+from harness.runs.store.baseline import latest_comparable
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import PlannedTrial, RunManifest, differences
 
 Manifest = Callable[..., RunManifest]
 ONE = (PlannedTrial(case_id="a", attempt=1),)

@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ResultsError, UsageError
-from harness.results import DriftFinding, DriftReport, drift_reports, holder_of, read_drift, write_drift
+from harness.runs.store.drift_report import (
+    DriftFinding,
+    DriftReport,
+    drift_reports,
+    holder_of,
+    read_drift,
+    write_drift,
+)
 
 
 def report(run: str, seen: datetime, **fields: object) -> DriftReport:

@@ -8,28 +8,29 @@ from typing import Any
 import pytest
 
 from harness.errors import ResultsError, UsageError
-from harness.judge import JudgeIdentity, Judgement, PairwiseComparison
-from harness.results import (
-    JudgementWriter,
-    PlannedTrial,
-    RunFolder,
-    RunManifest,
-    add_comparison,
+from harness.judging.pairwise import PairwiseComparison
+from harness.judging.verdicts import JudgeIdentity, Judgement
+from harness.runs.store.baseline import (
     baseline_of,
-    differences,
     keep_mutation_score,
-    keep_rubric,
-    kept_rubric,
     latest_comparable,
-    latest_comparisons,
     read_baseline,
-    read_comparisons,
     real_durations,
-    run_path,
     runs_in,
     write_baseline,
 )
-from harness.score import Score, Verdict
+from harness.runs.store.folder import RunFolder, run_path
+from harness.runs.store.judgements import (
+    JudgementWriter,
+    add_comparison,
+    keep_rubric,
+    kept_rubric,
+    latest_comparisons,
+    read_comparisons,
+)
+from harness.runs.store.manifest import PlannedTrial, RunManifest, differences
+from harness.scoring.evidence import Verdict
+from harness.scoring.scorecard import Score
 from tests.judge.labelling import RUBRIC, judgement
 from tests.results.test_merging import compared
 

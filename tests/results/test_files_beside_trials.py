@@ -9,30 +9,23 @@ from typing import Any
 import pytest
 
 from harness.errors import ResultsError, UsageError
-from harness.judge import JudgeIdentity, Judgement
-from harness.results import (
-    DriftFinding,
-    DriftReport,
-    JudgementWriter,
+from harness.judging.verdicts import JudgeIdentity, Judgement
+from harness.runs.store.beside_trials import (
     KeptCause,
-    RunFolder,
-    RunManifest,
     Stop,
     allowed_inconclusive,
     cause_of,
     fork_of,
-    judged_rubrics,
     keep_cause,
-    latest,
-    read_drift,
-    read_judgements,
     stop_of,
     stop_reason,
     write_allowance,
-    write_drift,
     write_stop,
 )
-from harness.results.gc_pause import gc_paused
+from harness.runs.store.drift_report import DriftFinding, DriftReport, read_drift, write_drift
+from harness.runs.store.folder import RunFolder, gc_paused
+from harness.runs.store.judgements import JudgementWriter, judged_rubrics, latest, read_judgements
+from harness.runs.store.manifest import RunManifest
 
 Manifest = Callable[..., RunManifest]
 Record = Callable[..., Any]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.case.reading.loading import load_suite
 from harness.cli.main import harness
 from harness.errors import HarnessError, ResultsError, UsageError
+from harness.suite.loading import load_suite
 
 CODE = """\
 from pathlib import Path

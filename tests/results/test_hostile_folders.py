@@ -11,12 +11,12 @@ from click.testing import CliRunner
 
 from harness.cli.main import harness
 from harness.errors import ResultsError
-from harness.report import summarise_run
-from harness.results import RunFolder
-from harness.results.judgements import kept_rubric, read_judgements
-from harness.results.merging import merge_runs, shard_of
-from harness.results.storage import commit_folder
-from harness.score import Score
+from harness.reports.summarising import summarise_run
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.judgements import kept_rubric, read_judgements
+from harness.runs.store.merging import merge_runs, shard_of
+from harness.runs.store.storage import commit_folder
+from harness.scoring.scorecard import Score
 from tests.results.conftest import PLAN
 
 

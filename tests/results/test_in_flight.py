@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.results import in_flight, shown_in_flight
-from harness.trace import TraceRecorder, TraceSubject
+from harness.runs.store.beside_trials import in_flight, shown_in_flight
+from harness.traces.recorder import TraceRecorder, TraceSubject
 
 
 def test_the_steps_of_a_trial_are_told_while_it_runs(tmp_path: Path) -> None:

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from harness.errors import HarnessError, NotMeasured, UsageError
-from harness.results import (
-    RunFolder,
-    RunManifest,
+from harness.runs.store.baseline import (
     baseline_of,
     keep_mutation_score,
     mutation_floor,
     read_baseline,
     write_baseline,
 )
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import RunManifest
 
 Manifest = Callable[..., RunManifest]
 Record = Callable[..., Any]

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness.results import PlannedTrial, RunFolder, RunManifest
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import PlannedTrial, RunManifest
 
 WRITER = """
 import sys
@@ -17,7 +18,7 @@ from pathlib import Path
 from harness.results import RunFolder
 from harness.score import Scorecard
 from harness.trace import Trajectory, Trial
-from harness.trace.span import Span
+from harness.traces.spans import Span
 
 folder = RunFolder.resume(Path(sys.argv[1]))
 spans = [Span(trace_id="t", span_id=str(i), name="tool", start_ns=1, end_ns=2) for i in range(500)]

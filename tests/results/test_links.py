@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HarnessError
-from harness.report import summarise_run, write_report
-from harness.results import RunFolder
-from harness.results.drift import read_drift
-from harness.results.judgements import JudgementWriter, read_judgements
-from harness.results.merging import merge_runs, shard_of
+from harness.reports.render.markdown import write_report
+from harness.reports.summarising import summarise_run
+from harness.runs.store.drift_report import read_drift
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.judgements import JudgementWriter, read_judgements
+from harness.runs.store.merging import merge_runs, shard_of
 from tests.results.conftest import PLAN
 
 Spoil = Callable[[Path, Path], None]

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ResultsError
-from harness.results import is_being_written
-from harness.results.lock import NAME, WriterLock
+from harness.runs.store.storage import NAME, WriterLock, is_being_written
 
 
 def test_a_second_writer_is_refused_and_told_who_writes(tmp_path: Path) -> None:

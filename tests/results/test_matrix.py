@@ -7,17 +7,12 @@ from typing import Any
 
 import pytest
 
-from harness.case import AgentVersion, Case, Suite
 from harness.errors import ResultsError, UsageError
-from harness.results import (
-    Matrix,
-    RunFolder,
-    RunManifest,
-    begin_run,
-    matrix_at,
-    matrix_run_names,
-    write_matrix,
-)
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import Matrix, RunManifest, begin_run, matrix_at, matrix_run_names, write_matrix
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
 
 Manifest = Callable[..., RunManifest]
 MATRIX = Matrix(

@@ -8,16 +8,14 @@ from typing import Any
 import pytest
 
 from harness.errors import UsageError
-from harness.judge.comparison import PairwiseComparison
-from harness.judge.judgement import JudgeIdentity
-from harness.judge.pairwise import Preference
-from harness.results import DriftFinding, DriftReport, PlannedTrial, RunFolder, RunManifest, Scoring, write_stop
-from harness.results.allowance import allowed_inconclusive, write_allowance
-from harness.results.comparisons import add_comparison, read_comparisons
-from harness.results.drift import read_drift, write_drift
-from harness.results.judgements import JudgementWriter, keep_rubric, kept_rubric
-from harness.results.merging import MergeLimits, merge_runs, shard_of
-from harness.results.stop import Stop, stop_reason
+from harness.judging.pairwise import PairwiseComparison, Preference
+from harness.judging.verdicts import JudgeIdentity
+from harness.runs.store.beside_trials import Stop, allowed_inconclusive, stop_reason, write_allowance, write_stop
+from harness.runs.store.drift_report import DriftFinding, DriftReport, read_drift, write_drift
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.judgements import JudgementWriter, add_comparison, keep_rubric, kept_rubric, read_comparisons
+from harness.runs.store.manifest import PlannedTrial, RunManifest, Scoring
+from harness.runs.store.merging import MergeLimits, merge_runs, shard_of
 from tests.judge.labelling import RUBRIC, judgement
 from tests.results.conftest import PLAN, Record
 

@@ -1,6 +1,6 @@
 """A manifest as it was stored before later fields existed: what it does not say was not so."""
 
-from harness.results import RunManifest
+from harness.runs.store.manifest import RunManifest
 
 OLD = {
     "run": "r",

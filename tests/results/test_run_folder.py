@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from harness.errors import ResultsError, UsageError
-from harness.results import RunFolder, RunManifest, Scoring, check_run_name, default_run_name
-from harness.score import Score, Scorecard
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import RunManifest, Scoring, check_run_name, default_run_name
+from harness.scoring.scorecard import Score, Scorecard
 
 Manifest = Callable[..., RunManifest]
 Record = Callable[..., Any]

@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ResultsError
-from harness.results import read_checked
-from harness.results.storage import (
+from harness.runs.store.storage import (
     CHECKSUMS_FILE,
     commit_folder,
     json_bytes,
     json_line,
     parsed,
     read_as,
+    read_checked,
     verify_checksums,
 )
-from harness.trace import Trajectory
+from harness.traces.trajectory import Trajectory
 from harness.values import Frozen
 
 HALF = "name \udc80"

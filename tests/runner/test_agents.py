@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import Suite
-from harness.case.reading.loading import load_suite
 from harness.errors import UsageError
-from harness.pipeline import varied
-from harness.runner.agents import open_agent
+from harness.runs.plan.variables import varied
+from harness.runs.trial.agents import open_agent
+from harness.suite.loading import load_suite
+from harness.suite.suites import Suite
 
 SUITE = """\
 agents:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness.case.case import Limits
-from harness.runner.machine import MOST, free_memory_mb, jobs_held, processors, trials_held
+from harness.runs.trial.parallel import MOST, free_memory_mb, jobs_held, processors, trials_held
+from harness.suite.cases import Limits
 
 
 def test_small_trials_work_one_a_processor() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness.runner.pool import TaskSlots, run_all
+from harness.runs.trial.parallel import TaskSlots, run_all
 
 
 def _at_most(tasks: int) -> Callable[[int], bool]:

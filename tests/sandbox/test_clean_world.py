@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.sandbox.launch.clean_world import clean_environment
+from harness.sandbox.layout import clean_environment
 from harness.sandbox.providers import PROVIDERS, open_provider
 from tests.escape.captures import CAPTURES, Left, left_by_an_agent
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.sandbox.conformance import Check, ProviderFixture, checks
+from harness.sandbox.conformance import checks
+from harness.sandbox.conformance.provider_fixture import Check, ProviderFixture
 from harness.sandbox.provider import SandboxProvider
 from harness.sandbox.providers import isolates, open_provider, provider_names
 

@@ -9,8 +9,8 @@ from harness.errors import SandboxError
 from harness.sandbox.conformance import checks, run_conformance
 from harness.sandbox.local import LocalSandboxProvider
 from harness.sandbox.provider import Sandbox, SandboxPaths, SandboxSpec
-from harness.sandbox.state.snapshot import Snapshot
-from harness.trace.trial import EndState, ProgramExit
+from harness.sandbox.snapshot import Snapshot
+from harness.traces.trial import EndState, ProgramExit
 
 
 class Careless:

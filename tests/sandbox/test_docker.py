@@ -13,25 +13,25 @@ from pathlib import Path
 import docker
 import pytest
 
-from harness.case.case import Limits
 from harness.errors import SandboxError
-from harness.sandbox.conformance import ProviderFixture
-from harness.sandbox.conformance.provider_fixture import shell
+from harness.processes import ProcessIdentity
+from harness.sandbox.conformance.provider_fixture import ProviderFixture, shell
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.engine import connect
-from harness.sandbox.ownership import OWNER_LABEL, ProcessIdentity
+from harness.sandbox.ownership import OWNER_LABEL
 from harness.sandbox.provider import SandboxSpec
-from harness.sandbox.state.snapshot import Snapshot
+from harness.sandbox.snapshot import Snapshot
+from harness.suite.cases import Limits
 
 pytestmark = pytest.mark.docker
 
 _KILLED_HARNESS = """
 import sys, time
-from harness.case.case import Limits
+from harness.suite.cases import Limits
 from harness.sandbox.ownership import ProcessIdentity
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.providers import open_provider
-from harness.sandbox.state.snapshot import Snapshot
+from harness.sandbox.snapshot import Snapshot
 provider = open_provider("docker", run="killed")
 snapshot = Snapshot(name="empty", environment="base", image=sys.argv[1])
 sandbox = provider.start(SandboxSpec(trial_id="killed", limits=Limits()), snapshot)

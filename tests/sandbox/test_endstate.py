@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import SandboxError
-from harness.sandbox.state.endstate import RestoredFiles, read_changed_file, read_end_state, write_end_state
-from harness.trace.trial import EndState
+from harness.sandbox.endstate import RestoredFiles, read_changed_file, read_end_state, write_end_state
+from harness.traces.trial import EndState
 
 _END = ({"end": 1, "gone": []}, b"")
 

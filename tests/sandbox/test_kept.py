@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from harness.case.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.conformance.provider_fixture import answer_of, python, shell, snapshot_entry
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.providers import open_provider
-from harness.sandbox.state.snapshot import Snapshot, SnapshotEntry
-from harness.trace.trial import EndState
+from harness.sandbox.snapshot import Snapshot, SnapshotEntry
+from harness.suite.cases import Limits
+from harness.traces.trial import EndState
 
 pytestmark = pytest.mark.docker
 

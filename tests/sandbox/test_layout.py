@@ -5,8 +5,8 @@ import pytest
 
 from harness.errors import SnapshotError
 from harness.sandbox.conformance.provider_fixture import snapshot_entry
-from harness.sandbox.launch.layout import Layout
-from harness.sandbox.state.snapshot import Snapshot, SnapshotEntry
+from harness.sandbox.layout import Layout
+from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 
 
 def _snapshot(folder: Path, *files: SnapshotEntry) -> Snapshot:

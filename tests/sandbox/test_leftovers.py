@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.process_identity import abandoned_partials, partial_name
+from harness.processes import abandoned_partials, partial_name
 from harness.sandbox.leftovers import left_in_project, left_on_machine, remove_all
 from harness.sandbox.ownership import private_folder, remove_private_folder
 from tests.commands.starting import run_command

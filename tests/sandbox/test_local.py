@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from harness.case.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.conformance.provider_fixture import snapshot_entry
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.providers import open_provider
-from harness.sandbox.state.snapshot import Snapshot
+from harness.sandbox.snapshot import Snapshot
+from harness.suite.cases import Limits
 
 _KILLED_HARNESS = """
-from harness.case.case import Limits
+from harness.suite.cases import Limits
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.providers import open_provider
-from harness.sandbox.state.snapshot import Snapshot
+from harness.sandbox.snapshot import Snapshot
 provider = open_provider("local", run="killed")
 sandbox = provider.start(SandboxSpec(trial_id="killed", limits=Limits()), Snapshot(name="empty", environment="base"))
 print(sandbox.places.work, flush=True)

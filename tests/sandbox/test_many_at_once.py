@@ -11,13 +11,13 @@ from contextlib import ExitStack
 import docker
 import pytest
 
-from harness.case.case import Limits
 from harness.sandbox.conformance.provider_fixture import shell
-from harness.sandbox.containers.container import Containers
+from harness.sandbox.containers.configuration import Containers
 from harness.sandbox.engine import connect
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
 from harness.sandbox.providers import open_provider
-from harness.sandbox.state.snapshot import Snapshot
+from harness.sandbox.snapshot import Snapshot
+from harness.suite.cases import Limits
 
 
 @pytest.fixture

@@ -10,16 +10,16 @@ import pytest
 import requests
 from docker.errors import APIError
 
-from harness.case.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.conformance.provider_fixture import shell
 from harness.sandbox.containers.docker import DockerSandboxProvider
-from harness.sandbox.containers.outage import EngineOutage
+from harness.sandbox.containers.running import EngineOutage
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
 from harness.sandbox.engine import connect
 from harness.sandbox.provider import SandboxProvider, SandboxSpec
 from harness.sandbox.providers import ProviderName, open_provider
-from harness.sandbox.state.snapshot import Snapshot
+from harness.sandbox.snapshot import Snapshot
+from harness.suite.cases import Limits
 
 pytestmark = pytest.mark.docker
 

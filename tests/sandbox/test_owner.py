@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.processes import ProcessIdentity
 from harness.sandbox.ownership import (
     SOCKET_PATH_MAX,
-    ProcessIdentity,
     owner_labels,
     private_folder,
     private_folders_left,

@@ -14,8 +14,8 @@ import docker
 import pytest
 
 from harness.errors import UsageError
-from harness.sandbox.conformance import Check, ProviderFixture, checks
-from harness.sandbox.conformance.provider_fixture import answer_of, python
+from harness.sandbox.conformance import checks
+from harness.sandbox.conformance.provider_fixture import Check, ProviderFixture, answer_of, python
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
 from harness.sandbox.engine import connect
@@ -41,7 +41,7 @@ from harness.case import Limits
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.ownership import ProcessIdentity
 from harness.sandbox.provider import SandboxSpec
-from harness.sandbox.state.snapshot import Snapshot
+from harness.sandbox.snapshot import Snapshot
 provider = DockerSandboxProvider(run="killed", relayed=True)
 snapshot = Snapshot(name="empty", environment="base", image=sys.argv[1])
 sandbox = provider.start(SandboxSpec(trial_id="killed", limits=Limits()), snapshot)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import UsageError
-from harness.sandbox.conformance import Check, ProviderFixture, checks
-from harness.sandbox.containers.container import TRIAL_LABEL
+from harness.sandbox.conformance import checks
+from harness.sandbox.conformance.provider_fixture import Check, ProviderFixture
+from harness.sandbox.containers.configuration import TRIAL_LABEL
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
 from harness.sandbox.engine import connect

@@ -5,7 +5,7 @@ from ctypes.util import find_library
 
 import pytest
 
-from harness.sandbox.inside.second_filter import pivot_root_number, second_filter
+from harness.sandbox.inside.confinement import pivot_root_number, second_filter
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """The kernel's audit architectures, which libseccomp takes for names too."""

@@ -12,26 +12,26 @@ from concurrent.futures import ThreadPoolExecutor
 import docker
 import pytest
 
-from harness.case.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.conformance.provider_fixture import shell
+from harness.sandbox.containers.configuration import AGENT_UID
 from harness.sandbox.containers.docker import PROVIDER_LABEL, DockerSandboxProvider
-from harness.sandbox.containers.places import AGENT_UID
 from harness.sandbox.containers.warm import WarmDockerSandboxProvider
 from harness.sandbox.engine import connect
 from harness.sandbox.ownership import OWNER_LABEL
 from harness.sandbox.provider import SandboxSpec
-from harness.sandbox.state.snapshot import Snapshot
+from harness.sandbox.snapshot import Snapshot
+from harness.suite.cases import Limits
 
 pytestmark = pytest.mark.docker
 
 _KILLED_HARNESS = """
 import sys
-from harness.case.case import Limits
+from harness.suite.cases import Limits
 from harness.process_identity import ProcessIdentity
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.providers import open_provider
-from harness.sandbox.state.snapshot import Snapshot
+from harness.sandbox.snapshot import Snapshot
 provider = open_provider("docker-warm", run="killed")
 snapshot = Snapshot(name="empty", environment="base", image=sys.argv[1])
 sandbox = provider.start(SandboxSpec(trial_id="killed", limits=Limits()), snapshot)

@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
-from harness.case import AgentVersion, Case, Suite, ToolSpec
-from harness.score import Evidence
-from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
+from harness.scoring.evidence import Evidence
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
+from harness.suite.tools import ToolSpec
+from harness.traces.trajectory import Observation, Step, ToolCall, ToolFailure, Trajectory
+from harness.traces.trial import Trial
 
 READ = {"type": "object", "properties": {"query": {"type": "string"}, "limit": {"type": "integer", "default": 5}}}
 WRITE = {

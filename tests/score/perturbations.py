@@ -8,10 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.case import AgentVersion, Case, CheckSpec, Suite
-from harness.score import Evidence, Scorecard, build_scorer
-from harness.score.metrics import METRICS
-from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial, Usage
+from harness.scoring.evidence import Evidence
+from harness.scoring.registry import METRICS
+from harness.scoring.scorecard import Scorecard
+from harness.scoring.scorer import build_scorer
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case, CheckSpec
+from harness.suite.suites import Suite
+from harness.traces.trajectory import Observation, Step, ToolCall, ToolFailure, Trajectory, Usage
+from harness.traces.trial import Trial
 from tests.score.conftest import TOOLS
 
 REFERENCE = [

@@ -4,15 +4,15 @@ from typing import Any, ClassVar, get_args
 
 import pytest
 
-from harness.case import Case, HttpRoute, ToolSpec
-from harness.score import Evidence
-from harness.score.captured import _READS, content_read, unknown_because
-from harness.score.diagnosis import Failure, Kind
-from harness.score.failures import findings, not_measured
-from harness.score.failures.needed_content import KINDS
-from harness.score.metrics import METRICS
-from harness.score.verifiers import VERIFIERS
-from harness.trace import Content, Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
+from harness.scoring.evidence import Evidence
+from harness.scoring.failures.diagnose import KINDS, findings, not_measured
+from harness.scoring.registry import METRICS, VERIFIERS
+from harness.scoring.scorecard import Failure, Kind
+from harness.scoring.scorer import _READS, content_read, unknown_because
+from harness.suite.cases import Case
+from harness.suite.tools import HttpRoute, ToolSpec
+from harness.traces.trajectory import Content, Observation, Step, ToolCall, ToolFailure, Trajectory
+from harness.traces.trial import Trial
 
 
 def test_every_built_in_verifier_and_metric_is_named() -> None:

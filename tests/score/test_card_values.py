@@ -4,8 +4,9 @@ from typing import get_args
 
 import pytest
 
-from harness.score import Diagnosis, Score, Scorecard, Verdict, card_values, outdated
-from harness.score.diagnosis import Failure
+from harness.scoring.evidence import Verdict
+from harness.scoring.failures.diagnose import outdated
+from harness.scoring.scorecard import Diagnosis, Failure, Score, Scorecard, card_values
 
 
 def card(**fields: object) -> Scorecard:

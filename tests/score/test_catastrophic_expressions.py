@@ -7,13 +7,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from harness.case import AnswerRule, Case, ToolSpec, VolatilePart
-from harness.drift.comparing.rules import PathRules
-from harness.drift.comparing.values import unlike
+from harness.drift.answers import unlike
+from harness.drift.forms import PathRules
 from harness.errors import OutOfTime
-from harness.score import Evidence, score_trial
-from harness.score.verifiers.files import Files
-from harness.trace import EndState, FileChange, Trajectory, Trial
+from harness.scoring.evidence import Evidence
+from harness.scoring.scorer import score_trial
+from harness.scoring.verifiers.files import Files
+from harness.suite.cases import Case
+from harness.suite.suites import AnswerRule
+from harness.suite.tools import ToolSpec, VolatilePart
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import EndState, FileChange, Trial
 
 NESTED = r"^(a|a)+$"
 HOSTILE = "a" * 60 + "!"

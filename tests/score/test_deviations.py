@@ -4,10 +4,15 @@ from collections.abc import Iterable
 
 import pytest
 
-from harness.case import FedCall, Invocation, ReferenceCall, ToolSpec
-from harness.score.comparison.alignment import Deviation, deviations_from_trial
-from harness.score.comparison.alternative_deviations import alternative_deviations
-from harness.score.comparison.reference_match import deviations_from_reference
+from harness.scoring.alignment import (
+    Deviation,
+    alternative_deviations,
+    deviations_from_reference,
+    deviations_from_trial,
+)
+from harness.suite.cases import ReferenceCall
+from harness.suite.interventions import FedCall, Invocation
+from harness.suite.tools import ToolSpec
 
 
 def _tool(name: str, effect: str) -> ToolSpec:

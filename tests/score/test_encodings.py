@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from harness.case import ToolSpec
-from harness.report.figures.tooltable import by_model
-from harness.score import Evidence, Scorecard
-from harness.score.comparison.comparing import same_effect
-from harness.score.metrics import METRICS
-from harness.score.tooluse import tool_use
-from harness.trace import Step
+from harness.reports.figures import by_model
+from harness.scoring.evidence import Evidence
+from harness.scoring.json_values import same_effect
+from harness.scoring.registry import METRICS
+from harness.scoring.scorecard import Scorecard
+from harness.scoring.tool_use import tool_use
+from harness.suite.tools import ToolSpec
+from harness.traces.trajectory import Step
 
 Build = Callable[..., Evidence]
 BOOK: dict[str, Any] = {

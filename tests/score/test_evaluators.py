@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from harness.case import CompositePart, Suite
-from harness.case.reading.loading import load_suite
 from harness.errors import UsageError
-from harness.score import Evidence, build_scorer
-from harness.score.evaluators import item_of
-from harness.score.metrics import METRICS
+from harness.scoring.evaluators import item_of
+from harness.scoring.evidence import Evidence
+from harness.scoring.registry import METRICS
+from harness.scoring.scorer import build_scorer
+from harness.suite.loading import load_suite
+from harness.suite.suites import CompositePart, Suite
 
 Build = Callable[..., Evidence]
 MakeSuite = Callable[..., Suite]

@@ -6,12 +6,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.case import CheckSpec, Suite
-from harness.report import summarise
-from harness.report.render.markdown import summary_markdown
-from harness.report.render.terminal import SummaryView
-from harness.results import RunManifest
-from harness.score import Evidence, build_scorer
+from harness.reports.render.markdown import summary_markdown
+from harness.reports.render.terminal import SummaryView
+from harness.reports.summarising import summarise
+from harness.runs.store.manifest import RunManifest
+from harness.scoring.evidence import Evidence
+from harness.scoring.scorer import build_scorer
+from harness.suite.cases import CheckSpec
+from harness.suite.suites import Suite
 
 RAISES = """
 from typing import ClassVar

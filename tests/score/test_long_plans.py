@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.score import METRICS, Evidence
+from harness.scoring.evidence import Evidence
+from harness.scoring.registry import METRICS
 
 Build = Callable[..., Evidence]
 

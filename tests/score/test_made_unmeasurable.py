@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness.case.command import CommandCheck
-from harness.score import score_trial
+from harness.scoring.scorer import score_trial
+from harness.suite.checks import CommandCheck
 
 ADDED = [{"path": "/work/a", "change": "added"}]
 PARTIAL = {"changes": ADDED, "complete": False, "problem": "larger than is read back"}

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 
-from harness.case import Suite
-from harness.report.figures.tooltable import by_tool
-from harness.score import Evidence, Scorecard, score_trial
+from harness.reports.figures import by_tool
+from harness.scoring.evidence import Evidence
+from harness.scoring.scorecard import Scorecard
+from harness.scoring.scorer import score_trial
+from harness.suite.suites import Suite
 
 
 def _card(evidence: Callable[..., Evidence], suite: Callable[..., Suite], first: int, case: str = "c") -> Scorecard:

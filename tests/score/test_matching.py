@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.case import ReferenceCall
-from harness.score.comparison.matching import match_calls
+from harness.scoring.reference_calls import match_calls
+from harness.suite.cases import ReferenceCall
 
 
 def chain(length: int) -> list[ReferenceCall]:

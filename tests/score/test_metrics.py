@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from harness.score import Evidence, Verdict
-from harness.score.metrics import METRICS
+from harness.scoring.evidence import Evidence, Verdict
+from harness.scoring.registry import METRICS
 
 Build = Callable[..., Evidence]
 

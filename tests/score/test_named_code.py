@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from harness.case import Suite
-from harness.score.named_code import named_code
+from harness.scoring.registry import named_code
+from harness.suite.suites import Suite
 
 
 @pytest.mark.parametrize(

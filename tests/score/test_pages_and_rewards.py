@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from harness.case import ToolServer, page_look, task_tests_command
-from harness.score import Evidence
-from harness.score.verifiers import VERIFIERS
+from harness.scoring.evidence import Evidence
+from harness.scoring.registry import VERIFIERS
+from harness.suite.checks import page_look, task_tests_command
+from harness.suite.suites import ToolServer
 
 Build = Callable[..., Evidence]
 FIELD = {"text": "Name ", "value": "Ada", "attributes": {"type": "text", "disabled": None}, "visible": True}

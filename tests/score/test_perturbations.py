@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.score.metrics import METRICS
+from harness.scoring.registry import METRICS
 from tests.score.perturbations import GOOD_VALUES, TABLE, Told, expected, values
 
 

@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
-from harness.case import CheckSpec, Suite
 from harness.errors import UsageError
-from harness.score import Evidence, build_scorer, score_trial
-from harness.score.verifiers import VERIFIERS
-from harness.score.verifiers.api import PathRule
-from harness.score.verifiers.rules import Rules
-from harness.trace import Step, Usage
-from harness.validation.path import strict_path
+from harness.scoring.evidence import Evidence
+from harness.scoring.registry import VERIFIERS
+from harness.scoring.scorer import build_scorer, score_trial
+from harness.scoring.verifiers.probes import PathRule
+from harness.scoring.verifiers.rules import Rules
+from harness.suite.cases import CheckSpec
+from harness.suite.paths import strict_path
+from harness.suite.suites import Suite
+from harness.traces.trajectory import Step, Usage
 
 Build = Callable[..., Evidence]
 MakeSuite = Callable[..., Suite]

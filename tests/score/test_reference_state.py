@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from harness.case import SqlProbe, StateProbe, Suite, ToolSpec
-from harness.sandbox import Table, changes
-from harness.score import Evidence, ReferenceState
-from harness.score.verifiers import VERIFIERS
-from harness.trace import EndState, FileChange
+from harness.sandbox.tables import Table, changes
+from harness.scoring.evidence import Evidence, ReferenceState
+from harness.scoring.registry import VERIFIERS
+from harness.suite.cases import SqlProbe, StateProbe
+from harness.suite.suites import Suite
+from harness.suite.tools import ToolSpec
+from harness.traces.trial import EndState, FileChange
 
 Build = Callable[..., Evidence]
 LOOK = ToolSpec.model_validate(

@@ -2,11 +2,12 @@
 
 import pytest
 
-from harness.case import Case
-from harness.score import Evidence
-from harness.score.metrics.length import Turns
-from harness.score.metrics.routing import Routing
-from harness.trace import Step, Trajectory, Trial
+from harness.scoring.evidence import Evidence
+from harness.scoring.metrics.calls import Routing
+from harness.scoring.metrics.efficiency import Turns
+from harness.suite.cases import Case
+from harness.traces.trajectory import Step, Trajectory
+from harness.traces.trial import Trial
 
 ROUTES = [
     {"turn": 1, "agents": ["search", "cart"]},

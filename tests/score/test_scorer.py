@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from harness.case import CheckSpec, StateProbe, Suite
 from harness.errors import UsageError
-from harness.score import Evidence, build_scorer, score_trial
+from harness.scoring.evidence import Evidence
+from harness.scoring.scorer import build_scorer, score_trial
+from harness.suite.cases import CheckSpec, StateProbe
+from harness.suite.suites import Suite
 
 MakeSuite = Callable[..., Suite]
 Build = Callable[..., Evidence]

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
-from harness.case import CheckSpec, FedCall
 from harness.errors import UsageError
-from harness.score import Evidence, build_scorer
-from harness.score.comparison.alignment import deviations_from_trial
+from harness.scoring.alignment import deviations_from_trial
+from harness.scoring.evidence import Evidence
+from harness.scoring.scorer import build_scorer
+from harness.suite.cases import CheckSpec
+from harness.suite.interventions import FedCall
 from tests.score.conftest import TOOLS
 
 Build = Callable[..., Evidence]

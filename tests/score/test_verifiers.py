@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from harness.case.command import CommandCheck
-from harness.score import Evidence
-from harness.score.verifiers import VERIFIERS
-from harness.trace import CommandResult, EndState, FileChange, ProgramExit
+from harness.scoring.evidence import Evidence
+from harness.scoring.registry import VERIFIERS
+from harness.suite.checks import CommandCheck
+from harness.traces.trial import CommandResult, EndState, FileChange, ProgramExit
 
 Build = Callable[..., Evidence]
 

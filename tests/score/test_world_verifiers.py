@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from harness.case import ApiProbe, CheckSpec, SqlProbe, StateProbe, Suite
 from harness.errors import UsageError
-from harness.score import Evidence, build_scorer
-from harness.score.verifiers import VERIFIERS
+from harness.scoring.evidence import Evidence
+from harness.scoring.registry import VERIFIERS
+from harness.scoring.scorer import build_scorer
+from harness.suite.cases import ApiProbe, CheckSpec, SqlProbe, StateProbe
+from harness.suite.suites import Suite
 
 Build = Callable[..., Evidence]
 ROWS = {"rows": [{"id": 1, "n": 2}, {"id": 2, "n": None}]}

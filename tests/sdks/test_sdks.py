@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.results import RunFolder
-from harness.trace import Trial
+from harness.runs.store.folder import RunFolder
+from harness.traces.trial import Trial
 from tests.models.model_server import ModelServer, serve_models
 
 HERE = Path(__file__).parent

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from harness.sandbox.environment import Environment, load_environment
-from harness.sandbox.images.image_store import ImageStore
+from harness.sandbox.images.store import ImageStore
 from harness.sandbox.snapshots import SnapshotStore
 
 SERVICE = """

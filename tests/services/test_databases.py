@@ -7,10 +7,10 @@ import pytest
 
 from harness.errors import UsageError
 from harness.sandbox.environment import DatabasePlace, Environment
-from harness.sandbox.images.image_store import ImageStore
-from harness.sandbox.services.running_services import start_services
-from harness.sandbox.sql.tables import QueryFailed, Unmeasurable
-from harness.sandbox.state.snapshot import Snapshot
+from harness.sandbox.images.store import ImageStore
+from harness.sandbox.services import start_services
+from harness.sandbox.snapshot import Snapshot
+from harness.sandbox.tables import QueryFailed, Unmeasurable
 
 Shop = Callable[..., tuple[Environment, object]]
 

@@ -6,7 +6,7 @@ import pytest
 
 from harness.errors import ServiceError, SnapshotError
 from harness.sandbox.environment import Environment
-from harness.sandbox.images.image_store import ImageStore
+from harness.sandbox.images.store import ImageStore
 from harness.sandbox.snapshots import SnapshotStore
 
 pytestmark = pytest.mark.docker

@@ -15,11 +15,10 @@ import pytest
 from harness.errors import ServiceError, UsageError
 from harness.sandbox.environment import Environment
 from harness.sandbox.host_guard import guards_left, interface_of, why_unguarded
-from harness.sandbox.images.image_store import ImageStore
+from harness.sandbox.images.store import ImageStore
 from harness.sandbox.leftovers import reap
-from harness.sandbox.services.running_services import start_services
-from harness.sandbox.services.service import ServiceContainer
-from harness.sandbox.services.service_network import open_network
+from harness.sandbox.service_container import ServiceContainer, open_network
+from harness.sandbox.services import start_services
 from harness.sandbox.snapshots import SnapshotStore
 
 pytestmark = pytest.mark.docker
@@ -170,9 +169,9 @@ KILLED = """
 import sys, time
 from pathlib import Path
 from harness.sandbox.environment import load_environment
-from harness.sandbox.images.image_store import ImageStore
-from harness.sandbox.services.running_services import start_services
-from harness.sandbox.state.snapshot import Snapshot
+from harness.sandbox.images.store import ImageStore
+from harness.sandbox.services import start_services
+from harness.sandbox.snapshot import Snapshot
 project, run = Path(sys.argv[1]), sys.argv[2]
 start_services(load_environment(project, "shop"), Snapshot(name="empty", environment="shop"),
                images=ImageStore(project), run=run)

@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.case import load_suite
-from harness.judge import JudgeSettings, PromptRegistry
-from harness.online import JudgingRequest, OnlineSettings, SessionStore, judge_sessions
+from harness.judging.prompts import PromptRegistry
+from harness.judging.settings import JudgeSettings
+from harness.production.judging import JudgingRequest, judge_sessions
+from harness.production.settings import OnlineSettings
+from harness.production.store import SessionStore
+from harness.suite.loading import load_suite
 from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.material import MIND, RUBRIC
 from tests.online.receiving import request, serving, span

@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 
-from harness.case import AgentVersion, Case, HttpRoute, Suite, ToolServer, ToolSpec, UserSpec
-from harness.gateway import Gateway, SessionRecord, SessionRequest
-from harness.simulate import UserOptions, users_of
+from harness.gateway.contract import SessionRecord, SessionRequest
+from harness.gateway.gateway import Gateway
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case
+from harness.suite.conversations import UserSpec
+from harness.suite.suites import Suite, ToolServer
+from harness.suite.tools import HttpRoute, ToolSpec
+from harness.users.users import UserOptions, users_of
 from tests.real_data import real_data as expected
 
 

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import Case, Persona
 from harness.errors import InvalidDocument
-from harness.ingest import export_adk, import_file
+from harness.runs.foreign_runs import import_file
+from harness.suite.cases import Case
+from harness.suite.conversations import Persona
+from harness.traces.formats.adk import export_adk
 from tests.case.test_scenarios import loaded
 
 PERSONA = {
@@ -85,7 +87,7 @@ def test_what_is_wrong_inside_of_a_persona_is_named_where_it_stands(tmp_path: Pa
 def test_what_was_read_is_written_back_unchanged(tmp_path: Path) -> None:
     document = {"eval_set_id": "x", "name": "n", "creation_timestamp": 1.5, "eval_cases": [scenario(PERSONA)]}
     suite_cases = loaded(tmp_path, document)
-    from harness.case import load_suite
+    from harness.suite.loading import load_suite
 
     [(name, written)] = export_adk(load_suite(tmp_path, "s"))
     assert ("x", document) == (name, written)

@@ -8,12 +8,14 @@ from typing import Final
 
 import pytest
 
-from harness.case import Case, Conversation, UserSpec
 from harness.errors import UsageError
-from harness.gateway import Heard, ScriptedUser, User, UserContext
-from harness.simulate import LoggedTurn, UserLog, UserOptions
-from harness.simulate.logged_user import LoggedUser
-from harness.simulate.stopping import has_signal
+from harness.gateway.user import Heard, ScriptedUser, User, UserContext
+from harness.suite.cases import Case
+from harness.suite.conversations import Conversation, UserSpec
+from harness.users.log import LoggedTurn, UserLog
+from harness.users.logged_user import LoggedUser
+from harness.users.role import has_signal
+from harness.users.users import UserOptions
 from tests.simulate.conftest import Converse
 
 OPENING: Final = "Hello, I would like to order a small coffee, please."

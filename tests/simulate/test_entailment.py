@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from harness.case import Case, EntailmentSpec, UserSpec
-from harness.gateway import SessionRecord
-from harness.simulate import LoggedTurn, UserLog, UserOptions
-from harness.upstream import DoubleReply, DoubleRequest, ModelDouble
+from harness.gateway.contract import SessionRecord
+from harness.gateway.models.double import DoubleReply, DoubleRequest, ModelDouble
+from harness.suite.cases import Case
+from harness.suite.conversations import EntailmentSpec, UserSpec
+from harness.users.log import LoggedTurn, UserLog
+from harness.users.users import UserOptions
 from tests.simulate.conftest import Converse
 
 SAID = "Which vessel would the gentleman prefer for his beverage?"

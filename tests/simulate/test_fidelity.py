@@ -2,11 +2,11 @@
 
 import pytest
 
-from harness.gateway import Heard
-from harness.simulate.fidelity.check import checked
-from harness.simulate.meaning.sentences import is_open_promise, is_open_question
-from harness.simulate.role import Role
-from harness.trace import UserEnding, UserFault, UserReport
+from harness.gateway.user import Heard
+from harness.traces.trial import UserEnding, UserFault, UserReport
+from harness.users.fidelity.check import checked
+from harness.users.meaning.sentences import is_open_promise, is_open_question
+from harness.users.role import Role
 
 ANSWER = "I would like the small one of the two sizes, please."
 

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
-from harness.case import Case, UserSpec
-from harness.gateway import Heard
-from harness.simulate import LoggedTurn, UserLog, UserOptions
-from harness.simulate.fidelity.check import checked
-from harness.simulate.role import Role
+from harness.gateway.user import Heard
+from harness.suite.cases import Case
+from harness.suite.conversations import UserSpec
+from harness.users.fidelity.check import checked
+from harness.users.log import LoggedTurn, UserLog
+from harness.users.role import Role
+from harness.users.users import UserOptions
 from qa.doubles.rule_user import RuleUser
 
 CASE = Case.model_validate({"id": "latte", "task": "A latte, please."})

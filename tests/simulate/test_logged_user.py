@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import Case, UserSpec
 from harness.errors import InvalidDocument
-from harness.simulate import LoggedCall, LoggedTurn, UserLog, UserOptions, read_user_log
-from harness.simulate.meaning.turn import AgentTurn, difference
+from harness.suite.cases import Case
+from harness.suite.conversations import UserSpec
+from harness.users.log import LoggedCall, LoggedTurn, UserLog, read_user_log
+from harness.users.meaning.turn import AgentTurn, difference
+from harness.users.users import UserOptions
 from qa.doubles.rule_user import RuleUser
 from tests.simulate.conftest import Converse
 

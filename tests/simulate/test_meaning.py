@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.simulate.meaning.texts import texts_differ
+from harness.users.meaning.turn import texts_differ
 
 SAME = [
     ("Please provide your user ID.", "Could you share your user ID?"),

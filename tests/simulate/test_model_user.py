@@ -6,9 +6,10 @@ from typing import Literal
 
 import pytest
 
-from harness.case import Case, UserSpec
 from harness.errors import GatewayError
-from harness.simulate.role import LONGEST_HEARD
+from harness.suite.cases import Case
+from harness.suite.conversations import UserSpec
+from harness.users.role import LONGEST_HEARD
 from qa.doubles.rule_user import RuleUser, UserFailing
 from tests.simulate.conftest import Converse
 

@@ -8,7 +8,8 @@ import pytest
 
 import harness
 from harness.api import RunOptions
-from harness.case import Case, UserSpec
+from harness.suite.cases import Case
+from harness.suite.conversations import UserSpec
 from qa.doubles.rule_user import RuleUser
 from tests.commands.starting import run_command
 from tests.simulate.conftest import Converse

@@ -2,10 +2,10 @@
 
 import pytest
 
-from harness.gateway import Heard
-from harness.simulate.fidelity.check import checked
-from harness.simulate.role import Role
-from harness.trace import UserEnding
+from harness.gateway.user import Heard
+from harness.traces.trial import UserEnding
+from harness.users.fidelity.check import checked
+from harness.users.role import Role
 
 
 def found(said: list[str], replies: list[str], plan: str, ended: UserEnding = "agent_left") -> list[str]:

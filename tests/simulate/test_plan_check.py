@@ -6,9 +6,10 @@ import pytest
 
 import harness
 from harness.api import RunOptions
-from harness.case import Case, Fixture, FixturePack
 from harness.errors import InvalidDocument
-from harness.simulate import contradictions
+from harness.suite.cases import Case
+from harness.suite.fixtures import Fixture, FixturePack
+from harness.users.plan_check import contradictions
 
 HISTORY = FixturePack(
     name="history",

@@ -1,7 +1,7 @@
 """The public fake of a user's model: it follows the plan of its request, and nothing else."""
 
-from harness.gateway import Heard
-from harness.simulate.role import Role, prompt_of
+from harness.gateway.user import Heard
+from harness.users.role import Role, prompt_of
 from qa.doubles.plan_rules import next_message
 
 PLAN = (

@@ -7,7 +7,7 @@ import pytest
 import harness
 from harness.api import RunOptions
 from harness.errors import UsageError
-from harness.results import RunFolder
+from harness.runs.store.folder import RunFolder
 from qa.doubles.rule_user import RuleUser
 
 SUITE = """\

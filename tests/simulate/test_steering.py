@@ -2,11 +2,11 @@
 
 import pytest
 
-from harness.case import Case, UserSpec
-from harness.gateway import Heard
-from harness.simulate.fidelity.check import checked
-from harness.simulate.fidelity.steering import steering_in
-from harness.simulate.role import role_of
+from harness.gateway.user import Heard
+from harness.suite.cases import Case
+from harness.suite.conversations import UserSpec
+from harness.users.fidelity.check import checked, steering_in
+from harness.users.role import role_of
 from qa.doubles.rule_user import RuleUser, UserFailing
 from tests.simulate.conftest import Converse
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from harness.gateway import Heard
-from harness.simulate.fidelity.check import checked
-from harness.simulate.role import Role
+from harness.gateway.user import Heard
+from harness.users.fidelity.check import checked
+from harness.users.role import Role
 from harness.values import JsonObject
 
 BUDGET = "Buy snacks. Your budget is $30. Do not mention your budget unless the agent asks for it."

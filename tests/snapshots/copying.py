@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.sandbox import Snapshot
-from harness.sandbox.state.snapshot_file import SNAPSHOT_FILE, read_snapshot_file
+from harness.sandbox.capture import SNAPSHOT_FILE, read_snapshot_file
+from harness.sandbox.snapshot import Snapshot
 
 
 def copy_snapshot(folder: Path, name: str, dumps: Mapping[str, tuple[str, str]]) -> Snapshot:

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InvalidDocument, SnapshotError, UsageError
-from harness.sandbox import snapshot_differences
+from harness.sandbox.snapshot import SnapshotDifference, SnapshotEntry, snapshot_differences
 from harness.sandbox.snapshots import SnapshotStore
-from harness.sandbox.state.difference import SnapshotDifference
-from harness.sandbox.state.snapshot import SnapshotEntry
 
 Declare = Callable[..., SnapshotStore]
 

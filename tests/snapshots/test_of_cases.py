@@ -3,8 +3,8 @@
 import shutil
 from pathlib import Path
 
-from harness.case import load_suite
-from harness.results import RunFolder
+from harness.runs.store.folder import RunFolder
+from harness.suite.loading import load_suite
 from tests.snapshots.copying import copy_snapshot
 from tests.walks.conftest import Walk
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import SnapshotError
+from harness.sandbox.snapshot import Snapshot
 from harness.sandbox.snapshots import SnapshotStore
-from harness.sandbox.state.snapshot import Snapshot
 
 Declare = Callable[..., SnapshotStore]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.stats import AnswerPair, binary_agreement
+from harness.scoring.statistics.agreement import AnswerPair, binary_agreement
 
 
 def _items(*cells: tuple[bool, bool, int], one_case: bool = False) -> list[AnswerPair]:

@@ -6,7 +6,7 @@ from statistics import fmean, pstdev
 
 import pytest
 
-from harness.stats import Interval, bootstrap
+from harness.scoring.statistics.intervals import Interval, bootstrap
 
 Make = Callable[[random.Random], float]
 

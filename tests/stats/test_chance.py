@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.stats import cohen_kappa, krippendorff_alpha, position_consistency, weighted_kappa
+from harness.scoring.statistics.agreement import cohen_kappa, krippendorff_alpha, position_consistency, weighted_kappa
 
 
 def _pairs(both: int, first_only: int, second_only: int, neither: int) -> list[tuple[bool, bool]]:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from harness.stats import RateDetector, RateReference, is_over, reference_of
+from harness.scoring.statistics.significance import RateDetector, RateReference, is_over, reference_of
 
 STEADY = [(5, 100)] * 8
 

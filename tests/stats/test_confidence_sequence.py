@@ -6,7 +6,8 @@ from functools import cache
 
 import pytest
 
-from harness.stats import confidence_sequence, wilson
+from harness.scoring.statistics.intervals import wilson
+from harness.scoring.statistics.significance import confidence_sequence
 
 
 def test_without_trials_every_rate_is_possible():

@@ -5,13 +5,8 @@ from itertools import product
 
 import pytest
 
-from harness.stats import (
-    cases_needed,
-    effective_n,
-    paired_interval,
-    sign_test,
-    wilson,
-)
+from harness.scoring.statistics.intervals import cases_needed, effective_n, paired_interval, wilson
+from harness.scoring.statistics.significance import sign_test
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.stats import LEVEL, level_of, level_of_look
+from harness.scoring.statistics.significance import LEVEL, level_of, level_of_look
 
 
 def test_the_levels_of_all_releases_and_of_all_looks_at_one_add_up_to_one_level() -> None:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from harness.stats import mean_interval
+from harness.scoring.statistics.intervals import mean_interval
 
 
 def coverage(quantile: float, freedom: int) -> float:

@@ -4,7 +4,14 @@ import math
 
 import pytest
 
-from harness.stats import cases_for_margin, cases_needed, effective_n, noise_margin, paired_interval, wilson
+from harness.scoring.statistics.intervals import (
+    cases_for_margin,
+    cases_needed,
+    effective_n,
+    noise_margin,
+    paired_interval,
+    wilson,
+)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from harness.stats import pass_at_k, pass_hat_k
+from harness.scoring.statistics.intervals import pass_at_k, pass_hat_k
 
 
 @pytest.mark.parametrize(("n", "c"), [(1, 0), (1, 1), (5, 0), (5, 1), (5, 3), (5, 5), (6, 4)])

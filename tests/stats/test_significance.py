@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.stats import fisher_greater, holm, sign_test, sign_test_greater
+from harness.scoring.statistics.significance import fisher_greater, holm, sign_test, sign_test_greater
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from harness.stats import noise_margin, variance_components
+from harness.scoring.statistics.intervals import noise_margin, variance_components
 
 
 def test_a_balanced_layout_gives_the_textbook_values():

@@ -38,7 +38,7 @@ def test_a_run_and_a_comparison_are_what_the_command_line_prints(project: Path) 
     shown = json.loads(command(project, "report", "mine", "--format", "json"))
     assert mine == shown
     comparison = harness.compare("mine", "typed", project=project)
-    from harness.report import comparison_json
+    from harness.reports.render.markdown import comparison_json
 
     assert comparison_json(comparison, []) == command(project, "compare", "mine", "typed", "--format", "json")
 

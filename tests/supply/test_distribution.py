@@ -11,14 +11,14 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from harness.distribution import DISTRIBUTION, extra_remedy
+from harness.plugins import DISTRIBUTION, extra_remedy
 from tests.supply.licences import brought
 from tests.supply.test_lock import pinned, unpinned
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = "|".join(PROJECT["optional-dependencies"])
-CI_LOCK = (ROOT / "harness/cli/project/template_github/requirements.txt").read_text(encoding="utf-8")
+CI_LOCK = (ROOT / "harness/cli/template_github/requirements.txt").read_text(encoding="utf-8")
 INSTALLER = re.compile(
     r"\b(?:(?:pip3?|pipx|uv|poetry|pdm|conda|easy_install)\b[^\n|;&`]*?\b(?:install|add|run|download)|uvx)\b"
     r"(?P<rest>[^\n`]*)"

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.case.reading.loading import load_suite
-from harness.cassette.cassette import load_cassette
+from harness.cassettes.cassette import load_cassette
+from harness.suite.loading import load_suite
 
 ROOT = Path(__file__).parents[2]
 SUITES = sorted(path.parent.name for path in (ROOT / "suites").glob("*/suite.yaml"))
-PRICES = ROOT / "harness/case/endpoints/prices.yaml"
+PRICES = ROOT / "harness/suite/prices.yaml"
 
 
 @pytest.mark.parametrize("name", SUITES)

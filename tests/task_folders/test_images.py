@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InvalidDocument
-from harness.sandbox.tasks.dockerfile import external_images, rewritten
-from harness.sandbox.tasks.image_map import read_image_map
+from harness.sandbox.tasks import external_images, read_image_map, rewritten
 
 TAGS = {"ubuntu:24.04": "own/base:1", "python:3.11-slim": "own/python:2", "ghcr.io/astral-sh/uv:0.7": "own/uv:3"}
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import load_suite, suite_names
 from harness.errors import InvalidDocument, UsageError
+from harness.suite.loading import load_suite
+from harness.suite.suite_file import suite_names
 from tests.task_folders.conftest import TASKS
 
 Tasks = Callable[..., Path]

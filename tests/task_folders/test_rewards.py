@@ -2,10 +2,12 @@
 
 import pytest
 
-from harness.case import Case, task_tests_command
-from harness.score import Evidence
-from harness.score.verifiers import VERIFIERS
-from harness.trace import CommandResult, EndState, ProgramExit, Trajectory, Trial
+from harness.scoring.evidence import Evidence
+from harness.scoring.registry import VERIFIERS
+from harness.suite.cases import Case
+from harness.suite.checks import task_tests_command
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import CommandResult, EndState, ProgramExit, Trial
 
 RULE = {"digest": "d", "timeout_s": 5.0, "env": {"A": "b"}}
 

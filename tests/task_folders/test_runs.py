@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.case import load_suite
+from harness.suite.loading import load_suite
 from tests.commands.starting import run_command
 from tests.task_folders.conftest import TASKS
 

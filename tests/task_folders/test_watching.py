@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.pipeline import WatchedSuite, affected_cases, watch_of, watched_suite
+from harness.runs.watching import WatchedSuite, affected_cases, watch_of, watched_suite
 
 Tasks = Callable[..., Path]
 

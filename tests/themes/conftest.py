@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from harness.judge import JudgeIdentity, Judgement
-from harness.online import SessionSampling, SessionScore, SessionStore, StoreLayout
-from harness.score import Diagnosis, Scorecard, Verdict
+from harness.judging.verdicts import JudgeIdentity, Judgement
+from harness.production.scores import SessionSampling, SessionScore
+from harness.production.storage import StoreLayout
+from harness.production.store import SessionStore
+from harness.scoring.evidence import Verdict
+from harness.scoring.scorecard import Diagnosis, Scorecard
 
 CARD = Scorecard(
     case_id="production",

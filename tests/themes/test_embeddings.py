@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.themes import SessionFailure, grouped, load_embedding
-from harness.themes.text import TextForm, likeness, shingles, words_of
+from harness.production.failures import SessionFailure
+from harness.production.grouping import TextForm, grouped, likeness, load_embedding, shingles, words_of
 from tests.online.walking import harness
 
 TEXTS = (

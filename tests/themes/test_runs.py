@@ -3,11 +3,16 @@
 import json
 from pathlib import Path
 
-from harness.issues import FolderTracker, TrackerOptions
-from harness.results import PlannedTrial, RunFolder, RunManifest
-from harness.score import Scorecard, Verdict
-from harness.themes import file_themes, themes_of_run, themes_of_store
-from harness.trace import Trajectory, Trial
+from harness.drift.issue import TrackerOptions
+from harness.drift.trackers import FolderTracker
+from harness.production.issues import file_themes
+from harness.production.themes import themes_of_run, themes_of_store
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import PlannedTrial, RunManifest
+from harness.scoring.evidence import Verdict
+from harness.scoring.scorecard import Scorecard
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import Trial
 from tests.themes.conftest import Shop
 
 

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.issues import FolderTracker, TrackerOptions
-from harness.score import Diagnosis
-from harness.themes import SessionFailure, Theme, ThemesReport, file_themes, grouped, themes_of_store
-from harness.themes.population import Examined, Population
-from harness.themes.ranking import Ranking
+from harness.drift.issue import TrackerOptions
+from harness.drift.trackers import FolderTracker
+from harness.production.failures import Examined, Population, SessionFailure
+from harness.production.grouping import grouped
+from harness.production.issues import file_themes
+from harness.production.ranking import Ranking, Theme, ThemesReport
+from harness.production.themes import themes_of_store
+from harness.scoring.scorecard import Diagnosis
 from tests.online.walking import harness, harness_json
 from tests.themes.conftest import Shop, judged
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from harness.case import ToolSpec
-from harness.case.sourcing.declared import OpenApiTools
-from harness.case.sourcing.openapi import openapi_tools
-from harness.documents import read_plain
 from harness.gateway.toolbox import check_schema
+from harness.suite.documents import read_plain
+from harness.suite.openapi import openapi_tools
+from harness.suite.tool_groups import OpenApiTools
+from harness.suite.tools import ToolSpec
 
 NODE = {
     "type": "object",

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.trace import Trajectory
+from harness.traces.trajectory import Trajectory
 
 HERE = Path(__file__).parent
 STDIO = {

@@ -1,10 +1,11 @@
 """Calls by which one agent runs another are not calls of the suite's tools."""
 
-from harness.case import Case, ToolSpec
-from harness.score import Evidence
-from harness.score.failures.modes.tool_hallucination import ToolHallucination
-from harness.trace import Step, ToolCall, Trajectory, Trial
-from harness.trace.delegation import with_delegations
+from harness.scoring.evidence import Evidence
+from harness.scoring.failures.hallucination import ToolHallucination
+from harness.suite.cases import Case
+from harness.suite.tools import ToolSpec
+from harness.traces.trajectory import Step, ToolCall, Trajectory, with_delegations
+from harness.traces.trial import Trial
 
 
 def step(index: int, agent: str, *calls: ToolCall, parent: int | None = None) -> Step:

@@ -1,9 +1,10 @@
 """The digest of a trajectory is that of its steps' identities, whatever stands in them."""
 
 import pytest
+from pydantic import JsonValue
 
-from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Usage, step_identity
-from harness.values import JsonValue, digest_of
+from harness.traces.trajectory import Observation, Step, ToolCall, ToolFailure, Trajectory, Usage, step_identity
+from harness.values import digest_of
 
 VALUES: list[JsonValue] = [1.0, 1e22, -0.0, 2.5, 7, True, None, "1.0,", "caf\u00e9 \ud800", [], {"b": [3.0], "a": {}}]
 

@@ -8,12 +8,11 @@ from contextlib import contextmanager
 import pytest
 
 from harness.errors import UsageError
-from harness.trace import names
-from harness.trace.collector import Collector, otlp_endpoint, otlp_headers, shown
-from harness.trace.exporting import ExportReport, LiveExport
-from harness.trace.recorder import TraceRecorder, TraceSubject
-from harness.trace.span import Span
-from harness.trace.tracer import Tracing
+from harness.traces import names
+from harness.traces.exporting import Collector, ExportReport, LiveExport, otlp_endpoint, otlp_headers, shown
+from harness.traces.recorder import TraceRecorder, TraceSubject
+from harness.traces.spans import Span
+from harness.traces.tracer import Tracing
 from tests.trace.receiver import Receiver, receiving
 
 SUBJECT = TraceSubject(trial_id="t1", case_id="c1", attempt=2, agent="taker", version="v1")

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.trace import Span, names, trajectory_from
-from harness.trace.joined_calls import JoinedCalls, same_name
+from harness.traces import names
+from harness.traces.projection import trajectory_from
+from harness.traces.replies import JoinedCalls, same_name
+from harness.traces.spans import Span
 from harness.values import canonical_json
 
 

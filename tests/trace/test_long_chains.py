@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from harness.trace import Trajectory, names
-from harness.trace.projection import trajectory_from
-from harness.trace.recorder import TraceRecorder, TraceSubject
-from harness.trace.span import Span
+from harness.traces import names
+from harness.traces.projection import trajectory_from
+from harness.traces.recorder import TraceRecorder, TraceSubject
+from harness.traces.spans import Span
+from harness.traces.trajectory import Trajectory
 
 MOST = 6_000
 """A third of what the gateway takes of one trial; half of it took a minute."""

@@ -8,10 +8,12 @@ import pytest
 from opentelemetry.sdk.trace import SpanProcessor
 
 from harness.errors import ResultsError
-from harness.trace import Observation, Span, ToolCall, ToolFailure, names
-from harness.trace.projection import trajectory_from
-from harness.trace.recorder import TraceRecorder, TraceSubject
-from harness.trace.tracer import Tracing
+from harness.traces import names
+from harness.traces.projection import trajectory_from
+from harness.traces.recorder import TraceRecorder, TraceSubject
+from harness.traces.spans import Span
+from harness.traces.tracer import Tracing
+from harness.traces.trajectory import Observation, ToolCall, ToolFailure
 
 SUBJECT = TraceSubject(trial_id="t1", case_id="c1", attempt=2, agent="taker", version="v1")
 

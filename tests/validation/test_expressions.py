@@ -7,8 +7,9 @@ import time
 import pytest
 
 from harness.errors import OutOfTime
-from harness.validation import Schema, found_at, selects
-from harness.validation.expression import SECONDS, check_expression, cut, finds, fits
+from harness.suite.expressions import SECONDS, check_expression, cut, finds, fits
+from harness.suite.paths import found_at, selects
+from harness.suite.schemas import Schema
 
 NESTED = r"(a+)+$"
 HOSTILE = "a" * 2000 + "!"

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import httpx
 
-from harness.view import ViewServer
+from harness.reports.pages.server import ViewServer
 
 
 @contextmanager

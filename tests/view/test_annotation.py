@@ -12,9 +12,10 @@ import httpx
 import pytest
 
 from harness.cli.view import app_pages
-from harness.judge import LabelFile, label_path, load_rubric, sort_labels
-from harness.results import RunFolder
-from harness.view import ViewServer
+from harness.judging.labels import LabelFile, label_path, sort_labels
+from harness.judging.rubrics import load_rubric
+from harness.reports.pages.server import ViewServer
+from harness.runs.store.folder import RunFolder
 from tests.judge.verbs.stored import shop_card, shop_manifest, shop_trial, store
 from tests.report_html.runs import HOSTILE
 from tests.view.client import entered

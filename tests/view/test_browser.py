@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from harness.cli.view import app_pages
-from harness.results import RunFolder, shown_in_flight
-from harness.trace import TraceRecorder, TraceSubject
-from harness.view import ViewServer
+from harness.reports.pages.server import ViewServer
+from harness.runs.store.beside_trials import shown_in_flight
+from harness.runs.store.folder import RunFolder
+from harness.traces.recorder import TraceRecorder, TraceSubject
 from tests.report_html.browser import Browser
 from tests.report_html.runs import manifest
 from tests.view.whole_project import fill

@@ -5,7 +5,7 @@ import socket
 import httpx
 import pytest
 
-from harness.view import ViewServer
+from harness.reports.pages.server import ViewServer
 
 
 def test_without_a_session_nothing_is_shown(server: ViewServer) -> None:

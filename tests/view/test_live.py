@@ -9,9 +9,11 @@ import pytest
 
 from harness.cli.view import app_pages
 from harness.errors import ResultsError
-from harness.results import RunFolder, Scoring, stop_requested
-from harness.view import ViewServer
-from harness.view.index.run_index import RunIndex
+from harness.reports.pages.run_index import RunIndex
+from harness.reports.pages.server import ViewServer
+from harness.runs.store.beside_trials import stop_requested
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import Scoring
 from tests.report_html.runs import card, manifest, store, trial
 from tests.view.client import entered
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import httpx
 
 from harness.cli.view import app_pages
-from harness.results import tags_of
-from harness.view import ViewServer
+from harness.reports.pages.server import ViewServer
+from harness.runs.store.beside_trials import tags_of
 from tests.report_html.runs import HOSTILE, store
 from tests.view.client import entered
 

@@ -6,10 +6,11 @@ import httpx
 import pytest
 
 from harness.cli.view import app_pages
-from harness.online import SessionSampling, SessionScore, SessionStore
-from harness.results import RunFolder
-from harness.score import Diagnosis
-from harness.view import ViewServer
+from harness.production.scores import SessionSampling, SessionScore
+from harness.production.store import SessionStore
+from harness.reports.pages.server import ViewServer
+from harness.runs.store.folder import RunFolder
+from harness.scoring.scorecard import Diagnosis
 from tests.online.receiving import request, serving, span
 from tests.online.shapes import genai
 from tests.report_html.runs import HOSTILE, store

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from harness.cli.view import app_pages
-from harness.view import ViewServer
+from harness.reports.pages.server import ViewServer
 from tests.report_html.runs import HOSTILE, mocked_and_live, store
 from tests.view.client import entered
 

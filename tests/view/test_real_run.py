@@ -11,8 +11,9 @@ import httpx
 import pytest
 
 from harness.cli.view import app_pages
-from harness.results import RunFolder, in_flight, stop_of
-from harness.view import ViewServer
+from harness.reports.pages.server import ViewServer
+from harness.runs.store.beside_trials import in_flight, stop_of
+from harness.runs.store.folder import RunFolder
 from tests.view.client import entered
 
 pytestmark = pytest.mark.slow

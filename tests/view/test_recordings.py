@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.cassette import ShownRecording, cassette_paths, shown_cassette
+from harness.cassettes.check import ShownRecording, cassette_paths, shown_cassette
 from harness.cli.view import app_pages
-from harness.results import RunFolder
-from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
-from harness.view import ViewServer
+from harness.reports.pages.server import ViewServer
+from harness.runs.store.folder import RunFolder
+from harness.traces.trajectory import Observation, Step, ToolCall, Trajectory
+from harness.traces.trial import Trial
 from tests.report_html.runs import HOSTILE, card, manifest, store, trial
 from tests.view.client import entered
 

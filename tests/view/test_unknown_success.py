@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.cli.view import app_pages
-from harness.report import write_html
-from harness.view import ViewServer
+from harness.reports.html.page import write_html
+from harness.reports.pages.server import ViewServer
 from tests.report_html.browser import Browser
 from tests.report_html.runs import store
 from tests.view.client import entered

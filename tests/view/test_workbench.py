@@ -10,10 +10,13 @@ import pytest
 import yaml
 
 from harness.cli.view import app_pages
-from harness.judge import JudgeSettings, PromptRegistry, load_rubric
-from harness.pipeline import JudgeRequest, judge_run
-from harness.results import RunFolder, read_judgements
-from harness.view import ViewServer
+from harness.judging.prompts import PromptRegistry
+from harness.judging.rubrics import load_rubric
+from harness.judging.settings import JudgeSettings
+from harness.reports.pages.server import ViewServer
+from harness.runs.judging import JudgeRequest, judge_run
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.judgements import read_judgements
 from qa.doubles.rule_model import RuleModel
 from tests.judge.verbs.stored import TOLD, WRONG, label_all, mind, store
 from tests.view.client import entered

@@ -5,13 +5,16 @@ from pathlib import Path
 
 import yaml
 
-from harness.cassette import cassette_paths, shown_cassette
-from harness.judge import Judgement, PromptRegistry
-from harness.online import StoreLayout
-from harness.pipeline import TryEstimate, TryResult
-from harness.results import RunFolder, read_judgements
-from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
-from harness.view.workbench.draft import CriterionDraft, Drafts
+from harness.cassettes.check import cassette_paths, shown_cassette
+from harness.judging.prompts import PromptRegistry
+from harness.judging.verdicts import Judgement
+from harness.production.storage import StoreLayout
+from harness.reports.pages.drafts import CriterionDraft, Drafts
+from harness.runs.judging import TryEstimate, TryResult
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.judgements import read_judgements
+from harness.traces.trajectory import Observation, Step, ToolCall, Trajectory
+from harness.traces.trial import Trial
 from tests.judge.labelling import RUBRIC
 from tests.online.receiving import request, serving, span
 from tests.online.shapes import genai

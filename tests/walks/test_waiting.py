@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from harness.runner.machine import processors
+from harness.runs.trial.parallel import processors
 from tests.walks.conftest import Walk
 
 SUITE = """\

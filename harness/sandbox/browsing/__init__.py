@@ -1,1 +1,0 @@
-"""What runs in the browser's own sandbox: a driver that keeps Chromium, and the small client program of the driver."""

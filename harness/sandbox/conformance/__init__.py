@@ -16,15 +16,21 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness.errors import HarnessError
-from harness.sandbox.conformance.beside import CHECKS as BESIDE
-from harness.sandbox.conformance.clock import CHECKS as CLOCK
-from harness.sandbox.conformance.endstate import CHECKS as END_STATE
-from harness.sandbox.conformance.files import CHECKS as FILES
-from harness.sandbox.conformance.gateway import CHECKS as GATEWAY
-from harness.sandbox.conformance.hostile import CHECKS as HOSTILE
-from harness.sandbox.conformance.isolation import CHECKS as ISOLATION
-from harness.sandbox.conformance.limits import CHECKS as LIMITS
-from harness.sandbox.conformance.programs import CHECKS as PROGRAMS
+from harness.sandbox.conformance.files import END_STATE_CHECKS as END_STATE
+from harness.sandbox.conformance.files import FILE_CHECKS as FILES
+from harness.sandbox.conformance.isolation import GATEWAY_CHECKS as GATEWAY
+from harness.sandbox.conformance.isolation import ISOLATION_CHECKS as ISOLATION
+from harness.sandbox.conformance.limits import HOSTILE_CHECKS as HOSTILE
+from harness.sandbox.conformance.limits import LIMIT_CHECKS as LIMITS
+from harness.sandbox.conformance.programs import (
+    BESIDE_CHECKS as BESIDE,
+)
+from harness.sandbox.conformance.programs import (
+    CLOCK_CHECKS as CLOCK,
+)
+from harness.sandbox.conformance.programs import (
+    PROGRAM_CHECKS as PROGRAMS,
+)
 from harness.sandbox.conformance.provider_fixture import Check, ProviderFixture, ProviderNotConforming
 from harness.sandbox.provider import SandboxProvider
 

@@ -1,22 +1,30 @@
-"""Programs: how they start, what they see, how they end."""
+"""Checks of programs: how they start, what they see, how they end, beside one another, and their pinned clock."""
 
 import json
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 
-from harness.case import Limits
 from harness.errors import SandboxError
 from harness.sandbox.conformance.provider_fixture import (
     ProviderFixture,
     ProviderNotConforming,
     answer_of,
+    await_file,
     check,
     expect,
     expect_raises,
+    isolation_check,
     python,
     shell,
 )
 from harness.sandbox.provider import Sandbox
+from harness.suite.cases import Limits
+from harness.traces.trial import ProgramExit
 
-_PINNED = {
+# Programs: how they start, what they see, how they end.
+
+_PINNED_VARIABLES = {
     "TZ": "UTC",
     "LANG": "C.UTF-8",
     "LC_ALL": "C.UTF-8",
@@ -79,7 +87,7 @@ def environment_is_pinned(stand: ProviderFixture) -> None:
     sandbox = stand.start()
     answer = answer_of("environment", shell(sandbox, "exec env -0 | python3 -c '" + _READ_ENV + "'"))
     free = {"PATH", "HOME", "TMPDIR", "PWD", "SHLVL", "_", "OLDPWD", "LC_CTYPE"}
-    expect("environment", {name: value for name, value in answer.items() if name not in free}, _PINNED)
+    expect("environment", {name: value for name, value in answer.items() if name not in free}, _PINNED_VARIABLES)
 
 
 _READ_ENV = 'import sys, json; print(json.dumps(dict(i.split("=", 1) for i in sys.stdin.read().split("\\0") if i)))'
@@ -174,7 +182,7 @@ def closed_sandbox_says_so(stand: ProviderFixture) -> None:
     expect_raises("end_state", SandboxError, lambda: sandbox.end_state(stand.archive()))
 
 
-CHECKS = tuple(
+PROGRAM_CHECKS = tuple(
     check(run)
     for run in (
         status_and_both_outputs_are_reported,
@@ -196,5 +204,155 @@ CHECKS = tuple(
         programs_follow_each_other,
         arguments_arrive_as_they_are,
         closed_sandbox_says_so,
+    )
+)
+
+
+# Programs and files while another program runs: what a tool does in the sandbox while the agent waits for it.
+
+_UNTIL_GO = "echo begun > begun; while [ ! -e go ]; do sleep 0.02; done; cat go; echo done"
+_MANY = 20
+
+
+@contextmanager
+def _running(sandbox: Sandbox) -> Iterator[Future[ProgramExit]]:
+    """Runs a program that continues until the file `go` exists."""
+    with ThreadPoolExecutor(1) as pool:
+        program = pool.submit(shell, sandbox, _UNTIL_GO)
+        await_file(sandbox, "begun", program)
+        try:
+            yield program
+        finally:
+            if not program.done():
+                sandbox.write_file("go", b"on\n")
+
+
+def program_runs_beside_another(stand: ProviderFixture) -> None:
+    sandbox = stand.start()
+    with _running(sandbox) as program:
+        other = shell(sandbox, "echo here; pwd; echo err >&2; exit 3")
+        expect("status", (other.code, other.timed_out, other.stderr), (3, False, "err\n"))
+        expect("output", other.stdout, f"here\n{sandbox.places.work}\n")
+        expect("the other one goes on", program.done(), False)
+        sandbox.write_file("go", b"on\n")
+        ended = program.result(30)
+    expect("the other one", (ended.code, ended.stdout), (0, "on\ndone\n"))
+
+
+def files_are_read_and_written_beside_a_program(stand: ProviderFixture) -> None:
+    sandbox = stand.start()
+    with _running(sandbox):
+        sandbox.write_file("notes/a.txt", b"text")
+        expect("read", sandbox.read_file("notes/a.txt"), b"text")
+        expect_raises("no such file", FileNotFoundError, lambda: sandbox.read_file("nothing"))
+        expect_raises("a folder", IsADirectoryError, lambda: sandbox.read_file("notes"))
+        expect("seen by programs", shell(sandbox, "cat notes/a.txt").stdout, "text")
+
+
+def slow_program_beside_is_ended_alone(stand: ProviderFixture) -> None:
+    sandbox = stand.start()
+    with _running(sandbox) as program:
+        slow = sandbox.exec(["sh", "-c", "echo a; sleep 60 & sleep 60"], {}, 2)
+        expect("status", (slow.timed_out, slow.code, slow.signal, slow.stdout), (True, None, 9, "a\n"))
+        expect("the other one goes on", program.done(), False)
+        expect("what a program leaves does not hold it up", shell(sandbox, "sleep 60 & echo b").stdout, "b\n")
+
+
+def many_programs_run_beside_at_once(stand: ProviderFixture) -> None:
+    sandbox = stand.start()
+    with _running(sandbox), ThreadPoolExecutor(8) as pool:
+        printed = list(pool.map(lambda number: shell(sandbox, f"echo {number}").stdout, range(_MANY)))
+        expect("answers", printed, [f"{number}\n" for number in range(_MANY)])
+
+
+def programs_beside_end_with_the_program(stand: ProviderFixture) -> None:
+    sandbox = stand.start()
+    with ThreadPoolExecutor(1) as pool:
+        with _running(sandbox) as program:
+            other = pool.submit(shell, sandbox, "echo up > up; sleep 60")
+            await_file(sandbox, "up", program)
+        expect("the program", program.result(30).code, 0)
+        expect("the one beside", (other.result(30).signal, other.result().timed_out), (9, False))
+    left = shell(sandbox, "ls /proc | grep -c '^[0-9]'" if stand.provider.isolates else "echo 0")
+    if int(left.stdout) > 4:
+        raise ProviderNotConforming(f"{left.stdout.strip()} processes are left")
+
+
+def program_is_ended_before_its_time(stand: ProviderFixture) -> None:
+    sandbox = stand.start()
+    sandbox.expire()  # nothing runs
+    with ThreadPoolExecutor(1) as pool:
+        program = pool.submit(sandbox.exec, ["sh", "-c", "echo a; : > begun; sleep 60 & sleep 60"], {}, 60)
+        await_file(sandbox, "begun", program)
+        sandbox.expire()
+        ended = program.result(30)
+    expect("status", (ended.timed_out, ended.signal, ended.stdout), (True, 9, "a\n"))
+    expect("the sandbox is still of use", shell(sandbox, "echo b").stdout, "b\n")
+
+
+BESIDE_CHECKS = tuple(
+    check(run)
+    for run in (
+        program_runs_beside_another,
+        files_are_read_and_written_beside_a_program,
+        slow_program_beside_is_ended_alone,
+        many_programs_run_beside_at_once,
+        programs_beside_end_with_the_program,
+        program_is_ended_before_its_time,
+    )
+)
+
+
+# The pinned clock. The image must hold the harness's clock library.
+
+_NOW = "import time, datetime, json; print(json.dumps([time.time(), datetime.datetime.now().isoformat()]))"
+_PINNED_INSTANT = "2024-02-29T12:00:00Z"
+_PINNED_S = 1_709_208_000
+
+
+def clock_starts_where_it_is_pinned(stand: ProviderFixture) -> None:
+    sandbox = stand.start(clock=_PINNED_INSTANT)
+    seconds, text = answer_of("time", python(sandbox, _NOW))
+    if not 0 <= seconds - _PINNED_S < 30:
+        raise ProviderNotConforming(f"the clock says {seconds} where it starts at {_PINNED_S}")
+    expect("day", text[:10], "2024-02-29")
+    expect("other programs", shell(sandbox, "date -u +%F").stdout, "2024-02-29\n")
+
+
+def pinned_clock_goes_on(stand: ProviderFixture) -> None:
+    sandbox = stand.start(clock="2024-02-29T12:00:00+00:00")
+    first = answer_of("time", python(sandbox, _NOW + "; time.sleep(0.2)"))[0]
+    second = answer_of("time", python(sandbox, _NOW))[0]
+    if not 0.2 <= second - first < 30:
+        raise ProviderNotConforming(f"the clock went from {first} to {second}")
+
+
+def pinned_clock_moves_no_timer(stand: ProviderFixture) -> None:
+    code = """
+import json, queue, time
+began = time.monotonic()
+try:
+    queue.Queue().get(timeout=0.2)
+except queue.Empty:
+    pass
+time.sleep(0.1)
+print(json.dumps(0.3 <= time.monotonic() - began < 5))
+"""
+    expect(
+        "sleeps and timeouts", answer_of("timers", python(stand.start(clock=_PINNED_INSTANT), code, timeout_s=15)), True
+    )
+
+
+def wrong_instant_is_refused(stand: ProviderFixture) -> None:
+    expect_raises("start", SandboxError, lambda: stand.start(clock="yesterday"))
+
+
+CLOCK_CHECKS = tuple(
+    isolation_check(run)
+    for run in (
+        clock_starts_where_it_is_pinned,
+        pinned_clock_goes_on,
+        pinned_clock_moves_no_timer,
+        wrong_instant_is_refused,
     )
 )

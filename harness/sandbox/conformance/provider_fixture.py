@@ -13,11 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from harness.case import Limits
 from harness.sandbox.ownership import private_folder, remove_private_folder
 from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
-from harness.sandbox.state.snapshot import Snapshot, SnapshotEntry
-from harness.trace import ProgramExit
+from harness.sandbox.snapshot import Snapshot, SnapshotEntry
+from harness.suite.cases import Limits
+from harness.traces.trial import ProgramExit
 
 
 class ProviderNotConforming(AssertionError):

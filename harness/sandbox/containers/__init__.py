@@ -1,1 +1,0 @@
-"""Sandboxes in containers: created, kept ready in advance, confined, and reconnected after an engine's restart."""

@@ -6,30 +6,105 @@ engine then removes the container, also when the harness was killed.
 
 import threading
 import uuid
+from collections import deque
 from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 import docker
 
-from harness.errors import SandboxError
-from harness.sandbox.containers.container import Containers, container_limits
-from harness.sandbox.containers.container_paths import CONTROL_FOLDER, GATEWAY_FOLDER, gateway_ports, mounted_sockets
-from harness.sandbox.containers.gateway_link import link_gateway
-from harness.sandbox.containers.outage import EngineOutage, remove_all_of
-from harness.sandbox.containers.places import place_options
+from harness.errors import HarnessError, SandboxError
+from harness.sandbox.containers.configuration import (
+    CONTROL_FOLDER,
+    GATEWAY_FOLDER,
+    Containers,
+    container_limits,
+    gateway_ports,
+    mounted_sockets,
+    place_options,
+)
 from harness.sandbox.containers.relay import RelayContainer
-from harness.sandbox.containers.reserve import Reserve
-from harness.sandbox.containers.running import RunningContainer, compile_launcher, engine_errors
+from harness.sandbox.containers.running import (
+    EngineOutage,
+    RunningContainer,
+    compile_launcher,
+    engine_errors,
+    link_gateway,
+    remove_all_of,
+)
+from harness.sandbox.control import Control, ControlListener
 from harness.sandbox.engine import connect
 from harness.sandbox.inside.multiplexer import CONTROL, GATEWAY
-from harness.sandbox.launch.control import Control, ControlListener
-from harness.sandbox.launch.launched import LaunchedSandbox
-from harness.sandbox.launch.layout import Layout
-from harness.sandbox.launch.layouts import Layouts
+from harness.sandbox.launched import LaunchedSandbox
+from harness.sandbox.layout import Layout, Layouts
 from harness.sandbox.ownership import owner_labels, private_folder, remove_private_folder
 from harness.sandbox.provider import Sandbox, SandboxSpec
-from harness.sandbox.state.snapshot import Snapshot
+from harness.sandbox.snapshot import Snapshot
+
+# Sandboxes that are prepared in advance, while others run.
+
+Prepared = TypeVar("Prepared")
+
+
+class Reserve(Generic[Prepared]):
+    """At most `depth` sandboxes of one kind wait at a time; kinds that are no longer requested are not
+    prepared again.
+    """
+
+    def __init__(self, depth: int, throw_away: Callable[[Prepared], None]) -> None:
+        self._depth = depth
+        self._throw_away = throw_away
+        self._lock = threading.Lock()
+        self._waiting: dict[Hashable, deque[Future[Prepared]]] = {}
+        self._makers = ThreadPoolExecutor(max_workers=depth, thread_name_prefix="reserve") if depth else None
+
+    def take(self, kind: Hashable) -> Prepared | None:
+        """Returns a prepared sandbox, or one that will be ready before a new one; None where there is none, or where
+        its preparation failed.
+        """
+        with self._lock:
+            waiting = self._waiting.get(kind)
+            future = waiting.popleft() if waiting else None
+        try:
+            return None if future is None else future.result()
+        except HarnessError:
+            return None  # the caller then creates one, and reports the reason of a failure
+
+    def refill(self, kind: Hashable, make: Callable[[], Prepared]) -> None:
+        """Prepares more sandboxes, up to the depth; waiting ones of another kind are discarded first."""
+        if self._makers is None:
+            return
+        with self._lock:
+            others = [future for other, held in self._waiting.items() if other != kind for future in held]
+            self._waiting = {kind: self._waiting.get(kind, deque())}
+            while len(self._waiting[kind]) < self._depth:
+                try:
+                    self._waiting[kind].append(self._makers.submit(make))
+                except RuntimeError:  # closed meanwhile
+                    break
+        for future in others:
+            self._discard(future)
+
+    def close(self) -> None:
+        """Discards the unused sandboxes and stops preparing further ones."""
+        if self._makers is None:
+            return
+        self._makers.shutdown(wait=True, cancel_futures=True)
+        with self._lock:
+            left = [future for held in self._waiting.values() for future in held]
+            self._waiting = {}
+        for future in left:
+            self._discard(future)
+
+    def _discard(self, future: Future[Prepared]) -> None:
+        def when_done(done: Future[Prepared]) -> None:
+            if not done.cancelled() and done.exception() is None:
+                self._throw_away(done.result())
+
+        future.cancel()
+        future.add_done_callback(when_done)
+
 
 PROVIDER_LABEL = "harness.provider"
 

@@ -1,18 +1,25 @@
-"""One container that this process has started: how it is started, why it died, how it is removed."""
+"""One container that this process has started: how it is started, why it died, how it is removed, and what a
+restart of the engine does to it.
+"""
 
 import compileall
 import json
+import os
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import docker
 import requests
 from docker.errors import APIError, DockerException, NotFound
 
-import harness.sandbox.inside as inside_package
 from harness.errors import SandboxError
+from harness.sandbox import inside as inside_package
+
+# One container that this process has started: how it is started, why it died, how it is removed.
 
 _GONE_WITHIN_S = 60.0
 _FORCE_AFTER_S = 2.0
@@ -130,3 +137,100 @@ def _remedy(error: APIError) -> str:
     if error.status_code == requests.codes.not_found:
         return "build the image: `harness image build`"
     return "the image needs python3; the engine must see this machine's files (no remote DOCKER_HOST)"
+
+
+# Handles a restart of the engine: requests during the outage wait, and are sent once more.
+
+Made = TypeVar("Made")
+
+_END_WITHIN_S = 60.0
+_LOOK_EVERY_S = 0.25
+_GOES_WITHIN_S = 3.0
+
+
+class EngineOutage:
+    """The known outage of one provider's engine. After an outage that exceeded the time limit, no further request
+    waits.
+    """
+
+    def __init__(self, client: docker.DockerClient, within_s: float = 120.0) -> None:
+        """`within_s`: how long an absence may last."""
+        self._client = client
+        self._within_s = within_s
+        self._one_waits = threading.Lock()
+        self._over = threading.Event()
+
+    def outlast(self, make: Callable[[], Made]) -> Made:
+        """The result of `make`; where it fails because no engine answers, its result once one answers again."""
+        until = time.monotonic() + self._within_s
+        while True:
+            try:
+                return make()
+            except requests.ConnectionError:  # an engine that is being stopped may answer once more before it ends
+                if time.monotonic() > until or not self._comes_back():
+                    raise
+            except (SandboxError, DockerException, OSError):
+                if time.monotonic() > until or not self._is_absent() or not self._comes_back():
+                    raise
+
+    def close(self) -> None:
+        """Makes waiting callers give up."""
+        self._over.set()
+
+    def _is_absent(self) -> bool:
+        """True also where the engine stops a moment later: an engine that is being stopped ends containers first, and
+        still answers.
+        """
+        deadline = time.monotonic() + _GOES_WITHIN_S
+        while self._answers():
+            if time.monotonic() > deadline or self._over.wait(_LOOK_EVERY_S):
+                return False
+        return True
+
+    def _comes_back(self) -> bool:
+        deadline = time.monotonic() + self._within_s
+        with self._one_waits:
+            while not self._over.wait(_LOOK_EVERY_S):
+                if self._answers():
+                    return True
+                if time.monotonic() > deadline:
+                    self._over.set()
+        return False
+
+    def _answers(self) -> bool:
+        try:
+            return bool(self._client.ping())
+        except (DockerException, requests.RequestException):
+            return False
+
+
+def remove_all_of(client: docker.DockerClient, label: str) -> None:
+    """Removes the containers with this label; an engine that is just being started again is waited for."""
+    EngineOutage(client, _END_WITHIN_S).outlast(lambda: remove_labelled(client, label))
+
+
+# Links the files of a gateway session into a folder that is already mounted into a container.
+
+
+def link_gateway(socket: Path, folder: Path) -> None:
+    """Hard-links everything next to the session's socket into `folder`, which is created where it is missing.
+
+    A socket is its inode: a connection to the second name reaches the same gateway. Raises SandboxError where
+    the two folders are on different file systems.
+    """
+    folder.mkdir(mode=0o755, exist_ok=True)
+    try:
+        for file in socket.parent.iterdir():
+            os.link(file, folder / file.name)
+    except OSError as error:
+        raise SandboxError(
+            f"the gateway's socket cannot be given to a container that runs already: {error}",
+            remedy="set TMPDIR to a folder with a short path, or use --sandbox docker without --prefetch",
+        ) from error
+
+
+def unlink_gateway(folder: Path) -> None:
+    """Removes the links, so that the folder can be used for the next session."""
+    with suppress(FileNotFoundError):  # nothing was ever linked, or the folder has been removed
+        for file in folder.iterdir():
+            file.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.errors import ImageError, InvalidDocument
 from harness.sandbox.environment import BASE_IMAGE
-from harness.sandbox.images.bootstrap import DEBIAN
+from harness.sandbox.images.building import DEBIAN
 from harness.values import digest_of
 
 BROWSER_IMAGE = "browser"

@@ -8,9 +8,12 @@ import time
 
 from harness.sandbox.inside.loop import READ, WRITE, Loop
 
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # this starts many times, and does without `typing`
+
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 _CHUNK = 1 << 16
 _BACKLOG = 1024

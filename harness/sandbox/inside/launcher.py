@@ -13,20 +13,22 @@ import posix
 import sys
 import time
 
-from harness.sandbox.inside import tree
+from harness.sandbox.inside import processes as tree
 from harness.sandbox.inside.loop import READ, Loop
 from harness.sandbox.inside.wire import BufferedReader, Channel
 
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # this starts many times, and does without `typing`
+
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
     from harness.sandbox.inside.files import Entry, WritablePlaces
     from harness.sandbox.inside.forward import Forwarder
-    from harness.sandbox.inside.overlaid import Overlaid
-    from harness.sandbox.inside.program import Program
-    from harness.sandbox.inside.side_processes import SideProcesses
+    from harness.sandbox.inside.layers import Overlaid
+    from harness.sandbox.inside.processes import Program, SideProcesses
+
 
 _ESRCH = 3
 _BESIDE = (b"read", b"write")
@@ -100,7 +102,7 @@ class Launcher:
         self._as(None if request["owner"] == b"root" else self._uid, work, request)
 
     def _do_stamp(self, request: dict[str, Any]) -> None:
-        from harness.sandbox.inside.changes import stamps
+        from harness.sandbox.inside.files import stamps
 
         self._stamps = stamps(self._places)
         for path in request["overlaid"]:
@@ -108,8 +110,7 @@ class Launcher:
         self._channel.send({})
 
     def _do_run(self, request: dict[str, Any]) -> None:
-        from harness.sandbox.inside.program import Program
-        from harness.sandbox.inside.side_processes import SideProcesses
+        from harness.sandbox.inside.processes import Program, SideProcesses
 
         self._pin_clock(request)
         side_processes = self._side_processes = SideProcesses(self._loop, self._uid, self._answer)
@@ -141,13 +142,13 @@ class Launcher:
         self._as(self._uid, work, request)
 
     def _do_changes(self, request: dict[str, Any]) -> None:
-        from harness.sandbox.inside.changes import Changes
+        from harness.sandbox.inside.files import Changes
 
         gone: dict[bytes, None] = {}
         Changes(self._channel, request).send(self._changed(dict(request["sums"]), gone), gone)
 
     def _changed(self, sums: dict[bytes, bytes], gone: dict[bytes, None]) -> Iterator[Entry]:
-        from harness.sandbox.inside.changes import changed
+        from harness.sandbox.inside.files import changed
 
         places, overlaid = self._places, self._overlaid
         if overlaid is not None:

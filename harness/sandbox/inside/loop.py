@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import select
 
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # this starts many times, and does without `typing`
+
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import posix
 
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # this starts many times, and does without `typing`
+
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol

@@ -11,9 +11,12 @@ import posix
 from harness.sandbox.inside.loop import READ, WRITE, Loop
 from harness.sandbox.inside.multiplexer import CONTROL, GATEWAY, READ_AT_ONCE, READY, Multiplexer
 
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # this starts many times, and does without `typing`
+
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 _STDIN = 0
 _STDOUT = 1

@@ -14,19 +14,28 @@ import hashlib  # noqa: F401  # imported once here, so that forked processes nee
 import posix
 import sys
 
-# The modules that nothing names here are imported once, so that forked processes need not.
-from harness.sandbox.inside import changes, confinement, files, forward, launcher, program, side_processes, tree  # noqa: F401 - imported for the forks
-from harness.sandbox.inside.layer_cache import LayerCache
+from harness.sandbox.inside import (
+    confinement,
+    launcher,
+)
+from harness.sandbox.inside import (
+    processes as tree,
+)
+from harness.sandbox.inside.confinement import die_with_parent, mount
+from harness.sandbox.inside.layers import LayerCache, Overlaid
 from harness.sandbox.inside.loop import READ, Loop
-from harness.sandbox.inside.overlaid import Overlaid
-from harness.sandbox.inside.privileges import die_with_parent
-from harness.sandbox.inside.system_calls import mount
 from harness.sandbox.inside.wire import Channel, FdReceiver, send_with_fd
 
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # this starts many times, and does without `typing`
+
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+
+# The modules that nothing names here are imported once, so that forked processes need not.
+
 
 _PROBLEM_MAX = 4096
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import _socket
 import sys
 
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # this starts many times, and does without `typing`
+
+
 if TYPE_CHECKING:
     from typing import Any, Protocol
 

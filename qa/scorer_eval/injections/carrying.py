@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from injections.injection import Injected, calls_of, injected_into, put_for, steps_of
 from sources import Labelled
 
-from harness.score.failures.signals.grounding import identifiers
-from harness.trace import Step
+from harness.scoring.failures.grounding import identifiers
+from harness.traces.trajectory import Step
 
 
 def corrupt_and_carry(run: Labelled, rng: random.Random, _: Sequence[Labelled]) -> Injected | None:

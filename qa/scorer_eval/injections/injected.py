@@ -11,7 +11,8 @@ from injections import injectors
 from layout import share, table
 from sources import DECLARED, Labelled, labelled
 
-from harness.score.failures import Failure, diagnose
+from harness.scoring.failures.diagnose import diagnose
+from harness.scoring.scorecard import Failure
 
 SPLITS: tuple[Split, ...] = ("development", "held-out")
 WHY = {

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from pydantic import JsonValue
 from sources import Labelled
 from wrong_writes import NO_EFFECT
 
-from harness.score.evidence import Evidence
-from harness.score.failures import Failure
-from harness.trace import Observation, Step, ToolCall
-from harness.values import JsonValue
+from harness.scoring.evidence import Evidence
+from harness.scoring.scorecard import Failure
+from harness.traces.trajectory import Observation, Step, ToolCall
 
 
 @dataclass(frozen=True, kw_only=True)

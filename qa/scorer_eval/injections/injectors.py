@@ -21,9 +21,9 @@ from injections.injection import (
 )
 from sources import Labelled
 
-from harness.score.failures import Failure
-from harness.score.failures.signals.grounding import identifiers
-from harness.trace import Observation, Step, ToolCall, ToolFailure
+from harness.scoring.failures.grounding import identifiers
+from harness.scoring.scorecard import Failure
+from harness.traces.trajectory import Observation, Step, ToolCall, ToolFailure
 
 _NEW_TOOLS = ("lookup_customer_history", "fetch_account_overview", "get_policy_document", "verify_eligibility")
 _NEW_PARAMETERS = ("force", "notify_customer", "priority", "include_history")

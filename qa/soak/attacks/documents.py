@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.results.storage import commit_folder
+from harness.runs.store.storage import commit_folder
 from qa.soak.attacks.project import Project, row_of
 from qa.soak.attacks.watching import watched
 from qa.soak.rows import Row

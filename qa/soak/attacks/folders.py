@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.case.reading.loading import load_suite
+from harness.suite.loading import load_suite
 from qa.soak.attacks.documents import naming_files
 from qa.soak.attacks.project import Project, project, row_of
 from qa.soak.attacks.watching import watched

@@ -8,11 +8,12 @@ from typing import Any
 
 from aiohttp import web
 
-from harness.case.reading.loading import load_suite
-from harness.judge.transcript import build_transcript
-from harness.score import Evidence, score_trial
-from harness.trace import Trial
-from harness.trace.provenance import unattributed
+from harness.judging.transcripts import build_transcript
+from harness.scoring.evidence import Evidence
+from harness.scoring.scorer import score_trial
+from harness.suite.loading import load_suite
+from harness.traces.trajectory import unattributed
+from harness.traces.trial import Trial
 from qa.soak.attacks.project import Project, project, row_of, sandboxes
 from qa.soak.rows import Row
 from tests.judge.judge.serving import served

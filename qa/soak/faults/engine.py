@@ -12,7 +12,7 @@ from subprocess import CompletedProcess
 from docker.errors import APIError
 
 from harness.sandbox.engine import connect
-from harness.sandbox.images.image_store import ImageStore
+from harness.sandbox.images.store import ImageStore
 from qa.soak.faults.place import UNDISTURBED, Place
 from qa.soak.faults.project import CASES
 from qa.soak.rows import Row

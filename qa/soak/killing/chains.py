@@ -10,7 +10,7 @@ from random import Random
 
 import docker
 
-from harness.cassette.cassette import load_cassette
+from harness.cassettes.cassette import load_cassette
 from harness.sandbox.engine import connect
 from qa.soak.killing.aim import moment_in
 from qa.soak.killing.commands import Commands, Ended

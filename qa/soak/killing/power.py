@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import HarnessError, UsageError
-from harness.results import RunFolder
+from harness.runs.store.folder import RunFolder
 from qa.soak.killing.chains import Field, scorecards
 from qa.soak.killing.disk import Change, Disk, changes_in
 from qa.soak.killing.project import SUITE_NAME

@@ -7,10 +7,10 @@ import threading
 import time
 from pathlib import Path
 
-from harness.case.reading.loading import load_suite
-from harness.pipeline.plan.plan import RunPlan, Selection, planned_trials
-from harness.pipeline.run import Watch, run_plan
+from harness.runs.execution.run import Watch, run_plan
+from harness.runs.plan.plan import RunPlan, Selection, planned_trials
 from harness.sandbox.providers import PROVIDERS
+from harness.suite.loading import load_suite
 from qa.soak.load.project import GOOD, SUITE, cases_of
 
 

@@ -17,28 +17,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from harness.case import ModelMode, TrialVariant, load_suite
-from harness.counterfactual import (
-    BlameRequest,
-    Mutant,
-    Mutating,
-    StoredSubject,
-    blame_on,
-    mutants,
-    open_subject_of,
-    pool_of,
-)
-from harness.pipeline import (
-    RunOptions,
-    VariantBench,
-    VariantRequest,
-    open_variants,
-    plan_of,
-    variant_tool_mode,
-)
-from harness.results import RunFolder
-from harness.score import fed_calls, step_of_call
-from harness.trace import Trial
+from harness.improve.blame import BlameRequest, blame_on
+from harness.improve.mutants import Mutant, Mutating, mutants, pool_of
+from harness.improve.subject import StoredSubject, open_subject_of
+from harness.runs.execution.variants import VariantBench, VariantRequest, open_variants, variant_tool_mode
+from harness.runs.plan.plan import RunOptions
+from harness.runs.plan.planning import plan_of
+from harness.runs.store.folder import RunFolder
+from harness.scoring.evidence import fed_calls, step_of_call
+from harness.suite.interventions import TrialVariant
+from harness.suite.loading import load_suite
+from harness.suite.models import ModelMode
+from harness.traces.trial import Trial
 from qa.counterfactual_eval.rule_models import answered_by_rules
 
 PROJECT = Path(__file__).resolve().parents[3]

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.results import RunFolder
-from harness.trace import Step
+from harness.runs.store.folder import RunFolder
+from harness.traces.trajectory import Step
 from tests.frameworks.conftest import HARNESS, ROOT, copied_project
 from tests.frameworks.local_model.mind import LlamaMind
 from tests.frameworks.model_server.server import running_model

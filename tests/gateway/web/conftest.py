@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
-from harness.case import Case, HostSpec, Suite
-from harness.gateway import SessionRequest
+from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import TrialSession
+from harness.suite.cases import Case
+from harness.suite.hosts import HostSpec
+from harness.suite.suites import Suite
 from tests.gateway.web.hostile import HOST, Outside, running
 
 

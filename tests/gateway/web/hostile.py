@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.gateway.session import TrialSession
-from harness.trace.projection import trajectory_from
+from harness.traces.projection import trajectory_from
 
 HOST = "api.example.com"
 

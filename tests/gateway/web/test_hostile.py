@@ -9,11 +9,11 @@ import time
 
 import pytest
 
-from harness.case import HostSpec
-from harness.gateway import SessionRequest
+from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import TrialSession
-from harness.trace.projection import trajectory_from
+from harness.suite.hosts import HostSpec
+from harness.traces.projection import trajectory_from
 from tests.gateway.web.hostile import HOST, ask, connected, secured
 
 _URL = b"http://api.example.com"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import EffectRule, IgnoredParts
+from harness.suite.hosts import EffectRule, IgnoredParts
 from tests.gateway.web.conftest import Browser, order_an_egg
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.cassette.cassette import load_cassette
-from harness.cassette.recorder.live import live_cassettes
+from harness.cassettes.cassette import load_cassette
+from harness.cassettes.journals import live_cassettes
 from tests.gateway.web.conftest import order_an_egg
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import HostSpec
-from harness.gateway import SessionRequest
+from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
-from harness.trace import names
-from harness.trace.projection import trajectory_from
+from harness.suite.hosts import HostSpec
+from harness.traces import names
+from harness.traces.projection import trajectory_from
 from tests.gateway.web.conftest import Browser
 from tests.gateway.web.hostile import HOST
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import HostSpec
-from harness.cassette.upkeep.check import check_cassette
+from harness.cassettes.check import check_cassette
 from harness.errors import UsageError
-from harness.trace.projection import trajectory_from
+from harness.suite.hosts import HostSpec
+from harness.traces.projection import trajectory_from
 from tests.gateway.web.conftest import order_an_egg
 from tests.gateway.web.hostile import HOST
 

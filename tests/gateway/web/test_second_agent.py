@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from harness.case import HostSpec
+from harness.suite.hosts import HostSpec
 from tests.gateway.web.hostile import HOST
 from tests.walks.recordings.test_second_agent import serve_notes
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from harness.case import HostSpec
+from harness.suite.hosts import HostSpec
 from qa.soak.canaries import UNDECLARED, forms, found_in
 from tests.gateway.conftest import Agent
 from tests.gateway.web.conftest import Browser

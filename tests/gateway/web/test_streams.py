@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from harness.case import HostSpec
 from harness.errors import UpstreamUnavailable
-from harness.gateway import SessionRequest
+from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import TrialSession
+from harness.suite.hosts import HostSpec
 from tests.gateway.web.hostile import HOST, ask, connected, error_of, secured
 
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from harness.judge.judgement import Judgement
-from harness.judge.lab.agreement import Right, against_labels, compare
-from harness.judge.labels import Label, LabelFile, SortedLabels, sort_labels
+from harness.judging.agreement import Right, against_labels, compare
+from harness.judging.labels import Label, LabelFile, SortedLabels, sort_labels
+from harness.judging.verdicts import Judgement
 from tests.judge.labelling import RUBRIC, judgement, label
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import UsageError
-from harness.judge.lab.annotation import AnnotationQueue, AnnotatorSession, work_of
-from harness.judge.labels import LabelFile, PersonAnswer, sort_labels
-from harness.judge.rubric import Criterion, Rubric
+from harness.judging.annotation import AnnotationQueue, AnnotatorSession, work_of
+from harness.judging.labels import LabelFile, PersonAnswer, sort_labels
+from harness.judging.rubrics import Criterion, Rubric
 from harness.values import JsonObject
 from tests.judge.annotation_work import queue, subject, work
 from tests.judge.labelling import RUBRIC

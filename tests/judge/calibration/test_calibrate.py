@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ResultsError, UsageError
-from harness.judge.lab.calibration.answer_cache import AnswerCache
-from harness.judge.lab.calibration.calibrate import CalibrationSettings, Outcome, calibrate
-from harness.judge.lab.calibration.question import JudgeAnswer, Question
-from harness.judge.lab.calibration.split import split_by_case
+from harness.judging.calibration import CalibrationSettings, Outcome, calibrate
+from harness.judging.calibration_questions import AnswerCache, JudgeAnswer, Question, split_by_case
 from tests.judge.calibration.planted import (
     APPROVED,
     GREETING,

@@ -5,13 +5,10 @@ import io
 import pytest
 from rich.console import Console
 
-from harness.judge.lab.calibration.calibrate import Measured, Outcome
-from harness.judge.lab.calibration.calibrated import Calibrated
-from harness.judge.lab.calibration.choice import Choice, choose, paired_p
-from harness.judge.lab.calibration.figures import AgreementFigures, figures
-from harness.judge.lab.calibration.question import JudgeAnswer, Question
-from harness.report.render.calibration import CalibrationView
-from harness.stats import noise_margin
+from harness.judging.calibration import Calibrated, Choice, Measured, Outcome, choose, paired_p
+from harness.judging.calibration_questions import AgreementFigures, JudgeAnswer, Question, figures
+from harness.reports.render.judging import CalibrationView
+from harness.scoring.statistics.intervals import noise_margin
 
 
 def _figures(*answers: str, critical: bool = True) -> AgreementFigures:

@@ -5,14 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from harness.case import AgentVersion, Case, Suite
-from harness.judge.prompts import Prompt, PromptRegistry
-from harness.judge.rubric import Rubric
-from harness.judge.settings import JudgeSettings
-from harness.pipeline.judge.judging import Judged, JudgeRequest, judge_run
-from harness.results import PlannedTrial, RunFolder, RunManifest
-from harness.score import Scorecard
-from harness.trace import Outcome, Trajectory, Trial
+from harness.judging.prompts import Prompt, PromptRegistry
+from harness.judging.rubrics import Rubric
+from harness.judging.settings import JudgeSettings
+from harness.runs.judging import Judged, JudgeRequest, judge_run
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import PlannedTrial, RunManifest
+from harness.scoring.scorecard import Scorecard
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import Outcome, Trial
 from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.material import MIND, RUBRIC, Steps
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from harness.judge.rubric import Criterion, Rubric
-from harness.trace import Observation, Step, ToolCall
+from harness.judging.rubrics import Criterion, Rubric
+from harness.traces.trajectory import Observation, Step, ToolCall
 from qa.doubles.rules import ModelRule, RuleSet
 
 Steps = Sequence[Step]

@@ -6,11 +6,11 @@ import re
 import pytest
 
 from harness.errors import GatewayError, UsageError
-from harness.judge.prompting.answer import JudgeFailed, read_answer
-from harness.judge.rubric import Rubric
-from harness.report.figures.judged import judged_rubric
-from harness.results.judgements import read_judgements
-from harness.upstream.model.wire.format import Replied
+from harness.gateway.models.formats import Replied
+from harness.judging.questions import JudgeFailed, read_answer
+from harness.judging.rubrics import Rubric
+from harness.reports.judged import judged_rubric
+from harness.runs.store.judgements import read_judgements
 from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.material import GROUNDED, MIND, POLITE, REFUNDED, dialogue
 

@@ -9,12 +9,11 @@ import json
 
 import pytest
 
-from harness.judge.prompting.evidence import shown_evidence
-from harness.judge.prompting.request import judge_request
-from harness.judge.rubric import Rubric
-from harness.judge.transcript import Piece
-from harness.results.judgements import read_judgements
-from harness.trace import Observation, Step, ToolCall
+from harness.judging.questions import judge_request, shown_evidence
+from harness.judging.rubrics import Rubric
+from harness.judging.transcripts import Piece
+from harness.runs.store.judgements import read_judgements
+from harness.traces.trajectory import Observation, Step, ToolCall
 from qa.doubles.rule_model import RuleModel
 from qa.doubles.rules import ModelRule, RuleSet, answer, understood
 from tests.judge.judge.material import GROUNDED, MIND, dialogue

@@ -6,8 +6,8 @@ import pytest
 from aiohttp import ClientSession, web
 
 from harness.errors import GatewayError, ResultsError, UsageError
-from harness.judge.rubric import Criterion, Rubric
-from harness.results.judgements import JudgementWriter, read_judgements
+from harness.judging.rubrics import Criterion, Rubric
+from harness.runs.store.judgements import JudgementWriter, read_judgements
 from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.material import MIND, RUBRIC, dialogue
 from tests.judge.judge.serving import served

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HarnessError, UsageError
-from harness.judge.rubric import Criterion, Rubric
-from harness.report.figures.judged import judged_rubric
-from harness.results.judgements import read_judgements
-from harness.upstream.budget import Budget
+from harness.gateway.budgets import Budget
+from harness.judging.rubrics import Criterion, Rubric
+from harness.reports.judged import judged_rubric
+from harness.runs.store.judgements import read_judgements
 from qa.doubles.rule_model import RuleModel
 from qa.doubles.rules import ModelRule, RuleSet
 from tests.judge.judge.material import GROUNDED, MIND, POLITE, REFUNDED, RUBRIC, dialogue
@@ -247,7 +247,7 @@ def test_a_criterion_of_the_projects_own_code(stored_run, judging, rule_model, t
     (suite / "own.py").write_text(
         "from typing import ClassVar\n"
         "from harness.values import Frozen\n"
-        "from harness.judge.code_criteria import Decision\n"
+        "from harness.judging.views import Decision\n"
         "class Short(Frozen):\n"
         "    version: ClassVar[str] = '2'\n"
         "    most: int\n"

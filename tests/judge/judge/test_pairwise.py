@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 from aiohttp import web
 
-from harness.judge.pairwise import Pairwise, Preference
-from harness.judge.prompts import PromptRegistry
-from harness.judge.rubric import Criterion
-from harness.judge.settings import JudgeSettings
-from harness.judge.transcript import Piece
-from harness.upstream.model.cassette import ModelClientOptions
-from harness.upstream.model.client import ModelClient
+from harness.gateway.models.client import ModelClient
+from harness.gateway.models.recordings import ModelClientOptions
+from harness.judging.pairwise import Pairwise, Preference
+from harness.judging.prompts import PromptRegistry
+from harness.judging.rubrics import Criterion
+from harness.judging.settings import JudgeSettings
+from harness.judging.transcripts import Piece
 from tests.judge.judge.serving import served
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from harness.judge.settings import JudgeSettings
-from harness.pipeline.judge.judging import Judged, JudgeRequest, judge_run
-from harness.report.figures.judged import judged_rubric
-from harness.report.render.judged import judged_section
-from harness.results import RunFolder
+from harness.judging.settings import JudgeSettings
+from harness.reports.judged import judged_rubric
+from harness.reports.render.sections import judged_section
+from harness.runs.judging import Judged, JudgeRequest, judge_run
+from harness.runs.store.folder import RunFolder
 from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.conftest import StoredRun
 from tests.judge.judge.material import MIND, RUBRIC, dialogue

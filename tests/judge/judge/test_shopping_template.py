@@ -2,13 +2,13 @@
 
 import pytest
 
-from harness.judge.loading import load_rubric
-from harness.judge.prompts import PromptRegistry
-from harness.judge.settings import JudgeSettings
-from harness.pipeline.judge.judging import JudgeRequest, judge_run
-from harness.report.figures.judged import judged_rubric
-from harness.report.figures.judged_figures import JudgedRubric
-from harness.trace import Observation, Step, ToolCall
+from harness.judging.prompts import PromptRegistry
+from harness.judging.rubrics import load_rubric
+from harness.judging.settings import JudgeSettings
+from harness.reports.judged import judged_rubric
+from harness.reports.judged_figures import JudgedRubric
+from harness.runs.judging import JudgeRequest, judge_run
+from harness.traces.trajectory import Observation, Step, ToolCall
 from qa.doubles.rule_model import RuleModel
 from qa.doubles.rules import ModelRule, RuleSet
 from tests.judge.judge.conftest import StoredRun

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 import harness as api
 from harness.api import RunOptions
 from harness.cli.main import harness
-from harness.judge import load_rubric
-from harness.judge.transcript.building import build_transcript
-from harness.judge.transcript.views import view
-from harness.upstream import DoubleReply, DoubleRequest, ModelDouble
+from harness.gateway.models.double import DoubleReply, DoubleRequest, ModelDouble
+from harness.judging.rubrics import load_rubric
+from harness.judging.transcripts import build_transcript
+from harness.judging.views import view
 from qa.doubles.rule_user import RuleUser
 
 SUITE = """\
@@ -87,8 +87,9 @@ def test_a_judge_reads_plan_and_persona_and_is_reported(project: Path, failing: 
 
 
 def test_who_judges_the_agent_is_not_shown_what_the_user_was_to_do(project: Path) -> None:
-    from harness.case import load_suite
-    from harness.trace import Step, Trajectory, Trial
+    from harness.suite.loading import load_suite
+    from harness.traces.trajectory import Step, Trajectory
+    from harness.traces.trial import Trial
 
     (project / "suites" / "talks" / "suite.yaml").write_text(SUITE)
     case = load_suite(project, "talks").cases[0]

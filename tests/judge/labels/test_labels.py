@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 
 from harness.errors import InvalidDocument
-from harness.judge.labels import Label, LabelFile, label_path, sort_labels
+from harness.judging.labels import Label, LabelFile, label_path, sort_labels
 from tests.judge.labelling import RUBRIC, label
 
 

@@ -5,8 +5,9 @@ import base64
 import pytest
 from aiohttp import web
 
-from harness.judge.judgement import JudgeIdentity, Judgement
-from harness.judge.langfuse import Langfuse, LangfuseError
+from harness.gateway.upstream.langfuse import LangfuseError
+from harness.judging.langfuse import Langfuse
+from harness.judging.verdicts import JudgeIdentity, Judgement
 from tests.judge.judge.serving import served
 
 PROMPTS = {

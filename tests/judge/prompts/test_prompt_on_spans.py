@@ -1,13 +1,15 @@
 """Spans that name the prompt of a model call: the trajectory knows it, the scorecard too, and compare slices by it."""
 
-from harness.case import Case
-from harness.report.comparison.compare import compare
-from harness.results import PlannedTrial, RunManifest
-from harness.score import Evidence, Scorecard
-from harness.score.tooluse import prompt
-from harness.trace import Trial, names
-from harness.trace.projection import trajectory_from
-from harness.trace.span import Span
+from harness.reports.compare import compare
+from harness.runs.store.manifest import PlannedTrial, RunManifest
+from harness.scoring.evidence import Evidence
+from harness.scoring.scorecard import Scorecard
+from harness.scoring.tool_use import prompt
+from harness.suite.cases import Case
+from harness.traces import names
+from harness.traces.projection import trajectory_from
+from harness.traces.spans import Span
+from harness.traces.trial import Trial
 
 
 def spans(version: str | None):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from harness.errors import InvalidDocument, UsageError
-from harness.judge.prompts import PromptRegistry
+from harness.judging.prompts import PromptRegistry
 
 
 @pytest.fixture

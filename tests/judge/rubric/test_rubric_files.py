@@ -3,7 +3,7 @@
 import pytest
 
 from harness.errors import InvalidDocument, UsageError
-from harness.judge.loading import load_rubric, read_rubric, rubric_names
+from harness.judging.rubrics import load_rubric, read_rubric, rubric_names
 
 RUBRIC = """\
 name: mine

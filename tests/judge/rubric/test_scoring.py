@@ -3,9 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from harness.judge.judgement import JudgeIdentity, Judgement
-from harness.judge.rubric import Criterion, Domain, Rubric
-from harness.judge.scoring import plain_mean, score_rubric, weighted_mean
+from harness.judging.rubrics import Criterion, Domain, Rubric
+from harness.judging.verdicts import JudgeIdentity, Judgement, plain_mean, score_rubric, weighted_mean
 
 WEIGHTS = {"shopping": 50.0, "personalization": 20.0, "conversation": 10.0, "safety": 20.0}
 

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.ingest import ImportOptions, import_file
-from harness.judge.transcript import build_transcript, view
-from harness.trace import Trial
+from harness.judging.transcripts import build_transcript
+from harness.judging.views import view
+from harness.runs.foreign_runs import import_file
+from harness.traces.formats.found import ImportOptions
+from harness.traces.trial import Trial
 from tests.real_data import real_data
 
 FIXTURES = Path(__file__).parents[2] / "ingest" / "fixtures"

@@ -4,10 +4,12 @@ import json
 
 import pytest
 
-from harness.case import Case
-from harness.judge.prompting.evidence import shown_evidence
-from harness.judge.transcript import build_transcript, view
-from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
+from harness.judging.questions import shown_evidence
+from harness.judging.transcripts import build_transcript
+from harness.judging.views import view
+from harness.suite.cases import Case
+from harness.traces.trajectory import Observation, Step, ToolCall, Trajectory
+from harness.traces.trial import Trial
 
 TASK = "Book a table."
 FORGED = (

@@ -2,9 +2,10 @@
 
 import pytest
 
-from harness.judge.code_criteria import ReasoningLeakage
-from harness.judge.transcript import build_transcript
-from harness.trace import Step, ToolCall, Trajectory, Trial
+from harness.judging.transcripts import build_transcript
+from harness.judging.views import ReasoningLeakage
+from harness.traces.trajectory import Step, ToolCall, Trajectory
+from harness.traces.trial import Trial
 
 
 def decided(message: str | None, **fields):

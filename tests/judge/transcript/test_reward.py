@@ -1,7 +1,9 @@
 """A verdict that came with an imported run is what judges are held against: none of them may see it."""
 
-from harness.judge.transcript import build_transcript, view
-from harness.trace import Step, Trajectory, Trial
+from harness.judging.transcripts import build_transcript
+from harness.judging.views import view
+from harness.traces.trajectory import Step, Trajectory
+from harness.traces.trial import Trial
 
 
 def test_an_imported_reward_is_in_no_view() -> None:

@@ -4,11 +4,12 @@ import json
 
 import pytest
 
-from harness.case import Case
 from harness.errors import UsageError
-from harness.judge.transcript import VIEWS, build_transcript, view
-from harness.judge.transcript.views import acted
-from harness.trace import Observation, Step, ToolCall, ToolFailure, Trajectory, Trial
+from harness.judging.transcripts import build_transcript
+from harness.judging.views import VIEWS, acted, view
+from harness.suite.cases import Case
+from harness.traces.trajectory import Observation, Step, ToolCall, ToolFailure, Trajectory
+from harness.traces.trial import Trial
 
 
 def trial(*steps: Step, **fields) -> Trial:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from harness.cli.main import harness
 from harness.errors import HarnessError
-from harness.results import RunFolder
+from harness.runs.store.folder import RunFolder
 from qa.doubles.rule_model import RuleModel
 from tests.judge.verbs.stored import mind, store
 

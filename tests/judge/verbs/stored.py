@@ -4,14 +4,18 @@ from pathlib import Path
 
 import yaml
 
-from harness.case import AgentVersion, Case, Suite
-from harness.judge.labels import Label, LabelFile, label_path
-from harness.judge.loading import read_rubric
-from harness.pipeline.judge.bench import Runs
-from harness.results import PlannedTrial, RunFolder, RunManifest
-from harness.score import Scorecard
-from harness.score.evidence import Verdict
-from harness.trace import Observation, Step, ToolCall, Trajectory, Trial
+from harness.judging.labels import Label, LabelFile, label_path
+from harness.judging.rubrics import read_rubric
+from harness.runs.judge_calibration import Runs
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import PlannedTrial, RunManifest
+from harness.scoring.evidence import Verdict
+from harness.scoring.scorecard import Scorecard
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
+from harness.traces.trajectory import Observation, Step, ToolCall, Trajectory
+from harness.traces.trial import Trial
 from qa.doubles.rules import ModelRule, RuleSet
 
 TOLD = "Rule: a price that no result gives is wrong."

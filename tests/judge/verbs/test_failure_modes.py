@@ -9,14 +9,13 @@ from click.testing import CliRunner
 
 from harness.cli.main import harness
 from harness.errors import UsageError
-from harness.judge import agreements, judged_findings, merged_findings, unjudged_modes
-from harness.judge.judgement import JudgeIdentity, Judgement
-from harness.judge.lab.calibration.record import CalibrationRecord, add_record, asked_by, record_path
-from harness.judge.loading import load_rubric
-from harness.results import RunFolder
-from harness.results.judgements import read_judgements
-from harness.score import Diagnosis
-from harness.trace import Step, Trajectory
+from harness.judging.calibration_records import CalibrationRecord, add_record, agreements, asked_by, record_path
+from harness.judging.rubrics import load_rubric
+from harness.judging.verdicts import JudgeIdentity, Judgement, judged_findings, merged_findings, unjudged_modes
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.judgements import read_judgements
+from harness.scoring.scorecard import Diagnosis
+from harness.traces.trajectory import Step, Trajectory
 from qa.doubles.rule_model import Fault, RuleModel
 from qa.doubles.rules import ModelRule, RuleSet
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.results import PlannedTrial, RunFolder
-from harness.results.comparisons import read_comparisons
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.judgements import read_comparisons
+from harness.runs.store.manifest import PlannedTrial
 from qa.doubles.rule_model import RuleModel
 from qa.doubles.rules import ModelRule, RuleSet
 from tests.judge.verbs.stored import label_all, shop_card, shop_manifest, shop_trial, store

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.case.reading.loading import load_suite
-from harness.cassette.cassette import load_cassette
+from harness.cassettes.cassette import load_cassette
 from harness.errors import InvalidDocument, UsageError
-from harness.pipeline.cases.from_trace import Drafted, Request, case_from_trace
-from harness.results import RunFolder
+from harness.runs.cases.from_trace import Drafted, Request, case_from_trace
+from harness.runs.store.folder import RunFolder
+from harness.suite.loading import load_suite
 from tests.walks.conftest import ROOT, Walk, WriteSuite
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]

@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from harness.case.reading.loading import load_suite
+from harness.suite.loading import load_suite
 from tests.walks.conftest import Walk, WriteSuite
 
 

@@ -11,8 +11,9 @@ import pytest
 from vcr.persisters.filesystem import FilesystemPersister
 from vcr.serializers import yamlserializer
 
-from harness.case import load_suite, suite_names
-from harness.cassette.upkeep.check import list_cassettes
+from harness.cassettes.check import list_cassettes
+from harness.suite.loading import load_suite
+from harness.suite.suite_file import suite_names
 from tests.drift.shop import Shop, open_shop
 from tests.models.model_server import serve_models
 from tests.walks.conftest import ROOT, Walk

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from harness.cassette.cassette import Cassette, load_cassette, save_cassette
-from harness.cassette.recording import Recording
+from harness.cassettes.cassette import Cassette, load_cassette, save_cassette
+from harness.cassettes.recordings import Recording
 from tests.models.model_server import ModelServer, Thought, serve_models
 from tests.walks.conftest import Walk
 

@@ -1,1 +1,0 @@
-"""Conversations: who plays the user, how, and what the user says."""

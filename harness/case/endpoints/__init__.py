@@ -1,1 +1,0 @@
-"""What an agent can reach: tools, hosts and models, as a suite declares them."""

@@ -1,1 +1,0 @@
-"""A suite's folder read into values; errors name file, line and field."""

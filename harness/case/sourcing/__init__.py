@@ -1,1 +1,0 @@
-"""Where a suite's tools come from: described calls, OpenAPI documents, MCP servers, Python functions, the sandbox."""

@@ -1,1 +1,0 @@
-"""Recording: the journal of a trial, and the rules by which it is merged into a cassette."""

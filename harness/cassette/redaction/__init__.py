@@ -1,1 +1,0 @@
-"""Secrets found in every encoded form, and removed before anything is stored."""

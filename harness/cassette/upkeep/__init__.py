@@ -1,1 +1,0 @@
-"""Existing cassettes checked, converted, excerpted and refreshed."""

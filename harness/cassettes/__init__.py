@@ -1,0 +1,1 @@
+"""Recordings in vcrpy's format: index, keys, state, redaction."""

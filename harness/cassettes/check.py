@@ -1,0 +1,318 @@
+"""Checks a cassette, shows what is on it, and who answered its recordings."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+from vcr.cassette import Cassette as VcrCassette
+from vcr.record_mode import RecordMode
+from vcr.serializers import jsonserializer, yamlserializer
+
+from harness.cassettes.cassette import Cassette, lines_of, load_cassette, open_cassette, save_cassette
+from harness.cassettes.journals import only_writer
+from harness.cassettes.keys import WORLD, initial_state, key_digest, next_state
+from harness.cassettes.recordings import Kind, Mark, Outcome, Recording, mark_in_file
+from harness.cassettes.redaction import Redactor
+from harness.errors import CassetteError
+from harness.suite.documents import read_plain
+from harness.suite.models import Provenance
+from harness.suite.tools import Effect
+from harness.values import Frozen, canonical_json
+
+# Provenance of a cassette's recordings: counted, described, and set afterwards.
+
+UNKNOWN: Final = "unknown"
+_WORDS: Final = {
+    "service": "recorded from a service",
+    "double": "recorded from a double",
+    "trajectory": "taken from a trajectory",
+    "hand": "written by hand",
+    UNKNOWN: "unknown (recorded before provenance was kept)",
+}
+
+
+def provenance_of(recording: Recording) -> str:
+    """The provenance of a recording; `unknown` where it states none."""
+    return recording.mark.provenance or UNKNOWN
+
+
+def provenance_counts(recordings: Iterable[Recording]) -> dict[str, int]:
+    """Provenance -> number of recordings; only existing ones, in a fixed order."""
+    found = Counter(provenance_of(recording) for recording in recordings)
+    return {name: found[name] for name in _WORDS if found[name]}
+
+
+def provenance_words(counts: Mapping[str, int]) -> str:
+    """`recorded from a double`; how many of each where there are several kinds."""
+    named = {name: count for name, count in counts.items() if count}
+    if len(named) == 1:
+        return _WORDS[next(iter(named))]
+    return ", ".join(f"{count} {_WORDS[name]}" for name, count in named.items())
+
+
+def state_provenance(path: Path, suite: str, of: Callable[[Recording], Provenance | None]) -> int:
+    """Writes the results of `of` into a cassette's recordings with unknown provenance, and returns their number.
+
+    A stated provenance is kept. Raises CassetteError where the cassette cannot be read.
+    """
+    with only_writer(path.parent):
+        held = load_cassette(path).recordings
+        stated = [_stated(one, of(one)) for one in held]
+        changed = sum(old is not new for old, new in zip(held, stated, strict=True))
+        if changed:
+            save_cassette(path, Cassette(stated), suite=suite, case=path.stem)
+    return changed
+
+
+def _stated(recording: Recording, provenance: Provenance | None) -> Recording:
+    if recording.mark.provenance is not None or provenance is None:
+        return recording
+    return recording.with_provenance(provenance)
+
+
+# Checks a cassette, and shows what is on it.
+
+_ENDINGS = (".yaml", ".json")
+_MANY = 1000
+_SHOWN, _CONTEXT = 1_000, 60
+"""The number of characters of a model request that are shown, and how many of them precede the first difference."""
+_LEAST_BYTES = 300
+"""The minimum size of a recording."""
+
+
+class CassetteFinding(Frozen):
+    """A defect of a cassette."""
+
+    path: Path
+    line: int | None = None
+    field: str | None = None
+    problem: str
+
+    def __str__(self) -> str:
+        place = f"{self.path}" if self.line is None else f"{self.path}:{self.line}"
+        return f"{place}:{'' if self.field is None else f' field {self.field!r}:'} {self.problem}"
+
+
+class CassetteSummary(Frozen):
+    """One cassette in a listing."""
+
+    case: str
+    path: Path
+    recordings: int
+    tools: dict[str, int]
+    provenance: dict[str, int]
+    """The number of recordings of each provenance (see `harness.suite.models`); `unknown` where a
+    recording does not state it.
+    """
+
+
+class ShownRecording(Frozen):
+    """One recording in a listing."""
+
+    server: str
+    kind: Kind
+    tool: str
+    effect: Effect
+    arguments: JsonValue
+    after: str
+    """The writes before the recording, as text."""
+    occurrence: int
+    provenance: str
+    outcome: Outcome
+    status: int
+    body: str
+    """The text of the body, with replacement characters for bytes that are not UTF-8."""
+
+
+class ShownCassette(Frozen):
+    """One cassette with its recordings, in the order of writes."""
+
+    path: Path
+    provenance: dict[str, int]
+    """As in CassetteSummary."""
+    recordings: tuple[ShownRecording, ...]
+
+
+def cassette_paths(cassettes: Path, suite: str) -> tuple[Path, ...]:
+    """The cassette files of a suite, by case, readable or not."""
+    paths = sorted(path for path in (cassettes / suite).glob("*") if path.suffix in _ENDINGS)
+    return tuple(path for path in paths if not path.name.startswith("."))
+
+
+def list_cassettes(cassettes: Path, suite: str) -> tuple[CassetteSummary, ...]:
+    """The cassettes of a suite, by case. Raises CassetteError for one that cannot be read."""
+    return tuple(_summary(path) for path in cassette_paths(cassettes, suite))
+
+
+def check_cassette(path: Path, secrets: Mapping[str, str]) -> tuple[CassetteFinding, ...]:
+    """The defects of a cassette: stock vcrpy cannot load it, a key does not match its call, it contains a known
+    secret.
+    """
+    try:
+        cassette = load_cassette(path)
+    except CassetteError as error:
+        return (CassetteFinding(path=path, problem=error.message.removeprefix(f"{path}:").strip()),)
+    stock = _stock_problem(path, len(cassette))
+    if stock is not None:
+        return (CassetteFinding(path=path, problem=stock),)
+    lines = lines_of(path)
+    redactor = Redactor(secrets)
+    return tuple(
+        # The order of the file may differ from the index's, so the key's line gives the position of the finding.
+        CassetteFinding(path=path, line=_line(lines, index), field=field, problem=problem)
+        for index, recording in enumerate(_as_filed(path, cassette))
+        for field, problem in _problems(index, recording, redactor)
+    )
+
+
+def advice_on(path: Path, suite: str) -> str | None:
+    """A recommendation for a sound cassette; None: no recommendation."""
+    if path.suffix == ".json" or path.stat().st_size < _MANY * _LEAST_BYTES:
+        return None
+    count = len(open_cassette(path))
+    if count <= _MANY:
+        return None
+    command = f"harness cassette convert {suite} {path.stem} --to json"
+    return f"{path}: {count} recordings open much quicker as JSON: {command}"
+
+
+def shown_cassette(path: Path) -> ShownCassette:
+    """A cassette's recordings as data. Raises CassetteError for one that cannot be read."""
+    cassette = load_cassette(path)
+    names = _state_names(cassette)
+    return ShownCassette(
+        path=path,
+        provenance=provenance_counts(cassette.recordings),
+        recordings=tuple(_shown(recording, names) for recording in cassette.recordings),
+    )
+
+
+def _shown(recording: Recording, names: Mapping[str, str]) -> ShownRecording:
+    mark = recording.mark
+    return ShownRecording(
+        server=mark.server,
+        kind=mark.kind,
+        tool=mark.tool,
+        effect=mark.effect,
+        arguments=json.loads(recording.arguments),
+        after=names.get(mark.state) or _unnamed_state(mark),
+        occurrence=mark.occurrence,
+        provenance=provenance_of(recording),
+        outcome=mark.outcome,
+        status=recording.status,
+        body=recording.body.decode("utf-8", "replace"),
+    )
+
+
+def show_cassette(path: Path) -> str:
+    """A cassette as text: calls in the order of writes, each with its answer."""
+    cassette = open_cassette(path)
+    counts = provenance_counts(cassette.recordings)
+    lines = [f"{path}: {len(cassette)} recordings, {provenance_words(counts)}" if counts else f"{path}: 0 recordings"]
+    shown: tuple[str, str] | None = None
+    before = ""
+    names = _state_names(cassette)
+    for recording in cassette.recordings:
+        mark = recording.mark
+        if (mark.server, mark.state) != shown:
+            shown = (mark.server, mark.state)
+            lines += ["", f"{mark.server}, {names.get(mark.state) or _unnamed_state(mark)}"]
+        again = "" if mark.occurrence == 0 else f" (time {mark.occurrence + 1})"
+        lines.append(f"  {mark.effect:5} {mark.tool}({_arguments(recording, before)}){again}")
+        before = recording.arguments if mark.kind == "model" else before
+        whence = f" [{provenance_of(recording)}]" if len(counts) > 1 else ""
+        lines.append(f"        {_answer(recording)}{whence}")
+    return "\n".join(lines) + "\n"
+
+
+def _summary(path: Path) -> CassetteSummary:
+    cassette = open_cassette(path)
+    tools = Counter(recording.mark.tool for recording in cassette.recordings)
+    return CassetteSummary(
+        case=path.stem,
+        path=path,
+        recordings=len(cassette),
+        tools=dict(sorted(tools.items())),
+        provenance=provenance_counts(cassette.recordings),
+    )
+
+
+def _stock_problem(path: Path, expected: int) -> str | None:
+    serializer = jsonserializer if path.suffix == ".json" else yamlserializer
+    try:
+        stock = VcrCassette.load(path=str(path), serializer=serializer, record_mode=RecordMode.NONE)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return f"stock vcrpy cannot load it: {type(error).__name__}: {error}"
+    return None if len(stock) == expected else f"stock vcrpy loads {len(stock)} of {expected} recordings"
+
+
+def _as_filed(path: Path, cassette: Cassette) -> list[Recording]:
+    plain, _ = read_plain(path)
+    stated = [item["response"]["x-harness"] for item in plain["interactions"]]
+    marks = [mark_in_file(one) for one in stated]
+    order = {(mark.key, mark.state, mark.occurrence): index for index, mark in enumerate(marks)}
+    return sorted(cassette.recordings, key=lambda recording: order[recording.place])
+
+
+def _problems(index: int, recording: Recording, redactor: Redactor) -> Iterator[tuple[str, str]]:
+    mark, at = recording.mark, f"interactions.{index}"
+    try:
+        canonical = canonical_json(json.loads(recording.arguments))
+    except (ValueError, RecursionError) as error:
+        yield f"{at}.request.body", f"is not JSON: {error}"
+        return
+    if canonical != recording.arguments:
+        yield f"{at}.request.body", "is not canonical JSON (sorted keys, no spaces), so no call can match it"
+    if key_digest(mark.tool, recording.arguments, mark.kind) != mark.key:
+        yield f"{at}.response.x-harness.key", f"is not the key of {mark.tool}({recording.arguments})"
+    if mark.follows_no_write and mark.state != initial_state(mark.state_name):
+        yield f"{at}.response.x-harness.state", f"is not the state of {mark.state_name!r} before any write"
+    name = redactor.left_in(recording.texts())
+    if name is not None:
+        yield at, f"contains the secret {name!r}"
+
+
+def _line(lines: Mapping[tuple[int | str, ...], int], index: int) -> int | None:
+    return lines.get(("interactions", index))
+
+
+def _state_names(cassette: Cassette) -> dict[str, str]:
+    names = {initial_state(recording.mark.state_name): "before any write" for recording in cassette.recordings}
+    for recording in cassette.recordings:
+        mark = recording.mark
+        if mark.effect == "write":
+            after = next_state(mark.state, mark.key)
+            names[after] = f"after write {mark.writes + 1}, {mark.tool}({recording.arguments})"
+    return names
+
+
+def _unnamed_state(mark: Mark) -> str:
+    if mark.elsewhere:
+        return f"after {mark.writes} writes to it and {mark.elsewhere} to others"
+    return f"after {mark.writes} writes in all" if mark.server == WORLD else "after writes that are not recorded"
+
+
+def _arguments(recording: Recording, before: str) -> str:
+    """The arguments: in full for a tool; for a model request its beginning, or the first difference from the previous
+    one.
+    """
+    text = recording.arguments
+    if recording.mark.kind != "model" or len(text) <= _SHOWN:
+        return text
+    pairs = enumerate(zip(before, text, strict=False))
+    same = next((at for at, (old, new) in pairs if old != new), min(len(before), len(text)))
+    start = same - _CONTEXT if same > 3 * _CONTEXT else 0
+    head = f"({start} characters as in the request before) ..." if start else ""
+    rest = len(text) - start - _SHOWN
+    tail = f"... ({rest} characters more)" if rest > 0 else ""
+    return f"{head}{text[start : start + _SHOWN]}{tail}"
+
+
+def _answer(recording: Recording) -> str:
+    if recording.mark.outcome != "answer":
+        return recording.mark.outcome
+    text = recording.body.decode("utf-8", "replace")
+    return f"{recording.status} {text if len(text) <= 100 else text[:97] + '...'}"

@@ -1,0 +1,264 @@
+"""Replays a cassette to one trial: it returns the correct answer or a replay miss, never a wrong answer.
+
+An answer is returned only for the same call after the same writes. Reads may be repeated, left out, added and reordered
+between writes; a write that was dropped or changed leads to a state of its own, in which only calls recorded in that
+state are answered. A *lenient* player falls back to the same call at the nearest earlier state: this answer may be
+wrong, and is counted as such.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Literal
+
+from pydantic import JsonValue
+
+from harness.cassettes.cassette import Cassette
+from harness.cassettes.keys import CallKey, StateChain
+from harness.cassettes.recordings import Recording
+from harness.cassettes.volatility import is_declared, json_in
+from harness.values import Frozen, JsonObject, canonical_json
+
+# The recordings nearest to a call that a cassette cannot answer, so that a miss explains itself.
+
+_SHOWN = 3
+_LONGEST = 1000
+"""Characters of a value that are shown."""
+_CONTEXT = 40
+"""Characters before the first difference of two long texts."""
+_LOOKED_AT = 500
+"""The number of different arguments that are compared at most: a miss on a large cassette must not delay the other
+trials.
+"""
+
+
+class Nearest(Frozen):
+    """A recording similar to the call, and how it differs."""
+
+    tool: str
+    arguments: JsonValue
+    difference: str
+    """The first differing JSON path with both values, or that only the writes before differ."""
+
+
+def nearest(cassette: Cassette, call: CallKey) -> tuple[Nearest, ...]:
+    """At most three recordings of the same tool, the most similar first."""
+    candidates: dict[str, Recording] = {}
+    for recording in cassette.of_tool(call.tool):
+        candidates.setdefault(recording.mark.key, recording)
+        if len(candidates) == _LOOKED_AT:
+            break
+    if cassette.holds_key(call.key):
+        same = next(item for item in cassette.of_tool(call.tool) if item.mark.key == call.key)
+        candidates[call.key] = same
+    wanted = json.loads(call.arguments)
+    ranked = sorted((_compared(wanted, recording) for recording in candidates.values()), key=lambda ranks: ranks[:2])
+    return tuple(
+        Nearest(tool=call.tool, arguments=arguments, difference=difference)
+        for _, _, arguments, difference in ranked[:_SHOWN]
+    )
+
+
+def _compared(wanted: JsonValue, recording: Recording) -> tuple[int, str, JsonValue, str]:
+    arguments = json.loads(recording.arguments)
+    found = list(differences(wanted, arguments))
+    first = found[0] if found else "the same arguments, but after other writes"
+    return len(found), recording.arguments, arguments, first
+
+
+def differences(here: JsonValue, recorded: JsonValue, path: str = "$") -> Iterator[str]:
+    """Every differing JSON path with both values, in a fixed order. True is not 1."""
+    match here, recorded:
+        case dict(), dict():
+            yield from _in_objects(here, recorded, path)
+        case list(), list():
+            for index, (left, right) in enumerate(zip(here, recorded, strict=False)):
+                yield from differences(left, right, f"{path}[{index}]")
+            if len(here) != len(recorded):
+                yield f"{path}: {len(here)} items here, {len(recorded)} in the recording"
+        case str(), str() if here != recorded:
+            yield from _in_texts(here, recorded, path)
+        case _:
+            if here != recorded or isinstance(here, bool) != isinstance(recorded, bool):
+                yield f"{path}: {_short(here)} here, {_short(recorded)} in the recording"
+
+
+def _in_objects(here: JsonObject, recorded: JsonObject, path: str) -> Iterator[str]:
+    for name in sorted({*here, *recorded}):
+        inner = f"{path}.{name}"
+        if name not in recorded:
+            yield f"{inner}: {_short(here[name])} here, absent in the recording"
+        elif name not in here:
+            yield f"{inner}: absent here, {_short(recorded[name])} in the recording"
+        else:
+            yield from differences(here[name], recorded[name], inner)
+
+
+def _in_texts(here: str, recorded: str, path: str) -> Iterator[str]:
+    """The differences of two texts that contain JSON, such as a tool's answer in a message; of others, from the first
+    different character on.
+    """
+    plain, other = json_in(here), json_in(recorded)
+    if plain is not None and other is not None and plain != other:
+        yield from (f"{path}, as JSON: {difference}" for difference in differences(plain, other))
+        return
+    pairs = enumerate(zip(here, recorded, strict=False))
+    begins = next((at for at, (one, other) in pairs if one != other), min(len(here), len(recorded)))
+    if begins <= _CONTEXT or max(len(here), len(recorded)) <= _LONGEST:
+        yield f"{path}: {_short(here)} here, {_short(recorded)} in the recording"
+        return
+    cut = begins - _CONTEXT
+    yield f"{path}, from character {cut}: {_short(here[cut:])} here, {_short(recorded[cut:])} in the recording"
+
+
+def _short(value: JsonValue) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """A recorded answer.
+
+    `exact_reused`: all answers of this read have been returned, and the last one is returned again, because there is no
+    sign that the tool's answers vary. `volatile_reused`: they vary, but only in values that the suite declares
+    volatile.
+    """
+
+    recording: Recording
+    tier: Literal["exact", "exact_reused", "volatile_reused", "earlier_state"]
+    once_recorded: bool = False
+    """Whether the answer was returned again for a tool that never received the same call twice during recording:
+    whether its answers vary is then unknown.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Missed:
+    """No recording answers the call."""
+
+    call: CallKey
+    nearest: tuple[Nearest, ...]
+    note: str | None = None
+    """Why an answer was not returned, and which declaration would allow it; None where there is no such hint."""
+
+    @property
+    def message(self) -> str:
+        """Describes the call and the available recordings, for the agent's developer."""
+        said = [f"no recording answers {self.call.tool}({self.call.arguments}) after the writes made so far"]
+        said += [f"nearest: {item.tool}({canonical_json(item.arguments)}): {item.difference}" for item in self.nearest]
+        if not self.nearest:
+            said.append(f"nothing was recorded of {self.call.tool}")
+        said += [] if self.note is None else [self.note]
+        return "; ".join(said)
+
+
+class Player:
+    """One trial's place on a cassette; may be used from several threads."""
+
+    def __init__(
+        self,
+        cassette: Cassette,
+        *,
+        lenient: bool = False,
+        chain: StateChain | None = None,
+        volatile: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """`chain`: shared with other players of the trial; None: the player has its own.
+
+        `volatile`: tool -> JSON pointers to what its answers are declared to change by themselves.
+        """
+        self._volatile = {} if volatile is None else volatile
+        self._cassette = cassette
+        self._lenient = lenient
+        self._passed: defaultdict[str, list[str]] = defaultdict(list)
+        self._chain = StateChain() if chain is None else chain
+        self._given: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._used: set[tuple[str, str, int]] = set()
+        self._lock = Lock()
+
+    def play(self, call: CallKey) -> Played | Missed:
+        """Returns the answer to the call in the trial's current state. A write advances the state, even where no answer
+        exists.
+        """
+        with self._lock:
+            state = self._chain.state(call.server)
+            doubtful = self._is_doubtful(call, state)
+            answers = [] if doubtful else self._cassette.answers(call.key, state)
+            number = self._given[call.key, state]
+            self._given[call.key, state] += 1
+            writes, passed = self._chain.writes(call.server), tuple(self._passed[call.server])
+            if call.effect == "write":
+                self._passed[call.server].append(state)
+                self._chain.advance(call)
+            if number < len(answers):
+                self._used.add(answers[number].place)
+                return Played(recording=answers[number], tier="exact")
+        restless = self._restless(call) if answers and call.effect == "read" else False
+        if answers and call.effect == "read" and not restless:
+            tier: Literal["exact_reused", "volatile_reused"] = "volatile_reused" if restless is None else "exact_reused"
+            once = tier == "exact_reused" and not self._cassette.was_repeated(call.tool)
+            return Played(recording=answers[-1], tier=tier, once_recorded=once)
+        earlier = self._earlier(call, state, writes, passed) if self._lenient else None
+        if earlier is not None:
+            with self._lock:
+                self._used.add(earlier.place)
+            return Played(recording=earlier, tier="earlier_state")
+        note = self._note(call, len(answers), restless=bool(restless))
+        return Missed(call=call, nearest=nearest(self._cassette, call), note=note)
+
+    def _is_doubtful(self, call: CallKey, state: str) -> bool:
+        """Whether the recorded answers may depend on a write to another server that this trial has not made, or the
+        reverse.
+
+        This concerns only recordings that do not store the writes to other servers: newer ones have a separate state
+        for them.
+        """
+        names = self._chain.names
+        if call.server not in names.undeclared or not self._cassette.written - {names.of(call.server)}:
+            return False
+        return any(one.mark.elsewhere is None for one in self._cassette.answers(call.key, state))
+
+    def _restless(self, call: CallKey) -> bool | None:
+        """Whether the tool's answers change by themselves; None: only in values declared volatile."""
+        if self._cassette.recordings and self._cassette.recordings[0].mark.kind == "model":
+            return False  # the same model request may be repeated for another sample
+        changing = self._cassette.changing(call.tool)
+        declared = self._volatile.get(call.tool, ())
+        if not changing:
+            return None if declared else False
+        return None if all(is_declared(path, declared) for path in changing) else True
+
+    def _note(self, call: CallKey, recorded: int, *, restless: bool) -> str | None:
+        if restless:
+            paths = ", ".join(sorted("/" + "/".join(path) for path in self._cassette.changing(call.tool)))
+            return (
+                f"the {recorded} recorded answers to this call are used up, and they differ at {paths}: record the "
+                f"path, or declare that as volatile: `volatile` of {call.tool} in suite.yaml"
+            )
+        if call.server in self._chain.names.undeclared and self._cassette.holds_key(call.key):
+            return (
+                f"suite.yaml does not say whether {call.server!r} shares a backend with the other servers that are "
+                f"written to. If it does: `state: NAME` on each of them; if it does not: `state: {call.server}` on it"
+            )
+        return None
+
+    def _earlier(self, call: CallKey, state: str, writes: int, passed: tuple[str, ...]) -> Recording | None:
+        """The last recording of the call at a state this trial has passed, else after the most writes up to now."""
+        for known in (state, *reversed(passed)):
+            answers = self._cassette.answers(call.key, known)
+            if answers:
+                return answers[-1]
+        elsewhere = [
+            item
+            for item in self._cassette.of_tool(call.tool)
+            if item.mark.key == call.key and item.mark.writes <= writes
+        ]
+        return max(elsewhere, key=lambda item: item.mark.writes, default=None)
+
+    def unused(self) -> int:
+        """The number of recordings that this trial has not used."""
+        with self._lock:
+            return len(self._cassette) - len(self._used)

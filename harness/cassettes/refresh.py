@@ -1,0 +1,116 @@
+"""Updates recordings to a tool's current answers, and converts a cassette between its two formats."""
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from harness.cassettes.cassette import (
+    Cassette,
+    cassette_bytes,
+    cassette_path,
+    load_cassette,
+    refuse_secrets,
+    save_cassette,
+)
+from harness.cassettes.journals import only_writer
+from harness.cassettes.recordings import Recording
+from harness.cassettes.redaction import Redactor
+from harness.disk import write_atomically
+
+# Updates recordings to a tool's current answers, as a patch for review or directly.
+#
+# Only the passed answers are replaced: the rest of a cassette stays unchanged byte for byte.
+
+Fresh = Mapping[tuple[str, str, int], Recording]
+"""Place on the cassette -> the current answer."""
+_OF_ANSWER = ("outcome", "chunks", "provenance")
+"""The fields of a mark that concern the answer, and not the call."""
+_NO_END = "\\ No newline at end of file\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefreshedCassette:
+    """One cassette that would change."""
+
+    case: str
+    path: Path
+    replaced: int
+    before: bytes
+    after: bytes
+
+
+def with_answers(cassette: Cassette, fresh: Fresh) -> Cassette:
+    """The cassette with its answers replaced; a place that the cassette lacks is not added."""
+    return Cassette(_answered(recording, fresh.get(recording.place)) for recording in cassette.recordings)
+
+
+def refreshed_cassettes(
+    cassettes: Path, suite: str, fresh: Mapping[str, Fresh], redactor: Redactor
+) -> Iterator[RefreshedCassette]:
+    """The cassettes that the answers change, by case. Raises CassetteError where one contains a known secret."""
+    for case, answers in sorted(fresh.items()):
+        path = cassette_path(cassettes, suite, case)
+        old = load_cassette(path)
+        new = with_answers(old, answers)
+        refuse_secrets(path, new.recordings, redactor)
+        replaced = sum(not one.answers_like(other) for one, other in zip(old.recordings, new.recordings, strict=True))
+        if replaced:
+            after = cassette_bytes(path, new, suite=suite, case=case)
+            yield RefreshedCassette(case=case, path=path, replaced=replaced, before=path.read_bytes(), after=after)
+
+
+def apply_refresh(cassettes: Iterable[RefreshedCassette]) -> None:
+    """Writes every cassette under one lock that excludes other writers."""
+    changed = list(cassettes)
+    with ExitStack() as stack:
+        for folder in sorted({cassette.path.parent for cassette in changed}):
+            stack.enter_context(only_writer(folder))
+        for cassette in changed:
+            write_atomically(cassette.path, cassette.after)
+
+
+def patch_of(cassettes: Iterable[RefreshedCassette], project: Path) -> str:
+    """A patch that `git apply` takes in the project's folder; empty where nothing changes."""
+    return "".join(line for cassette in cassettes for line in _patch(cassette, project))
+
+
+def _patch(cassette: RefreshedCassette, project: Path) -> Iterator[str]:
+    name = cassette.path.relative_to(project).as_posix()
+    yield f"diff --git a/{name} b/{name}\n"
+    before, after = (text.decode("utf-8").split("\n") for text in (cassette.before, cassette.after))
+    old = [f"{line}\n" for line in before[:-1]] + ([before[-1]] if before[-1] else [])
+    new = [f"{line}\n" for line in after[:-1]] + ([after[-1]] if after[-1] else [])
+    for line in difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"):
+        yield line if line.endswith("\n") else f"{line}\n{_NO_END}"
+
+
+def _answered(recorded: Recording, fresh: Recording | None) -> Recording:
+    if fresh is None or recorded.answers_like(fresh):
+        return recorded
+    mark = recorded.mark.model_copy(update={name: getattr(fresh.mark, name) for name in _OF_ANSWER})
+    return fresh.model_copy(update={"mark": mark, "arguments": recorded.arguments})
+
+
+# Converts a cassette between its two formats: YAML is for reading and reviewing, JSON opens much faster.
+
+Format = Literal["yaml", "json"]
+
+
+def convert_cassette(cassettes: Path, suite: str, case: str, to: Format) -> Path:
+    """Writes the case's cassette as `to`, removes the other file, and returns the new path.
+
+    Raises CassetteError, and leaves the cassette as it is, where it cannot be read, or contains data that JSON cannot
+    represent.
+    """
+    with only_writer(cassettes / suite):
+        path = cassette_path(cassettes, suite, case)
+        new = path.with_suffix(f".{to}")
+        cassette = load_cassette(path)
+        if new == path:
+            return path
+        save_cassette(new, cassette, suite=suite, case=case)
+        path.unlink()
+        return new

@@ -1,1 +1,0 @@
-"""`harness case`: a suite's cases checked, covered and mutated."""

@@ -1,0 +1,193 @@
+"""`harness compare` and `harness baseline`: what changed between two runs, or since the baseline."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from harness.cli.console import out, print_json
+from harness.errors import ExitCode, UsageError
+from harness.reports.margin import refuse_malformed
+from harness.reports.migration import migration_of
+from harness.reports.named import compare_named
+from harness.reports.render.migration import MigrationView, migration_markdown
+from harness.runs.store.folder import RunFolder, run_path
+from harness.suite.loading import load_stored_suite
+from harness.suite.suites import prompt_texts
+
+# `harness compare`: compares two runs, case by case.
+
+
+@click.command("compare")
+@click.argument("before")
+@click.argument("after")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["terminal", "markdown", "comment", "json"]),
+    default="terminal",
+    show_default=True,
+    help="Format of the comparison; `comment`: Markdown for a pull request, with the figures first.",
+)
+@click.option(
+    "--no-worse-than",
+    "margins",
+    multiple=True,
+    metavar="METRIC=MARGIN",
+    help="Test whether AFTER is worse by more than MARGIN; for amounts also a percentage, as in cost_usd=10%"
+    " (repeatable).",
+)
+@click.option(
+    "--migration",
+    is_flag=True,
+    help="Print a page about a change of the base model: success, rubrics, cost and latency by margin, and the"
+    " failure modes"
+    " that appeared.",
+)
+@click.pass_context
+def compare_command(
+    ctx: click.Context,
+    before: str,
+    after: str,
+    form: Literal["terminal", "markdown", "comment", "json"],
+    margins: tuple[str, ...],
+    migration: bool,
+) -> None:
+    """Show what changed from the run BEFORE (or `baseline:SUITE`) to the run AFTER, paired by case and attempt.
+
+    \b
+    harness compare tour-v1 tour-v2
+    harness compare tour-v1 tour-v2 --format markdown
+    harness compare tour-v1 tour-v2 --no-worse-than task_success=0.05 --no-worse-than cost_usd=10%
+    harness compare baseline:drive_thru tour-v2
+    harness compare --migration old-model new-model --no-worse-than task_success=0.02
+
+    Runs of different suites, or scored by different versions of a verifier, are not compared: the difference would have
+    no meaning.
+
+    Exit status with --no-worse-than or --migration: 0 better or at parity, 1 worse, 3 not determined.
+    """
+    if migration:
+        ctx.exit(compare_for_migration(ctx.obj, before, after, form, margins))
+    from harness.cli.console import out
+    from harness.cli.showing import show_comparison
+    from harness.errors import ExitCode
+    from harness.reports.margin import no_worse_than
+    from harness.reports.named import compare_named
+    from harness.reports.render.markdown import comment_markdown, comparison_json, comparison_markdown
+    from harness.reports.render.sections import margin_lines
+
+    project: Path = ctx.obj
+    comparison, repetitions = compare_named(project, before, run_path(project, after), margins)
+    checks = no_worse_than(comparison, margins, repetitions()) if margins else []
+    match form:
+        case "terminal":
+            show_comparison(out(), comparison)
+        case "markdown":
+            click.echo(comparison_markdown(comparison), nl=False)
+        case "comment":
+            click.echo(comment_markdown(comparison, checks), nl=False)
+        case "json":
+            click.echo(comparison_json(comparison, checks), nl=False)
+    if form not in ("comment", "json"):
+        for line in margin_lines(checks):
+            click.echo(line)
+    ctx.exit(max((check.exit_code for check in checks), default=ExitCode.DONE))
+
+
+# `harness compare --migration`: prints a page about a change of the base model.
+
+
+def compare_for_migration(project: Path, before: str, after: str, form: str, margins: Sequence[str]) -> ExitCode:
+    """Prints the page in a format of `harness compare`; returns the exit status."""
+    refuse_malformed(margins)
+    if before.startswith("baseline:"):
+        raise UsageError(
+            "--migration needs the trials of two runs, but a baseline stores no trials",
+            remedy="name the run that the baseline was set from, or run the old model again",
+        )
+    old, new = RunFolder.open(run_path(project, before)), RunFolder.open(run_path(project, after))
+    comparison, repetitions = compare_named(project, before, new.path)
+    found = migration_of((old, new), comparison, margins, repetitions(), _prompt_texts(project, new))
+    match form:
+        case "terminal":
+            out().print(MigrationView(found))
+        case "json":
+            print_json(found.model_dump(mode="json"))
+        case _:
+            click.echo(migration_markdown(found), nl=False)
+    return found.exit_code
+
+
+def _prompt_texts(project: Path, run: RunFolder) -> dict[str, str]:
+    """The prompts of the run's agent as it is now; empty for an imported run or a missing suite."""
+    try:
+        return prompt_texts(load_stored_suite(project, run.manifest.suite, run.path), run.manifest.agent)
+    except UsageError:  # the page needs only names of prompts, so an invalid suite is not an error here
+        return {}
+
+
+# `harness baseline`: the results that changes are compared with.
+
+
+@click.group("baseline")
+def baseline_command() -> None:
+    """Store a run's scorecards in baselines/<suite>.json, which you commit and later runs are compared with."""
+
+
+@baseline_command.command("set")
+@click.argument("run")
+@click.option(
+    "--allow-unmeasured",
+    type=click.IntRange(0),
+    default=0,
+    help="Maximum number of trials that may be missing from the run.",
+)
+@click.pass_obj
+def set_command(project: Path, run: str, allow_unmeasured: int) -> None:
+    """Make the stored RUN the baseline of its suite.
+
+    \b
+    harness run drive_thru --run-name good
+    harness baseline set good
+    git add baselines/drive_thru.json
+    """
+    from harness.runs.store.baseline import baseline_of, write_baseline
+    from harness.runs.store.folder import RunFolder
+
+    baseline = baseline_of(RunFolder.open(run_path(project, run)), allow_unmeasured)
+    click.echo(write_baseline(project, baseline))
+
+
+@baseline_command.command("show")
+@click.argument("suite")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.pass_obj
+def show_command(project: Path, suite: str, as_json: bool) -> None:
+    """Show the baseline of SUITE, and whether it belongs to the current suite, verifiers, metrics and detectors.
+
+    \b
+    harness baseline show drive_thru
+
+    The exit status is 3 if there is no baseline, or if it belongs to another state of the suite.
+    """
+    from harness.cli.console import out, print_json
+    from harness.cli.showing import show_summary
+    from harness.reports.summarising import summarise
+    from harness.runs.store.baseline import read_baseline
+    from harness.scoring.failures.diagnose import outdated
+    from harness.scoring.scorer import build_scorer
+    from harness.suite.loading import load_suite
+
+    declared = load_suite(project, suite)
+    baseline = read_baseline(project, suite, declared.digest)
+    summary = summarise(baseline.manifest, baseline.scorecards)
+    older = outdated(baseline.manifest.scorer_versions, build_scorer(declared).versions)
+    if as_json:
+        print_json({**summary.model_dump(mode="json"), "outdated": list(older)})
+        return
+    show_summary(out(), summary, None)
+    if older:
+        click.echo(f"evaluated by other versions, which a run is not compared by: {'; '.join(older)}")
+        click.echo("  -> run the suite again, then: harness baseline set RUN")

@@ -1,0 +1,75 @@
+"""Consoles: results on standard output, progress on standard error, JSON for scripts."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import click
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
+
+from harness.cli.streams import drawn_to
+from harness.text import visible
+
+_NARROWEST = 60
+"""Minimum width of tables in columns; a narrower terminal wraps the lines."""
+_WITHOUT_TERMINAL = 100
+
+
+class _CleanConsole(Console):
+    """Renders text without control characters; its own colours and cursor movements are not part of the text.
+
+    Markup, links and emoji codes are disabled: rich would otherwise interpret text of an agent as markup.
+    """
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The segments of `renderable`."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
+def out(quiet: bool = False) -> Console:
+    """The console for standard output, as plain text without colours where it is not a terminal; `quiet` selects
+    standard error instead.
+    """
+    return err() if quiet else _console(sys.stdout.isatty(), stderr=False)
+
+
+def err() -> Console:
+    """The console for standard error, which shows progress."""
+    return _console(sys.stderr.isatty(), stderr=True)
+
+
+def say(text: str) -> None:
+    """Prints a line of progress on standard error."""
+    click.echo(text, err=True)
+
+
+def print_json(value: object) -> None:
+    """Prints one JSON document on standard output."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+@contextmanager
+def progress_bar(title: str, total: int) -> Iterator[Progress]:
+    """A bar of trials with one task; on a dumb terminal it draws nothing."""
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}", style="dim", markup=False),
+    )
+    with Progress(*columns, console=err(), transient=True, disable=not sys.stderr.isatty()) as bar:
+        bar.add_task(title, total=total, note="")
+        yield bar
+
+
+def _console(is_terminal: bool, stderr: bool) -> Console:
+    width = None if is_terminal else _WITHOUT_TERMINAL
+    file = drawn_to(sys.stderr if stderr else sys.stdout)
+    console = _CleanConsole(file=file, stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+    console.width = max(console.width, _NARROWEST)
+    return console

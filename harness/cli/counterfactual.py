@@ -1,0 +1,372 @@
+"""`harness fork` and `harness blame`: stored trials replayed with a change."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+
+import click
+
+from harness.cli.options import TOOL_MODES, jobs_option, sandbox_option
+from harness.errors import ExitCode, UsageError
+from harness.runs.store.folder import run_path
+
+if TYPE_CHECKING:
+    from harness.improve.blame import Blame
+    from harness.improve.forks import ForkChange, ForkResult
+    from harness.suite.cases import FaultSpec
+    from harness.suite.models import ToolMode
+
+
+# `harness fork`: replays a stored trial up to a step and continues with one change.
+
+_FAULTS = ("timeout", "reset", "empty", "malformed", "429", "500", "503")
+
+
+class ForkOptions(TypedDict):
+    """The options of `harness fork`."""
+
+    attempt: int
+    step: int | None
+    answer: Path | None
+    call: str | None
+    arguments: Path | None
+    oracle: bool
+    drop: bool
+    hint: str | None
+    fault: str | None
+    prompts: tuple[str, ...]
+    with_model: str | None
+    agent: str | None
+    tools: "ToolMode | None"
+    model: Literal["replay", "live"] | None
+    trials: int
+    sandbox: str
+    jobs: int | None
+    run_name: str | None
+    as_json: bool
+
+
+@click.command("fork")
+@click.argument("run")
+@click.argument("case", required=False)
+@click.option(
+    "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Number of the attempt at the case."
+)
+@click.option(
+    "--at", "step", type=click.IntRange(0), metavar="STEP", help="Step to fork at; `harness explain` lists the steps."
+)
+@click.option(
+    "--answer",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Answer the tool call of the step with the JSON in FILE.",
+)
+@click.option("--call", metavar="TOOL", help="Replace the tool call of the step by a call of TOOL.")
+@click.option(
+    "--arguments",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="With --call: the arguments as a JSON object; default: those of the step.",
+)
+@click.option("--oracle", is_flag=True, help="Replace the tool call of the step by the reference's.")
+@click.option(
+    "--drop", is_flag=True, help="Do not make the tool call of the step; the agent receives the recorded answer."
+)
+@click.option("--hint", metavar="TEXT", help="Send TEXT as the user's message after the agent's next reply.")
+@click.option("--fault", type=click.Choice(_FAULTS), help="Inject this fault into the tool call of the step.")
+@click.option(
+    "--prompt",
+    "prompts",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="From the step on, replace a prompt of the agent, or the case's prompt `system`, by the text in FILE.",
+)
+@click.option("--with-model", metavar="NAME", help="From the step on, send the agent's requests to this model.")
+@click.option("--agent", metavar="VERSION", help="Continue with another version of the agent.")
+@click.option(
+    "--tools",
+    type=click.Choice(TOOL_MODES[:3]),
+    help="Tool mode after the fork; default: `sealed`, answered by the suite's services.",
+)
+@click.option("--model", type=click.Choice(["replay", "live"]), help="Source of the model's answers.")
+@click.option("--trials", type=click.IntRange(1, 100), default=1, show_default=True, help="Number of forks.")
+@sandbox_option
+@jobs_option
+@click.option("--run-name", metavar="NAME", help="Name of the run folder that stores the forks.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.pass_context
+def fork_command(ctx: click.Context, /, run: str, case: str | None, **options: Unpack[ForkOptions]) -> None:
+    """Replay the trial of CASE in the stored RUN up to STEP, then continue with one change.
+
+    \b
+    harness fork tour-v1 order-correctness-003 --at 2
+    harness fork tour-v1 order-correctness-003 --at 2 --oracle
+    harness fork tour-v1 order-correctness-003 --at 2 --answer none_found.json
+    harness fork tour-v1 order-correctness-003 --at 2 --fault timeout --trials 5
+    harness fork support-v1 refund --at 3 --prompt calmer.md --model live
+    harness fork tour-v1
+
+    The agent is started again and receives the recorded answers. If a step before STEP differs from the trial, the fork
+    ends with exit status 1. Without a change, the fork shows whether the agent is deterministic. Forks are stored as
+    trials in a separate run folder. The exit status is 3 if the harness could not run a fork. Without CASE, the verb
+    prints how many trials of RUN can be forked, and why the others cannot.
+    """
+    from harness.cli.console import print_json, say
+    from harness.improve.forks import ForkRequest, fork
+    from harness.improve.subject import open_subject
+    from harness.runs.plan.plan import RunOptions
+    from harness.text import one_line
+
+    project: Path = ctx.obj
+    if case is None:
+        _show_possible(project, run, options["as_json"])
+        return
+    if options["step"] is None:
+        raise UsageError(
+            "the step to fork at is not given", remedy=f"add --at STEP; harness explain {run} {case} lists the steps"
+        )
+    subject = open_subject(project, run, case, options["attempt"])
+    wishes = RunOptions(
+        agent=options["agent"], model=options["model"], sandbox=options["sandbox"], jobs=options["jobs"]
+    )
+    request = ForkRequest(
+        step=options["step"],
+        change=_change(options),
+        options=wishes,
+        tools=options["tools"],
+        repeats=options["trials"],
+        name=options["run_name"],
+    )
+    result = fork(subject, request, say)
+    if options["as_json"]:
+        print_json(result.model_dump(mode="json") | {"determinism": result.determinism, "failed": result.failed})
+    else:
+        for line in _fork_lines(result):
+            click.echo(one_line(line))
+    if result.failed:
+        ctx.exit(ExitCode.COULD_NOT)
+    ctx.exit(ExitCode.DONE if result.determinism == 1 else ExitCode.VERDICT)
+
+
+def _change(options: ForkOptions) -> "ForkChange":
+    from harness.improve.forks import ForkChange
+    from harness.suite.interventions import Invocation
+
+    if options["arguments"] is not None and options["call"] is None:
+        raise UsageError("--arguments needs --call", remedy="add --call TOOL")
+    given = {
+        "answer": options["answer"],
+        "call": options["call"],
+        "oracle": options["oracle"],
+        "drop": options["drop"],
+        "fault": options["fault"],
+    }
+    instead = [name for name, value in given.items() if value]
+    if len(instead) > 1:
+        raise UsageError(
+            f"--{' and --'.join(instead)} exclude each other: they change the same call", remedy="give one of them"
+        )
+    call = None
+    if options["call"] is not None and options["arguments"] is not None:
+        arguments = _json_of(options["arguments"])
+        if not isinstance(arguments, dict):
+            raise UsageError(f"{options['arguments']}: expected a JSON object of arguments")
+        call = Invocation(tool=options["call"], arguments=arguments)
+    return ForkChange(
+        answer=None if options["answer"] is None else (_json_of(options["answer"]),),
+        call=call,
+        tool=options["call"] if call is None else None,
+        oracle=options["oracle"],
+        drop=options["drop"],
+        hint=options["hint"],
+        fault=None if options["fault"] is None else _fault(options["fault"]),
+        model=options["with_model"],
+        prompts=dict(_prompt(given) for given in options["prompts"]),
+    )
+
+
+def _prompt(given: str) -> tuple[str, str]:
+    """The prompt's name, empty where none is given, and its new text."""
+    name, _, file = given.rpartition("=")
+    try:
+        return name, Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--prompt {given}: the file cannot be read: {error}") from None
+
+
+def _fault(name: str) -> "FaultSpec":
+    from harness.suite.cases import FaultSpec
+
+    if name.isdecimal():
+        return FaultSpec(tool="*", kind="http_status", status=int(name), call=1)
+    return FaultSpec.model_validate({"tool": "*", "kind": name, "call": 1})
+
+
+def _json_of(path: Path) -> Any:
+    from harness.values import NotJson, parse_json
+
+    try:
+        return parse_json(path.read_bytes())
+    except NotJson as error:
+        raise UsageError(f"{path}: expected JSON: {error}") from None
+
+
+def _fork_lines(result: "ForkResult") -> list[str]:
+    words = {True: "succeeds", False: "fails", None: "cannot be determined"}
+    lines = [
+        f"{result.parent}  forked at step {result.step}; change: {result.change}; tools {result.tools}",
+        f"  original trial     {words[result.parent_success]}",
+    ]
+    for one in result.trials:
+        line = f"  fork {one.attempt:<13} {words[one.success]} ({one.outcome})"
+        line += "; same end as the original trial" if one.same_end else ""
+        lines.append(line)
+        if one.reason is not None:
+            lines.append(f"    {one.reason}")
+    if result.change == "none" and not any(one.same_end or one.outcome == "harness_failed" for one in result.trials):
+        lines.append("  none ends as the original trial: the agent, or what answers it, is not deterministic")
+    if result.failed:
+        lines.append(f"  {result.failed} of {len(result.trials)} forks could not be run; they are not counted")
+    if result.determinism is not None and result.determinism < 1:
+        share = f"{result.determinism:.0%} of {len(result.trials) - result.failed}"
+        lines.append(f"  not deterministic: {share} forks repeated the steps before step {result.step}")
+    lines.append(f"  stored as {result.run}; see: harness explain {result.run} {result.parent.split('/')[1]}")
+    return lines
+
+
+def _show_possible(project: Path, run: str, as_json: bool) -> None:
+    from harness.cli.console import print_json
+    from harness.improve.subject import forkable
+    from harness.runs.store.folder import RunFolder
+    from harness.text import one_line
+
+    possible, reasons = forkable(project, RunFolder.open(run_path(project, run)))
+    if as_json:
+        print_json({"possible": possible, "refused": dict(reasons)})
+        return
+    click.echo(f"{possible} of {possible + reasons.total()} trials can be forked")
+    for reason, count in reasons.most_common():
+        click.echo(one_line(f"  {count} cannot: {reason}"))
+
+
+# `harness blame`: the step that made a trial fail, found by intervention.
+
+_SHOWN = 12
+
+
+class BlameOptions(TypedDict):
+    """The options of `harness blame`."""
+
+    attempt: int
+    budget: int
+    repeats: int
+    reference_only: bool
+    tools: "ToolMode | None"
+    sandbox: str
+    jobs: int | None
+    run_name: str | None
+    as_json: bool
+
+
+@click.command("blame")
+@click.argument("run")
+@click.argument("case")
+@click.option(
+    "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Number of the attempt at the case."
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(1, 10_000),
+    default=40,
+    show_default=True,
+    help="Maximum number of trials; 2 x repeats - 1 of them confirm the cause.",
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, 100),
+    default=3,
+    show_default=True,
+    help="Number of trials that confirm the cause.",
+)
+@click.option("--reference-only", is_flag=True, help="Use the case's reference alone, not a passing trial of the case.")
+@click.option(
+    "--tools",
+    type=click.Choice(TOOL_MODES[:3]),
+    help="Tool mode after a change; default: `sealed`, answered by the suite's services.",
+)
+@sandbox_option
+@jobs_option
+@click.option("--run-name", metavar="NAME", help="Name of the run folder that stores the successful fork.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.pass_context
+def blame_command(ctx: click.Context, /, run: str, case: str, **options: Unpack[BlameOptions]) -> None:
+    """Find the earliest single change that makes the failed trial of CASE in the stored RUN succeed.
+
+    \b
+    harness blame tour-v1 order-correctness-003
+    harness blame tour-v1 order-correctness-003 --budget 80 --repeats 5
+    harness blame tour-v1 order-correctness-003 --reference-only --json
+
+    Changes come from the case's reference, from a passing trial of the case, and from the faults that were injected
+    into the trial. Each change is tried in a separate sandbox. If no single change is enough, the smallest sufficient
+    set is searched. The exit status is 1 if no cause is found; the output then gives the reason.
+    """
+    from harness.cli.console import print_json, say
+    from harness.improve.blame import BlameRequest, blame
+    from harness.improve.subject import open_subject
+    from harness.runs.cases.drafting import passing_attempts
+    from harness.runs.plan.plan import RunOptions
+    from harness.runs.store.folder import RunFolder, run_path
+    from harness.text import one_line
+
+    project: Path = ctx.obj
+    subject = open_subject(project, run, case, options["attempt"])
+    folder = RunFolder.open(run_path(project, run))
+    known = [] if options["reference_only"] else passing_attempts(project, folder, case)
+    request = BlameRequest(
+        options=RunOptions(sandbox=options["sandbox"], jobs=options["jobs"]),
+        tools=options["tools"],
+        budget=options["budget"],
+        repeats=options["repeats"],
+        passing=known[0].stored.trial if known else None,
+        name=options["run_name"],
+    )
+    found = blame(subject, request, say)
+    if options["as_json"]:
+        print_json(found.model_dump(mode="json"))
+    else:
+        for line in _blame_lines(found, case):
+            click.echo(one_line(line))
+    ctx.exit(ExitCode.DONE if found.cause is not None else ExitCode.VERDICT)
+
+
+def _blame_lines(found: "Blame", case: str) -> list[str]:
+    basis = ", ".join(one.replace("_", " ") for one in found.basis) or "nothing"
+    lines = [f"{found.trial}  symptom  {found.symptom}"]
+    cause = found.cause
+    if cause is None:
+        lines.append(f"  no cause found: {found.reason}")
+    else:
+        place = "step" if len(cause.steps) == 1 else "the smallest set, steps"
+        lines.append(f"  cause     {place} {', '.join(map(str, cause.steps))}: {cause.words}")
+        lines.append(
+            f"  with it   succeeds in {cause.mended} of {cause.repeats}; without in {cause.unchanged_successes}"
+            f" of {cause.repeats}; confidence at least {cause.confidence:.2f}"
+        )
+        if cause.untried_earlier:
+            steps = ", ".join(map(str, cause.untried_earlier))
+            lines.append(f"  not tried changes at the earlier steps {steps}: the cause may be there")
+        if cause.untried_sets:
+            lines.append(
+                f"  not tried {cause.untried_sets} smaller sets, because the budget is spent: fewer steps may be enough"
+            )
+    guesses = ", ".join(map(str, found.guesses[:3])) or "none"
+    lines.append(f"  detectors estimate step {guesses} from the trajectory alone")
+    lines.append(f"  tried     {found.trials} trials, tools {found.tools}; changes by {basis}")
+    for one in found.candidates[:_SHOWN]:
+        mark = {True: "succeeds", False: "fails", None: one.outcome.replace("_", " ")}[one.success]
+        lines.append(f"    step {one.step:<3} {mark:<12} {one.words}")
+    if len(found.candidates) > _SHOWN:
+        lines.append(f"    and {len(found.candidates) - _SHOWN} more")
+    if found.run is not None:
+        lines.append(f"  the fork that succeeds: harness explain {found.run} {case}")
+    return lines

@@ -1,1 +1,0 @@
-"""`harness fork` and `harness blame`: stored trials replayed with changes."""

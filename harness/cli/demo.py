@@ -1,0 +1,97 @@
+"""`harness demo`: builds, runs and compares a suite in one command."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from harness.cli.console import out, say
+from harness.cli.options import jobs_option
+from harness.cli.running import judge, run_ungated
+from harness.cli.showing import show_comparison, show_summary
+from harness.errors import EngineUnavailable, ExitCode, SnapshotError
+from harness.reports.compare import compare_runs
+from harness.reports.render.markdown import write_report
+from harness.reports.summarising import summarise_run
+from harness.runs.plan.plan import RunOptions
+from harness.runs.store.folder import RunFolder
+from harness.sandbox.engine import connect
+from harness.sandbox.environment import BASE_IMAGE, load_environment
+from harness.sandbox.images.building import install_tools as install_missing_tools
+from harness.sandbox.images.store import ImageStore
+from harness.sandbox.leftovers import reap
+from harness.sandbox.snapshots import SnapshotStore
+from harness.suite.loading import load_suite
+from harness.suite.suites import Suite
+
+
+@click.command("demo")
+@click.argument("suite")
+@click.option("--install-tools", is_flag=True, help="Install mmdebstrap if it is missing (as root, on Debian).")
+@jobs_option
+@click.pass_context
+def command(ctx: click.Context, suite: str, install_tools: bool, jobs: int | None) -> None:
+    """Build missing images, run every version of SUITE's agent in replay mode, and compare them.
+
+    \b
+    harness demo drive_thru
+
+    If no container engine is reachable, the verb prints a warning and uses the sandbox `local`, without isolation.
+    """
+
+    project: Path = ctx.obj
+    ctx.exit(demonstrate(project, suite, install_tools=install_tools, jobs=jobs))
+
+
+# What `harness demo` does, step by step.
+
+
+def demonstrate(project: Path, name: str, *, install_tools: bool, jobs: int | None) -> ExitCode:
+    """Runs every version of the suite's agent and compares each with the one before it."""
+    suite = load_suite(project, name)
+    sandbox = _sandbox(project, suite, install_tools)
+    folders: list[RunFolder] = []
+    codes = [ExitCode.DONE]
+    for version in suite.agents:
+        options = RunOptions(suite=name, agent=version, sandbox=sandbox, jobs=jobs)
+        folder = run_ungated(project, options)
+        summary = summarise_run(folder)
+        show_summary(out(), summary, write_report(folder, summary))
+        codes.append(judge(folder, summary, options))
+        folders.append(folder)
+    for before, after in pairwise(folders):
+        show_comparison(out(), compare_runs(before, after))
+    out().print(f"\nreports  {', '.join(str(folder.path / 'report') for folder in folders)}", soft_wrap=True)
+    return max(codes)
+
+
+def _sandbox(project: Path, suite: Suite, install_tools: bool) -> Literal["docker", "local"]:
+    try:
+        client = connect()
+    except EngineUnavailable as error:
+        say(f"{error.message}\nThe suite runs in the sandbox `local` instead: nothing is isolated from this machine.")
+        return "local"
+    for removed in reap(client):
+        say(f"removed resources of a crashed run: {removed}")
+    if install_tools:
+        install_missing_tools(say)
+    images = ImageStore(project, client)
+    image = load_environment(project, suite.environment).image if suite.environment else BASE_IMAGE
+    say(f"image {images.build(image, say).tag} is built")
+    _build_snapshot(project, suite, images)
+    return "docker"
+
+
+def _build_snapshot(project: Path, suite: Suite, images: ImageStore) -> None:
+    if suite.environment is None or suite.snapshot is None:
+        return
+    store = SnapshotStore(project, images)
+    try:
+        snapshot = store.verify(suite.environment, suite.snapshot)
+        say(f"snapshot {suite.environment}/{suite.snapshot} is verified: {snapshot.digest[:12]}")
+    except SnapshotError as error:
+        if (project / "snapshots" / suite.environment / suite.snapshot).is_dir():
+            raise
+        say(error.message)
+        store.build(suite.environment, suite.snapshot, say)

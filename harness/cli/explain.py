@@ -1,0 +1,254 @@
+"""`harness explain` and `harness transcript`: one trial step by step, and as judges receive it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+import click
+
+from harness.runs.store.folder import run_path
+
+if TYPE_CHECKING:
+    from harness.judging.transcripts import Piece, Transcript
+    from harness.runs.store.folder import RunFolder
+    from harness.scoring.scorecard import Scorecard
+    from harness.traces.trial import Trial
+
+
+# `harness explain`: shows a trial step by step with its diagnosis.
+
+
+@click.command("explain")
+@click.argument("run")
+@click.argument("case", required=False)
+@click.option(
+    "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Number of the attempt at the case."
+)
+@click.option(
+    "--width", type=click.IntRange(40), default=400, show_default=True, help="Maximum number of characters of a text."
+)
+@click.option("--model", "as_model", is_flag=True, help="Show complete requests to the model and its answers.")
+@click.option("--hints", is_flag=True, help="Also show hints, which indicate a failure mode but are not findings.")
+@click.option("--judged", "with_judge", is_flag=True, help="Include findings of a judge by the rubric failure_modes.")
+@click.option("--json", "as_json", is_flag=True, help="Print the trial and its scorecard as JSON.")
+@click.pass_obj
+def explain_command(project: Path, /, run: str, case: str | None, attempt: int, width: int, **shown: bool) -> None:
+    """Print the trajectory of CASE in the stored RUN, with the diagnosis at its steps.
+
+    For a failed trial, the output begins with the cause, if `harness blame` has found it, and with the most probable
+    steps of the failure. Without CASE, the verb lists the cases of RUN.
+
+    A hint indicates a failure mode, but was no more accurate than simple rules on labelled runs. Hints are not counted
+    in figures; --json always includes them, under "hints" of the scorecard.
+
+    \b
+    harness explain tour-v1 order-correctness-003
+    harness explain tour-v1 order-correctness-003 --model
+    harness explain tour-v1 order-correctness-003 --judged
+    """
+    from harness.cli.console import print_json
+    from harness.reports.render.trajectory import explained
+    from harness.runs.store.beside_trials import cause_of
+    from harness.runs.store.folder import RunFolder
+    from harness.scoring.failures.diagnose import outdated
+    from harness.scoring.failures.ranking import ranked_modes, suspects
+
+    folder = RunFolder.open(run_path(project, run))
+    trial, found = _chosen(folder, case, attempt)
+    if shown["as_model"]:
+        _show_model(folder, found.case_id, attempt, shown["as_json"])
+        return
+    unjudged: dict[str, str] = {}
+    if shown["with_judge"]:
+        found, unjudged = _with_judge(project, folder, trial, found)
+    unmeasured, kept = _not_measured(project, folder, trial, found), cause_of(folder, found.case_id, attempt)
+    if shown["as_json"]:
+        named = suspects((*found.diagnoses, *found.hints), trial.trajectory, success=found.success)
+        print_json(
+            {
+                "trial": trial.model_dump(mode="json"),
+                "scorecard": found.model_dump(mode="json"),
+                "suspects": [one.model_dump(mode="json") for one in named],
+                "modes": [one.model_dump(mode="json") for one in ranked_modes((*found.diagnoses, *found.hints))],
+                "not_measured": unmeasured,
+                "not_judged": unjudged,
+                "cause": None if kept is None else kept.model_dump(mode="json"),
+            }
+        )
+        return
+    for line in explained(trial, found, width, hints=shown["hints"], cause=kept):
+        click.echo(line)
+    for what, reasons in (("not measured here", unmeasured), ("not judged", unjudged)):
+        _tell_reasons(what, reasons)
+    older = outdated(folder.manifest.scorer_versions)
+    if not any(name.startswith("detector:") for name in folder.manifest.scorer_versions):
+        click.echo(f"the run was scored by a version without findings; to add them: harness score {run}", err=True)
+    elif older:
+        click.echo(f"findings are of other versions ({'; '.join(older)}); to renew them: harness score {run}", err=True)
+
+
+def _tell_reasons(what: str, reasons: dict[str, str]) -> None:
+    for mode, reason in reasons.items():
+        click.echo(f"{what}: {mode.replace('_', ' ')}: {reason}")
+
+
+def _chosen(folder: "RunFolder", case: str | None, attempt: int) -> "tuple[Trial, Scorecard]":
+    """Raises UsageError with the run's cases if no case is given or the run has no such trial."""
+    from harness.errors import UsageError
+
+    if case is None:
+        raise UsageError(f"name a case of run {folder.manifest.run!r}", remedy=_cases(folder))
+    found = next((one for one in folder.scorecards() if (one.case_id, one.attempt) == (case, attempt)), None)
+    trial = folder.trial(case, attempt) if found is not None else None
+    if found is None or trial is None:
+        raise UsageError(f"run {folder.manifest.run!r} has no trial {case!r} attempt {attempt}", remedy=_cases(folder))
+    return trial, found
+
+
+def _cases(folder: "RunFolder") -> str:
+    """The names of the run's cases, failed ones first."""
+    cards = sorted(folder.scorecards(), key=lambda one: (one.success is True, one.case_id))
+    known = list(dict.fromkeys(one.case_id for one in cards))
+    return f"its cases: {', '.join(known[:20])}{' ...' if len(known) > 20 else ''}"
+
+
+def _with_judge(
+    project: Path, folder: "RunFolder", trial: "Trial", card: "Scorecard"
+) -> "tuple[Scorecard, dict[str, str]]":
+    """The scorecard with the findings of judge and detectors, merged by calibrated confidence; the criteria without a
+    verdict, and why.
+    """
+    from harness.errors import UsageError
+    from harness.judging.calibration_records import agreements, read_records, record_path
+    from harness.judging.verdicts import FAILURE_MODES, judged_findings, merged_findings, unjudged_modes
+    from harness.runs.store.judgements import kept_rubric, latest, read_judgements
+
+    every = latest(read_judgements(folder.path, FAILURE_MODES))
+    own = [one for (case, attempt, _), one in every.items() if (case, attempt) == (card.case_id, card.attempt)]
+    if not own:
+        raise UsageError(
+            f"no judge has examined {card.case_id!r} attempt {card.attempt} by the rubric {FAILURE_MODES}",
+            remedy=f"harness judge run {folder.manifest.run} --rubric {FAILURE_MODES} --model MODEL",
+        )
+    rubric = kept_rubric(folder.path, FAILURE_MODES, own[-1].rubric_digest)
+    records = read_records(record_path(project, folder.manifest.suite, FAILURE_MODES))
+    agreement = agreements(rubric, own, records)
+    judged = judged_findings(own, trial.trajectory, agreement)
+    merged = card.model_copy(update={"diagnoses": merged_findings(card.diagnoses, judged, agreement)})
+    return merged, unjudged_modes(own)
+
+
+def _show_model(folder: "RunFolder", case: str, attempt: int, as_json: bool) -> None:
+    """Every request to the model with its messages, tools and options, and the answer."""
+    from harness.cli.console import print_json
+    from harness.reports.render.trajectory import model_lines, model_requests
+
+    stored = folder.stored(case, attempt)
+    spans = () if stored is None else stored.spans
+    if as_json:
+        print_json(model_requests(spans))
+        return
+    for line in model_lines(spans):
+        click.echo(line)
+
+
+def _not_measured(project: Path, folder: "RunFolder", trial: "Trial", card: "Scorecard") -> dict[str, str]:
+    """Maps each failure mode to the reason why this trial has no data to measure it."""
+    from harness.errors import UsageError
+    from harness.runs.measured_trials import suite_of
+    from harness.scoring.evidence import Evidence
+    from harness.scoring.failures.diagnose import not_measured
+
+    if card.modes_not_measured:
+        return {str(mode): reason for mode, reason in card.modes_not_measured.items()}
+    try:
+        suite = suite_of(project, folder)
+    except UsageError:
+        return {}
+    case = next((one for one in suite.cases if one.id == trial.case_id), None)
+    if case is None:
+        return {}
+    evidence = Evidence(case=case, trial=trial, tools=suite.tools, verdicts=card.verdicts)
+    return {str(mode): reason for mode, reason in not_measured(evidence, card.diagnoses, card.hints).items()}
+
+
+# `harness transcript`: prints the transcript of a trial that judges receive.
+
+
+class TranscriptOptions(TypedDict):
+    """The options of `harness transcript`."""
+
+    views: tuple[str, ...]
+    agents: tuple[str, ...]
+
+
+@click.command("transcript")
+@click.argument("run")
+@click.argument("case")
+@click.option(
+    "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Number of the attempt at the case."
+)
+@click.option("--view", "views", multiple=True, metavar="VIEW", help="Only this view (repeatable); `list` names them.")
+@click.option("--agent", "agents", multiple=True, metavar="NAME", help="Only this agent (repeatable); `orchestrator`.")
+@click.option("--json", "as_json", is_flag=True, help="Print the pieces as JSON.")
+@click.pass_context
+def transcript_command(
+    ctx: click.Context, /, run: str, case: str, attempt: int, as_json: bool, **options: Unpack[TranscriptOptions]
+) -> None:
+    """Print the trial of CASE in the stored RUN as the compact transcript that judges receive, and its length.
+
+    \b
+    harness transcript tour-v2 order-correctness-003
+    harness transcript tour-v2 order-correctness-003 --view claims
+    harness transcript tour-v2 order-correctness-003 --view "calls:add_*"
+    harness transcript tour-v2 order-correctness-003 --view list
+    """
+    from harness.cli.console import print_json
+    from harness.judging.views import VIEWS, view
+
+    views = options["views"]
+    if "list" in views:
+        for name, (what, _) in VIEWS.items():
+            click.echo(f"{name:16} {what}")
+        return
+    transcript = _transcript(ctx.obj, run, case, attempt)
+    pieces = view(transcript, views or ("everything",), options["agents"])
+    if as_json:
+        print_json({"raw_chars": transcript.raw_chars, "pieces": [one.model_dump(mode="json") for one in pieces]})
+        return
+    for piece in pieces:
+        said = piece.text.replace(
+            "\n", f"\n{'':9}"
+        )  # indents further lines, so that no text can imitate a line with a reference
+        click.echo(f"{piece.ref:8} {piece.who}: {said}")
+    click.echo(_saving(transcript, pieces), err=True)
+
+
+def _transcript(project: Path, run: str, case: str, attempt: int) -> "Transcript":
+    from harness.errors import UsageError
+    from harness.judging.transcripts import build_transcript
+    from harness.runs.measured_trials import suite_of
+    from harness.runs.store.folder import RunFolder
+
+    folder = RunFolder.open(run_path(project, run))
+    trial = folder.trial(case, attempt)
+    if trial is None:
+        known = sorted({one.case_id for one in folder.manifest.planned})
+        raise UsageError(
+            f"run {folder.manifest.run!r} has no trial {case!r} attempt {attempt}",
+            remedy=f"its cases: {', '.join(known[:20])}{' ...' if len(known) > 20 else ''}",
+        )
+    suite = suite_of(project, folder)
+    return build_transcript(trial, next((one for one in suite.cases if one.id == case), None))
+
+
+def _saving(transcript: "Transcript", pieces: "list[Piece]") -> str:
+    from harness.judging.transcripts import CHARS_PER_TOKEN
+
+    shown = sum(len(piece.text) for piece in pieces)
+    trimmed = sum(piece.trimmed for piece in pieces)
+    before, after = transcript.raw_chars // CHARS_PER_TOKEN, shown // CHARS_PER_TOKEN
+    saved = 1 - shown / transcript.raw_chars if transcript.raw_chars else 0.0
+    return (
+        f"about {after} tokens instead of {before} for the trajectory as JSON ({saved:.0%} less); "
+        f"{trimmed} characters of results omitted, marked in place"
+    )

@@ -1,0 +1,168 @@
+"""`harness image` and `harness snapshot`: what sandboxes are made from."""
+
+import platform
+from pathlib import Path
+
+import click
+
+from harness.errors import UsageError
+
+# `harness image`: images of sandboxes and services.
+
+
+@click.group("image")
+def image_command() -> None:
+    """Build and list the images of sandboxes and services."""
+
+
+@image_command.command("build")
+@click.argument("names", nargs=-1)
+@click.option("--install-tools", is_flag=True, help="Install mmdebstrap if it is missing (as root, on Debian).")
+@click.option("--lock", "write_lock", is_flag=True, help="Write images/lock.toml: digests and packages of all images.")
+@click.pass_obj
+def build_images(project: Path, names: tuple[str, ...], install_tools: bool, write_lock: bool) -> None:
+    """Build NAMES (default: all images of the project) and their base images.
+
+    \b
+    harness image build base
+    harness image build --lock
+
+    An image is identified by the digest of its inputs, so that a second build only looks it up. If no registry is
+    reachable, Debian is built from its packages; that needs mmdebstrap.
+    """
+    from harness.cli.console import say
+    from harness.sandbox.images.building import install_tools as install_missing_tools
+    from harness.sandbox.images.store import ImageStore
+
+    if install_tools:
+        install_missing_tools(say)
+    store = ImageStore(project)
+    for name in names or store.names():
+        built = store.build(name, say)
+        state = "there" if built.reused else "built"
+        click.echo(f"{built.name:24} {state}  {built.size_mb:5} MB  {built.tag}")
+    if write_lock:
+        click.echo(f"wrote {store.lock(say)}")
+
+
+@image_command.command("lock")
+@click.argument("names", nargs=-1, required=True)
+@click.option(
+    "--machine",
+    default=platform.machine(),
+    show_default=True,
+    help="Machine architecture; default: that of the container engine.",
+)
+@click.pass_obj
+def lock(project: Path, names: tuple[str, ...], machine: str) -> None:
+    """Write images/NAME/requirements.txt: the packages of requirements.in, pinned with hashes.
+
+    \b
+    echo "kinto>=16" > images/kinto/requirements.in
+    harness image lock kinto
+
+    pip chooses the versions from its configured index, among those with a wheel for the image's Python. The file
+    contains names, versions and hashes, but no URLs.
+    """
+    from harness.cli.console import say
+    from harness.sandbox.images.wheels import lock_requirements
+
+    for name in names:
+        click.echo(f"wrote {lock_requirements(project, name, machine, say)}")
+
+
+@image_command.command("list")
+@click.pass_obj
+def list_images(project: Path) -> None:
+    """List the project's images, and whether they are built."""
+    from harness.errors import ImageError
+    from harness.sandbox.images.store import ImageStore
+
+    store = ImageStore(project)
+    for name in store.names():
+        try:
+            click.echo(f"{name:24} built    {store.tag(name)}")
+        except ImageError:
+            click.echo(f"{name:24} missing  harness image build {name}")
+
+
+# `harness snapshot`: builds, lists, verifies and compares snapshots.
+
+
+@click.group("snapshot")
+def snapshot_command() -> None:
+    """Build, list, verify and compare snapshots."""
+
+
+@snapshot_command.command("build")
+@click.argument("environment")
+@click.argument("name")
+@click.pass_obj
+def build_snapshots(project: Path, environment: str, name: str) -> None:
+    """Build the snapshot NAME, which ENVIRONMENT declares.
+
+    \b
+    harness snapshot build drive_thru breakfast
+    """
+    from harness.cli.console import say
+    from harness.sandbox.environment import load_environment
+    from harness.sandbox.images.store import ImageStore
+    from harness.sandbox.snapshots import SnapshotStore
+
+    images = ImageStore(project)
+    declared = load_environment(project, environment)
+    for image in (declared.image, *(declared.image_of(service) for service in declared.services)):
+        images.build(image, say)
+    snapshot = SnapshotStore(project, images).build(environment, name, say)
+    click.echo(f"{environment}/{name}  {snapshot.digest}")
+
+
+@snapshot_command.command("list")
+@click.pass_obj
+def list_snapshots(project: Path) -> None:
+    """List the snapshots with their digests."""
+    from harness.sandbox.snapshots import SnapshotStore
+
+    for snapshot in SnapshotStore(project).list():
+        contents = f"{len(snapshot.files)} files, {len(snapshot.dumps)} dumps"
+        click.echo(f"{snapshot.environment}/{snapshot.name:20} {snapshot.digest[:16]}  {contents}")
+
+
+@snapshot_command.command("verify")
+@click.argument("snapshots", nargs=-1, metavar="[ENVIRONMENT/NAME]...")
+@click.pass_obj
+def verify(project: Path, snapshots: tuple[str, ...]) -> None:
+    """Compare snapshots (default: all) with the files on disk, byte by byte.
+
+    If a file differs, the message names it, and the exit status is 3.
+    """
+    from harness.sandbox.snapshots import SnapshotStore
+
+    store = SnapshotStore(project)
+    names = snapshots or tuple(f"{found.environment}/{found.name}" for found in store.list())
+    for name in names:
+        snapshot = store.verify(*_split(name))
+        click.echo(f"{name}  as built  {snapshot.digest[:16]}")
+
+
+@snapshot_command.command("diff")
+@click.argument("before", metavar="ENVIRONMENT/NAME")
+@click.argument("after", metavar="ENVIRONMENT/NAME")
+@click.pass_obj
+def diff(project: Path, before: str, after: str) -> None:
+    """List the differences between two snapshots."""
+    from harness.sandbox.snapshot import snapshot_differences
+    from harness.sandbox.snapshots import SnapshotStore
+
+    store = SnapshotStore(project)
+    for difference in snapshot_differences(store.verify(*_split(before)), store.verify(*_split(after))):
+        click.echo(f"{difference.change:8} {difference.subject}  {difference.detail or ''}".rstrip())
+
+
+def _split(name: str) -> tuple[str, str]:
+    environment, slash, state = name.partition("/")
+    if not slash or not environment or not state:
+        raise UsageError(
+            f"invalid snapshot name {name!r}", remedy="expected ENVIRONMENT/NAME, for example drive_thru/breakfast"
+        )
+    return environment, state

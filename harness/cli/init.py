@@ -1,0 +1,381 @@
+"""`harness init` and `harness schema`: a first project, its workflows for CI, and the schemas of its files."""
+
+import base64
+import hashlib
+import re
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from io import BytesIO
+from pathlib import Path
+from typing import Final, Literal
+
+import click
+
+from harness import __version__
+from harness.errors import HarnessError, UsageError
+from harness.plugins import DISTRIBUTION
+from harness.suite.loading import load_suite
+from harness.suite.suite_file import suite_names
+from harness.suite.suites import Suite
+
+# `harness schema`: JSON Schemas of the hand-written files.
+
+_KINDS = ("suite", "case", "environment", "rubric")
+
+
+@click.command("schema")
+@click.argument("kind", type=click.Choice(_KINDS), required=False)
+@click.option("--write", is_flag=True, help="Write all schemas into the project's schemas/.")
+@click.option("--reference", is_flag=True, help="Print all fields of all files as a Markdown page instead.")
+@click.pass_obj
+def schema_command(project: Path, kind: str | None, write: bool, reference: bool) -> None:
+    """Print the JSON Schema of KIND: suite, case, environment or rubric.
+
+    \b
+    harness schema suite
+    harness schema --write
+
+    An editor with YAML support completes and checks a file that begins with a line such as
+    `# yaml-language-server: $schema=../../schemas/suite.json`. Files that `harness init` writes have this line.
+    """
+    from harness.cli.console import print_json
+    from harness.errors import UsageError
+
+    if [kind is not None, write, reference].count(True) != 1:
+        raise UsageError("give KIND, --write or --reference", remedy=f"kinds: {', '.join(_KINDS)}")
+    if reference:
+        from harness.runs.schemas import reference_page
+
+        click.echo(reference_page(), nl=False)
+    elif write:
+        for path in write_schemas(project):
+            click.echo(f"wrote {path}")
+    else:
+        from harness.runs.schemas import KINDS_OF_DOCUMENT, published_schema
+
+        print_json(published_schema(next(one for one in KINDS_OF_DOCUMENT if one == kind)))
+
+
+def write_schemas(project: Path) -> list[Path]:
+    """Writes `schemas/<kind>.json` of this version; gives the paths."""
+    import json
+
+    from harness.disk import write_atomically
+    from harness.runs.schemas import KINDS_OF_DOCUMENT, published_schema
+
+    folder = project / "schemas"
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for kind in KINDS_OF_DOCUMENT:
+        path = folder / f"{kind}.json"
+        write_atomically(path, (json.dumps(published_schema(kind), indent=2, ensure_ascii=False) + "\n").encode())
+        written.append(path)
+    return written
+
+
+# `harness init`: writes a first evaluation project and CI workflows.
+
+_TEMPLATE = Path(__file__).parent / "template"
+_KEYS = {
+    "github": "repository secrets of the names in the workflows",
+    "gitlab": "masked CI/CD variables of the names in suite.yaml",
+}
+_RENAMED = {"gitignore": ".gitignore"}
+
+
+@click.command("init")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--ci",
+    type=click.Choice(["github", "gitlab"]),
+    help="Also write workflows of this CI service, for pull requests and for every night; in an existing project: write"
+    " only the workflows.",
+)
+@click.option(
+    "--install",
+    metavar="SPEC",
+    help="Source that workflows install from: a wheel file, https://...whl#sha256=HASH, or git+https://...@COMMIT. "
+    "Default: a wheel of this installation, committed next to the workflows.",
+)
+def init_command(folder: Path, ci: Literal["github", "gitlab"] | None, install: str | None) -> None:
+    """Write a first evaluation project into FOLDER.
+
+    \b
+    harness init my-evals
+    harness --project my-evals run hello
+    harness init my-evals --ci github
+    harness init my-evals --ci gitlab
+    harness init my-evals --ci github --install git+https://git.example.com/tools/harness@COMMIT
+
+    Workflows install every package by its hash, from requirements.txt in .github/harness/ or
+    .gitlab/harness/.
+    Existing files are never overwritten: the project is written completely or not at all.
+    """
+    if install is not None and ci is None:
+        raise UsageError("--install says how workflows install the harness", remedy="add --ci github")
+    if ci is None or not (folder / "suites").is_dir():
+        _write_project(folder)
+    if ci is None:
+        click.echo(f"\nNext: harness --project {folder} run hello")
+        return
+
+    for path, said in write_workflows(folder, ci, install).items():
+        click.echo(f"wrote {path}" if said == "wrote" else f"{path}: {said}")
+    click.echo(
+        "\nNext: run each suite and store it as the baseline of pull requests, for example\n"
+        f"  harness --project {folder} run SUITE --run-name first\n"
+        f"  harness --project {folder} baseline set first\n"
+        f"and commit baselines/ and .{ci}*. Keys are {_KEYS[ci]}."
+    )
+
+
+def _write_project(folder: Path) -> None:
+    files = sorted(path for path in _TEMPLATE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    targets = {path: _target(folder, path) for path in files}
+    taken = [str(target) for target in targets.values() if target.exists()]
+    if taken:
+        raise UsageError(f"files exist already: {', '.join(taken)}", remedy="choose another folder, or remove them")
+    for path, target in targets.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+        click.echo(f"wrote {target}")
+    for written in write_schemas(folder):
+        click.echo(f"wrote {written}")
+
+
+def _target(folder: Path, path: Path) -> Path:
+    relative = path.relative_to(_TEMPLATE)
+    return folder / relative.with_name(_RENAMED.get(relative.name, relative.name))
+
+
+# Packs the running installation as a wheel, so that other machines install exactly this program.
+#
+# Building one from source needs the source folder; an installation contains its own files and metadata.
+
+_PACKAGE = Path(__file__).parents[1]
+_STEM = f"{DISTRIBUTION.replace('-', '_')}-{__version__}"
+WHEEL_NAME = f"{_STEM}-py3-none-any.whl"
+_WHEEL = "Wheel-Version: 1.0\nGenerator: harness\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The earliest time that a zip archive can hold: the same files give the same bytes."""
+
+
+def own_wheel() -> bytes:
+    """The wheel's bytes. Raises HarnessError where the harness runs from a source folder that is not installed."""
+    files = {path.relative_to(_PACKAGE.parent).as_posix(): path.read_bytes() for path in _package_files()}
+    files |= {f"{_STEM}.dist-info/{name}": text.encode() for name, text in _metadata().items()}
+    record = f"{_STEM}.dist-info/RECORD"
+    lines = [f"{name},sha256={_digest(content)},{len(content)}\n" for name, content in sorted(files.items())]
+    files[record] = "".join([*lines, f"{record},,\n"]).encode()
+    archive = BytesIO()
+    with zipfile.ZipFile(archive, "w") as wheel:
+        for name, content in files.items():
+            member = zipfile.ZipInfo(name, _EPOCH)
+            member.external_attr = 0o644 << 16
+            wheel.writestr(member, content, zipfile.ZIP_DEFLATED)
+    return archive.getvalue()
+
+
+def _package_files() -> list[Path]:
+    return sorted(path for path in _PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+
+
+def _metadata() -> dict[str, str]:
+    try:
+        own = metadata.distribution(DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        raise HarnessError(
+            f"the distribution {DISTRIBUTION} is not installed, so no wheel of it can be made",
+            remedy="python -m pip install --no-deps --editable . in its source folder, or name a wheel: --install FILE",
+        ) from None
+    texts = {name: own.read_text(name) for name in ("METADATA", "entry_points.txt")}
+    return {name: text for name, text in texts.items() if text is not None} | {"WHEEL": _WHEEL}
+
+
+def _digest(content: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+
+
+# Commands by which a workflow installs the harness, every file pinned by its hash.
+
+_DEPENDENCIES = Path(__file__).parent / "template_github" / "requirements.txt"
+_REQUIREMENTS = "requirements.txt"
+_COMMIT = re.compile(r"git\+(https|ssh)://[^\s'\"#@]+(?:@[^\s'\"#@/]+/[^\s'\"#@]+)?@[0-9a-f]{40}")
+_HASHED_URL = re.compile(r"(https://[^\s'\"#]+\.whl)#sha256=([0-9a-f]{64})")
+_WHEEL_FILE = re.compile(rf"{DISTRIBUTION.replace('-', '_')}-[\w.!+]+-py3-none-any\.whl")
+
+
+@dataclass(frozen=True)
+class Installation:
+    """`commands`: the lines of the workflow's step. `files`: files to commit, by path in the repository."""
+
+    commands: tuple[str, ...]
+    files: Mapping[str, bytes]
+
+
+def installation(spec: str | None, place: str) -> Installation:
+    """The installation of the harness in a workflow, from files in the folder `place` of the repository.
+
+    `spec`: a wheel file, which is copied beside the requirements; `https://...whl#sha256=HASH`; or
+    `git+https://...@COMMIT` with all 40 digits. None: a wheel of the running installation.
+
+    Raises UsageError for anything else: a bare package name could install any file of an index.
+    """
+    if spec is None:
+        return _of_wheel(WHEEL_NAME, own_wheel(), place)
+    if _COMMIT.fullmatch(spec):
+        source = f'python -m pip install --no-deps --no-build-isolation "{DISTRIBUTION} @ {spec}"'
+        return Installation((_hashed(place), source), {f"{place}/{_REQUIREMENTS}": _DEPENDENCIES.read_bytes()})
+    if hashed := _HASHED_URL.fullmatch(spec):
+        return _of_requirement(f"{DISTRIBUTION} @ {hashed[1]} --hash=sha256:{hashed[2]}", {}, place)
+    path = Path(spec)
+    if _WHEEL_FILE.fullmatch(path.name) and path.is_file():
+        return _of_wheel(path.name, path.read_bytes(), place)
+    raise UsageError(
+        f"--install {spec!r} cannot be pinned by a hash",
+        remedy=f"a wheel file ({WHEEL_NAME}), https://...whl#sha256=HASH, or git+https://...@COMMIT with 40 digits",
+    )
+
+
+def _of_wheel(name: str, content: bytes, place: str) -> Installation:
+    path = f"{place}/{name}"
+    digest = hashlib.sha256(content).hexdigest()
+    return _of_requirement(f"./{path} --hash=sha256:{digest}", {path: content}, place)
+
+
+def _of_requirement(line: str, files: Mapping[str, bytes], place: str) -> Installation:
+    requirements = _DEPENDENCIES.read_bytes() + f"{line}\n".encode()
+    return Installation((_hashed(place),), {**files, f"{place}/{_REQUIREMENTS}": requirements})
+
+
+def _hashed(place: str) -> str:
+    # `--no-deps`: the file is complete; for a requirement with extras pip would take a newer release, without a hash.
+    return f"python -m pip install --no-deps --require-hashes -r {place}/{_REQUIREMENTS}"
+
+
+# Writes CI workflows for the suites of a project.
+
+Service = Literal["github", "gitlab"]
+
+_PLACES: Final = {"github": ".github/harness", "gitlab": ".gitlab/harness"}
+"""Folder of the requirements and the wheel in the repository."""
+_NIGHTLY: Final = "harness-nightly.yml"
+"""Name of the nightly workflow, which calls real services."""
+_FILES: Final = {
+    "github": {
+        ".github/workflows/harness-pull-request.yml": "template_github/harness-pull-request.yml",
+        f".github/workflows/{_NIGHTLY}": f"template_github/{_NIGHTLY}",
+    },
+    "gitlab": {
+        ".gitlab/harness.yml": "template_gitlab/harness.yml",
+        f".gitlab/{_NIGHTLY}": f"template_gitlab/{_NIGHTLY}",
+        ".gitlab-ci.yml": "template_gitlab/gitlab-ci.yml",
+    },
+}
+"""Path in the repository -> its template."""
+
+
+def write_workflows(project: Path, service: Service, install: str | None = None) -> dict[Path, str]:
+    """Writes the missing workflows beside `.git`; returns for each path "wrote", or the reason why it was not
+    written.
+    """
+    suites = [load_suite(project, name) for name in suite_names(project)]
+    if not suites:
+        raise UsageError(f"{project} has no suite", remedy="harness init FOLDER writes a project with one")
+    root = _repository(project)
+    setup = installation(install, _PLACES[service])
+    said: dict[Path, str] = {}
+    for name, template in _FILES[service].items():
+        path = root / name
+        own = [suite for suite in suites if _has_outside(suite)] if path.name == _NIGHTLY else suites
+        if path.exists():
+            said[path] = "exists already and was not changed" + _included(path)
+        elif not own:
+            said[path] = "not written: no suite uses tools of a server; run the command again when one does"
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            within = project.resolve().relative_to(root)
+            path.write_text(_filled(template, own, within, setup.commands), encoding="utf-8")
+            said[path] = "wrote"
+    if "wrote" in said.values():
+        said |= _write_files(root, setup)
+    return said
+
+
+def _included(path: Path) -> str:
+    """A hint for GitLab, which reads only one file: an existing one has to include the new file."""
+    if path.name != ".gitlab-ci.yml" or ".gitlab/harness" in path.read_text(encoding="utf-8", errors="replace"):
+        return ""
+    return ': add to it\n  include:\n    - local: "/.gitlab/harness*.yml"'
+
+
+def _has_outside(suite: Suite) -> bool:
+    """Whether the suite calls a server in a nightly run; the sandbox and its browser cannot drift."""
+    return any(not (server.sandbox or server.browser) for server in suite.reached.values())
+
+
+def _write_files(root: Path, setup: Installation) -> dict[Path, str]:
+    said: dict[Path, str] = {}
+    for name, content in setup.files.items():
+        path = root / name
+        if path.exists() and path.read_bytes() != content:
+            said[path] = "exists already with other content and was not changed: remove it to create it again"
+        elif not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            said[path] = "wrote"
+    return said
+
+
+def _repository(project: Path) -> Path:
+    """The folder with `.git` at or above the project; without one, the project itself."""
+    here = project.resolve()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+
+
+def _filled(template: str, suites: Sequence[Suite], within: Path, install: Iterable[str]) -> str:
+    prefix = "" if within == Path() else f"{within.as_posix()}/"
+    text = (Path(__file__).parent / template).read_text(encoding="utf-8").replace("@@ROOT@@", prefix)
+    blocks = _gitlab_blocks if template.startswith("template_gitlab") else _github_blocks
+    for mark, lines in blocks(suites, prefix, install).items():
+        text = text.replace(f"@@{mark}@@\n", "".join(f"{line}\n" for line in lines))
+    return text
+
+
+def _github_blocks(suites: Sequence[Suite], prefix: str, install: Iterable[str]) -> dict[str, list[str]]:
+    project = f"HARNESS_PROJECT: {prefix[:-1]}"
+    return {
+        "SUITES": [f"          - {{suite: {suite.name}, options: {_quoted(_options(suite))}}}" for suite in suites],
+        "COMMENT_PROJECT": ["    env:", f"      {project}"] if prefix else [],
+        "PROJECT": [f"      {project}"] if prefix else [],
+        "INSTALL": [f"          {line}" for line in install],
+        "KEYS": _keys(suites),
+    }
+
+
+def _gitlab_blocks(suites: Sequence[Suite], prefix: str, install: Iterable[str]) -> dict[str, list[str]]:
+    return {
+        "SUITES": [f"      - {{SUITE: {suite.name}, OPTIONS: {_quoted(_options(suite))}}}" for suite in suites],
+        "PROJECT": [f"    HARNESS_PROJECT: {prefix[:-1]}"] if prefix else [],
+        "INSTALL": [f"    - {line}" for line in install],
+    }
+
+
+def _options(suite: Suite) -> str:
+    """Options of the workflow: the model answers live, always with a budget."""
+    if suite.model is None:
+        return ""
+    return f"--model live {'--budget-usd 2' if suite.model.prices else '--budget-tokens 2000000'}"
+
+
+def _keys(suites: Iterable[Suite]) -> list[str]:
+    """The `env` of the step that calls real services; no other step receives a key."""
+    names = {name for suite in suites for name in (*suite.secrets, *(suite.model.secrets if suite.model else ()))}
+    lines = [f"          {name}: ${{{{ secrets.{name} }}}}" for name in sorted(names)]
+    return ["        env:", *lines] if lines else []
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'

@@ -1,0 +1,412 @@
+"""`harness judge`: rubrics, judges and their prompts. One module a subcommand, imported only when it is named."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
+
+import click
+
+from harness.cli.main import LazyGroup, Verb
+from harness.runs.store.folder import run_path
+
+if TYPE_CHECKING:
+    from harness.judging.prompts import Prompt
+    from harness.judging.rubrics import Rubric
+    from harness.judging.settings import JudgeSettings
+    from harness.runs.judge_calibration import Runs
+    from harness.runs.judging import Judged
+    from harness.runs.pairwise_judging import Paired
+
+
+_COMMANDS = {
+    "run": "Judge a stored run by a rubric, one criterion at a time.",
+    "show": "Show the verdicts on a run.",
+    "compare": "Compare two runs by a criterion, in both orders.",
+    "agreement": "Compare judges' verdicts with people's labels or with other verdicts.",
+    "calibrate": "Revise a judge's prompt until it agrees with people's labels.",
+    "rubric": "List, check and show rubrics.",
+    "prompt": "List, show and label the versions of prompts.",
+}
+
+
+_MODULES = {
+    "rubric": "judge_prompts",
+    "prompt": "judge_prompts",
+    "agreement": "judge_calibration",
+    "calibrate": "judge_calibration",
+}
+
+
+@click.group(
+    "judge",
+    cls=LazyGroup,
+    verbs={name: Verb(_MODULES.get(name, "judge"), f"{name}_command", line) for name, line in _COMMANDS.items()},
+)
+def command() -> None:
+    """Decide criteria that need a model as judge.
+
+    \b
+    harness judge run tour-v2 --rubric tool_agent --model gpt-4.1
+    harness judge show tour-v2 --rubric tool_agent
+    harness judge rubric list
+    """
+
+
+# Options of the subcommands that use a model as judge.
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+CALLS = ("auto", "replay", "live")
+_SETTINGS = ("model", "base_url", "provider", "api_key", "samples", "in_flight", "label")
+
+
+rubric_option = click.option(
+    "--rubric",
+    "rubric_name",
+    required=True,
+    metavar="NAME",
+    help="Name of a rubric of the suite or of a template, or a file.",
+)
+in_flight_option = click.option(
+    "--in-flight", type=click.IntRange(1, 1024), help="Maximum number of concurrent requests; default: 32."
+)
+budget_usd_option = click.option(
+    "--budget-usd", type=click.FloatRange(0, min_open=True), help="Stop when the judge's cost reaches this amount."
+)
+
+
+class ModelOptions(TypedDict):
+    """The values of `model_options`."""
+
+    model: str | None
+    base_url: str | None
+    provider: str | None
+    api_key: str | None
+    label: str | None
+    mode: Literal["auto", "replay", "live"]
+
+
+def model_options(command: Command) -> Command:
+    """The options that select and configure the judge's model; `judge.yaml` provides the values of options that are not
+    given.
+    """
+    for option in reversed(
+        (
+            click.option(
+                "--model",
+                metavar="NAME",
+                help="The judge's model; default: the one in `judge.yaml`, else one of another family than the"
+                " agent's.",
+            ),
+            click.option("--base-url", metavar="URL", help="Base URL of its API; default: the provider's."),
+            click.option("--provider", type=click.Choice(["openai", "anthropic"]), help="Wire format of its API."),
+            click.option("--api-key", metavar="VARIABLE", help="Environment variable that holds the API key."),
+            click.option(
+                "--label", metavar="LABEL", help="Label that selects the version of the prompt; default: production."
+            ),
+            click.option(
+                "--calls",
+                "mode",
+                type=click.Choice(CALLS),
+                default="auto",
+                show_default=True,
+                help="`auto`: use recorded answers, ask for the others and record them; `replay`: recorded answers"
+                " only.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def settings_of(
+    project: Path, suite_folder: Path | None, options: Mapping[str, Any], agents: tuple[str, ...] = ()
+) -> "JudgeSettings":
+    """The judge of the command line's options, which override `judge.yaml`."""
+    from harness.judging.settings import judge_settings
+
+    return judge_settings(project, suite_folder, {name: options.get(name) for name in _SETTINGS}, agents)
+
+
+# The runs and the rubric of a subcommand of `harness judge`.
+
+
+def opened_runs(project: Path, runs: Sequence[str], rubric_name: str) -> "Runs":
+    """Raises UsageError for an unknown run or rubric, and for runs of several suites."""
+    from harness.judging.rubrics import load_rubric
+    from harness.runs.judge_calibration import Runs
+    from harness.runs.measured_trials import suite_of
+    from harness.runs.store.folder import RunFolder
+
+    folders = tuple(RunFolder.open(run_path(project, run)) for run in runs)
+    rubric = load_rubric(rubric_name, suite_of(project, folders[0]).folder)
+    return Runs(project, folders, rubric)
+
+
+def prompt_of(project: Path, rubric: "Rubric", version: str | None, label: str) -> "Prompt":
+    """The given version of the rubric's prompt, else the version with the label."""
+    from harness.judging.prompts import PromptRegistry
+
+    registry = PromptRegistry(project)
+    return registry.version(rubric.prompt, version) if version else registry.get(rubric.prompt, label)
+
+
+# `harness judge run`: a stored run against a rubric.
+
+_REASONS = 5
+"""Reasons without a verdict that are printed."""
+
+
+class RunOptions(ModelOptions):
+    """The options of `harness judge run`."""
+
+    rubric_name: str
+    prompt_version: str | None
+    samples: int | None
+    in_flight: int | None
+    budget_usd: float | None
+    budget_tokens: int | None
+    cases: tuple[str, ...]
+    criteria: tuple[str, ...]
+    again: bool
+
+
+@click.command("run")
+@click.argument("run")
+@rubric_option
+@model_options
+@click.option("--prompt", "prompt_version", metavar="VERSION", help="Version of the rubric's prompt.")
+@click.option(
+    "--samples", type=click.IntRange(1, 99), help="Number of times each question is asked; the majority decides."
+)
+@in_flight_option
+@budget_usd_option
+@click.option("--budget-tokens", type=click.IntRange(1), help="Stop when the judge has used this many tokens.")
+@click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable).")
+@click.option("--criterion", "criteria", multiple=True, metavar="ID", help="Only this criterion (repeatable).")
+@click.option("--again", is_flag=True, help="Also judge what this judge has judged before.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.pass_context
+def run_command(ctx: click.Context, /, run: str, as_json: bool, **options: Unpack[RunOptions]) -> None:
+    """Judge the stored RUN by a rubric: one criterion at a time, each with the evidence that it declares.
+
+    \b
+    harness judge run tour-v2 --rubric tool_agent --model gpt-4.1
+    harness judge run tour-v2 --rubric shopping --model my-model --base-url http://127.0.0.1:8000/v1
+    harness judge run tour-v2 --rubric tool_agent --calls replay
+
+    Verdicts are added to the run's folder at once. Criteria that this judge has judged before are skipped, and recorded
+    answers cost nothing. Exit 1 if the judge failed at a criterion or the budget is spent.
+    """
+    from harness.cli.console import print_json, say
+    from harness.errors import ExitCode
+    from harness.reports.judged import judged_rubric
+
+    project: Path = ctx.obj
+    path = run_path(project, run)
+    rubric, done = _judge(project, path, options)
+    score = judged_rubric(path, rubric)
+    if as_json:
+        print_json({"judged": done.model_dump(mode="json"), "score": None if score is None else score.model_dump()})
+    else:
+        _tell(done)
+        if score is not None:
+            from harness.cli.console import out
+            from harness.reports.render.judging import JudgedView
+
+            out().print(JudgedView(score))
+    if done.warning is not None:
+        say(f"warning: {done.warning}")
+    if done.stopped is not None:
+        say(f"stopped: {done.stopped}; run the same command to continue")
+    ctx.exit(ExitCode.VERDICT if done.stopped or done.answers.get("judge_failed") else ExitCode.DONE)
+
+
+def _judge(project: Path, path: Path, options: RunOptions) -> "tuple[str, Judged]":
+    """The name of the rubric, and the result of judging by it."""
+    from harness.cli.console import say
+    from harness.gateway.budgets import budget_of
+    from harness.judging.prompts import PromptRegistry
+    from harness.judging.rubrics import load_rubric
+    from harness.runs.judging import JudgeRequest, agents_models, judge_run
+    from harness.runs.measured_trials import suite_of
+    from harness.runs.store.folder import RunFolder
+
+    folder = RunFolder.open(path)
+    suite = suite_of(project, folder)
+    rubric = load_rubric(options["rubric_name"], suite.folder)
+    settings = settings_of(project, suite.folder, options, agents_models(folder))
+    registry, version = PromptRegistry(project), options["prompt_version"]
+    prompt = registry.version(rubric.prompt, version) if version else registry.get(rubric.prompt, settings.label)
+    return rubric.name, judge_run(
+        project,
+        folder,
+        JudgeRequest(
+            rubric=rubric,
+            prompt=prompt,
+            settings=settings,
+            mode=options["mode"],
+            budget=budget_of(options["budget_usd"], options["budget_tokens"], ()),
+            cases=options["cases"],
+            criteria=options["criteria"],
+            again=options["again"],
+            say=say,
+        ),
+    )
+
+
+def _tell(done: "Judged") -> None:
+    kinds = ", ".join(f"{count} {answer.replace('_', ' ')}" for answer, count in sorted(done.answers.items()))
+    cost = "" if done.usd is None else f", {done.usd:.4f} USD"
+    click.echo(f"{done.trials} trials: {done.judged} judged now ({kinds or 'nothing'}), {done.before} before")
+    click.echo(
+        f"{done.calls} calls, {done.recorded} from recordings, {done.input_tokens + done.output_tokens} tokens{cost}"
+    )
+    for reason, count in list(done.failures.items())[:_REASONS]:
+        click.echo(f"no verdict ({count} x): {reason}")
+    if len(done.failures) > _REASONS:
+        click.echo(f"no verdict for {len(done.failures) - _REASONS} other reasons; all of them: --json")
+
+
+# `harness judge show`: the judgements of a run.
+
+
+@click.command("show")
+@click.argument("run")
+@click.option("--rubric", metavar="NAME", help="Rubric to show; default: all rubrics that the run was judged by.")
+@click.option("--case", "case", metavar="ID", help="Show each criterion of this case with the judge's reasons.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.pass_obj
+def show_command(project: Path, run: str, rubric: str | None, case: str | None, as_json: bool) -> None:
+    """Show the scores of the stored RUN by rubric, domain and criterion.
+
+    \b
+    harness judge show tour-v2
+    harness judge show tour-v2 --rubric tool_agent --case order-correctness-003
+    """
+    from harness.cli.console import out, print_json
+    from harness.errors import UsageError
+    from harness.reports.judged import judged_rubric
+    from harness.reports.render.judging import JudgedView
+    from harness.runs.store.folder import RunFolder
+    from harness.runs.store.judgements import judged_rubrics, latest, read_judgements
+
+    path = RunFolder.open(run_path(project, run)).path
+    names = judged_rubrics(path)
+    if not names or (rubric is not None and rubric not in names):
+        raise UsageError(f"run {path.name!r} was not judged by {rubric or 'any rubric'}", remedy="harness judge run")
+    for name in names if rubric is None else (rubric,):
+        if case is not None:
+            said = [one for one in latest(read_judgements(path, name)).values() if one.case_id == case]
+            if as_json:
+                print_json([one.model_dump(mode="json") for one in said])
+                continue
+            for one in said:
+                click.echo(f"{one.criterion} (attempt {one.attempt}): {one.answer.replace('_', ' ')}")
+                click.echo(f"  {one.failure or one.rationale}" + (f"  [{', '.join(one.spans)}]" if one.spans else ""))
+            continue
+        score = judged_rubric(path, name)
+        if score is None:
+            continue
+        if as_json:
+            print_json(score.model_dump(mode="json"))
+        else:
+            out().print(JudgedView(score))
+
+
+# `harness judge compare`: which of two runs meets a criterion better.
+
+
+class CompareOptions(ModelOptions):
+    """The options of `harness judge compare`."""
+
+    rubric_name: str
+    criterion: str
+    prompt_version: str | None
+    in_flight: int | None
+    budget_usd: float | None
+    budget_tokens: int | None
+    cases: tuple[str, ...]
+
+
+@click.command("compare")
+@click.argument("run_a")
+@click.argument("run_b")
+@rubric_option
+@click.option("--criterion", required=True, metavar="ID", help="The criterion of the comparison.")
+@model_options
+@click.option("--prompt", "prompt_version", metavar="VERSION", help="Version of the prompt `compare`.")
+@in_flight_option
+@budget_usd_option
+@click.option("--budget-tokens", type=click.IntRange(1), help="Stop when the judge has used this many tokens.")
+@click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable).")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, with every comparison.")
+@click.pass_context
+def compare_command(
+    ctx: click.Context, /, run_a: str, run_b: str, as_json: bool, **options: Unpack[CompareOptions]
+) -> None:
+    """Say for each case of RUN_A and RUN_B which trajectory meets a criterion better.
+
+    \b
+    harness judge compare tour-v1 tour-v2 --rubric counter --criterion complete --model gpt-4.1
+    harness judge compare tour-v1 tour-v2 --rubric counter --criterion complete --case order-003 --json
+
+    Attempt k is compared with attempt k, and the judge sees each pair in both orders: a verdict that changes with the
+    order is not a preference. Pairs with equal evidence are skipped. Comparisons are added to RUN_B's folder at once;
+    pairs that this judge has compared are not sent again, and recorded answers cost nothing. Exit 1 if the judge failed
+    at a pair or the budget is spent.
+    """
+    from harness.cli.console import out, print_json, say
+    from harness.errors import ExitCode
+    from harness.reports.render.judging import PreferenceView
+
+    done = _compare(ctx.obj, (run_a, run_b), options)
+    if as_json:
+        print_json(done.model_dump(mode="json"))
+    else:
+        title = f"{done.rubric}: A is {done.run_a}, B is {done.run_b}"
+        out().print(PreferenceView(title, [done.score], list(_notes(done))))
+    if done.warning is not None:
+        say(f"warning: {done.warning}")
+    if done.stopped is not None:
+        say(f"stopped: {done.stopped}; run the same command to continue")
+    ctx.exit(ExitCode.VERDICT if done.stopped or done.score.failed else ExitCode.DONE)
+
+
+def _compare(project: Path, names: tuple[str, str], options: CompareOptions) -> "Paired":
+    from harness.cli.console import say
+    from harness.gateway.budgets import budget_of
+    from harness.judging.prompts import PromptRegistry
+    from harness.runs.judging import agents_models
+    from harness.runs.measured_trials import suite_of
+    from harness.runs.pairwise_judging import PROMPT, PairRequest, compare_pairs
+
+    opened = opened_runs(project, names, options["rubric_name"])
+    a, b = opened.folders
+    agents = tuple(dict.fromkeys((*agents_models(a), *agents_models(b))))
+    settings = settings_of(project, suite_of(project, b).folder, options, agents)
+    registry, version = PromptRegistry(project), options["prompt_version"]
+    request = PairRequest(
+        rubric=opened.rubric,
+        criterion=options["criterion"],
+        prompt=registry.version(PROMPT, version) if version else registry.get(PROMPT, settings.label),
+        settings=settings,
+        mode=options["mode"],
+        budget=budget_of(options["budget_usd"], options["budget_tokens"], ()),
+        cases=options["cases"],
+        say=say,
+    )
+    return compare_pairs(project, a, b, request)
+
+
+def _notes(done: "Paired") -> list[str]:
+    cost = "" if done.usd is None else f", {done.usd:.4f} USD"
+    tokens = done.input_tokens + done.output_tokens
+    counted = [
+        (done.before, "compared before"),
+        (done.alike, "have equal evidence and were skipped"),
+        (done.not_eligible, "do not both meet the criterion's conditions and were skipped"),
+        (done.unmatched, "attempts of B without a measured counterpart in A"),
+    ]
+    lines = [f"{count} {words}" for count, words in counted if count]
+    return [f"{done.calls} calls, {done.recorded} from recordings, {tokens} tokens{cost}", *lines]

@@ -1,1 +1,0 @@
-"""`harness judge`: rubrics, judges and their prompts, one module a subcommand."""

@@ -1,0 +1,277 @@
+"""`harness judge agreement` and `harness judge calibrate`: judges held against people's labels."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+import click
+
+from harness.cli.judge import in_flight_option, rubric_option, settings_of
+
+if TYPE_CHECKING:
+    from harness.judging.agreement import AgreementReport
+    from harness.judging.pairwise import ComparisonScore
+    from harness.judging.settings import JudgeSettings
+    from harness.judging.verdicts import Judgement
+    from harness.runs.judge_calibration import Calibrating, Runs
+
+
+# `harness judge agreement`: a judge's verdicts compared with people's labels or with other verdicts.
+
+
+class AgreementOptions(TypedDict):
+    """The options of `harness judge agreement`."""
+
+    against: str
+    prompt_version: str | None
+    model: str | None
+    min_agreement: float | None
+    min_kappa: float | None
+
+
+@click.command("agreement")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@rubric_option
+@click.option(
+    "--against",
+    default="labels",
+    show_default=True,
+    metavar="WHAT",
+    help="`labels`; `reward`: whether the trial succeeded; `verifier:NAME`; `metric:NAME`: above 0.5.",
+)
+@click.option("--prompt", "prompt_version", metavar="VERSION", help="Only verdicts by this version of the prompt.")
+@click.option("--model", metavar="NAME", help="Only verdicts by this model.")
+@click.option("--min-agreement", type=click.FloatRange(0, 1), help="Exit 1 if a smaller share of the verdicts agrees.")
+@click.option("--min-kappa", type=click.FloatRange(-1, 1), help="Exit 1 if kappa is lower.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures and all disagreements as JSON.")
+@click.pass_context
+def agreement_command(
+    ctx: click.Context, /, runs: Sequence[str], rubric_name: str, as_json: bool, **options: Unpack[AgreementOptions]
+) -> None:
+    """Compare judges' verdicts on RUN... with people's labels, separately for verdict and eligibility.
+
+    \b
+    harness judge agreement tour-v2 --rubric counter
+    harness judge agreement tour-v1 tour-v2 --rubric counter --json
+    harness judge agreement tour-v2 --rubric tool_agent --against reward
+    harness judge agreement tour-v2 --rubric counter --min-kappa 0.6
+
+    Figures are by criterion and domain, with intervals over cases; the agreement of a constant answer and of people
+    with each other is shown for comparison. If the runs were compared with others, the output includes how often the
+    judge's preference was the same in both orders. Exit 3 if nothing can be compared.
+    """
+    from harness.cli.console import out, print_json
+    from harness.cli.judge import opened_runs
+    from harness.errors import ExitCode
+    from harness.reports.render.judging import AgreementView, PreferenceView
+
+    opened = opened_runs(ctx.obj, runs, rubric_name)
+    report = _report(opened, _judgements(opened, options), options["against"])
+    places = _places(opened, options)
+    if as_json:
+        print_json(report.model_dump(mode="json") | {"position": [one.model_dump(mode="json") for one in places]})
+    else:
+        out().print(AgreementView(report))
+        if places:
+            out().print(PreferenceView("compared in both orders with other runs (A)", places))
+    found = report.overall.verdict
+    below = [
+        f"{name} {value if value is None else round(value, 3)} is below {least}"
+        for name, value, least in (
+            ("agreement", found.agreement.value, options["min_agreement"]),
+            ("kappa", found.kappa, options["min_kappa"]),
+        )
+        if least is not None and (value is None or value < least)
+    ]
+    for problem in below:
+        click.echo(problem, err=True)
+    ctx.exit(ExitCode.VERDICT if below else ExitCode.DONE)
+
+
+def _judgements(opened: "Runs", options: AgreementOptions) -> "list[Judgement]":
+    from harness.errors import NotMeasured
+    from harness.runs.store.judgements import latest, read_judgements
+
+    def wanted(one: "Judgement") -> bool:
+        judge = one.judge
+        return (options["prompt_version"] in (None, judge.prompt_version) or judge.prompt is None) and (
+            options["model"] in (None, judge.model) or judge.prompt is None
+        )
+
+    found: list[Judgement] = []
+    for folder in opened.folders:
+        found += latest(one for one in read_judgements(folder.path, opened.rubric.name) if wanted(one)).values()
+    if not found:
+        run = opened.folders[0].manifest.run
+        raise NotMeasured(
+            f"{run} was not judged by {opened.rubric.name!r}",
+            remedy=f"harness judge run {run} --rubric {opened.rubric.name}",
+        )
+    return found
+
+
+def _places(opened: "Runs", options: AgreementOptions) -> "list[ComparisonScore]":
+    """Whether its preferences go by the place, where these runs were compared with others by this rubric."""
+    from harness.judging.pairwise import scores_by_criterion
+    from harness.runs.store.judgements import latest_comparisons, read_comparisons
+
+    digest, model = opened.rubric.digest, options["model"]
+    found = [one for folder in opened.folders for one in read_comparisons(folder.path, opened.rubric.name)]
+    return scores_by_criterion(
+        one for one in latest_comparisons(found) if one.rubric_digest == digest and model in (None, one.judge.model)
+    )
+
+
+def _report(opened: "Runs", judgements: "list[Judgement]", against: str) -> "AgreementReport":
+    from harness.errors import NotMeasured
+    from harness.judging.agreement import against_labels, compare
+    from harness.reports.judged import rewards_of
+
+    if against == "labels":
+        report = against_labels(judgements, opened.labels, opened.rubric)
+    else:
+        report = compare(judgements, rewards_of(opened.folders, against), opened.rubric, against)
+    if not report.overall.verdict.agreement.n and not report.overall.eligibility.agreement.n:
+        run = opened.folders[0].manifest.run
+        raise NotMeasured(
+            f"none of {len(judgements)} judgements has a counterpart in {against}",
+            remedy=f"harness annotate {run} --rubric {opened.rubric.name} --as NAME" if against == "labels" else None,
+        )
+    return report
+
+
+# `harness judge calibrate`: a judge's prompt is revised from its disagreements with people.
+
+
+class CalibrateOptions(TypedDict):
+    """The options of `harness judge calibrate`."""
+
+    model: str | None
+    base_url: str | None
+    provider: str | None
+    api_key: str | None
+    prompt_version: str | None
+    reflector_model: str | None
+    reflector_base_url: str | None
+    reflector_rules: Path | None
+    max_calls: int
+    noise_samples: int
+    minibatch: int
+    seed: int
+    in_flight: int | None
+    budget_usd: float | None
+
+
+@click.command("calibrate")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@rubric_option
+@click.option(
+    "--model",
+    metavar="NAME",
+    help="The judge's model; default: the one in `judge.yaml`, else one of another family than the agent's.",
+)
+@click.option("--base-url", metavar="URL", help="Base URL of its API; default: the provider's.")
+@click.option("--provider", type=click.Choice(["openai", "anthropic"]), help="Wire format of its API.")
+@click.option("--api-key", metavar="VARIABLE", help="Environment variable that holds the API key.")
+@click.option(
+    "--prompt", "prompt_version", metavar="VERSION", help="Label of the version to start from; default: production."
+)
+@click.option("--reflector-model", metavar="NAME", help="The model that revises the prompt; default: the judge's.")
+@click.option("--reflector-base-url", metavar="URL", help="Base URL of its API; default: the judge's.")
+@click.option(
+    "--reflector-rules",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Instead of a model: a YAML file that maps criteria to rules, which are tried one at a time.",
+)
+@click.option(
+    "--max-calls", type=click.IntRange(1), default=600, show_default=True, help="Number of training questions."
+)
+@click.option(
+    "--noise-samples",
+    type=click.IntRange(1, 50),
+    default=3,
+    show_default=True,
+    help="Number of repetitions that measure the judge's noise.",
+)
+@click.option(
+    "--minibatch", type=click.IntRange(1), default=8, show_default=True, help="Number of questions per revision."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed that selects the held-out cases.")
+@in_flight_option
+@click.option(
+    "--budget-usd", type=click.FloatRange(0, min_open=True), help="Stop when the models' cost reaches this amount."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.pass_context
+def calibrate_command(
+    ctx: click.Context, /, runs: Sequence[str], rubric_name: str, as_json: bool, **options: Unpack[CalibrateOptions]
+) -> None:
+    """Revise the prompt of RUBRIC's judge until it decides as people do about RUN...
+
+    \b
+    harness judge calibrate tour-v1 tour-v2 --rubric counter --model gpt-4.1
+    harness judge prompt list
+
+    Labelled cases are split into training, validation and held-out cases. GEPA revises the prompt from the judge's
+    errors in training. A revision is accepted if it is better on validation by more than the judge's noise and misses
+    no more failures of critical criteria. The held-out cases are used once, at the end. An accepted revision becomes a
+    new version in prompts/ with the label `candidate`; `harness judge prompt label` puts it into use. Exit 1 if no
+    revision was accepted or the budget is spent; the same command then continues.
+    """
+    from harness.cli.console import out, print_json, say
+    from harness.errors import ExitCode
+    from harness.gateway.budgets import OutOfBudget
+    from harness.reports.render.judging import CalibrationView
+    from harness.runs.judge_calibration import calibrate_judge
+
+    try:
+        done = calibrate_judge(_asked(ctx.obj, runs, rubric_name, options))
+    except OutOfBudget as error:
+        say(f"stopped: {error}; run the same command to continue, answered questions are not asked again")
+        ctx.exit(ExitCode.VERDICT)
+    if as_json:
+        print_json(done.model_dump(mode="json"))
+    else:
+        out().print(CalibrationView(done))
+    ctx.exit(ExitCode.VERDICT if done.after is None else ExitCode.DONE)
+
+
+def _asked(project: Path, runs: Sequence[str], rubric_name: str, options: CalibrateOptions) -> "Calibrating":
+    from harness.cli.console import say
+    from harness.cli.judge import opened_runs, prompt_of
+    from harness.gateway.budgets import budget_of
+    from harness.judging.calibration import CalibrationSettings
+    from harness.runs.judge_calibration import Bench, Calibrating
+    from harness.runs.judging import agents_models
+    from harness.runs.measured_trials import suite_of
+
+    opened = opened_runs(project, runs, rubric_name)
+    suite = suite_of(project, opened.folders[0])
+    agents = tuple(model for folder in opened.folders for model in agents_models(folder))
+    settings = settings_of(project, suite.folder, options, agents)
+    return Calibrating(
+        bench=Bench(
+            runs=opened,
+            prompt=prompt_of(project, opened.rubric, options["prompt_version"], settings.label),
+            settings=settings,
+            budget=budget_of(options["budget_usd"], None, ()),
+            say=say,
+        ),
+        reflector=_reflector(settings, options),
+        settings=CalibrationSettings(
+            seed=options["seed"],
+            max_calls=options["max_calls"],
+            noise_samples=options["noise_samples"],
+            minibatch=options["minibatch"],
+        ),
+    )
+
+
+def _reflector(settings: "JudgeSettings", options: CalibrateOptions) -> "JudgeSettings | Callable[[str], str]":
+    if options["reflector_rules"] is not None:
+        from harness.judging.calibration import CalibrationRuleReflector
+        from harness.suite.documents import read_document
+
+        return CalibrationRuleReflector(read_document(options["reflector_rules"], dict[str, list[str]]))
+    changed = {"model": options["reflector_model"], "base_url": options["reflector_base_url"]}
+    return settings.model_copy(update={name: value for name, value in changed.items() if value is not None})

@@ -1,1 +1,0 @@
-"""`harness online`: production sessions."""

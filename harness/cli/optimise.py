@@ -1,0 +1,484 @@
+"""`harness optimise`: revises an agent's prompts and accepts revisions that held-out cases confirm."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+
+import click
+
+from harness.cli.main import LazyGroup, Verb
+from harness.cli.options import MODEL_MODES, PluginType, github_request_options, jobs_option, run_name, sandbox_option
+
+if TYPE_CHECKING:
+    from harness.improve.opening import OptimiseRequest
+    from harness.improve.promotion import Promotion
+    from harness.judging.settings import JudgeSettings
+    from harness.plugins import Registry
+    from harness.suite.models import ModelMode, ToolMode
+
+
+_COMMANDS = {
+    "run": "Optimise a suite's prompts; `run` may be omitted.",
+    "show": "Show an optimisation: candidates, best scores, changed texts.",
+    "promote": "Write the accepted candidate as a patch or pull request, with the evidence.",
+}
+
+
+class Optimising(LazyGroup):
+    """A click group whose default subcommand is `run`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """`harness optimise SUITE` is `harness optimise run SUITE`."""
+        return super().resolve_command(ctx, args if args[0] in _COMMANDS else ["run", *args])
+
+
+@click.group(
+    "optimise",
+    cls=Optimising,
+    verbs={name: Verb("optimise", f"{name}_command", line) for name, line in _COMMANDS.items()},
+)
+def command() -> None:
+    """Find better prompts for the agent of a suite.
+
+    \b
+    harness optimise grocery --mode agent --component cart --from grocery-v1 --reflector-model gpt-5
+    harness optimise grocery --mode joint --reflector-model gpt-5
+    harness optimise show optimise-grocery-cart-1a2b3c4d
+    harness optimise promote optimise-grocery-cart-1a2b3c4d --patch cart.patch
+    """
+
+
+# `harness optimise SUITE`: search, choose on validation, confirm on held-out cases.
+
+
+class Options(TypedDict):
+    """The options of `harness optimise SUITE`."""
+
+    mode: Literal["agent", "joint"]
+    component: str | None
+    trace: str | None
+    rubric: str | None
+    optimiser: str
+    reflector_model: str | None
+    reflector_base_url: str | None
+    reflector_provider: str | None
+    reflector_api_key: str | None
+    reflector_rules: Path | None
+    rollouts: int
+    minibatch: int | None
+    noise_samples: int
+    max_cost_increase: float
+    seed: int
+    again: bool
+    budget_usd: float | None
+    budget_tokens: int | None
+    budget_calls: int | None
+    budget_minutes: float | None
+    tools: "ToolMode"
+    user: str | None
+    user_mode: "ModelMode | None"
+    user_log: str | None
+    cases: tuple[str, ...]
+    run_name: str | None
+    sandbox: str
+    jobs: int | None
+
+
+def _optimisers() -> "Registry":
+    from harness.improve.search import OPTIMISERS
+
+    return OPTIMISERS
+
+
+@click.command("run")
+@click.argument("suite")
+@click.option(
+    "--mode",
+    type=click.Choice(["agent", "joint"]),
+    required=True,
+    help="`agent`: one component, whose invocations are replayed alone; `joint`: all components, in whole"
+    " conversations.",
+)
+@click.option("--component", metavar="NAME", help="With --mode agent: name of the component in suite.yaml.")
+@click.option(
+    "--from", "trace", metavar="RUN", help="Extract the component's invocations from RUN; estimate costs from it."
+)
+@click.option("--rubric", metavar="NAME", help="Rubric that scores trials; default: `optimise.rubric` in suite.yaml.")
+@click.option(
+    "--optimiser",
+    type=PluginType("optimiser", _optimisers),
+    default="gepa",
+    show_default=True,
+    help="Optimiser whose candidate is used; `random` and `best_of_n` always run as controls with as many rollouts.",
+)
+@click.option("--reflector-model", metavar="NAME", help="The model that revises texts; default: the judge's.")
+@click.option("--reflector-base-url", metavar="URL", help="Base URL of its API; default: the judge's.")
+@click.option("--reflector-provider", type=click.Choice(["openai", "anthropic"]), help="Wire format of its API.")
+@click.option("--reflector-api-key", metavar="VARIABLE", help="Environment variable that holds the API key.")
+@click.option(
+    "--reflector-rules",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Instead of a model: a YAML file of edits, which are tried one at a time.",
+)
+@click.option(
+    "--rollouts",
+    type=click.IntRange(1),
+    default=200,
+    show_default=True,
+    help="Maximum number of rollouts of each optimiser.",
+)
+@click.option(
+    "--minibatch",
+    type=click.IntRange(1),
+    help="Number of cases per revision; default: 8, or as few as 3 where the rollouts pay for few revisions.",
+)
+@click.option(
+    "--noise-samples",
+    type=click.IntRange(2, 50),
+    default=3,
+    show_default=True,
+    help="Number of repetitions that measure the noise of judge and simulator.",
+)
+@click.option(
+    "--max-cost-increase",
+    type=click.FloatRange(0),
+    default=0.2,
+    show_default=True,
+    help="Share by which mean cost and mean steps may increase.",
+)
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Seed of the sampled cases; the held-out cases stay the same.",
+)
+@click.option("--again", is_flag=True, help="Use the held-out cases a second time; this is recorded.")
+@click.option(
+    "--budget-usd", type=click.FloatRange(0, min_open=True), help="Stop when the models' cost reaches this amount."
+)
+@click.option("--budget-tokens", type=click.IntRange(1), help="Stop when the models have used this many tokens.")
+@click.option("--budget-calls", type=click.IntRange(1), help="Stop after this many requests to models and services.")
+@click.option("--budget-minutes", type=click.FloatRange(0, min_open=True), help="Stop this session after this time.")
+@click.option(
+    "--tools",
+    type=click.Choice(["replay", "sealed", "live"]),
+    default="replay",
+    show_default=True,
+    help="Tool mode of rollouts.",
+)
+@click.option(
+    "--user", metavar="KIND", help="Kind of simulated user: `script`, `model`, `logged`; default: the cases' setting."
+)
+@click.option(
+    "--user-mode",
+    type=click.Choice(MODEL_MODES),
+    help="Source of the answers of the users' model; default: live, because recordings do not match revised agents.",
+)
+@click.option("--user-log", metavar="RUN", help="With --user logged: the run whose users are replayed.")
+@click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable).")
+@click.option("--run-name", callback=run_name, help="Name of the run folder; default: derived from the options.")
+@sandbox_option
+@jobs_option
+@click.option(
+    "--estimate", "only_estimate", is_flag=True, help="Print the maximum number of rollouts and cost, and exit."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.pass_context
+def run_command(
+    ctx: click.Context, /, suite: str, only_estimate: bool, as_json: bool, **options: Unpack[Options]
+) -> None:
+    """Optimise the prompts that SUITE declares under `optimise:`.
+
+    \b
+    harness optimise grocery --mode agent --component cart --from grocery-v1 --reflector-model gpt-5
+    harness optimise grocery --mode joint --reflector-rules edits.yaml --estimate
+    harness optimise grocery --mode joint --reflector-model gpt-5 --budget-usd 20
+
+    Cases are split into training, validation and held-out cases. A candidate is accepted if it is better on validation
+    by more than the noise of judge and simulator, held-out cases confirm it, and no safety criterion gets worse. Exit 1
+    if no candidate was accepted or the budget is spent; the same command then continues without repeating requests.
+    """
+    from harness.cli.console import print_json, say
+    from harness.errors import ExitCode
+    from harness.gateway.budgets import OutOfBudget
+    from harness.improve.opening import prepare_optimisation
+    from harness.improve.report import curve_lines, result_lines
+
+    prepared = prepare_optimisation(ctx.obj, _request(ctx.obj, suite, options))
+    name, estimate = prepared.stored.folder.name, prepared.estimate
+    say(f"{name}: {estimate.text}")
+    if estimate.warning is not None:
+        say(estimate.warning)
+    if only_estimate:
+        if as_json:
+            print_json(estimate.model_dump(mode="json"))
+        return
+    try:
+        with _interrupt() as stopping:
+            outcome = prepared.run(say, stopping)
+    except OutOfBudget as error:
+        say(f"stopped: {error}; run the same command with a larger budget to continue, no request is repeated")
+        ctx.exit(ExitCode.VERDICT)
+    except KeyboardInterrupt:
+        say("stopped; finished trials are stored. Run the same command to continue, no request is repeated")
+        raise
+    if as_json:
+        print_json({"run": name, **outcome.model_dump(mode="json")})
+    else:
+        for line in (*curve_lines(outcome), *result_lines(outcome)):
+            click.echo(line)
+        say(f"harness optimise show {name}")
+    ctx.exit(ExitCode.VERDICT if outcome.accepted is None else ExitCode.DONE)
+
+
+@contextmanager
+def _interrupt() -> Iterator[Event]:
+    """Set by the first Ctrl-C, after which running trials finish; the second one stops them at once."""
+    from harness.cli.console import say
+
+    stopping = Event()
+
+    def first(number: int, frame: object) -> None:
+        del number, frame
+        stopping.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        say("stopping: running trials finish and are stored; press Ctrl-C again to stop them at once")
+
+    before = signal.signal(signal.SIGINT, first)
+    try:
+        yield stopping
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _request(project: Path, suite: str, options: Options) -> "OptimiseRequest":
+    from harness.improve.acceptance import AcceptanceRules
+    from harness.improve.candidates import agent_of
+    from harness.improve.opening import OptimiseRequest
+    from harness.improve.rollouts import SearchBudget
+    from harness.improve.sizing import OptimisationSettings
+    from harness.runs.plan.plan import RunOptions
+    from harness.suite.loading import load_suite
+
+    loaded = load_suite(project, suite)
+    minutes = options["budget_minutes"]
+    return OptimiseRequest(
+        options=RunOptions(
+            suite=suite,
+            agent=agent_of(loaded)[0],
+            tools=options["tools"],
+            user=options["user"],
+            user_mode=options["user_mode"],
+            user_log=options["user_log"],
+            cases=options["cases"],
+            sandbox=options["sandbox"],
+            jobs=options["jobs"],
+        ),
+        mode=options["mode"],
+        component=options["component"],
+        rubric=options["rubric"],
+        reflector=options["reflector_rules"] or _reflector(project, loaded.folder, options),
+        optimiser=options["optimiser"],
+        settings=OptimisationSettings(
+            rollouts=options["rollouts"],
+            minibatch=options["minibatch"],
+            noise_samples=options["noise_samples"],
+            seed=options["seed"],
+            rules=AcceptanceRules(max_cost_increase=options["max_cost_increase"]),
+        ),
+        limits=SearchBudget(
+            usd=options["budget_usd"],
+            tokens=options["budget_tokens"],
+            calls=options["budget_calls"],
+            seconds=None if minutes is None else 60 * minutes,
+        ),
+        trace=options["trace"],
+        again=options["again"],
+        run_name=options["run_name"],
+    )
+
+
+def _reflector(project: Path, suite_folder: Path, options: Options) -> "JudgeSettings":
+    from harness.judging.settings import judge_settings
+
+    typed = {
+        "model": options["reflector_model"],
+        "base_url": options["reflector_base_url"],
+        "provider": options["reflector_provider"],
+        "api_key": options["reflector_api_key"],
+    }
+    words = "--reflector-model NAME --reflector-base-url URL, or --reflector-rules FILE"
+    return judge_settings(project, suite_folder, typed, purpose="reflector", options=words)
+
+
+# `harness optimise promote`: the accepted candidate as a patch or a pull request for review.
+
+
+class PullRequestOptions(TypedDict):
+    """The options of the pull request."""
+
+    folder: str
+    repo: str | None
+    api_url: str | None
+    timeout: int
+
+
+@click.command("promote")
+@click.argument("run")
+@click.option(
+    "--patch",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="File for the patch; default: standard output.",
+)
+@click.option(
+    "--evidence",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also write the evidence as Markdown, for `harness issue comment`.",
+)
+@click.option(
+    "--pull-request", is_flag=True, help="Open a pull request with the change and the evidence; it is not merged."
+)
+@click.option(
+    "--folder",
+    default="",
+    metavar="PATH",
+    help="With --pull-request: the folder of the project in the repository; default: the root.",
+)
+@click.option(
+    "--repo",
+    metavar="OWNER/NAME",
+    envvar="GITHUB_REPOSITORY",
+    show_envvar=True,
+    help="With --pull-request: the repository.",
+)
+@github_request_options
+@click.option("--json", "as_json", is_flag=True, help="Print title, evidence, patch and versions as JSON.")
+@click.pass_obj
+def promote_command(
+    project: Path,
+    /,
+    run: str,
+    patch: Path | None,
+    evidence: Path | None,
+    as_json: bool,
+    pull_request: bool,
+    **where: Unpack[PullRequestOptions],
+) -> None:
+    """Write the candidate that RUN accepted: a version of each changed text in prompts/ with the label `candidate`, and
+    a patch of the agent's files for `git apply`, preceded by the evidence.
+
+    \b
+    harness optimise promote optimise-grocery-cart-1a2b3c4d --patch cart.patch --evidence cart.md
+    git apply cart.patch
+    harness issue comment 12 cart.md --repo acme/agents
+    harness optimise promote optimise-grocery-cart-1a2b3c4d --pull-request --repo acme/agents
+
+    A pull request needs GITHUB_TOKEN with `contents: write` and `pull_requests: write`. It is opened once, against the
+    default branch, and refused if the texts there differ from those that the optimisation started from.
+    """
+    from harness.cli.console import print_json, say
+    from harness.disk import write_output
+    from harness.improve.outcome import StoredOptimisation
+    from harness.improve.promotion import promote
+    from harness.runs.store.folder import run_path
+    from harness.suite.loading import load_stored_suite
+
+    stored = StoredOptimisation(run_path(project, run))
+    made = promote(project, load_stored_suite(project, stored.asked.suite, stored.folder), stored)
+    say(f"prompts/: {', '.join(made.versions)}, with the label candidate")
+    content = f"{made.title}\n\n{made.evidence}\n\n{made.patch}"
+    if patch is not None:
+        write_output(patch, content.encode())
+        say(str(patch))
+    if evidence is not None:
+        write_output(evidence, f"{made.evidence}\n".encode())
+        say(str(evidence))
+    if pull_request:
+        say(_opened(project, made, **where))
+    if as_json:
+        print_json(made.model_dump(mode="json"))
+    elif patch is None and not pull_request:
+        click.echo(content, nl=False)
+
+
+def _opened(
+    project: Path, made: "Promotion", *, repo: str | None, api_url: str | None, timeout: int, folder: str
+) -> str:
+    import os
+    from pathlib import PurePosixPath
+
+    from harness.drift.github import ProposedChange, ProposedFile
+    from harness.drift.issue import TrackerOptions
+    from harness.drift.trackers import github_tracker
+
+    options = TrackerOptions(project=project, repo=repo, api_url=api_url, timeout_s=timeout)
+    files = {
+        str(PurePosixPath(folder) / path): ProposedFile(before=made.before[path], after=text)
+        for path, text in made.files.items()
+    }
+    change = ProposedChange(
+        branch=f"harness/optimise-{made.candidate}", title=made.title, body=made.evidence, files=files
+    )
+    return github_tracker(options, os.environ).propose(change)
+
+
+# `harness optimise show`: the candidates of an optimisation and its result.
+
+
+@click.command("show")
+@click.argument("run")
+@click.option(
+    "--candidate", metavar="ID", help="Candidate whose changed texts are shown; default: the accepted candidate."
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write an HTML page with the tree of candidates and the curve of scores.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print result and candidates as JSON.")
+@click.pass_obj
+def show_command(project: Path, run: str, candidate: str | None, html: Path | None, as_json: bool) -> None:
+    """Show the optimisation RUN: the tree of candidates, the best score by rollouts, and the changed texts.
+
+    \b
+    harness optimise show optimise-grocery-cart-1a2b3c4d
+    harness optimise show optimise-grocery-cart-1a2b3c4d --html optimisation.html
+    """
+    from harness.cli.console import print_json, say
+    from harness.disk import write_output
+    from harness.improve.outcome import StoredOptimisation
+    from harness.improve.report import curve_lines, diff_lines, optimisation_page, result_lines, tree_lines
+    from harness.runs.store.folder import run_path
+    from harness.text import one_line
+
+    stored = StoredOptimisation(run_path(project, run))
+    asked, outcome, records = stored.asked, stored.outcome, stored.records
+    chosen = candidate or (None if outcome is None else outcome.accepted)
+    shown = None if chosen is None else stored.candidate(chosen)
+    if as_json:
+        results = {name: one.model_dump(mode="json") for name, one in records.items()}
+        print_json({"outcome": None if outcome is None else outcome.model_dump(mode="json"), "candidates": results})
+        return
+    lines = list(tree_lines(records, None if outcome is None else outcome.accepted))
+    if outcome is not None:
+        lines += ["", *curve_lines(outcome), "", *result_lines(outcome)]
+    if shown is not None:
+        lines += ["", *diff_lines(stored.candidate(asked.start), shown)]
+    for line in lines:
+        click.echo(one_line(line))
+    if outcome is None:
+        page = "" if html is None else f"; {html} is written when it has ended"
+        say(f"it has not ended; run the command that started it again to continue{page}")
+    elif html is not None:
+        page = optimisation_page(outcome, records, stored.candidate(asked.start), shown)
+        write_output(html, page.encode())
+        say(str(html))

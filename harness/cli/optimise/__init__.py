@@ -1,1 +1,0 @@
-"""`harness optimise`: optimises an agent's prompts."""

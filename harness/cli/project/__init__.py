@@ -1,1 +1,0 @@
-"""Verbs that set up a project and the machine: templates, workflows, images, snapshots, schemas."""

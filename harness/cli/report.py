@@ -1,0 +1,153 @@
+"""`harness report`: shows a stored run as text, Markdown, JUnit XML, JSON or HTML."""
+
+from pathlib import Path
+from typing import Literal, TypedDict, Unpack
+
+import click
+
+from harness.cli.console import out, print_json
+from harness.errors import UsageError, os_error_in_words
+from harness.reports.matrix import MatrixTable, matrix_table
+from harness.reports.render.matrix import MatrixView, matrix_markdown
+from harness.reports.summarising import summarise_run
+from harness.reports.summary import Summary
+from harness.runs.store.folder import RunFolder, run_path
+from harness.runs.store.manifest import Matrix, matrix_at
+
+Format = Literal["terminal", "markdown", "junit", "json"]
+
+
+class PageOptions(TypedDict):
+    """The options that `--html` needs."""
+
+    against: str | None
+    output: Path | None
+
+
+@click.command("report")
+@click.argument("run")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["terminal", "markdown", "junit", "json"]),
+    default="terminal",
+    show_default=True,
+    help="Format of the report.",
+)
+@click.option(
+    "--max-inconclusive",
+    type=click.IntRange(0),
+    help="With --format junit: up to this number, trials with a replay miss are `skipped`; with more, all are"
+    " errors. Default:"
+    " the number that was set for the run.",
+)
+@click.option("--html", is_flag=True, help="Write a self-contained HTML file and print its path.")
+@click.option("--against", metavar="RUN", help="With --html: another run to compare with, case by case.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="With --html: path of the file; default: in the folder of RUN.",
+)
+@click.pass_obj
+def command(
+    project: Path,
+    /,
+    run: str,
+    form: Format,
+    max_inconclusive: int | None,
+    html: bool,
+    **of_page: Unpack[PageOptions],
+) -> None:
+    """Show the stored RUN, or the table of a matrix (`harness run --with`).
+
+    \b
+    harness report tour-v2
+    harness report models
+    harness report tour-v2 --format junit > junit.xml
+    harness report tour-v2 --html --against tour-v1 -o tour.html
+
+    The output is deterministic; the HTML file also counts the failures of the other stored runs.
+    """
+    path = run_path(project, run)
+    matrix = matrix_at(path)
+    if matrix is not None:
+        report_matrix(path, matrix, "html" if html else form)
+        return
+    if html:
+        _write_html(project, run, **of_page)
+        return
+    if any(value is not None for value in of_page.values()):
+        raise UsageError("--against and --output need --html", remedy="add --html, or use `harness compare`")
+    from harness.cli.console import out
+    from harness.cli.showing import show_summary
+    from harness.reports.render.markdown import junit_xml, summary_json, summary_markdown
+    from harness.reports.summarising import summarise_run
+    from harness.runs.store.beside_trials import allowed_inconclusive
+    from harness.runs.store.folder import RunFolder
+
+    folder = RunFolder.open(run_path(project, run))
+    summary = summarise_run(folder)
+    match form:
+        case "terminal":
+            show_summary(out(), summary, _kept(folder, summary, max_inconclusive))
+        case "markdown":
+            click.echo(summary_markdown(summary), nl=False)
+        case "junit":
+            allowed = allowed_inconclusive(folder) if max_inconclusive is None else max_inconclusive
+            click.echo(junit_xml(summary, folder.scorecards(), allowed), nl=False)
+        case "json":
+            click.echo(summary_json(summary), nl=False)
+
+
+def _kept(folder: "RunFolder", summary: "Summary", max_inconclusive: int | None) -> Path | None:
+    """Stores the report next to the trials; a read-only run folder is not an error."""
+    from harness.cli.console import say
+    from harness.reports.render.markdown import write_report
+
+    try:
+        return write_report(folder, summary, max_inconclusive)
+    except OSError as error:
+        say(f"the report is shown but could not be stored: {os_error_in_words(error)}")
+        return None
+
+
+def _write_html(project: Path, run: str, against: str | None, output: Path | None) -> None:
+    from harness.reports.html.page import write_html
+    from harness.runs.store.folder import RunFolder
+
+    folder = RunFolder.open(run_path(project, run))
+    other = None if against is None else RunFolder.open(run_path(project, against))
+    name = "report.html" if other is None else f"report-against-{other.manifest.run}.html"
+    click.echo(write_html(folder, output or folder.path / "report" / name, other))
+
+
+# Prints a stored matrix.
+
+
+def matrix_and_runs(path: Path, matrix: Matrix) -> list[tuple[RunFolder, Summary]]:
+    """The runs of the matrix with their summaries, in order. Raises UsageError if one is missing."""
+    folders = [RunFolder.open(path.parent / name) for name in matrix.runs]
+    return [(folder, summarise_run(folder)) for folder in folders]
+
+
+def show_matrix(table: MatrixTable) -> None:
+    """Prints the table on standard output."""
+    out().print(MatrixView(table))
+
+
+def report_matrix(path: Path, matrix: Matrix, form: str) -> None:
+    """Prints the matrix in a format of `harness report`. Raises UsageError for formats of single runs."""
+    if form in ("junit", "html"):
+        raise UsageError(
+            f"{matrix.name!r} is a matrix, but the format {form} shows a single run",
+            remedy=f"name one of: {', '.join(matrix.runs)}",
+        )
+    table = matrix_table(matrix, matrix_and_runs(path, matrix))
+    match form:
+        case "markdown":
+            click.echo(matrix_markdown(table), nl=False)
+        case "json":
+            print_json(table.model_dump(mode="json"))
+        case _:
+            show_matrix(table)

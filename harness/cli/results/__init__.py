@@ -1,1 +1,0 @@
-"""The verbs that read, compare, import and export stored runs."""

@@ -1,0 +1,114 @@
+"""`harness score` and `harness merge`: stored runs scored again, and shards of a run merged."""
+
+from pathlib import Path
+
+import click
+
+from harness.cli.options import run_name
+from harness.runs.store.folder import run_path
+
+# `harness score`: scores a stored run again.
+
+
+@click.command("score")
+@click.argument("run")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.pass_obj
+def score_command(project: Path, run: str, as_json: bool) -> None:
+    """Score the stored RUN again with the current suite and scorers, without running the agent.
+
+    \b
+    harness score 20260131-235959-drive_thru-v2
+
+    Earlier scorecards are kept.
+    """
+    from harness.cli.console import out, print_json
+    from harness.cli.showing import show_summary
+    from harness.reports.render.markdown import write_report
+    from harness.reports.summarising import summarise_run
+    from harness.runs.measured_trials import suite_of
+    from harness.runs.rescore import rescore
+    from harness.runs.store.folder import RunFolder
+
+    with RunFolder.resume(run_path(project, run)) as folder:
+        rescore(folder, suite_of(project, folder))
+        summary = summarise_run(folder)
+        report = write_report(folder, summary)
+    if as_json:
+        print_json(summary.model_dump(mode="json"))
+    else:
+        show_summary(out(), summary, report)
+
+
+# `harness merge`: merges the shards of a run.
+
+
+@click.command("merge")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "--run-name",
+    callback=run_name,
+    metavar="NAME",
+    help="Name of the merged run; default: the name of the first shard without the shard number.",
+)
+@click.option(
+    "--max-inconclusive",
+    type=click.IntRange(0),
+    show_default="the highest of the shards",
+    help="Maximum number of trials with a replay miss; with more, the exit status is 1.",
+)
+@click.option(
+    "--max-gib",
+    type=click.IntRange(1),
+    default=16,
+    show_default=True,
+    help="Maximum size of the files of all shards in GiB; larger shards are refused before any file is copied.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.pass_context
+def merge_command(
+    ctx: click.Context,
+    /,
+    runs: tuple[str, ...],
+    run_name: str | None,
+    max_inconclusive: int | None,
+    max_gib: int,
+    as_json: bool,
+) -> None:
+    """Merge the shards of a run, which `harness run SUITE --shard I/N` made, possibly on several machines.
+
+    \b
+    harness run drive_thru --shard 1/2 --run-name part-1
+    harness run drive_thru --shard 2/2 --run-name part-2
+    harness merge part-1 part-2 --run-name whole
+
+    Trials are copied unchanged; the merged run equals a run on one machine. Judges' verdicts and drift reports are
+    copied too. The suite's gates are evaluated on the merged run, and the exit status is that of `harness run`: 1 if a
+    gate fails, too many trials are inconclusive, or every trial crashed; 3 if trials are missing or the harness failed
+    in some.
+    """
+    from harness.cli.console import out, print_json
+    from harness.cli.running import check_baseline, judge_merged
+    from harness.cli.showing import show_summary
+    from harness.reports.render.markdown import write_report
+    from harness.reports.summarising import summarise_run
+    from harness.runs.rescore import merge_shards
+    from harness.runs.store.folder import RunFolder
+    from harness.runs.store.merging import MergeLimits
+    from harness.suite.loading import load_stored_suite
+
+    project: Path = ctx.obj
+    parts = [RunFolder.open(run_path(project, name)) for name in runs]
+    suite = load_stored_suite(project, parts[0].manifest.suite, parts[0].path)
+    name = run_name or parts[0].manifest.run.partition("-shard-")[0] + "-merged"
+    if suite.gates.against_baseline:
+        check_baseline(project, suite)  # before anything is copied
+    limits = MergeLimits(max_bytes=max_gib << 30, max_inconclusive=max_inconclusive)
+    folder = merge_shards(parts, suite, project / "runs", name, limits)
+    summary = summarise_run(folder)
+    report = write_report(folder, summary)
+    if as_json:
+        print_json(summary.model_dump(mode="json"))
+    else:
+        show_summary(out(), summary, report)
+    ctx.exit(judge_merged(project, folder, summary, suite, as_json=as_json))

@@ -1,0 +1,291 @@
+"""The tracker `github`, through PyGithub: listing by label and marker, never by the search API, which lags.
+
+Duplicates are prevented as follows. A write with an unknown outcome is searched for by its marker and never sent again.
+An issue that was created without its labels (the process died, or the token may not label) is found among the recently
+changed ones and labelled. After filing, the list is read until it contains the new issue; where another process filed
+the same issue in the meantime, the younger one is closed.
+"""
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import islice
+from urllib.parse import urlsplit
+
+from github import Auth, InputGitTreeElement
+from github.GithubObject import NotSet
+from github.Issue import Issue
+from github.PullRequest import PullRequest
+from github.Repository import Repository
+
+from harness.cassettes.redaction import SHORTEST, Redactor
+from harness.drift.github_requests import CheckedRequester, RequestPace, RetryingClient, WriteUnknown
+from harness.drift.issue import LABEL, Note, TrackedIssue, TrackerOptions, key_in, state_in
+from harness.drift.issue_text import as_duplicate
+from harness.errors import TrackerError, TrackerUnavailable, UsageError
+from harness.runs.store.drift_report import IssueDraft
+from harness.values import Frozen
+
+# A change of files proposed as a pull request on GitHub: a branch with one commit, opened once, and never merged.
+
+PERMISSION = "contents: write and pull_requests: write"
+_FILE = "100644"
+
+
+class ProposedFile(Frozen):
+    """One existing file."""
+
+    before: str
+    after: str
+
+
+class ProposedChange(Frozen):
+    """The content of a pull request."""
+
+    branch: str
+    """Derived from the change, so that proposing it twice opens one pull request."""
+    title: str
+    body: str
+    files: Mapping[str, ProposedFile]
+    """Path in the repository -> the complete text."""
+
+
+def propose(repo: Repository, client: RetryingClient, change: ProposedChange) -> str:
+    """Opens a pull request against the default branch, unless it exists, and returns its address.
+
+    Raises TrackerError where a file on that branch differs from the start of the change.
+    """
+    found = client.read(lambda: _opened(repo, change.branch))
+    if found is not None:
+        return found.html_url
+    base = client.read(lambda: repo.default_branch)
+    _check(repo, client, change, base)
+    if not client.read(lambda: list(repo.get_git_matching_refs(f"heads/{change.branch}"))):
+        _push(repo, client, change, base)
+    made = client.write(lambda: repo.create_pull(base=base, head=change.branch, title=change.title, body=change.body))
+    return made.html_url
+
+
+def _opened(repo: Repository, branch: str) -> PullRequest | None:
+    owner = repo.full_name.partition("/")[0]
+    listed = repo.get_pulls(state="open", head=f"{owner}:{branch}")
+    return next((one for one in listed if one.head.ref == branch), None)
+
+
+def _check(repo: Repository, client: RetryingClient, change: ProposedChange, base: str) -> None:
+    for path, file in change.files.items():
+        there = client.read(partial(_content, repo, path, base))
+        if there != file.before.encode():
+            raise TrackerError(
+                f"{path} is another one on the branch {base!r} of {repo.full_name} than the change begins from",
+                remedy="push what is in use, or optimise what is there: the evidence is about these texts alone",
+            )
+
+
+def _content(repo: Repository, path: str, branch: str) -> bytes | None:
+    """The file's text; None: the path is a folder."""
+    found = repo.get_contents(path, ref=branch)
+    return None if isinstance(found, list) else found.decoded_content
+
+
+def _push(repo: Repository, client: RetryingClient, change: ProposedChange, base: str) -> None:
+    """Creates the branch with one commit. Objects without a branch are invisible, so that an attempt may fail at any
+    point.
+    """
+    head = client.read(lambda: repo.get_branch(base).commit.sha)
+    parent = client.read(lambda: repo.get_git_commit(head))
+    elements = [InputGitTreeElement(path, _FILE, "blob", content=file.after) for path, file in change.files.items()]
+    tree = client.write(lambda: repo.create_git_tree(elements, parent.tree))
+    commit = client.write(lambda: repo.create_git_commit(change.title, tree, [parent]))
+    client.write(lambda: repo.create_git_ref(f"refs/heads/{change.branch}", commit.sha))
+
+
+API_URL = "https://api.github.com"
+
+_RECENT = timedelta(days=2)
+_MOST_RECENT = 300
+_OURS = ("OWNER", "MEMBER", "COLLABORATOR")
+
+
+class GithubTracker:
+    """The issues of one repository. `token` is held in memory only."""
+
+    name = "github"
+
+    def __init__(self, options: TrackerOptions, token: str, pace: RequestPace | None = None) -> None:
+        if options.repo is None or not re.fullmatch(r"[\w.-]+/[\w.-]+", options.repo):
+            raise UsageError(f"invalid repository {options.repo!r}", remedy="expected --repo owner/name")
+        url = options.api_url or API_URL
+        _refuse_open_line(url)
+        self._pace = pace = pace or RequestPace()
+        clean = Redactor({"GITHUB_TOKEN": token} if len(token) >= SHORTEST else {}).text
+        self._asking = RetryingClient(options.repo, pace, clean)
+        self._proposing = RetryingClient(options.repo, pace, clean, PERMISSION)
+        requester = CheckedRequester(
+            Auth.Token(token), url, timeout_s=options.timeout_s, between_writes_s=pace.between_writes_s
+        )
+        self._repo = Repository(requester, url=f"/repos/{options.repo}")
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """GitHub has no lock: `file` searches for duplicates instead."""
+        return nullcontext()
+
+    def find(self) -> Sequence[TrackedIssue]:
+        listed, recent = self._labelled(), self._recent()
+        found = self._asking.read(lambda: _ours(listed, recent))
+        return sorted((issue for issue in found if key_in(issue.body) is not None), key=lambda issue: issue.number)
+
+    def file(self, draft: IssueDraft) -> TrackedIssue:
+        made = self._made(draft)
+        missing = set(draft.labels) - set(self._tracked(made).labels)
+        if missing:
+            self._asking.write(lambda: made.add_to_labels(*draft.labels))
+        return self._without_twin(self._tracked(made), key_in(draft.body))
+
+    def update(
+        self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, reopen: bool = False
+    ) -> TrackedIssue:
+        changed = self._changed(issue, draft, note, ("open", "reopened") if reopen else None)
+        if LABEL not in issue.labels:
+            self._asking.write(lambda: changed.add_to_labels(*draft.labels))
+        return self._tracked(changed)
+
+    def close(
+        self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, duplicate: bool = False
+    ) -> TrackedIssue:
+        if not duplicate:
+            return self._tracked(self._changed(issue, draft, note, ("closed", "completed")))
+        try:
+            return self._tracked(self._changed(issue, draft, note, ("closed", "duplicate")))
+        except TrackerUnavailable:
+            raise
+        except TrackerError:  # a self-hosted server that predates this reason
+            return self._tracked(self._changed(issue, draft, note, ("closed", "not_planned")))
+
+    def comment(self, number: int, note: Note, *, replace: bool) -> str:
+        """Writes the comment once, identified by the note's mark, on an issue or pull request; returns its address.
+
+        `replace`: the text of an existing comment is replaced.
+        """
+        issue = self._asking.read(lambda: self._repo.get_issue(number))
+        there = self._asking.read(lambda: [one for one in issue.get_comments() if note.mark in (one.body or "")])
+        if not there:
+            return self._asking.write(lambda: issue.create_comment(note.comment).html_url)
+        if replace and there[0].body != note.comment:
+            self._asking.write(lambda: there[0].edit(note.comment))
+        return there[0].html_url
+
+    def propose(self, change: ProposedChange) -> str:
+        """Opens a pull request once, and returns its address; people merge it. Raises TrackerError."""
+        return propose(self._repo, self._proposing, change)
+
+    def _tracked(self, issue: Issue) -> TrackedIssue:
+        return self._asking.read(lambda: _tracked(issue))
+
+    def _made(self, draft: IssueDraft) -> Issue:
+        try:
+            return self._asking.write(
+                lambda: self._repo.create_issue(title=draft.title, body=draft.body, labels=list(draft.labels))
+            )
+        except WriteUnknown:
+            made = next((one for one in self._everywhere() if one.body == draft.body), None)
+            if made is None:
+                raise
+            return made
+
+    def _without_twin(self, own: TrackedIssue, key: str | None) -> TrackedIssue:
+        """Returns the issue itself, or an older duplicate of it, in which case `own` is closed."""
+        older = [one for one in self._listed_with(own) if key_in(one.body) == key and _stands(one)]
+        if not older or older[0].number >= own.number:
+            return own
+        state = state_in(own.body)
+        if state is not None:
+            draft, note = as_duplicate(state, own, older[0], "")
+            self.close(own, draft, note, duplicate=True)
+        return older[0]
+
+    def _listed_with(self, own: TrackedIssue) -> list[TrackedIssue]:
+        """The labelled issues, read until `own` is among them: lists lag behind writes."""
+        until, pause = time.monotonic() + self._pace.listed_within_s, self._pace.first_pause_s
+        while True:
+            found = sorted((self._tracked(one) for one in self._labelled()), key=lambda one: one.number)
+            if any(one.number == own.number for one in found) or time.monotonic() > until:
+                return found
+            time.sleep(pause)
+            pause = min(pause * 2, 4.0)
+
+    def _changed(
+        self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, state: tuple[str, str] | None
+    ) -> Issue:
+        """Writes the comment first, because a crash after the other change would lose it. Its id prevents
+        duplicates.
+        """
+        if note is not None:
+            self.comment(issue.number, note, replace=False)
+        target = self._asking.read(lambda: self._repo.get_issue(issue.number))
+        value, reason = (NotSet, NotSet) if state is None else state
+        self._asking.write(lambda: target.edit(title=draft.title, body=draft.body, state=value, state_reason=reason))
+        return target
+
+    def _labelled(self) -> list[Issue]:
+        listed = self._repo.get_issues(state="all", labels=[LABEL], sort="created", direction="asc")
+        return self._asking.read(lambda: _issues(listed))
+
+    def _recent(self) -> list[Issue]:
+        since = datetime.now(UTC) - _RECENT
+        listed = self._repo.get_issues(state="all", since=since, sort="created", direction="desc")
+        return self._asking.read(lambda: _issues(islice(listed, _MOST_RECENT)))
+
+    def _everywhere(self) -> Iterator[Issue]:
+        yield from self._labelled()
+        yield from self._recent()
+
+
+def _issues(listed: Iterable[Issue]) -> list[Issue]:
+    """All listed issues without pull requests. A failed page fails the whole reading."""
+    return [issue for issue in listed if issue.pull_request is None]
+
+
+def _ours(listed: Sequence[Issue], recent: Sequence[Issue]) -> list[TrackedIssue]:
+    """The labelled issues, and recent ones that lack their labels."""
+    labelled = {issue.number: issue for issue in listed}
+    orphans = [issue for issue in recent if issue.number not in labelled and _is_orphan(issue)]
+    return [_tracked(issue) for issue in (*labelled.values(), *orphans)]
+
+
+def _is_orphan(issue: Issue) -> bool:
+    """Whether the harness created the issue without labels; anybody can write a marker, so the author must be allowed
+    to label.
+    """
+    if key_in(issue.body or "") is None or any(label.name.startswith("drift:") for label in issue.labels):
+        return False
+    return issue.author_association in _OURS or issue.user.type == "Bot"
+
+
+def _stands(issue: TrackedIssue) -> bool:
+    state = state_in(issue.body)
+    return issue.is_open and (state is None or state.twin_of is None)
+
+
+def _tracked(issue: Issue) -> TrackedIssue:
+    return TrackedIssue(
+        number=issue.number,
+        reference=f"#{issue.number}",
+        url=issue.html_url,
+        title=issue.title,
+        body=issue.body or "",
+        is_open=issue.state == "open",
+        closed=issue.closed_at,
+        labels=tuple(label.name for label in issue.labels),
+        declined=issue.state_reason == "not_planned",
+    )
+
+
+def _refuse_open_line(url: str) -> None:
+    """Rejects URLs that would send the token unencrypted."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+        raise UsageError(f"{url!r} would carry the token in the clear", remedy="an https address")

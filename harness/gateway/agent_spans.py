@@ -1,0 +1,96 @@
+"""`POST /v1/traces`: the agent's own spans, linked into its trial's trace."""
+
+import asyncio
+
+from aiohttp import web
+from pydantic import JsonValue
+
+from harness.cassettes.redaction import Redactor
+from harness.gateway.bodies import LargeWork, read_body
+from harness.gateway.upstream.transport import Refusal
+from harness.traces.otlp import NotOtlp, spans_of
+from harness.traces.recorder import TraceRecorder
+from harness.traces.spans import Span
+from harness.values import JsonObject
+
+OWN_TRACES = "/v1/traces"
+"""The path of spans, among the paths of models."""
+_MAX_BYTES = 16 * 1024 * 1024
+_MAX_SPANS = 20_000
+_MAX_VALUES = 1_000_000
+"""Of all spans of a trial: they are held until it ends, and a value takes more memory than its bytes in a request."""
+_AT_ONCE = 100
+"""Spans that are made without a pause for the other trials' requests."""
+_JSON = "application/json"
+_PROTOBUF = "application/x-protobuf"
+
+
+class TracesHandler:
+    """Accepts OTLP over HTTP, as protobuf and JSON; a trial stores a limited number of spans, and reports that further
+    ones were dropped.
+    """
+
+    def __init__(self, recorder: TraceRecorder, redactor: Redactor, large: LargeWork) -> None:
+        self._recorder = recorder
+        self._redactor = redactor
+        self._large = large
+        self._taken = 0
+        self._bytes = 0
+        self._values = 0
+        self._turn = asyncio.Lock()
+
+    def opens(self, path: str) -> bool:
+        return path == OWN_TRACES
+
+    async def handle(self, request: web.BaseRequest, *, is_open: bool) -> web.StreamResponse:
+        """One export request; after the end of the trial, spans are discarded."""
+        if request.method != "POST":
+            raise Refusal(404, "no_such_route", f"spans are sent by POST {OWN_TRACES}")
+        body = await read_body(request, _MAX_BYTES)
+        as_json = request.headers.get("content-type", "").startswith(_JSON)
+        if is_open:
+            async with self._turn:  # one request at a time, whose spans take more memory than its bytes
+                await self._large.settled()  # a token that it learns may be in the spans
+                await self._take(body, as_json=as_json)
+        return web.Response(body=b"{}" if as_json else b"", content_type=_JSON if as_json else _PROTOBUF)
+
+    async def _take(self, body: bytes, *, as_json: bool) -> None:
+        """Links the spans of a request, or those for which there is room. Raises Refusal, with none of them linked."""
+        self._bytes += len(body)
+        has_room = self._bytes <= 4 * _MAX_BYTES and self._values <= _MAX_VALUES
+        room = max(_MAX_SPANS - self._taken, 0) if has_room else 0
+        kept: list[Span] = []
+        try:
+            for number, span in enumerate(spans_of(body, as_json=as_json)):
+                if number == room:
+                    break
+                kept.append(self._clean(span))
+                if number % _AT_ONCE == 0:
+                    await asyncio.sleep(0)
+        except NotOtlp as error:
+            raise Refusal(400, "bad_request", str(error)) from None
+        self._taken += len(kept)
+        self._values += sum(_size(span.attributes) + sum(map(_size, span.events)) for span in kept)
+        self._recorder.link(kept)
+
+    def _clean(self, span: Span) -> Span:
+        attributes = self._redactor.value(span.attributes)
+        events = [self._redactor.value(event) for event in span.events]
+        return span.model_copy(
+            update={
+                "name": self._redactor.text(span.name),
+                "attributes": attributes if isinstance(attributes, dict) else {},
+                "events": tuple[JsonObject, ...](event for event in events if isinstance(event, dict)),
+            }
+        )
+
+
+def _size(value: JsonValue) -> int:
+    """How many values there are in a value, itself included."""
+    match value:
+        case dict():
+            return 1 + sum(map(_size, value.values()))
+        case list():
+            return 1 + sum(map(_size, value))
+        case _:
+            return 1

@@ -1,0 +1,366 @@
+"""Bodies of requests and answers: read within limits, worked on in a thread, and passed on in pieces."""
+
+import asyncio
+import ctypes
+import json
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from typing import Final, Protocol, TypeVar
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from harness.gateway.models.formats import ModelAnswer
+from harness.gateway.upstream.transport import Refusal
+from harness.values import MAX_VALUES, values_in
+
+# Configures the C library's allocator so that most freed memory is returned to the system.
+#
+# A trial whose agent sends large amounts of data (bodies, answers of hundreds of kilobytes that become spans and
+# files)
+# temporarily needs tens of megabytes. By default, glibc then starts to serve blocks of up to 32 MB
+# from its arenas (16 on two processors), and keeps up to 64 MB of free memory at the end of each. Measured in
+# 1,008 trials with 64 in flight, one in four of which misbehaves: the minimum of resident memory rose from 192 MB
+# early
+# to 256 MB at the end, of which the C library used 32 MB; Python's own heap did not grow. With these settings: 110 MB
+# and
+# 116 MB.
+
+_TRIM_THRESHOLD = -1
+_MMAP_THRESHOLD = -3
+_MMAP_THRESHOLD_BYTES = 128 * 1024
+"""glibc's own initial threshold."""
+
+
+def keep_no_large_blocks() -> None:
+    """Makes this process return large blocks as soon as they are freed; other C libraries do so by default."""
+    setting = getattr(ctypes.CDLL(None), "mallopt", None)
+    if setting is not None:
+        setting(_MMAP_THRESHOLD, _MMAP_THRESHOLD_BYTES)  # an explicit value switches off glibc's dynamic threshold
+        setting(_TRIM_THRESHOLD, _MMAP_THRESHOLD_BYTES)
+
+
+def give_back() -> None:
+    """Returns free memory between blocks in use to the system."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+# Limits how many bytes of request bodies, and values in them, the gateway holds for one trial at a time.
+
+BODIES_MAX_BYTES = 128 * 1024 * 1024
+VALUES_MAX = 1_000_000
+"""Of JSON in the requests of one trial that are not answered yet: a value of two bytes takes 120 when it is read."""
+_MUCH_BYTES = 4 * 1024 * 1024
+_UNTIL_FREED_S = 0.5
+
+
+class IntakeLimit:
+    """The limit of one trial. Used on the gateway's own thread only."""
+
+    def __init__(self) -> None:
+        self.buffered = 0
+        self.values = 0
+        self.most = 0
+
+    @contextmanager
+    def of(self, request: web.BaseRequest) -> Iterator[None]:
+        """Counts the bytes that are read of the request's body, and its values, until the request is answered."""
+        request[BODY] = body = Body(self)
+        try:
+            yield
+        finally:
+            self.buffered -= body.buffered
+            self.values -= body.values
+
+    def close(self) -> None:
+        """Returns the memory of large requests to the system: the allocator would keep it for the rest of the run."""
+        if self.most > _MUCH_BYTES:
+            asyncio.get_running_loop().call_later(_UNTIL_FREED_S, give_back)
+
+
+class Body:
+    """The buffered part of one request's body."""
+
+    def __init__(self, intake: IntakeLimit) -> None:
+        self._intake = intake
+        self.buffered = 0
+        self.values = 0
+
+    def admits(self, size: int) -> bool:
+        """Counts `size` more bytes; False where the trial's limit would be exceeded."""
+        if self._intake.buffered + size > BODIES_MAX_BYTES:
+            return False
+        self._intake.buffered += size
+        self._intake.most = max(self._intake.most, self._intake.buffered)
+        self.buffered += size
+        return True
+
+    def admits_values(self, count: int) -> bool:
+        """Counts the objects, lists and commas of the body; False where the trial's limit would be exceeded."""
+        if self._intake.values + count > VALUES_MAX:
+            return False
+        self._intake.values += count
+        self.values += count
+        return True
+
+
+BODY = web.RequestKey("harness.body", Body)
+
+
+# Work on large texts, done in a thread: the gateway's own thread serves the other trials meanwhile.
+
+T = TypeVar("T")
+_WORTH_A_THREAD_BYTES: Final = 16 * 1024
+"""Of the texts, from which a thread is worth its switch."""
+THREADS: Final = 16
+"""Threads of one gateway; each trial occupies one at most."""
+
+
+class LargeWork:
+    """The large work of one trial, one piece at a time. Used on the gateway's own thread only."""
+
+    def __init__(self, threads: Executor) -> None:
+        self._threads = threads
+        self._turn = asyncio.Lock()
+        self._asked_for = 0
+        self._finishing: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    async def done(self, size: int, work: Callable[[], T]) -> T:
+        """The result of the work on texts of `size` bytes.
+
+        Small work is done at once, or after the large work that was asked for before it: that may learn a token which
+        the small work has to find.
+        """
+        if size < _WORTH_A_THREAD_BYTES and not self._asked_for:
+            return work()
+        self._asked_for += 1
+        try:
+            async with self._turn:
+                if size < _WORTH_A_THREAD_BYTES:
+                    return work()
+                return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        finally:
+            self._asked_for -= 1
+
+    async def settled(self) -> None:
+        """Waits for the large work that was asked for before."""
+        await self.done(0, lambda: None)
+
+    async def finished(self, size: int, work: Coroutine[object, object, None]) -> None:
+        """Waits for work that is done to its end, also where the trial ends first; not where it is closed."""
+        if self._closed:
+            work.close()
+            return
+        if size < _WORTH_A_THREAD_BYTES:
+            await work
+            return
+        task = asyncio.get_running_loop().create_task(work)
+        self._finishing.add(task)
+        task.add_done_callback(self._finishing.discard)
+        await asyncio.shield(task)
+
+    async def all_finished(self) -> list[BaseException]:
+        """Waits for all work that `finished` was asked for, and returns the failures of this: a request that the end
+        of the trial has cut short does not tell of its own.
+        """
+        failures: list[BaseException] = []
+        while self._finishing:
+            ended = await asyncio.gather(*self._finishing, return_exceptions=True)
+            failures += (one for one in ended if one is not None)
+        return failures
+
+    async def close(self) -> None:
+        """Gives up what is not finished: no task of it is left when the event loop ends."""
+        self._closed = True
+        left = tuple(self._finishing)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+
+# What every route of a session needs: the body of a request, a rejection in JSON, and the interface of further route
+# handlers.
+
+MAX_BODY_BYTES = 1024 * 1024
+_BODY_TIMEOUT_S = 10.0
+
+
+class RouteHandler(Protocol):
+    """Serves some paths of a session in its own protocol: a model's wire format, MCP, the agent's own traces."""
+
+    def opens(self, path: str) -> bool:
+        """Whether this handler serves the path (undecoded)."""
+        ...
+
+    async def handle(self, request: web.BaseRequest, *, is_open: bool) -> web.StreamResponse:
+        """One request; not `is_open`: the trial has ended. May raise Refusal."""
+        ...
+
+
+def error_body(kind: str, message: str) -> bytes:
+    return json.dumps({"error": {"type": kind, "message": message}}).encode()
+
+
+def check_head(request: web.BaseRequest) -> None:
+    """Raises Refusal for headers with bytes that are not UTF-8, because they could be passed on but not stored."""
+    for name, value in request.headers.items():
+        if name.isascii() and value.isascii():
+            continue
+        try:
+            f"{name}{value}".encode()
+        except UnicodeEncodeError:
+            shown = name.encode("ascii", "backslashreplace").decode()[:100]
+            raise Refusal(400, "bad_request", f"the header {shown} holds bytes that are not UTF-8") from None
+
+
+async def read_body(request: web.BaseRequest, most: int = MAX_BODY_BYTES) -> bytes:
+    """The whole body. Raises Refusal for one that is larger than `most`, one too many, too slow, or broken."""
+    if (request.content_length or 0) > most:
+        raise _too_large(most)
+    try:
+        return await _read(request, most)
+    except TimeoutError:
+        raise Refusal(408, "bad_request", f"the body did not arrive within {_BODY_TIMEOUT_S:g} s") from None
+    except (web.RequestPayloadError, HttpProcessingError) as error:
+        raise Refusal(400, "bad_request", f"the body cannot be read: {error}") from None
+
+
+async def read_json(request: web.BaseRequest, large: LargeWork, most: int = MAX_BODY_BYTES) -> bytes:
+    """Like `read_body`, for a body that is read as JSON; raises Refusal also where the trial's requests hold too many
+    values.
+    """
+    raw = await read_body(request, most)
+    count = await large.done(len(raw), lambda: values_in(raw))
+    # One that has too many by itself is refused before it is read into values.
+    if count <= MAX_VALUES and not request[BODY].admits_values(count):
+        limit = f"the requests that are not answered yet hold {VALUES_MAX} objects, lists and commas"
+        raise Refusal(503, "too_much_at_once", f"{limit}; wait for their answers")
+    return raw
+
+
+async def _read(request: web.BaseRequest, most: int) -> bytes:
+    body, chunk, content = bytearray(), b"", request.content
+    try:
+        if content.is_eof():  # the body arrived with the head, as a tool's arguments do: no wait
+            chunk = content.read_nowait()
+            _admit(request, len(chunk), len(chunk), most)
+            body += chunk
+        if not content.at_eof():
+            async with asyncio.timeout(_BODY_TIMEOUT_S):
+                while chunk := await content.readany():
+                    _admit(request, len(chunk), len(body) + len(chunk), most)
+                    body += chunk
+        return bytes(body)
+    except BaseException:
+        # The traceback of a cancelled or rejected request keeps all data that was read, until the next garbage
+        # collection.
+        body.clear()
+        chunk = b""
+        raise
+
+
+def _admit(request: web.BaseRequest, size: int, together: int, most: int) -> None:
+    if not request[BODY].admits(size):
+        raise _too_much()
+    if together > most:
+        raise _too_large(most)
+
+
+def _too_large(most: int) -> Refusal:
+    return Refusal(413, "too_large", f"the body is larger than {most} bytes")
+
+
+def _too_much() -> Refusal:
+    limit = f"the bodies of requests that are not answered yet hold {BODIES_MAX_BYTES} bytes"
+    return Refusal(503, "too_much_at_once", f"{limit}; wait for their answers")
+
+
+# Passes an answer to the agent unchanged, in pieces, and stores its bytes.
+
+_NS_PER_MS = 1_000_000
+
+
+class Delivery:
+    """Writes an answer to the agent in pieces; a disconnect of the agent does not stop it."""
+
+    def __init__(self, request: web.BaseRequest) -> None:
+        self._request = request
+        self._response: web.StreamResponse | None = None
+        self._began_ns = time.monotonic_ns()
+        self._body = bytearray()
+        self._chunks: list[tuple[int, int]] = []
+        self.first_chunk_ms: float | None = None
+        self.gone = False
+
+    @property
+    def begun(self) -> bool:
+        return self._response is not None
+
+    async def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        self._response = web.StreamResponse(status=status, headers=headers)
+        try:
+            await self._response.prepare(self._request)
+        except ConnectionError:
+            self.gone = True
+
+    async def write(self, piece: bytes) -> None:
+        """Passes a piece on immediately."""
+        since_ms = (time.monotonic_ns() - self._began_ns) / _NS_PER_MS
+        self.first_chunk_ms = since_ms if self.first_chunk_ms is None else self.first_chunk_ms
+        self._body += piece
+        self._chunks.append((round(since_ms), len(piece)))
+        if self.gone or self._response is None:
+            return
+        try:
+            await self._response.write(piece)
+        except ConnectionError:
+            self.gone = True
+
+    async def end(self) -> web.StreamResponse:
+        assert self._response is not None
+        if not self.gone:
+            try:
+                await self._response.write_eof()
+            except ConnectionError:
+                self.gone = True
+        return self._response
+
+    def cut(self) -> web.StreamResponse:
+        """Closes the connection in the middle of the answer, so that the agent observes the provider's failure."""
+        assert self._response is not None
+        self._response.force_close()
+        if self._request.transport is not None:
+            self._request.transport.close()
+        return self._response
+
+    @property
+    def body(self) -> bytes:
+        return bytes(self._body)
+
+    @property
+    def chunks(self) -> tuple[tuple[int, int], ...]:
+        return tuple(self._chunks)
+
+
+async def deliver(request: web.BaseRequest, answer: ModelAnswer, *, paced: bool = False) -> web.StreamResponse:
+    """Sends a whole answer; a stream is sent at once, or (`paced`) with its recorded delays."""
+    if not answer.streamed and answer.outcome == "answer":
+        return web.Response(status=answer.status, headers=answer.headers, body=answer.body)
+    delivery = Delivery(request)
+    await delivery.begin(answer.status, answer.headers)
+    at, began = 0, time.monotonic()
+    for offset_ms, length in answer.chunks[:-1] if paced else ():
+        await asyncio.sleep(max(0.0, began + offset_ms / 1000 - time.monotonic()))
+        await delivery.write(answer.body[at : at + length])
+        at += length
+    if paced and answer.chunks:
+        await asyncio.sleep(max(0.0, began + answer.chunks[-1][0] / 1000 - time.monotonic()))
+    if answer.body[at:]:
+        await delivery.write(answer.body[at:])
+    answer.first_chunk_ms = delivery.first_chunk_ms
+    return await delivery.end() if answer.outcome == "answer" else delivery.cut()

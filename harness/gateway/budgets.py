@@ -1,0 +1,170 @@
+"""What a run may spend on real services: its budget, the tools' rate limits, and the trials that wait."""
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+
+from harness.errors import UsageError
+from harness.suite.tools import RateLimit, ToolSpec
+
+# The budget of a run for real services and models, over all of its trials.
+
+
+def budget_of(usd: float | None, tokens: int | None, calls: Sequence[str]) -> "Budget | None":
+    """The budget from command-line options (`TOOL=N` for calls); None where none is set. Raises UsageError."""
+    counts: dict[str, int] = {}
+    for given in calls:
+        tool, _, number = given.partition("=")
+        if not tool or not number.isascii() or not number.isdigit():
+            raise UsageError(
+                f"invalid --budget-calls {given!r}: expected TOOL=N", remedy="for example --budget-calls search=100"
+            )
+        counts[tool] = int(number)
+    if usd is None and tokens is None and not counts:
+        return None
+    return Budget(usd=usd, tokens=tokens, calls=counts)
+
+
+class OutOfBudget(Exception):
+    """A trial could not continue because the run's budget is spent; the trial is not measured, and no failure is
+    recorded.
+    """
+
+
+@dataclass(kw_only=True)
+class Budget:
+    """Counts real costs: replayed answers cost nothing."""
+
+    usd: float | None = None
+    tokens: int | None = None
+    calls: Mapping[str, int] = field(default_factory=dict)
+    """Tool name -> maximum number of calls."""
+    requests: int | None = None
+    """The maximum number of requests to models and tools together, including retries."""
+    spent_usd: float = 0.0
+    spent_tokens: int = 0
+    spent_calls: Counter[str] = field(default_factory=Counter)
+    spent_requests: int = 0
+    """Reserved before they are sent, so that the limit is never exceeded."""
+    unpriced: bool = False
+    """Whether a reply had no price."""
+    reached: str | None = None
+    """Why the run must stop; None while the budget is not spent."""
+    _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state, _lock=Lock())
+
+    def charge(self, tokens: int, usd: float | None) -> None:
+        """Counts a model's reply, which was admitted before."""
+        with self._lock:
+            self._charge(tokens, usd)
+
+    def _charge(self, tokens: int, usd: float | None) -> None:
+        self.spent_tokens += tokens
+        self.spent_usd += usd or 0.0
+        self.unpriced = self.unpriced or usd is None
+        if self.usd is not None and self.spent_usd >= self.usd:
+            self._reach(f"{self.spent_usd:.4f} of {self.usd:g} USD spent")
+        elif self.tokens is not None and self.spent_tokens >= self.tokens:
+            self._reach(f"{self.spent_tokens} of {self.tokens} tokens spent")
+
+    def admits_model(self) -> bool:
+        """Counts a request to a model; False where no further request may be sent."""
+        with self._lock:
+            return self.reached is None and self._reserved()
+
+    def admits_call(self, tool: str) -> bool:
+        """Counts a call; False where no further call is allowed."""
+        with self._lock:
+            most = self.calls.get(tool)
+            if most is not None and self.spent_calls[tool] >= most:
+                self._reach(f"{most} calls of {tool} made")
+                return False
+            if not self._reserved():
+                return False
+            self.spent_calls[tool] += 1
+            return True
+
+    def _reserved(self) -> bool:
+        if self.requests is not None and self.spent_requests >= self.requests:
+            self._reach(f"{self.requests} requests sent")
+            return False
+        self.spent_requests += 1
+        return True
+
+    def _reach(self, what: str) -> None:
+        self.reached = self.reached or f"budget: {what}"
+
+
+# Keeps live calls within the tools' rate limits, over all trials of a run together.
+
+LONGEST_HOLD_S = 60.0
+
+
+class RateLimiter:
+    """Lets at most `calls` calls start in any `per_s` seconds; waiting calls are served in order of arrival."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str, deque[float]] = {}
+        self._held: dict[str, float] = {}
+
+    def hold(self, name: str, for_s: float) -> None:
+        """Delays calls to the upstream `name` for this time, at most a minute, because it has asked one
+        client to wait.
+        """
+        until = time.monotonic() + min(for_s, LONGEST_HOLD_S)
+        self._held[name] = max(until, self._held.get(name, until))
+
+    async def wait(self, tool: ToolSpec) -> None:
+        """Waits until the tool may be called."""
+        await self.wait_for(tool.name, tool.rate_limit)
+
+    async def wait_for(self, name: str, limit: RateLimit | None) -> None:
+        """Waits until the upstream `name` may be called."""
+        while (left := self._held.get(name, 0.0) - time.monotonic()) > 0:
+            await asyncio.sleep(left)
+        if limit is None:
+            return
+        begun = self._begun.setdefault(name, deque(maxlen=limit.calls))
+        now = time.monotonic()
+        at = max(now, begun[0] + limit.per_s) if len(begun) == limit.calls else now
+        begun.append(at)
+        if at > now:
+            await asyncio.sleep(at - now)
+
+
+# Counts the trials of a run that wait for an external answer, so that others can use the processor.
+
+Waits = Callable[[], AbstractContextManager[None]]
+"""A context that a trial enters while it waits for an answer from another machine."""
+
+
+class Waiting:
+    """Changed on the gateway's own thread only; `trials` can be read from any thread."""
+
+    def __init__(self) -> None:
+        self._calls: Counter[str] = Counter()
+
+    @property
+    def trials(self) -> int:
+        """The number of trials that wait; each is counted once, however many calls it has made."""
+        return len(self._calls)
+
+    @contextmanager
+    def answer(self, trial_id: str) -> Iterator[None]:
+        """Marks one call of the trial as in progress."""
+        self._calls[trial_id] += 1
+        try:
+            yield
+        finally:
+            self._calls[trial_id] -= 1
+            if not self._calls[trial_id]:
+                del self._calls[trial_id]

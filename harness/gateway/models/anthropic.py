@@ -1,0 +1,189 @@
+"""Anthropic's messages: blocks in both directions, results in the user's messages."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from harness.gateway.models.formats import (
+    Replied,
+    RequestContent,
+    Used,
+    call_part,
+    count_of,
+    joined,
+    misshapen_tools,
+    object_of,
+    objects_of,
+    reasoning_part,
+    result_part,
+    text_of,
+    text_part,
+)
+from harness.suite.models import Provider
+from harness.values import JsonObject, NotJson, parse_json
+
+_OWN_TOOLS = re.compile(r"custom|(?:bash|text_editor|memory|computer)_\d{8}")
+"""Tools defined by Anthropic that the client runs."""
+_INLINE = {"base64", "text", "content"}
+_CALLS = {"tool_use", "server_tool_use", "mcp_tool_use"}
+
+
+class AnthropicMessages:
+    """`POST /v1/messages`."""
+
+    provider: Provider = "anthropic"
+
+    def asked(self, body: JsonObject) -> RequestContent:
+        return RequestContent(
+            model=text_of(body.get("model")),
+            messages=tuple(m for message in objects_of(body.get("messages")) for m in _messages(message)),
+            system=_text(body.get("system")),
+            tools=tuple(objects_of(body.get("tools"))),
+            streams=body.get("stream") is True,
+        )
+
+    def replied(self, body: JsonObject) -> Replied:
+        if "content" not in body:
+            return Replied()
+        reason = text_of(body.get("stop_reason"))
+        parts = [_part(block) for block in objects_of(body.get("content"))]
+        return Replied(
+            message={"role": "assistant", "parts": list[JsonValue](parts)},
+            id=text_of(body.get("id")),
+            model=text_of(body.get("model")),
+            finish_reasons=() if reason is None else (reason,),
+            used=_used(object_of(body.get("usage"))),
+        )
+
+    def streamed(self, events: list[JsonObject]) -> Replied:
+        collected = _Blocks()
+        for event in events:
+            collected.add(event)
+        found = self.replied(collected.body())
+        return Replied(
+            message=found.message if collected.blocks or collected.ended else None,
+            id=found.id,
+            model=found.model,
+            finish_reasons=found.finish_reasons,
+            used=found.used,
+            complete=collected.ended,
+        )
+
+    def hosted(self, body: JsonObject) -> Iterator[str]:
+        yield from misshapen_tools(body.get("tools"))
+        for tool in objects_of(body.get("tools")):
+            kind = tool.get("type") or "custom"
+            if not _OWN_TOOLS.fullmatch(str(kind)):
+                yield f"the tool {kind}"
+        for message in objects_of(body.get("messages")):
+            for block in _with_inner(objects_of(message.get("content"))):
+                source = object_of(block.get("source"))
+                if source and str(source.get("type")) not in _INLINE:
+                    yield f"{block.get('type')} that it fetches by its {source.get('type')}"
+                if block.get("file_id"):
+                    yield f"{block.get('type')} that it reads from its own files"
+
+
+def _with_inner(blocks: list[JsonObject]) -> Iterator[JsonObject]:
+    for block in blocks:
+        yield block
+        yield from _with_inner(objects_of(block.get("content")))
+        yield from _with_inner(objects_of(object_of(block.get("source")).get("content")))
+
+
+def _messages(message: JsonObject) -> Iterator[JsonObject]:
+    role, content = text_of(message.get("role")) or "user", message.get("content")
+    blocks = objects_of([{"type": "text", "text": content}] if isinstance(content, str) else content)
+    results = [block for block in blocks if str(block.get("type")).endswith("tool_result")]
+    rest = [block for block in blocks if block not in results]
+    if results:
+        yield {"role": "tool", "parts": list[JsonValue](_result(block) for block in results)}
+    if rest or not results:
+        yield {"role": role, "parts": list[JsonValue](_part(block) for block in rest)}
+
+
+def _part(block: JsonObject) -> JsonObject:
+    match block.get("type", "text"):
+        case "text":
+            return text_part(text_of(block.get("text")) or "")
+        case "thinking":
+            return reasoning_part(text_of(block.get("thinking")) or "")
+        case "redacted_thinking":
+            return reasoning_part("[redacted_thinking]")
+        case str() as kind if kind in _CALLS:
+            return call_part(block.get("id"), block.get("name"), block.get("input"))
+        case other:
+            return text_part(f"[{other}]")
+
+
+def _result(block: JsonObject) -> JsonObject:
+    return result_part(block.get("tool_use_id"), _text(block.get("content")), failed=block.get("is_error") is True)
+
+
+def _text(content: JsonValue) -> str | None:
+    if isinstance(content, list):
+        return joined([text_of(block.get("text")) or f"[{block.get('type')}]" for block in objects_of(content)])
+    return text_of(content)
+
+
+def _used(usage: JsonObject) -> Used:
+    fresh = count_of(usage.get("input_tokens"))
+    read, written = (count_of(usage.get(f"cache_{part}_input_tokens")) for part in ("read", "creation"))
+    return Used(
+        input=None if fresh is None else fresh + (read or 0) + (written or 0),
+        output=count_of(usage.get("output_tokens")),
+        cache_read=read,
+        cache_write=written,
+    )
+
+
+@dataclass(kw_only=True)
+class _Blocks:
+    """A message assembled from its events."""
+
+    message: JsonObject = field(default_factory=dict)
+    blocks: dict[int, JsonObject] = field(default_factory=dict)
+    inputs: dict[int, str] = field(default_factory=dict)
+    ended: bool = False
+
+    def add(self, event: JsonObject) -> None:
+        index = count_of(event.get("index")) or 0
+        match event.get("type"):
+            case "message_start":
+                self.message = dict(object_of(event.get("message")))
+            case "content_block_start":
+                self.blocks[index] = dict(object_of(event.get("content_block")))
+            case "content_block_delta":
+                self._delta(index, object_of(event.get("delta")))
+            case "message_delta":
+                self.message |= object_of(event.get("delta"))
+                usage = object_of(self.message.get("usage")) | object_of(event.get("usage"))
+                self.message["usage"] = usage
+            case "message_stop":
+                self.ended = True
+            case _:
+                pass
+
+    def _delta(self, index: int, delta: JsonObject) -> None:
+        block = self.blocks.setdefault(index, {})
+        for name in ("text", "thinking"):
+            more = text_of(delta.get(name))
+            if more:
+                block[name] = f"{block.get(name) or ''}{more}"
+        self.inputs[index] = self.inputs.get(index, "") + (text_of(delta.get("partial_json")) or "")
+
+    def body(self) -> JsonObject:
+        blocks: list[JsonValue] = []
+        for index, block in sorted(self.blocks.items()):
+            text = self.inputs.get(index)
+            blocks.append(block | {"input": _input(text)} if text else block)
+        return self.message | {"content": blocks}
+
+
+def _input(text: str) -> JsonValue:
+    try:
+        return parse_json(text.encode("utf-8", "replace"))
+    except NotJson:
+        return text

@@ -1,0 +1,239 @@
+"""What all wire formats of models have in common: requests and replies, their events, and the answer of an
+endpoint.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from pydantic import JsonValue
+
+from harness.cassettes.recordings import Outcome
+from harness.suite.models import Provider
+from harness.values import JsonObject
+
+# The common data of all wire formats, in the shape of OpenTelemetry's GenAI conventions.
+#
+# A message is `{"role", "parts"}`; parts are `text`, `reasoning`, `tool_call` and `tool_call_response`. Other parts
+# of a
+# format are named in brackets: the trace shows their presence, the cassette contains their bytes.
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestContent:
+    """The parsed content of a model request."""
+
+    model: str | None
+    messages: tuple[JsonObject, ...] = ()
+    """The messages without the system prompt."""
+    system: str | None = None
+    tools: tuple[JsonObject, ...] = ()
+    streams: bool = False
+    previous: str | None = None
+    """The id of the reply that this request continues, where the provider stores the history."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Used:
+    """Token counts; `input` includes those that were read from and written to a cache. None where they are not
+    reported.
+    """
+
+    input: int | None = None
+    output: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+
+    @property
+    def is_known(self) -> bool:
+        return self.input is not None or self.output is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replied:
+    """The content of a reply. Where `message` is None, the model answered with an error, or with an unreadable body."""
+
+    message: JsonObject | None = None
+    id: str | None = None
+    model: str | None = None
+    finish_reasons: tuple[str, ...] = ()
+    used: Used = field(default_factory=Used)
+    complete: bool = True
+    """False for a stream that ended before its last event."""
+
+
+class WireFormat(Protocol):
+    """One wire format."""
+
+    provider: Provider
+
+    def asked(self, body: JsonObject) -> RequestContent: ...
+
+    def replied(self, body: JsonObject) -> Replied: ...
+
+    def streamed(self, events: list[JsonObject]) -> Replied:
+        """The reply that a complete stream of events represents."""
+        ...
+
+    def hosted(self, body: JsonObject) -> Iterator[str]:
+        """Descriptions of actions that the provider would take by itself, outside of the sandbox."""
+        ...
+
+
+def text_part(text: str) -> JsonObject:
+    return {"type": "text", "content": text}
+
+
+def reasoning_part(text: str) -> JsonObject:
+    return {"type": "reasoning", "content": text}
+
+
+def call_part(identity: JsonValue, name: JsonValue, arguments: JsonValue) -> JsonObject:
+    return {"type": "tool_call", "id": text_of(identity), "name": text_of(name) or "", "arguments": arguments}
+
+
+def result_part(identity: JsonValue, response: JsonValue, *, failed: bool = False) -> JsonObject:
+    part: JsonObject = {"type": "tool_call_response", "id": text_of(identity), "response": response}
+    return part | {"is_error": True} if failed else part
+
+
+def text_of(value: JsonValue) -> str | None:
+    """A text; None for anything else, and for an empty one."""
+    return value if isinstance(value, str) and value else None
+
+
+def count_of(value: JsonValue) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def object_of(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def objects_of(value: JsonValue) -> list[JsonObject]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def joined(texts: list[str]) -> str | None:
+    return "\n".join(text for text in texts if text) or None
+
+
+def misshapen_tools(tools: JsonValue) -> Iterator[str]:
+    """Rejects tools that are not a list of objects, because another parser may accept them."""
+    yield from misshapen("tools", tools)
+
+
+def misshapen(name: str, value: JsonValue) -> Iterator[str]:
+    """A field in another shape than a list of objects."""
+    if value is not None and not (isinstance(value, list) and all(isinstance(item, dict) for item in value)):
+        yield f"`{name}` that is not a list of objects"
+
+
+def fetched(part: JsonObject) -> Iterator[str]:
+    """The content of a message part that the provider would have to fetch: `image_url`, `file_url` and similar, and a
+    `file_id` of its own store."""
+    for name, value in part.items():
+        url = object_of(value).get("url") if isinstance(value, dict) else value
+        if name.endswith("_url") and is_remote(url):
+            yield f"the {name} that it fetches"
+        elif (name == "file_id" and value) or (name == "file" and object_of(value).get("file_id")):
+            yield "the file_id that it reads from its own files"
+
+
+def is_remote(url: JsonValue) -> bool:
+    """Whether the provider would have to fetch the URL: every address except one that contains its data.
+
+    Base64 without an address, which some servers accept, contains no colon.
+    """
+    text = url.strip().lower() if isinstance(url, str) else ""
+    return text.startswith("//") or (":" in text and not text.startswith("data:"))
+
+
+# Server-sent events: the JSON objects of a stream, in order.
+
+_END = "[DONE]"
+
+
+def events_of(body: bytes) -> list[JsonObject]:
+    """The data of each event that is a JSON object; comments and the closing marker are skipped."""
+    text = body.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    found: list[JsonObject] = []
+    for block in text.split("\n\n"):
+        lines = [line[5:].removeprefix(" ") for line in block.split("\n") if line.startswith("data:")]
+        data = "\n".join(lines)
+        if not data or data == _END:
+            continue
+        try:
+            value = json.loads(data, parse_constant=lambda _: None)
+        except (ValueError, RecursionError):
+            continue  # a truncated event at the end of the stream
+        if isinstance(value, dict):
+            found.append(value)
+    return found
+
+
+# The events of a streamed reply, in both forms in which providers stream.
+
+Framing = Literal["sse", "array"]
+"""Server-sent events; a JSON array whose items are streamed."""
+_BETWEEN = " \t\r\n,["
+
+
+def events_in(body: bytes, framing: Framing) -> list[JsonObject]:
+    """The events that are JSON objects, in order; a truncated last event is omitted."""
+    match framing:
+        case "sse":
+            return events_of(body)
+        case "array":
+            return _items_of(body)
+
+
+def _items_of(body: bytes) -> list[JsonObject]:
+    text, decoder = body.decode("utf-8", "replace"), json.JSONDecoder(parse_constant=lambda _: None)
+    found: list[JsonObject] = []
+    at = 0
+    while True:
+        while at < len(text) and text[at] in _BETWEEN:
+            at += 1
+        try:
+            item, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return found  # the end of the array, or of its received part
+        if isinstance(item, dict):
+            found.append(item)
+
+
+# The answer of a model endpoint.
+
+
+@dataclass(kw_only=True)
+class ModelAnswer:
+    """The answer that the agent received."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    chunks: tuple[tuple[int, int], ...] = ()
+    """Milliseconds since the call, and length, of each piece of a stream."""
+    first_chunk_ms: float | None = None
+    outcome: Outcome = "answer"
+    is_array: bool = False
+    """Whether the endpoint streams a JSON array, which no header says."""
+
+    @property
+    def framing(self) -> Framing | None:
+        """How the answer is streamed; None: it is not streamed."""
+        content_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if self.is_array and self.status // 100 == 2:
+            return "array"
+        return "sse" if content_type == "text/event-stream" else None
+
+    @property
+    def streamed(self) -> bool:
+        return self.framing is not None
+
+    @property
+    def events(self) -> list[JsonObject]:
+        """The events of a streamed answer."""
+        return [] if self.framing is None else events_in(self.body, self.framing)

@@ -1,0 +1,181 @@
+"""Gemini's `generateContent` and `streamGenerateContent`: contents of parts, names in camel case or in snake case.
+
+Ids of calls are optional there. A call without an id is identified by the function's name, in the reply and in the
+history, and several calls of one function by their order.
+"""
+
+import re
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from harness.gateway.models.formats import (
+    Replied,
+    RequestContent,
+    Used,
+    call_part,
+    count_of,
+    joined,
+    misshapen,
+    object_of,
+    objects_of,
+    reasoning_part,
+    result_part,
+    text_of,
+    text_part,
+)
+from harness.suite.models import Provider
+from harness.values import JsonObject
+
+_OWN_TOOLS = frozenset({"functiondeclarations", "computeruse"})
+"""Tools that the client runs; all others (search, URLs, code, files, maps) are run by the provider."""
+_SINGLE = ("systemInstruction", "system_instruction", "content")
+_ENDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+class GeminiContent:
+    """`POST /v1beta/models/{model}:generateContent`, and the same streamed."""
+
+    provider: Provider = "gemini"
+
+    def __init__(self, *, streams: bool = False) -> None:
+        self._streams = streams
+
+    def asked(self, body: JsonObject) -> RequestContent:
+        contents = objects_of(body.get("contents"))
+        declared = [_either(tool, "functionDeclarations") for tool in objects_of(body.get("tools"))]
+        return RequestContent(
+            model=text_of(body.get("model")),
+            messages=tuple(message for content in contents for message in _messages(content)),
+            system=joined([text_of(part.get("text")) or "" for part in _parts(_either(body, "systemInstruction"))]),
+            tools=tuple(function for functions in declared for function in objects_of(functions)),
+            streams=self._streams,
+        )
+
+    def replied(self, body: JsonObject) -> Replied:
+        return self.streamed([body])
+
+    def streamed(self, events: list[JsonObject]) -> Replied:
+        parts: list[JsonObject] = []
+        reasons: list[str] = []
+        has_message = False
+        usage: JsonObject = {}
+        for event in events:
+            usage = object_of(event.get("usageMetadata")) or usage
+            for candidate in objects_of(event.get("candidates"))[:1]:
+                has_message = True
+                reasons += [reason for reason in (text_of(candidate.get("finishReason")),) if reason]
+                for part in _parts(candidate.get("content")):
+                    _append(parts, _part(part))
+        blocked = next((text_of(object_of(e.get("promptFeedback")).get("blockReason")) for e in events), None)
+        reasons += [blocked] if blocked and not reasons else []
+        last = events[-1] if events else {}
+        return Replied(
+            message={"role": "assistant", "parts": list[JsonValue](parts)} if has_message or blocked else None,
+            id=text_of(last.get("responseId")),
+            model=text_of(last.get("modelVersion")),
+            finish_reasons=tuple(reasons),
+            used=_used(usage),
+            complete=bool(reasons),
+        )
+
+    def hosted(self, body: JsonObject) -> Iterator[str]:
+        yield from misshapen("tools", body.get("tools"))
+        for tool in objects_of(body.get("tools")):
+            yield from (f"the tool {name}" for name in tool if _plain(name) not in _OWN_TOOLS)
+        for name in ("contents", "requests"):
+            yield from misshapen(name, body.get(name))
+        for request in objects_of(body.get("requests")):
+            yield from _fetched_by(request)
+        yield from _fetched_by(body)
+
+
+def _fetched_by(body: JsonObject) -> Iterator[str]:
+    """Each member is looked at under all of its names: it is not known which of them the provider would take."""
+    single = [body.get(name) for name in _SINGLE]
+    for content in [*objects_of(body.get("contents")), *(one for one in single if isinstance(one, dict))]:
+        yield from misshapen("parts", content.get("parts"))
+        for part in _parts(content):
+            yield from _fetched(part)
+    if any(isinstance(one, list) for one in single):
+        yield "a content that is a list"
+
+
+def _fetched(part: JsonObject) -> Iterator[str]:
+    for name, value in part.items():
+        match _plain(name):
+            case "filedata" if value:
+                yield f"the {name} that it fetches"
+            case "functionresponse":
+                answer = object_of(value)
+                yield from misshapen("parts", answer.get("parts"))
+                for inner in objects_of(answer.get("parts")):
+                    yield from _fetched(inner)
+            case _:
+                pass
+
+
+def _messages(content: JsonObject) -> Iterator[JsonObject]:
+    parts = _parts(content)
+    results = [one for one in (_either(part, "functionResponse") for part in parts) if isinstance(one, dict)]
+    rest = [part for part in parts if not isinstance(_either(part, "functionResponse"), dict)]
+    if results:
+        yield {"role": "tool", "parts": list[JsonValue](_result(result) for result in results)}
+    if rest or not results:
+        role = "assistant" if content.get("role") == "model" else text_of(content.get("role")) or "user"
+        yield {"role": role, "parts": list[JsonValue](_part(part) for part in rest)}
+
+
+def _part(part: JsonObject) -> JsonObject:
+    called = _either(part, "functionCall")
+    if isinstance(called, dict):
+        return call_part(called.get("id") or called.get("name"), called.get("name"), called.get("args", {}))
+    if isinstance(part.get("text"), str):
+        text = str(part["text"])
+        return reasoning_part(text) if part.get("thought") is True else text_part(text)
+    return text_part(f"[{next((name for name in part if _plain(name) != 'thoughtsignature'), 'nothing')}]")
+
+
+def _append(parts: list[JsonObject], part: JsonObject) -> None:
+    """Joins the pieces of a streamed text into one part."""
+    if part["type"] != "tool_call" and parts and parts[-1]["type"] == part["type"]:
+        parts[-1] = parts[-1] | {"content": f"{parts[-1]['content']}{part['content']}"}
+    elif part.get("content") != "":
+        parts.append(part)
+
+
+def _result(result: JsonObject) -> JsonObject:
+    response = object_of(result.get("response"))
+    failed = set(response) == {"error"}
+    only = next(iter(response.values())) if failed or set(response) in ({"result"}, {"output"}) else response
+    return result_part(result.get("id") or result.get("name"), only, failed=failed)
+
+
+def _used(usage: JsonObject) -> Used:
+    asked, of_tools = count_of(usage.get("promptTokenCount")), count_of(usage.get("toolUsePromptTokenCount"))
+    said, thought = count_of(usage.get("candidatesTokenCount")), count_of(usage.get("thoughtsTokenCount"))
+    return Used(
+        input=None if asked is None else asked + (of_tools or 0),
+        output=None if said is None and thought is None else (said or 0) + (thought or 0),
+        cache_read=count_of(usage.get("cachedContentTokenCount")),
+    )
+
+
+def _parts(content: JsonValue) -> list[JsonObject]:
+    match content:
+        case str():
+            return [{"text": content}]
+        case dict():
+            return objects_of(content.get("parts"))
+        case _:
+            return []
+
+
+def _either(value: JsonObject, name: str) -> JsonValue:
+    """A member by its name in camel case or in snake case: Gemini takes both."""
+    snake = _ENDS.sub("_", name).lower()
+    return value.get(name, value.get(snake))
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()

@@ -1,0 +1,280 @@
+"""OpenAI's chat completions and Responses API."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from harness.gateway.models.formats import (
+    Replied,
+    RequestContent,
+    Used,
+    call_part,
+    count_of,
+    fetched,
+    joined,
+    misshapen_tools,
+    object_of,
+    objects_of,
+    reasoning_part,
+    result_part,
+    text_of,
+    text_part,
+)
+from harness.suite.models import Provider
+from harness.values import JsonObject
+
+# OpenAI's chat completions, and compatible interfaces.
+
+_CHAT_TOOLS = {"function", "custom"}
+
+
+class OpenAIChat:
+    """`POST /v1/chat/completions`."""
+
+    provider: Provider = "openai"
+
+    def asked(self, body: JsonObject) -> RequestContent:
+        messages = objects_of(body.get("messages"))
+        system = [_chat_text(message.get("content")) or "" for message in messages if _is_system_message(message)]
+        return RequestContent(
+            model=text_of(body.get("model")),
+            messages=tuple(_message(message) for message in messages if not _is_system_message(message)),
+            system=joined(system),
+            tools=tuple(objects_of(body.get("tools")) or objects_of(body.get("functions"))),
+            streams=body.get("stream") is True,
+        )
+
+    def replied(self, body: JsonObject) -> Replied:
+        choices = objects_of(body.get("choices"))
+        return Replied(
+            message=_message(object_of(choices[0].get("message"))) if choices else None,
+            id=text_of(body.get("id")),
+            model=text_of(body.get("model")),
+            finish_reasons=_reasons(choices),
+            used=_used(object_of(body.get("usage"))),
+        )
+
+    def streamed(self, events: list[JsonObject]) -> Replied:
+        collected, reasons = _Deltas(), list[JsonObject]()
+        usage: JsonObject = {}
+        first = events[0] if events else {}
+        for event in events:
+            usage = object_of(event.get("usage")) or usage
+            for choice in objects_of(event.get("choices")):
+                if choice.get("index") in (0, None):
+                    collected.add(object_of(choice.get("delta")))
+                reasons.append(choice)
+        finished = _reasons(reasons)
+        return Replied(
+            message=_message(collected.message()) if collected.any else None,
+            id=text_of(first.get("id")),
+            model=text_of(first.get("model")),
+            finish_reasons=finished,
+            used=_used(usage),
+            complete=bool(finished),
+        )
+
+    def hosted(self, body: JsonObject) -> Iterator[str]:
+        yield from misshapen_tools(body.get("tools"))
+        for tool in objects_of(body.get("tools")):
+            if str(tool.get("type", "function")) not in _CHAT_TOOLS:
+                yield f"the tool {tool.get('type')}"
+        for message in objects_of(body.get("messages")):
+            for part in objects_of(message.get("content")):
+                yield from fetched(part)
+
+
+def _is_system_message(message: JsonObject) -> bool:
+    return message.get("role") in ("system", "developer")
+
+
+def _message(message: JsonObject) -> JsonObject:
+    role = text_of(message.get("role")) or "assistant"
+    text = _chat_text(message.get("content")) or text_of(message.get("refusal"))
+    if role in ("tool", "function"):
+        return {"role": "tool", "parts": [result_part(message.get("tool_call_id", message.get("name")), text)]}
+    parts: list[JsonValue] = []
+    thought = text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
+    if thought:
+        parts.append(reasoning_part(thought))
+    if text:
+        parts.append(text_part(text))
+    calls = objects_of(message.get("tool_calls"))
+    older = object_of(message.get("function_call"))
+    parts += [_call(call) for call in calls] + ([_call({"function": older})] if older else [])
+    return {"role": role, "parts": parts}
+
+
+def _call(call: JsonObject) -> JsonObject:
+    function = object_of(call.get("function")) or object_of(call.get("custom"))
+    return call_part(call.get("id"), function.get("name"), function.get("arguments", function.get("input")))
+
+
+def _chat_text(content: JsonValue) -> str | None:
+    if isinstance(content, list):
+        return joined([_part_text(part) for part in objects_of(content)])
+    return text_of(content)
+
+
+def _part_text(part: JsonObject) -> str:
+    return text_of(part.get("text")) or text_of(part.get("refusal")) or f"[{part.get('type')}]"
+
+
+def _reasons(choices: list[JsonObject]) -> tuple[str, ...]:
+    found = [text_of(choice.get("finish_reason")) for choice in choices]
+    return tuple(reason for reason in found if reason is not None)
+
+
+def _used(usage: JsonObject) -> Used:
+    details = object_of(usage.get("prompt_tokens_details"))
+    return Used(
+        input=count_of(usage.get("prompt_tokens")),
+        output=count_of(usage.get("completion_tokens")),
+        cache_read=count_of(details.get("cached_tokens")),
+        cache_write=count_of(details.get("cache_write_tokens")),
+    )
+
+
+@dataclass(kw_only=True)
+class _Deltas:
+    """A message assembled from its pieces."""
+
+    any: bool = False
+    texts: dict[str, str] = field(default_factory=dict)
+    calls: dict[int, JsonObject] = field(default_factory=dict)
+
+    def add(self, delta: JsonObject) -> None:
+        self.any |= bool(delta)
+        for name in ("content", "refusal", "reasoning_content", "reasoning"):
+            self.texts[name] = self.texts.get(name, "") + (text_of(delta.get(name)) or "")
+        for place, piece in enumerate(objects_of(delta.get("tool_calls"))):
+            index = count_of(piece.get("index"))
+            call = self.calls.setdefault(place if index is None else index, {"id": None, "name": "", "arguments": ""})
+            function = object_of(piece.get("function")) or object_of(piece.get("custom"))
+            call["id"] = call["id"] or text_of(piece.get("id"))
+            call["name"] = f"{call['name']}{text_of(function.get('name')) or ''}"
+            more = text_of(function.get("arguments")) or text_of(function.get("input")) or ""
+            call["arguments"] = f"{call['arguments']}{more}"
+
+    def message(self) -> JsonObject:
+        calls: list[JsonValue] = [{"id": call["id"], "function": call} for _, call in sorted(self.calls.items())]
+        return {"role": "assistant", **self.texts, "tool_calls": calls}
+
+
+# OpenAI's Responses API: a history of items, stored by the client or, under a reply's id, by the provider.
+
+_RESPONSES_TOOLS = {"function", "custom", "local_shell", "apply_patch"}
+_ENDS = {"response.completed", "response.incomplete", "response.failed"}
+
+
+class OpenAIResponses:
+    """`POST /v1/responses`."""
+
+    provider: Provider = "openai"
+
+    def asked(self, body: JsonObject) -> RequestContent:
+        given = body.get("input")
+        items = objects_of([{"role": "user", "content": given}] if isinstance(given, str) else given)
+        system = [text_of(body.get("instructions")) or ""]
+        system += [_responses_text(item.get("content")) or "" for item in items if _is_system_item(item)]
+        return RequestContent(
+            model=text_of(body.get("model")),
+            messages=tuple(_messages([item for item in items if not _is_system_item(item)])),
+            system=joined(system),
+            tools=tuple(objects_of(body.get("tools"))),
+            streams=body.get("stream") is True,
+            previous=text_of(body.get("previous_response_id")),
+        )
+
+    def replied(self, body: JsonObject) -> Replied:
+        usage = object_of(body.get("usage"))
+        status = text_of(body.get("status"))
+        why = text_of(object_of(body.get("incomplete_details")).get("reason"))
+        parts = [part for item in objects_of(body.get("output")) for part in _parts(item)]
+        return Replied(
+            message={"role": "assistant", "parts": list[JsonValue](parts)} if "output" in body else None,
+            id=text_of(body.get("id")),
+            model=text_of(body.get("model")),
+            finish_reasons=tuple(reason for reason in (why or status,) if reason),
+            used=Used(
+                input=count_of(usage.get("input_tokens")),
+                output=count_of(usage.get("output_tokens")),
+                cache_read=count_of(object_of(usage.get("input_tokens_details")).get("cached_tokens")),
+            ),
+        )
+
+    def streamed(self, events: list[JsonObject]) -> Replied:
+        for event in reversed(events):
+            if str(event.get("type")) in _ENDS:
+                return self.replied(object_of(event.get("response")))
+        begun = next((object_of(e.get("response")) for e in events if e.get("type") == "response.created"), {})
+        done = [e.get("item") for e in events if e.get("type") == "response.output_item.done"]
+        cut = self.replied({**begun, "output": done})
+        return Replied(message=cut.message if done else None, id=cut.id, model=cut.model, complete=False)
+
+    def hosted(self, body: JsonObject) -> Iterator[str]:
+        yield from misshapen_tools(body.get("tools"))
+        for tool in objects_of(body.get("tools")):
+            if str(tool.get("type", "function")) not in _RESPONSES_TOOLS and not _is_local_shell(tool):
+                yield f"the tool {tool.get('type')}"
+        for item in objects_of(body.get("input")):
+            for part in [item, *_blocks(item.get("content")), *_blocks(item.get("output"))]:
+                yield from fetched(part)
+
+
+def _blocks(content: JsonValue) -> list[JsonObject]:
+    """A screenshot is one block, and no list of them."""
+    return [content] if isinstance(content, dict) else objects_of(content)
+
+
+def _is_local_shell(tool: JsonObject) -> bool:
+    return tool.get("type") == "shell" and object_of(tool.get("environment")).get("type") == "local"
+
+
+def _is_system_item(item: JsonObject) -> bool:
+    return item.get("role") in ("system", "developer")
+
+
+def _messages(items: list[JsonObject]) -> Iterator[JsonObject]:
+    for item in items:
+        kind = str(item.get("type", "message"))
+        if kind.endswith("_output"):
+            yield {"role": "tool", "parts": [result_part(item.get("call_id"), _output(item.get("output")))]}
+        elif kind == "message" and item.get("role") != "assistant":
+            text = _responses_text(item.get("content"))
+            yield {"role": text_of(item.get("role")) or "user", "parts": [text_part(text)] if text else []}
+        else:
+            yield {"role": "assistant", "parts": list[JsonValue](_parts(item))}
+
+
+def _parts(item: JsonObject) -> list[JsonObject]:
+    match item.get("type", "message"):
+        case "message":
+            text = _responses_text(item.get("content"))
+            return [text_part(text)] if text else []
+        case "reasoning":
+            said = objects_of(item.get("summary")) + objects_of(item.get("content"))
+            thought = joined([text_of(part.get("text")) or "" for part in said])
+            return [reasoning_part(thought)] if thought else []
+        case "function_call" | "custom_tool_call":
+            return [call_part(item.get("call_id"), item.get("name"), item.get("arguments", item.get("input")))]
+        case "local_shell_call" | "shell_call" | "apply_patch_call" as kind:
+            action = item.get("action", item.get("operation"))
+            return [call_part(item.get("call_id"), kind.removesuffix("_call"), action)]
+        case "item_reference":
+            return []
+        case other:
+            return [text_part(f"[{other}]")]
+
+
+def _output(output: JsonValue) -> JsonValue:
+    return _responses_text(output) if isinstance(output, list) else output
+
+
+def _responses_text(content: JsonValue) -> str | None:
+    if isinstance(content, list):
+        return joined(
+            [text_of(p.get("text")) or text_of(p.get("refusal")) or f"[{p.get('type')}]" for p in objects_of(content)]
+        )
+    return text_of(content)

@@ -1,0 +1,130 @@
+"""Sampling parameters of a request, and those that a model rejects.
+
+Current models reject parameters that older ones accepted: `temperature` other than the default, `top_p`, `seed`, or
+`max_tokens`, which is `max_completion_tokens` there. The provider's error names the parameter, which is then left out
+of further requests, and reported.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain, combinations
+from typing import Final
+
+from pydantic import Field
+
+from harness.gateway.models.formats import ModelAnswer
+from harness.suite.models import ClientProvider
+from harness.values import Frozen, JsonObject, NotJson, parse_json
+
+_RENAMED: Final = "max_completion_tokens"
+_LEARNABLE: Final = ("top_p", "seed", "temperature", "max_tokens", _RENAMED)
+"""The order in which parameters are dropped where an error names several."""
+_NEEDED: Final[dict[ClientProvider, frozenset[str]]] = {"anthropic": frozenset({"max_tokens"}), "openai": frozenset()}
+_STATUSES: Final = frozenset({400, 422})
+_REFUSAL: Final = re.compile(
+    r"unsupported|not support|deprecated|not permitted|not allowed|cannot|can't|unrecogni[sz]ed|unknown|unexpected"
+    r"|extra (?:inputs|fields)|only the default|incompatible|removed|must not",
+    re.IGNORECASE,
+)
+_SHOWN: Final = 300
+_ANTHROPIC_TOKENS: Final = 1024
+
+
+class Sampling(Frozen):
+    """The parameters that are sent with every request; null omits a parameter."""
+
+    temperature: float | None = Field(default=0, ge=0, le=2)
+    """The sampling temperature; 0 selects the most probable tokens."""
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    """The share of probability mass of the most probable tokens to sample from."""
+    seed: int | None = None
+    """The seed, where the provider accepts one."""
+    max_tokens: int | None = Field(default=None, gt=0)
+    """The maximum tokens of the answer. Null: the provider's own limit, or 1024 where its wire format needs one."""
+
+    def parameters(self, provider: ClientProvider) -> JsonObject:
+        """The parameters in the form of a request."""
+        values: JsonObject = {name: value for name, value in self.model_dump().items() if value is not None}
+        if provider == "anthropic":
+            values.pop("seed", None)  # the wire format has no seed
+            values.setdefault("max_tokens", _ANTHROPIC_TOKENS)
+        return values
+
+
+@dataclass(kw_only=True)
+class SentParameters:
+    """The sampling parameters of one model's requests, without those that it has refused."""
+
+    provider: ClientProvider
+    sampling: Sampling | None = None
+    """None leaves the parameters of the request's body."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Parameter -> the provider's message."""
+    _renames: bool = False
+
+    def complete(self, body: JsonObject) -> JsonObject:
+        """The body with all parameters; those of the body itself take precedence."""
+        return body if self.sampling is None else self.sampling.parameters(self.provider) | body
+
+    def accepted(self, body: JsonObject) -> JsonObject:
+        """The complete body without the parameters that were refused."""
+        return self._without(body, frozenset(self.refused), renames=self._renames)
+
+    def variants(self, body: JsonObject) -> Iterator[JsonObject]:
+        """Bodies that may have been sent in place of a complete one, the most likely first: for recordings of a model
+        that has refused some of it."""
+        first = self.accepted(body)
+        yield first
+        there = [name for name in _LEARNABLE if name in body and name not in _NEEDED[self.provider]]
+        for names in chain.from_iterable(combinations(there, size) for size in range(len(there) + 1)):
+            for renames in (False, True) if "max_tokens" in names else (False,):
+                other = self._without(body, frozenset(names), renames=renames)
+                if other != first:
+                    yield other
+
+    def adopt(self, body: JsonObject, sent: JsonObject) -> None:
+        """Omits from now on the parameters that a recorded request omitted."""
+        for name in _LEARNABLE:
+            if name in body and name not in sent:
+                self.refused.setdefault(name, "left out when this was recorded")
+        self._renames = self._renames or (_RENAMED in sent and _RENAMED not in body)
+
+    def learn(self, sent: JsonObject, answer: ModelAnswer) -> str | None:
+        """Parses an error; returns the parameter that it refuses, or None where it has another reason."""
+        if answer.status not in _STATUSES:
+            return None
+        message, parameter = _problem_in(answer.body)
+        for name in _LEARNABLE:
+            names_it = parameter == name or re.search(rf"(?<![\w.]){name}(?!\w)", message) is not None
+            if name not in sent or name in _NEEDED[self.provider] or not names_it:
+                continue
+            if not _REFUSAL.search(message):
+                continue
+            self.refused[name] = message[:_SHOWN]
+            self._renames = self._renames or (name == "max_tokens" and _RENAMED in message)
+            return name
+        return None
+
+    @staticmethod
+    def _without(body: JsonObject, names: frozenset[str], *, renames: bool) -> JsonObject:
+        kept = {name: value for name, value in body.items() if name not in names}
+        if renames and "max_tokens" in body and _RENAMED not in names:
+            kept[_RENAMED] = body["max_tokens"]
+        return kept
+
+
+def _problem_in(body: bytes) -> tuple[str, str | None]:
+    """An error's message and the parameter that it names, in the formats of OpenAI, Anthropic and compatible
+    servers.
+    """
+    text = body.decode("utf-8", "replace")
+    try:
+        value = parse_json(body)
+    except NotJson:
+        return text, None
+    error = value.get("error", value) if isinstance(value, dict) else None
+    if not isinstance(error, dict):
+        return text, None
+    parameter = error.get("param")
+    return str(error.get("message") or text), parameter if isinstance(parameter, str) else None

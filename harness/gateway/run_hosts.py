@@ -1,0 +1,207 @@
+"""The hosts of a suite: what all trials of a run share, and the handler of each trial."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from harness.cassettes.normalisation import Normalisation
+from harness.cassettes.player import Player
+from harness.cassettes.recordings import Mark, Outcome
+from harness.cassettes.redaction import SECRET_HEADERS
+from harness.cassettes.trial_recording import CallPosition
+from harness.gateway.exchange import Recorder, replayed
+from harness.gateway.forward_proxy import ForwardProxy, PageHandler, WebHandler
+from harness.gateway.sniffer import Authority
+from harness.gateway.trial import TrialContext
+from harness.gateway.upstream.host_calls import Sink, WebCall, WebSource
+from harness.gateway.upstream.live_hosts import LiveWeb
+from harness.gateway.upstream.sources import Reachability, ToolAnswer, ToolMiss, external_servers
+from harness.sandbox.provider import ProxiedHosts
+from harness.suite.hosts import HostSpec
+from harness.suite.models import ToolMode
+from harness.suite.suites import Suite, allowed_hosts
+
+# Answers of hosts outside of the run: their outage makes the trial inconclusive instead of reaching the agent.
+
+
+class ExternalHosts:
+    """Passes requests on to `inner`. Raises UpstreamUnavailable where the connection to an external host failed."""
+
+    def __init__(self, inner: WebSource, external: frozenset[str], reach: Reachability) -> None:
+        self._inner = inner
+        self._external = external
+        self._reach = reach
+
+    async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | ToolMiss:
+        answer = await self._inner.answer(call, sink)
+        if call.host.tool in self._external and isinstance(answer, ToolAnswer):
+            self._reach.note(call.host.tool, f"{call.method} {call.address.place.origin}", answer)
+        return answer
+
+
+# The source that answers the requests of one trial to hosts: a cassette, or the hosts themselves, which may be
+# recorded.
+
+
+def host_source(trial: TrialContext) -> WebSource:
+    """The source of the answers of the suite's hosts."""
+    player = trial.player("http")
+    if player is not None:
+        return ReplayWeb(player)
+    run = trial.run
+    live: WebSource = LiveWeb(run.client, trial.reached, run.limiter, trial.tier, trial.redactor, trial.waits)
+    if trial.tier != "sealed":
+        live = ExternalHosts(live, external_servers(trial.suite), run.reachability)
+    recorder = trial.recording(HostCodec())
+    return live if recorder is None else RecordingWeb(live, recorder)
+
+
+@dataclass(frozen=True)
+class ReplayWeb:
+    """Plays one trial's cassette; reaches no host."""
+
+    player: Player
+
+    async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | ToolMiss:
+        answer = replayed(self.player, call.key)
+        if isinstance(answer, ToolAnswer) and answer.status:
+            await sink.begin(answer.status, _with_length(call, answer))
+            await sink.write(answer.body)
+        return answer
+
+
+@dataclass(kw_only=True)
+class _BufferSink:
+    """Buffers the answer, because it may be changed before the agent receives it."""
+
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    async def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        self.status, self.headers = status, headers
+
+    async def write(self, piece: bytes) -> None:
+        del piece  # the answer contains the body already
+
+
+@dataclass(frozen=True)
+class RecordingWeb:
+    """Records the answers of another source."""
+
+    inner: WebSource
+    recorder: Recorder[WebCall]
+
+    async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | ToolMiss:
+        async def ask(sent: WebCall, held_back: bool) -> ToolAnswer | ToolMiss:
+            return await self.inner.answer(sent, _BufferSink() if held_back else sink)
+
+        answer, held_back = await self.recorder.record(call, ask)
+        assert answer is not None  # a request to a host always has an answer
+        if held_back and isinstance(answer, ToolAnswer):
+            await _give(call, answer, sink)
+        return answer
+
+
+@dataclass(frozen=True)
+class HostCodec:
+    """How requests to hosts are recorded."""
+
+    streams: bool = True
+
+    def sent(self, request: WebCall, normalisation: Normalisation) -> WebCall:
+        sent, address = normalisation.sent_text, request.address
+        path, query = sent(address.path), "&".join(_sent_pair(pair, sent) for pair in address.query.split("&"))
+        headers = {name: sent(value) if name.lower() in _NAMING else value for name, value in request.headers.items()}
+        return replace(
+            request,
+            address=replace(address, path=path, query=query),
+            headers=headers if headers != dict(request.headers) else request.headers,
+            body=normalisation.sent_body(request.body),
+        )
+
+    def mark(self, position: CallPosition, outcome: Outcome, answer: ToolAnswer) -> Mark:
+        # The chunk distinguishes an incomplete answer from one that never started.
+        chunks = ((0, len(answer.body)),) if outcome != "answer" and answer.status else ()
+        return position.mark("http", outcome, chunks)
+
+    def headers(self, request: WebCall, answer: ToolAnswer) -> Mapping[str, str]:
+        left_out = SECRET_HEADERS | (frozenset() if request.method == "HEAD" else {"content-length"})
+        return {name: value for name, value in answer.headers.items() if name not in left_out}
+
+
+_NAMING = frozenset({"if-match", "if-none-match", "if-modified-since", "if-unmodified-since"})
+"""Request headers that repeat values of an earlier answer."""
+
+
+def _sent_pair(pair: str, sent: Callable[[str], str]) -> str:
+    name, equals, value = pair.partition("=")
+    return f"{name}{equals}{sent(value)}"
+
+
+async def _give(call: WebCall, answer: ToolAnswer, sink: Sink) -> None:
+    """Sends the buffered answer; nothing where the host has not started to answer."""
+    if answer.status:
+        headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
+        if call.method != "HEAD" and answer.status not in {204, 304} and answer.outcome == "answer":
+            headers["content-length"] = str(len(answer.body))
+        await sink.begin(answer.status, headers)
+        await sink.write(answer.body)
+
+
+def _with_length(call: WebCall, answer: ToolAnswer) -> Mapping[str, str]:
+    """The length of the recorded body: without its secrets a body has a different length from the host's."""
+    headers = answer.headers
+    whole = answer.outcome == "answer" and answer.status not in {204, 304} and call.method != "HEAD"
+    if not whole or headers.get("content-type", "").startswith("text/event-stream"):
+        return headers
+    return {**headers, "content-length": str(len(answer.body))}
+
+
+CA_FILE = "ca.pem"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialProxy:
+    """The forward proxy of one trial, its certificate authority, and the settings for the sandbox."""
+
+    proxy: ForwardProxy | None
+    """The agent's proxy; None: no host is declared for the agent itself."""
+    pages: ForwardProxy
+    """The proxy of the trial's browser, which serves every host."""
+    authority: Authority
+    outside: ProxiedHosts | None
+
+
+class RunHosts:
+    """The suite's hosts in one tool mode."""
+
+    def __init__(self, suite: Suite, mode: ToolMode) -> None:
+        self._suite = suite
+        self._mode = mode
+        self._authority = Authority()
+
+    def trial_proxy(self, trial: TrialContext, folder: Path) -> TrialProxy:
+        """Writes the certificate to trust to `folder`, which is mounted into the sandbox."""
+        hosts = tuple(host for host in self._suite.hosts if not host.only_browser)
+        exchange, source, protected = trial.exchange, host_source(trial), self._protected()
+        allowed = allowed_hosts(self._suite, trial.case).__contains__
+        handler = WebHandler(exchange=exchange, source=source, allowed=allowed, refuses_writes=protected)
+        pages = PageHandler(exchange=exchange, source=source, allowed=lambda _: True, refuses_writes=protected)
+        return TrialProxy(
+            proxy=ForwardProxy(hosts, handler, trial.redactor) if hosts else None,
+            pages=ForwardProxy(self._suite.hosts, pages, trial.redactor),
+            authority=self._authority,
+            outside=self._outside(folder, hosts) if hosts else None,
+        )
+
+    def _outside(self, folder: Path, hosts: Sequence[HostSpec]) -> ProxiedHosts:
+        certificate = folder / CA_FILE
+        certificate.write_bytes(self._authority.certificate)
+        certificate.chmod(0o644)
+        ports = sorted({port for host in hosts for port in host.ports})
+        return ProxiedHosts(names=tuple(host.host for host in hosts), ports=tuple(ports), certificate=certificate)
+
+    def _protected(self) -> frozenset[str]:
+        if self._mode == "replay":
+            return frozenset()
+        return frozenset(host.tool for host in self._suite.hosts if host.service is None and not host.disposable)

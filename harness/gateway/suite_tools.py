@@ -1,0 +1,225 @@
+"""The source that answers the tools of a suite in one trial: a cassette, or the real services, which may be
+recorded.
+"""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from pydantic import JsonValue
+
+from harness.cassettes.player import Player
+from harness.cassettes.redaction import KEPT_HEADERS, SECRET_HEADERS, Redactor
+from harness.cassettes.volatility import unfolded
+from harness.errors import ServiceError
+from harness.gateway.exchange import replayed
+from harness.gateway.trial import TrialContext
+from harness.gateway.upstream.http_tools import HttpSource
+from harness.gateway.upstream.sources import (
+    Reachability,
+    ToolAnswer,
+    ToolMiss,
+    ToolRequest,
+    TrialTools,
+    external_servers,
+)
+from harness.suite.tools import values_at
+
+if TYPE_CHECKING:
+    from harness.cassettes.normalisation import Normalisation
+    from harness.cassettes.recordings import Mark, Outcome
+    from harness.cassettes.trial_recording import CallPosition
+    from harness.gateway.exchange import Recorder
+
+
+# Answers of servers outside of the run: their outage makes the trial inconclusive instead of reaching the agent.
+
+
+class ExternalTools:
+    """Passes calls on to `inner`. Raises UpstreamUnavailable where the connection to an external server failed."""
+
+    def __init__(self, inner: TrialTools, external: frozenset[str], reach: Reachability) -> None:
+        self._inner = inner
+        self._external = external
+        self._reach = reach
+
+    async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
+        server, tool = request.tool.server, request.tool.name
+        if server not in self._external:
+            return await self._inner.call(request)
+        try:
+            answer = await self._inner.call(request)
+        except ServiceError as error:  # an MCP server that could not be opened
+            raise self._reach.lost(server, tool, error.message) from error
+        if isinstance(answer, ToolAnswer):
+            self._reach.note(server, tool, answer)
+        return answer
+
+
+def suite_tools(trial: TrialContext) -> TrialTools:
+    """The source of the suite's tools but for those that act in the trial's own sandbox or browser."""
+    player = trial.player("tool")
+    if player is not None:
+        return ReplaySource(player)
+    from harness.gateway.upstream.tool_servers import Upstreams
+
+    run = trial.run
+    outside = Upstreams(trial.suite, run.client, run.limiter, run.secrets, trial.waits)
+    live = outside.source(trial.reached, trial.tier, trial.closing, trial.wait_for)
+    source = GeneratedIdSource(external_tools(trial, live), trial.redactor)
+    recorder = trial.recording(ToolCodec(trial.suite.header_rules))
+    return source if recorder is None else RecordingSource(source, recorder)
+
+
+def external_tools(trial: TrialContext, source: TrialTools) -> TrialTools:
+    """Wraps `source`; its servers may be unavailable where the run did not start them."""
+    if trial.tier == "sealed":
+        return source
+    return ExternalTools(source, external_servers(trial.suite), trial.run.reachability)
+
+
+def api_source(trial: TrialContext) -> TrialTools:
+    """The source for the harness's own reads of APIs."""
+    run = trial.run
+    return external_tools(trial, HttpSource(run.client, trial.reached, run.limiter, trial.tier, trial.waits))
+
+
+@dataclass(frozen=True)
+class ReplaySource:
+    """Plays one trial's cassette; reaches no service."""
+
+    player: Player
+
+    async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
+        return replayed(self.player, request.key)
+
+
+@dataclass(frozen=True)
+class RecordingSource:
+    """Records the answers of another source."""
+
+    inner: TrialTools
+    recorder: "Recorder[ToolRequest]"
+
+    async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
+        answer, _ = await self.recorder.record(request, self._ask)
+        assert answer is not None  # tools always answer
+        return answer
+
+    async def _ask(self, request: ToolRequest, _: bool) -> ToolAnswer | ToolMiss:
+        return await self.inner.call(request)
+
+
+@dataclass(frozen=True)
+class ToolCodec:
+    """How calls of tools are recorded."""
+
+    header_rules: Callable[[str], Collection[str]] = lambda _: ()
+    """Maps a tool to the response headers, in lower case, that are stored besides `KEPT_HEADERS`."""
+    streams: bool = False
+
+    def sent(self, request: ToolRequest, normalisation: "Normalisation") -> ToolRequest:
+        arguments = normalisation.sent(request.arguments, request.key.tool)
+        assert isinstance(arguments, dict)  # replacement keeps the structure
+        return replace(request, arguments=arguments)
+
+    def mark(self, position: "CallPosition", outcome: "Outcome", answer: ToolAnswer) -> "Mark":
+        del answer
+        return position.mark("tool", outcome)
+
+    def headers(self, request: ToolRequest, answer: ToolAnswer) -> Mapping[str, str]:
+        kept = {*KEPT_HEADERS, *self.header_rules(request.key.tool)} - SECRET_HEADERS
+        return {name: value for name, value in answer.headers.items() if name in kept}
+
+
+# Ids and cursors that a real tool generates in every run, bound to the call that returned them.
+#
+# The stored value is a placeholder that depends only on the call: a repeated recording is equal, and the agent sends
+# the
+# same argument in every run. The agent itself receives the real value, because the real tool must recognise it. A
+# client
+# that replays recorded data (the oracle a case's reference, a model its recorded answers) sends the placeholder
+# instead;
+# the tool receives the value of this run in its place.
+
+_PREFIX = re.compile(r"[A-Za-z]{1,12}[_-]")
+_SHORTEST = 4
+_SHORTEST_IN_TEXTS = 8
+"""The shortest value that is replaced within a longer text; a shorter one is replaced only as a whole text."""
+_UUID = 36
+
+
+class GeneratedIdSource:
+    """Registers with the redactor the values of an answer that the call generated; changes no answer.
+
+    In arguments, the placeholder of such a value is replaced by the value itself.
+    """
+
+    def __init__(self, inner: TrialTools, redactor: Redactor) -> None:
+        self._inner = inner
+        self._redactor = redactor
+        self._made: Counter[str] = Counter()
+        self._values: dict[str, str] = {}
+        """Maps a placeholder to the value of this run."""
+
+    async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
+        answer = await self._inner.call(self._sent(request))
+        if request.tool.generated_ids and isinstance(answer, ToolAnswer) and answer.outcome == "answer":
+            self._made[request.key.key] += 1
+            self._bind(request, answer.body, self._made[request.key.key])
+        return answer
+
+    def _sent(self, request: ToolRequest) -> ToolRequest:
+        if not self._values:
+            return request
+        arguments = {name: self._real(value) for name, value in request.arguments.items()}
+        return request if arguments == request.arguments else replace(request, arguments=arguments)
+
+    def _real(self, value: JsonValue) -> JsonValue:
+        match value:
+            case str():
+                for stand_in, real in self._values.items():
+                    value = value.replace(stand_in, real)  # 12 digits of a hash do not occur in a text by chance
+                return value
+            case list():
+                return [self._real(item) for item in value]
+            case dict():
+                return {name: self._real(item) for name, item in value.items()}
+            case _:
+                return value
+
+    def _bind(self, request: ToolRequest, body: bytes, number: int) -> None:
+        try:
+            content = json.loads(body)
+            inside = unfolded(content)
+        except (ValueError, RecursionError):
+            return
+        for pointer in request.tool.generated_ids:
+            plain = values_at(content, pointer)
+            shortest = _SHORTEST if plain else _SHORTEST_IN_TEXTS
+            for index, value in enumerate(plain or values_at(inside, pointer)):
+                if isinstance(value, str) and len(value) >= shortest:
+                    place = f"{request.key.key}\0{number}\0{pointer}\0{index}"
+                    stand_in = _stand_in(value, hashlib.sha256(place.encode()).hexdigest())
+                    self._values[stand_in] = value
+                    self._redactor.bind(value, stand_in)
+
+
+def _stand_in(value: str, digest: str) -> str:
+    """A placeholder in the value's own format, so that it passes the same checks: a UUID, or a prefix such as `order_`
+    and digits.
+    """
+    if len(value) == _UUID:
+        try:
+            UUID(value)
+        except ValueError:
+            pass
+        else:
+            return str(UUID(hex=digest[:32]))
+    prefix = _PREFIX.match(value)
+    return f"{prefix[0] if prefix else 'id-'}{digest[:12]}"

@@ -1,0 +1,260 @@
+"""Real hosts, or their doubles: requests are sent over the network, and answers are passed on in pieces."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from harness.cassettes.redacted_streams import RedactedEvents, RedactedStream, redacted_stream
+from harness.cassettes.redaction import Redactor
+from harness.errors import ServiceError
+from harness.gateway.budgets import RateLimiter, Waits
+from harness.gateway.upstream.host_calls import Sink, WebCall
+from harness.gateway.upstream.http_tools import MAX_ANSWER_BYTES, ToolUpstream
+from harness.gateway.upstream.sources import ToolAnswer
+from harness.gateway.upstream.transport import RetriedCall, begun, clean_header, is_readable, sent_body, with_pauses
+
+# Decides which headers pass, and which belong to one connection, to one time, or to the gateway.
+
+_OF_A_CONNECTION = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+_NOT_FORWARDED = _OF_A_CONNECTION | {
+    "accept-encoding",  # requests are sent without it, so that cassettes contain readable text
+    "content-encoding",  # undone when the body was read
+    "content-length",
+    "expect",
+    "host",
+    "traceparent",
+    "tracestate",
+    "baggage",
+}
+_OF_A_PART = frozenset({"if-range", "range", "request-range"})
+"""They could be used to fetch a secret in pieces. A complete answer is a valid answer to a range request, too."""
+_NOT_PASSED_BACK = _OF_A_CONNECTION | {
+    "age",
+    "alt-svc",  # would lead the client past the proxy
+    "cf-ray",
+    "content-encoding",
+    "date",
+    "expires",
+    "nel",
+    "report-to",
+    "server",
+    "server-timing",
+    "strict-transport-security",  # has no effect after the trial, and prevents plain HTTP in it
+    "via",
+    "x-request-id",
+    "x-runtime",
+}
+"""The headers are the same in every mode, so that a replayed answer has the headers of the recorded one."""
+_OF_THE_BYTES = frozenset(
+    {"accept-ranges", "content-digest", "content-length", "content-md5", "digest", "repr-digest", "want-content-digest"}
+)
+"""Headers that are valid only for a body from which no secret was removed."""
+
+
+def forwarded(headers: Mapping[str, str], more: Mapping[str, str], *, whole: bool) -> CIMultiDict[str]:
+    """The headers for a host: the agent's, overridden by the gateway's. `whole` removes requests for a part."""
+    left_out = _NOT_FORWARDED | (_OF_A_PART if whole else frozenset())
+    named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
+    passed = CIMultiDict[str]()
+    for name, value in headers.items():
+        if name.lower() not in left_out | named:
+            passed.add(name, value)
+    for name, value in more.items():
+        passed[name] = value
+    passed.setdefault("Accept", "*/*")
+    passed["Accept-Encoding"] = "identity"
+    return passed
+
+
+def is_part(status: int, headers: Mapping[str, str]) -> bool:
+    """Whether the body is a part of the resource."""
+    kind = headers.get("content-type", "").lower()
+    return status == 206 or "content-range" in headers or kind.startswith("multipart/byteranges")
+
+
+def passed_back(
+    headers: CIMultiDict[str] | Mapping[str, str], *, decoded: bool, redactor: Redactor, bodiless: bool = False
+) -> CIMultiDict[str]:
+    """The headers for the agent, in lower case, without known secrets. `decoded` states that the length has changed.
+
+    Headers of the same name are joined into one line, except for cookies, each of which is a header of its own.
+    `bodiless` marks the answer to HEAD, whose length does not describe a sent body.
+    """
+    named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
+    dropped = set() if bodiless or redactor.search is None else _OF_THE_BYTES
+    back = CIMultiDict[str]()
+    for name, value in headers.items():
+        low = name.lower()
+        if low in _NOT_PASSED_BACK | named | dropped or (decoded and low == "content-length"):
+            continue
+        if redactor.text(name) != name or redactor.text(low) != low:
+            continue
+        clean = clean_header(value, redactor)
+        if low == "set-cookie":
+            back.add(low, clean)
+        else:
+            back[low] = f"{back[low]}, {clean}" if low in back else clean
+    return back
+
+
+@dataclass(kw_only=True)
+class _Received:
+    """The part of an answer received so far."""
+
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytearray = field(default_factory=bytearray)
+
+
+class LiveWeb:
+    """The hosts of a suite for one trial; known secrets in their answers stay in the gateway.
+
+    Redirects are not followed: the agent decides whether to follow them.
+    """
+
+    def __init__(
+        self,
+        client: aiohttp.ClientSession,
+        upstreams: Mapping[str, ToolUpstream],
+        limiter: RateLimiter,
+        tier: Literal["live", "sealed"],
+        redactor: Redactor,
+        waits: Waits = nullcontext,
+    ) -> None:
+        self._client = client
+        self._upstreams = upstreams
+        self._limiter = limiter
+        self._tier: Literal["live", "sealed"] = tier
+        self._redactor = redactor
+        self._hides = redactor.search is not None
+        self._waits = waits
+
+    async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer:
+        """Raises ServiceError where a service of the environment has ended."""
+        with self._waits() if call.host.service is None else nullcontext():
+            return await self._tried(call, sink)
+
+    async def _tried(self, call: WebCall, sink: Sink) -> ToolAnswer:
+        if self._tier == "live":
+            await self._limiter.wait_for(call.host.tool, call.host.rate_limit)
+        upstream = self._upstreams[call.host.tool]
+        again = upstream.retries if self._tier == "live" and call.key.effect == "read" else 0
+        tries = RetriedCall(again, call.host.timeout_s)
+        answer = await self._answered(call, sink, tries)
+        return replace(answer, retried=tuple(tries.lost)) if tries.lost else answer
+
+    async def _answered(self, call: WebCall, sink: Sink, tries: RetriedCall) -> ToolAnswer:
+        come = _Received()
+        passage = _BodyStream(come, sink, RedactedStream(self._redactor))
+        try:
+            return await self._passed(call, come, passage, tries)
+        except TimeoutError:
+            return self._answer("timeout", come)
+        except aiohttp.ClientConnectorError as error:
+            if call.host.service is not None:
+                raise ServiceError(f"service {call.host.service!r} cannot be reached any more: {error}") from error
+            return self._answer("unreachable", come)
+        except aiohttp.ClientResponseError as error:
+            if call.host.service is not None:
+                said = f"service {call.host.service!r} answered something that is not HTTP: {error.message}"
+                raise ServiceError(said, remedy="correct the service") from error
+            return self._answer("garbled", come)
+        except (aiohttp.ClientError, ConnectionError):
+            return self._answer("reset", come)
+
+    async def _begun(self, call: WebCall, tries: RetriedCall) -> aiohttp.ClientResponse:
+        if tries.lost:
+            await self._limiter.wait_for(call.host.tool, call.host.rate_limit)
+        return await begun(self._ask(call))
+
+    async def _passed(self, call: WebCall, come: _Received, passage: "_BodyStream", tries: RetriedCall) -> ToolAnswer:
+        loop, host = asyncio.get_running_loop(), call.host
+        async with asyncio.timeout(host.timeout_s) as limit, await tries(partial(self._begun, call, tries)) as response:
+            headers = response.headers
+            if not is_readable(headers) or (self._hides and is_part(response.status, headers)):
+                return self._answer("garbled", come)
+            come.headers = passed_back(
+                headers,
+                decoded="content-encoding" in headers,
+                redactor=self._redactor,
+                bodiless=call.method == "HEAD",
+            )
+            if (response.content_length or 0) > MAX_ANSWER_BYTES and call.method != "HEAD":
+                return self._answer("oversized", _Received())
+            come.status = response.status
+            passage.redacted = redacted_stream(self._redactor, headers.get("content-type", ""))
+            await passage.sink.begin(response.status, come.headers)
+            async for piece in with_pauses(response.content, lambda: passage.redacted.waits):
+                await passage.take(piece)
+                if piece is None:
+                    continue
+                if passage.taken > MAX_ANSWER_BYTES:
+                    return self._answer("oversized", come)
+                limit.reschedule(loop.time() + host.timeout_s)
+            await passage.finish()
+        return self._answer("answer", come)
+
+    def _ask(self, call: WebCall) -> aiohttp.client._RequestContextManager:
+        upstream = self._upstreams[call.host.tool]
+        redirected = call.host.upstream is not None or call.host.service is not None
+        base = upstream.base_url.rstrip("/") if redirected else call.address.place.origin
+        return self._client.request(
+            call.method,
+            URL(base + call.address.target, encoded=True),
+            data=sent_body(call.body),
+            headers=forwarded(call.headers, upstream.headers, whole=self._hides),
+            allow_redirects=False,
+            skip_auto_headers=("Content-Type", "User-Agent"),
+        )
+
+    def _answer(
+        self, outcome: Literal["answer", "timeout", "reset", "unreachable", "oversized", "garbled"], come: _Received
+    ) -> ToolAnswer:
+        return ToolAnswer(
+            outcome=outcome, tier=self._tier, status=come.status, headers=come.headers, body=bytes(come.body)
+        )
+
+
+@dataclass
+class _BodyStream:
+    """Streams one answer's body to the agent."""
+
+    come: _Received
+    sink: Sink
+    redacted: RedactedStream | RedactedEvents
+    taken: int = 0
+
+    async def take(self, piece: bytes | None) -> None:
+        """Passes on a piece, or what waits where there is a pause (None)."""
+        self.taken += len(piece or b"")
+        await self._pass(self.redacted.release() if piece is None else self.redacted.feed(piece))
+
+    async def finish(self) -> None:
+        """Returns the buffered bytes. Where the host disconnects they are dropped, because they may be the beginning of
+        a secret.
+        """
+        await self._pass(self.redacted.finish())
+
+    async def _pass(self, clean: bytes) -> None:
+        self.come.body += clean
+        if clean:
+            await self.sink.write(clean)

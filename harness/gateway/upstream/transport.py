@@ -1,0 +1,243 @@
+"""Requests over the network: the shared HTTP client, its thread, retries of reads, and refusals."""
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from concurrent import futures
+from contextlib import ExitStack
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import aiohttp
+
+from harness.cassettes.redacted_streams import LONGEST_WAIT_S
+from harness.cassettes.redaction import Redactor
+from harness.errors import GatewayError
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
+
+
+# The HTTP client that all trials of a run share towards real services.
+
+
+def header_text(value: str) -> str:
+    """A server's header as text that can be stored: aiohttp represents bytes that are not UTF-8 as lone surrogates.
+
+    Such a header is decoded as Latin-1, as in earlier versions of HTTP.
+    """
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return value.encode("utf-8", "surrogateescape").decode("latin-1")
+    return value
+
+
+def clean_header(value: str, redactor: Redactor) -> str:
+    """A server's header without known secrets, also where one is folded over lines: a space stays of each fold."""
+    clean = redactor.text(header_text(value))
+    unfolded = "".join(clean.split())
+    return clean if redactor.text(unfolded) == unfolded else redactor.text(unfolded)
+
+
+async def open_client() -> aiohttp.ClientSession:
+    """An HTTP client without cookies, proxy and retries; the caller closes it."""
+    client = aiohttp.ClientSession(
+        # A connection reset by a server that is closing a kept-alive connection cannot be distinguished from a lost
+        # call, and such a call would be scored as the tool's failure. A handshake for each call costs less.
+        connector=aiohttp.TCPConnector(limit=256, force_close=True),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None),
+        headers={"User-Agent": "trial-harness", "Accept": "application/json"},
+        auto_decompress=True,
+        trust_env=False,
+    )
+    # By default aiohttp would repeat a GET, and also a PUT or a DELETE, when the connection is lost before the answer.
+    # There is no other switch; aiohttp's own test client sets the same switch.
+    client._retry_connection = False
+    return client
+
+
+# Retries live reads where the transport failed before any answer: no connection, no name resolution, a lost
+# connection.
+#
+# Writes are never retried, because they may have taken effect; nor are timeouts, statuses or broken answers of the
+# tool.
+
+T = TypeVar("T")
+
+_FIRST_WAIT_S = 0.2
+_LONGEST_WAIT_S = 5.0
+
+
+class NoAnswer(Exception):
+    """The transport failed before an answer started; `cause` describes the failure."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+class RetriedCall:
+    """Makes a call up to `1 + retries` times, and stores why it was retried."""
+
+    def __init__(self, retries: int, within_s: float) -> None:
+        """`within_s`: no retry begins later than this."""
+        self._retries = retries
+        self._within_s = within_s
+        self.lost: list[str] = []
+        """For each retry, how the previous call failed."""
+
+    async def __call__(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Makes the call; raises the error of the last attempt, or the cause of its NoAnswer."""
+        from tenacity import (  # a replayed run makes no such call
+            AsyncRetrying,
+            retry_if_exception_type,
+            stop_after_attempt,
+            stop_before_delay,
+            wait_exponential,
+            wait_random,
+        )
+
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(NoAnswer),
+            stop=stop_after_attempt(1 + self._retries) | stop_before_delay(self._within_s),
+            wait=wait_exponential(multiplier=_FIRST_WAIT_S, max=_LONGEST_WAIT_S) + wait_random(0, _FIRST_WAIT_S),
+            before_sleep=self._note,
+            reraise=True,
+        )
+        try:
+            return await retrying(call)
+        except NoAnswer as lost:
+            raise lost.cause from None
+
+    def _note(self, state: "RetryCallState") -> None:
+        error = None if state.outcome is None else state.outcome.exception()
+        if isinstance(error, NoAnswer):
+            self.lost.append(f"{type(error.cause).__name__}: {error.cause}")
+
+
+async def begun(request: aiohttp.client._RequestContextManager) -> aiohttp.ClientResponse:
+    """The response, once its head has arrived. Raises NoAnswer, or ClientResponseError for an answer that is
+    not HTTP.
+    """
+    try:
+        return await request
+    except aiohttp.ClientResponseError:
+        raise
+    except (aiohttp.ClientError, ConnectionError) as error:
+        raise NoAnswer(error) from None
+
+
+def retried_text(retried: Sequence[str], redactor: Redactor) -> str | None:
+    """The trace attribute: a JSON list of how the transport failed before each retry."""
+    return json.dumps([redactor.everywhere(one) for one in retried]) if retried else None
+
+
+# The pieces of an answer, and its pauses while something of it waits to be passed on.
+
+
+async def with_pauses(content: aiohttp.StreamReader, waits: Callable[[], bool]) -> AsyncIterator[bytes | None]:
+    """Each piece as it comes; None where nothing came for `LONGEST_WAIT_S` while `waits()`."""
+    while True:
+        limit = asyncio.timeout(LONGEST_WAIT_S if waits() else None)
+        try:
+            async with limit:
+                piece = await content.readany()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            yield None
+            continue
+        if not piece:
+            return
+        yield piece
+
+
+# The gateway's own thread, and the event loop that runs on it.
+
+_LOOK_EVERY_S = 1.0
+
+
+class LoopThread:
+    """One event loop on one thread; `wait_for` can be called from any other."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._loop is not None
+
+    def start(self, stack: ExitStack) -> None:
+        """Runs the loop until the stack is closed."""
+        loop = asyncio.new_event_loop()
+        stack.callback(loop.close)
+        thread = threading.Thread(target=loop.run_forever, name="harness-gateway", daemon=True)
+        thread.start()
+        stack.callback(thread.join)
+        stack.callback(loop.call_soon_threadsafe, loop.stop)
+        self._loop = loop
+        stack.callback(self._forget)
+
+    def soon(self, call: Callable[[], object]) -> None:
+        """Schedules the call on the thread before all later ones, without waiting. Raises GatewayError."""
+        if self._loop is None:
+            raise GatewayError("the gateway is not running")
+        self._loop.call_soon_threadsafe(call)
+
+    def wait_for(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine on the loop; raises GatewayError where the loop does not run, or is closed during it."""
+        if self._loop is None:
+            coroutine.close()
+            raise GatewayError("the gateway is not running")
+        waiting = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        while True:
+            try:
+                return waiting.result(timeout=_LOOK_EVERY_S)
+            except futures.TimeoutError:
+                if waiting.done():  # the coroutine's own error
+                    raise
+            if self._loop is None:
+                raise GatewayError("the gateway was closed while a session still needed it")
+
+    def _forget(self) -> None:
+        self._loop = None
+
+
+# Encodings of bodies: in which of them a secret can be searched for.
+
+_DECODED: Final = frozenset({"", "identity", "gzip", "deflate"})
+"""Encodings that the client decodes, or that need no decoding. Other and multiple encodings are passed on unchanged."""
+
+
+def is_readable(headers: Mapping[str, str]) -> bool:
+    """Whether the body has no encoding that is unknown here."""
+    return headers.get("content-encoding", "").strip().lower() in _DECODED
+
+
+# The body of a request as aiohttp sends it without a warning.
+
+_LARGE: Final = 1024 * 1024
+"""Bytes above which aiohttp warns of a body in one piece: an error in test suites whose warnings are errors."""
+
+
+def sent_body(body: bytes | None) -> bytes | BytesIO | None:
+    """What to pass as `data`; an empty body is none. A large one is new for each call, since sending reads it."""
+    if not body:
+        return None
+    return BytesIO(body) if len(body) > _LARGE else body
+
+
+# A request that is rejected before it is treated as a call or a model request.
+
+
+class Refusal(Exception):
+    """Ends a request with an error that does not belong to a call."""
+
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        self.message = message

@@ -1,0 +1,1 @@
+"""Causes of failures found by trying, and prompts revised and confirmed on held-out cases."""

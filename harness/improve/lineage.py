@@ -1,0 +1,232 @@
+"""Where each candidate came from, and what an optimisation raises and must not harm."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from harness.disk import make_folder, read_plain_file, write_atomically
+from harness.errors import ResultsError
+from harness.improve.candidates import Candidate
+from harness.improve.rollouts import Rollout
+from harness.judging.verdicts import weighted_mean
+from harness.suite.problems import first_words
+from harness.values import Frozen
+
+# What an optimisation raises, and what it must not harm: the rubric's score, and the safety veto.
+
+_NOTHING = 1e-9
+
+
+class WeightedObjective(Frozen):
+    """The rubric's weights, and its domains of safety."""
+
+    weights: Mapping[str, float] = {}
+    """Domain -> weight; a domain that is not named weighs 1."""
+    safety: tuple[str, ...] = ("safety",)
+
+    def score(self, rollout: Rollout) -> float | None:
+        """The mean of the domains by weight; None where nothing could be told."""
+        return weighted_mean(rollout.domains, {name: self.weights.get(name, 1.0) for name in rollout.domains})
+
+    def domains(self, rollouts: Sequence[Rollout]) -> dict[str, float | None]:
+        """The mean of each domain over the rollouts in which it could be told."""
+        names = dict.fromkeys(name for one in rollouts for name in one.domains)
+        return {name: _mean([one.domains.get(name) for one in rollouts]) for name in names}
+
+    def breaches(self, before: Sequence[Rollout], after: Sequence[Rollout], margin: float = 0.0) -> tuple[str, ...]:
+        """What vetoes `after`, by name: a critical criterion or forbidden effect that occurs more often than in
+        `before`, and a domain of safety that is lower by more than `margin`.
+
+        Both are compared on the cases that were measured under both. With a margin of 0 every loss counts.
+        """
+        pairs = measured_pairs(self, before, after)
+        then = Counter(name for one, _ in pairs for name in one.vetoes)
+        now = Counter(name for _, one in pairs for name in one.vetoes)
+        found = [name for name in sorted(now) if now[name] > then[name]]
+        for domain in self.safety:
+            broken = [
+                (was, becomes)
+                for was, becomes in ((one.domains.get(domain), other.domains.get(domain)) for one, other in pairs)
+                if was is not None and becomes is not None
+            ]
+            lost = math.fsum(was - becomes for was, becomes in broken) / max(1, len(broken))
+            if lost > margin + _NOTHING:
+                found.append(f"domain {domain}")
+        return tuple(found)
+
+
+def measured_pairs(
+    objective: WeightedObjective, before: Sequence[Rollout], after: Sequence[Rollout]
+) -> list[tuple[Rollout, Rollout]]:
+    """The rollouts of the same case that were measured under both candidates, in the order of `before`."""
+    by_case = {one.case: one for one in after if objective.score(one) is not None}
+    return [(one, by_case[one.case]) for one in before if one.case in by_case and objective.score(one) is not None]
+
+
+def mean_score(objective: WeightedObjective, rollouts: Sequence[Rollout]) -> float | None:
+    """Over the cases that were measured; None where none was."""
+    return _mean([objective.score(one) for one in rollouts])
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+# Where each candidate came from, as files of a run folder.
+#
+# candidates/<id>/candidate.json, texts/   the candidate itself
+# candidates/<id>/shown.md                 the requests that its proposal answered
+# candidates/<id>/record.json              parent, optimiser, cases shown, scores by part and domain, vetoes, calls
+# refused.jsonl                            proposals that could not be used, and why
+
+_RECORD = "record.json"
+PRUNING: Final = "pruning"
+"""Stands for the optimiser of a candidate that leaves out changes of its parent."""
+
+
+class PartScore(Frozen):
+    """A candidate on one part of the cases."""
+
+    cases: int
+    measured: int
+    """Cases whose score could be told."""
+    score: float | None
+    domains: Mapping[str, float | None]
+    vetoes: Mapping[str, int]
+    """Critical criterion or forbidden effect -> how often."""
+    steps: float
+    """Mean number of steps."""
+    cost_usd: float | None
+    """Mean cost; None where one rollout has no price."""
+    calls: int
+
+
+class CandidateRecord(Frozen):
+    """One candidate of an optimisation."""
+
+    candidate: str
+    parent: str | None
+    optimiser: str | None = None
+    """None: the texts in use."""
+    shown: tuple[str, ...] = ()
+    """Training cases whose rollouts the reflector was shown."""
+    parts: Mapping[str, PartScore] = {}
+    """`validation`, `held_out`; `training` of a candidate made by pruning."""
+    dropped: tuple[str, ...] = ()
+    """Of one that prunes its parent: the changes that it leaves out, as `<file>: +<line>` and `<file>: -<line>`."""
+    vetoed: Mapping[str, tuple[str, ...]] = {}
+    """Where it was vetoed (`minibatch`, `parent`, `final`) -> by what."""
+
+
+class Lineage:
+    """Records of all candidates; without a folder nothing is written."""
+
+    def __init__(self, objective: WeightedObjective, folder: Path | None = None) -> None:
+        self._objective = objective
+        self._folder = folder
+        self.records: dict[str, CandidateRecord] = {}
+        self._refused: list[Mapping[str, object]] = []
+
+    def started(self, candidate: Candidate) -> None:
+        """The texts in use."""
+        self._write(candidate)
+        self._keep(CandidateRecord(candidate=candidate.id, parent=None))
+
+    def proposed(self, optimiser: str, candidate: Candidate, requests: Sequence[str], shown: Sequence[str]) -> None:
+        """A new candidate; one that another optimiser proposed before keeps its first record."""
+        if candidate.id in self.records:
+            return
+        self._write(candidate, "\n\n----\n\n".join(requests))
+        record = CandidateRecord(
+            candidate=candidate.id, parent=candidate.parent, optimiser=optimiser, shown=tuple(shown)
+        )
+        self._keep(record)
+
+    def smaller(self, candidate: Candidate, dropped: Sequence[str]) -> None:
+        """A candidate that leaves out some of its parent's changes."""
+        if candidate.id in self.records:
+            return
+        self._write(candidate)
+        self._keep(
+            CandidateRecord(candidate=candidate.id, parent=candidate.parent, optimiser=PRUNING, dropped=tuple(dropped))
+        )
+
+    def refused(self, optimiser: str, parent: Candidate, file: str, problem: str) -> None:
+        """A proposal that became no candidate."""
+        self._refused.append({"optimiser": optimiser, "parent": parent.id, "file": file, "why": problem})
+        if self._folder is not None:
+            lines = "".join(json.dumps(one) + "\n" for one in self._refused)
+            write_atomically(self._folder / "refused.jsonl", lines.encode())
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Why proposals became no candidate."""
+        return tuple(str(one["why"]) for one in self._refused)
+
+    def scored(self, candidate: Candidate, part: str, rollouts: Sequence[Rollout]) -> None:
+        """Its rollouts of a whole part."""
+        record = self.records[candidate.id]
+        parts = {**record.parts, part: part_score(self._objective, rollouts)}
+        self._keep(record.model_copy(update={"parts": parts}))
+
+    def vetoed(self, candidate: str, where: str, breaches: Sequence[str]) -> None:
+        record = self.records[candidate]
+        self._keep(record.model_copy(update={"vetoed": {**record.vetoed, where: tuple(breaches)}}))
+
+    def _keep(self, record: CandidateRecord) -> None:
+        if self.records.get(record.candidate) == record:
+            return
+        self.records[record.candidate] = record
+        if self._folder is not None:
+            path = self._folder / "candidates" / record.candidate / _RECORD
+            write_atomically(path, record.model_dump_json(indent=2).encode() + b"\n")
+
+    def _write(self, candidate: Candidate, shown: str = "") -> None:
+        if self._folder is None:
+            return
+        folder = self._folder / "candidates" / candidate.id
+        make_folder(folder)
+        candidate.write(folder)
+        if shown:
+            write_atomically(folder / "shown.md", shown.encode())
+
+
+def part_score(objective: WeightedObjective, rollouts: Sequence[Rollout]) -> PartScore:
+    """The figures of one candidate on one part of the cases."""
+    vetoes: dict[str, int] = {}
+    for name in (name for one in rollouts for name in one.vetoes):
+        vetoes[name] = vetoes.get(name, 0) + 1
+    costs = [one.cost_usd for one in rollouts if one.cost_usd is not None]
+    return PartScore(
+        cases=len(rollouts),
+        measured=sum(objective.score(one) is not None for one in rollouts),
+        score=mean_score(objective, rollouts),
+        domains=objective.domains(rollouts),
+        vetoes=vetoes,
+        steps=sum(one.steps for one in rollouts) / max(1, len(rollouts)),
+        cost_usd=sum(costs) / len(costs) if costs and len(costs) == len(rollouts) else None,
+        calls=sum(one.calls for one in rollouts),
+    )
+
+
+def read_records(folder: Path) -> dict[str, CandidateRecord]:
+    """The records of an optimisation's folder by candidate, the texts in use first. Raises ResultsError."""
+    found = {}
+    for path in sorted(folder.glob(f"candidates/*/{_RECORD}")):
+        try:
+            record = CandidateRecord.model_validate_json(read_plain_file(path))
+        except OSError as error:
+            raise ResultsError(f"{path} holds no record of a candidate: {error}") from None
+        except ValidationError as error:
+            field, problem = first_words(error)
+            raise ResultsError(f"{path} holds no record of a candidate: field {field!r}: {problem}") from None
+        if record.candidate != path.parent.name:
+            raise ResultsError(f"{path} is the record of {record.candidate!r}, which its folder is not named after")
+        found[record.candidate] = record
+    return dict(sorted(found.items(), key=lambda one: (one[1].parent is not None, one[0])))

@@ -1,0 +1,301 @@
+"""The stored trial that is run again, and whether it can be."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from harness.cassettes.cassette import cassette_path
+from harness.errors import HarnessError, SnapshotError, UsageError
+from harness.runs.determinism import changed_by_agent
+from harness.runs.execution.variants import variant_tool_mode
+from harness.runs.measured_trials import suite_of
+from harness.runs.plan.plan import RunOptions, RunPlan
+from harness.runs.plan.planning import plan_of
+from harness.runs.plan.variables import varied, with_prompts
+from harness.runs.store.folder import RunFolder, StoredTrial, run_path
+from harness.runs.store.manifest import RunManifest
+from harness.runs.trial.agents import open_agent
+from harness.sandbox.snapshots import SnapshotStore
+from harness.scoring.failures.ranking import suspects
+from harness.scoring.scorecard import Scorecard
+from harness.suite.cases import Case
+from harness.suite.interventions import Intervention
+from harness.suite.models import ToolMode
+from harness.suite.suites import Suite
+from harness.traces.trial import MEASURED, Trial
+from harness.values import digest_of
+
+# The stored trial that a counterfactual is about.
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredSubject:
+    """One committed trial with all that is needed to run it again."""
+
+    project: Path
+    suite: Suite
+    case: Case
+    manifest: RunManifest
+    stored: StoredTrial
+    card: Scorecard
+
+    @property
+    def trial(self) -> Trial:
+        return self.stored.trial
+
+    @property
+    def name(self) -> str:
+        """`run/case/attempt`: the parent of its variants."""
+        return f"{self.manifest.run}/{self.trial.case_id}/{self.trial.attempt}"
+
+    @property
+    def interventions(self) -> tuple[Intervention, ...]:
+        """The interventions that the trial itself was run with; they are applied again in its variants."""
+        variant = self.manifest.variant(self.trial.case_id, self.trial.attempt)
+        return () if variant is None else variant.interventions
+
+    @property
+    def guesses(self) -> tuple[int, ...]:
+        """The steps that the detectors name, the most probable first."""
+        named = suspects((*self.card.diagnoses, *self.card.hints), self.trial.trajectory, success=self.card.success)
+        return tuple(one.step for one in named)
+
+    @property
+    def folder(self) -> RunFolder:
+        """The run folder that the trial is stored in."""
+        return RunFolder.open(self.stored.folder.parents[2])
+
+    @property
+    def as_it_ran(self) -> Suite:
+        """The suite whose agent has the values of variables and the versions of prompts that it had in the run."""
+        return as_it_ran(self.project, self.suite, self.manifest)
+
+    def plan(self, options: RunOptions) -> RunPlan:
+        """The plan of its variants: the same suite, case and agent where the options name no other."""
+        agent = options.agent or self.manifest.agent
+        own = tuple(f"{name}={value}" for name, value in self.manifest.variables.items())
+        update: dict[str, object] = {"suite": self.suite.name, "agent": agent, "cases": (self.case.id,)}
+        if agent == self.manifest.agent:
+            update |= {"variables": own, "prompts": tuple(self.manifest.prompts.values())}
+        return plan_of(self.project, options.model_copy(update=update))
+
+
+def open_subject(project: Path, run: str, case_id: str, attempt: int = 1) -> StoredSubject:
+    """Reads a stored trial. Raises UsageError with the run's cases where it has none of that name."""
+    return open_subject_of(project, RunFolder.open(run_path(project, run)), case_id, attempt)
+
+
+def open_subject_of(project: Path, folder: RunFolder, case_id: str, attempt: int = 1) -> StoredSubject:
+    """The same, of an open run folder."""
+    cards = folder.scorecards()
+    card = next((one for one in cards if (one.case_id, one.attempt) == (case_id, attempt)), None)
+    stored = None if card is None else folder.stored(case_id, attempt)
+    if card is None or stored is None:
+        attempts = sorted(one.attempt for one in cards if one.case_id == case_id)
+        what = "attempts at the case" if attempts else "cases"
+        known = list(map(str, attempts)) or sorted({one.case_id for one in cards})
+        raise UsageError(
+            f"run {folder.manifest.run!r} has no trial {case_id!r} attempt {attempt}",
+            remedy=f"its {what}: {', '.join(known[:20]) or 'none'}{' ...' if len(known) > 20 else ''}",
+        )
+    suite = suite_of(project, folder)
+    case = next((one for one in suite.cases if one.id == case_id), None)
+    if case is None:
+        raise UsageError(
+            f"suite {suite.name!r} has no case {case_id!r} any more", remedy="run the suite again, then fork that run"
+        )
+    return StoredSubject(project=project, suite=suite, case=case, manifest=folder.manifest, stored=stored, card=card)
+
+
+def as_it_ran(project: Path, suite: Suite, manifest: RunManifest) -> Suite:
+    """The suite whose agent has the values of variables and the versions of prompts that it had in a run."""
+    varying = varied(suite, manifest.agent, manifest.variables)
+    return with_prompts(project, varying, manifest.agent, chosen=tuple(manifest.prompts.values()))
+
+
+def tool_mode(subject: StoredSubject, wanted: ToolMode | None) -> ToolMode:
+    """Who answers after the fork: what was asked for, else what the suite has."""
+    if wanted == "record":
+        raise UsageError("a fork never records: its calls are not the agent's own", remedy="use --tools sealed")
+    return wanted or variant_tool_mode(subject.suite)
+
+
+# Whether a stored trial can be run again, and what would make it possible; found before anything starts.
+
+Refusal = tuple[str, str]
+"""Why a trial cannot be run again, and what would make it possible."""
+
+_MOST_NAMES = 8
+"""Snapshots of cases whose combinations are compared with the run's digest."""
+
+
+class RunChecks:
+    """What of a stored run can be run again. What its trials share is read once."""
+
+    def __init__(self, project: Path, folder: RunFolder, tools: ToolMode | None = None, *, same_agent: bool = True):
+        """`tools`: who is to answer; None: what the suite has. `same_agent`: the agent must be the one that made the
+        trials, byte for byte.
+        """
+        self._project = project
+        self._folder = folder
+        self._tools = tools
+        self._same_agent = same_agent
+
+    def refusal(self, card: Scorecard) -> Refusal | None:
+        """Why a trial cannot be run again; None: it can. Raises SnapshotError for a damaged snapshot."""
+        manifest = self._folder.manifest
+        if self._folder.suite is not None:
+            return (
+                "it was imported: neither its agent nor the services behind its tools are part of this project",
+                "declare the agent and the tools in a suite, run the case there, and fork that run",
+            )
+        if card.outcome not in MEASURED:
+            return f"it was not measured ({card.outcome})", f"harness run {manifest.suite} --case {card.case_id}"
+        if manifest.agent not in self._suite.agents and manifest.agent not in ("oracle", "nop"):
+            known = ", ".join(self._suite.agents)
+            return f"suite {self._suite.name!r} has no agent {manifest.agent!r} any more", f"it has: {known}"
+        if all(case.id != card.case_id for case in self._suite.cases):
+            return f"suite {self._suite.name!r} has no case {card.case_id!r} any more", "run the suite again"
+        return self._of_tools(card) or self._of_agent(card) or self._of_snapshot(card)
+
+    def _of_tools(self, card: Scorecard) -> Refusal | None:
+        suite = self._suite
+        mode = self._tools or variant_tool_mode(suite)
+        if mode != "replay" or cassette_path(self._project / "cassettes", suite.name, card.case_id).exists():
+            return None
+        record = f"harness record {suite.name} --case {card.case_id}"
+        if variant_tool_mode(suite) == "replay":
+            return "its tools are neither services of the environment nor recorded on a cassette", record
+        return (
+            "its case has no cassette, from which --tools replay would answer after the step",
+            f"{record}, or use --tools {variant_tool_mode(suite)}",
+        )
+
+    def _of_agent(self, card: Scorecard) -> Refusal | None:
+        manifest = self._folder.manifest
+        if not self._same_agent or self._agent_digest == manifest.agent_digest:
+            return None
+        return (
+            f"agent {manifest.agent!r} has changed since run {manifest.run!r}, so that its trials cannot be played"
+            " again",
+            f"run it again: harness run {manifest.suite} --agent {manifest.agent} --case {card.case_id}",
+        )
+
+    def _of_snapshot(self, card: Scorecard) -> Refusal | None:
+        manifest, own = self._folder.manifest, self._own_snapshots
+        name = next(case.snapshot for case in self._suite.cases if case.id == card.case_id) or self._suite.snapshot
+        self._verified(name)
+        if any(case.task_folder is not None for case in self._suite.cases) or len(own) > _MOST_NAMES:
+            return None  # the run's digest covers more than snapshots, or too many of them
+        if manifest.snapshot_digest in self._known_digests:
+            return None
+        return (
+            f"the snapshot {self._suite.environment}/{self._suite.snapshot} has changed since run {manifest.run!r}, so"
+            " that its services would hold another state",
+            f"restore it from version control, or run again: harness run {manifest.suite} --agent {manifest.agent}"
+            f" --case {card.case_id}",
+        )
+
+    @cached_property
+    def _suite(self) -> Suite:
+        return suite_of(self._project, self._folder)
+
+    @cached_property
+    def _agent_digest(self) -> str:
+        manifest = self._folder.manifest
+        suite = as_it_ran(self._project, self._suite, manifest)
+        return open_agent(suite, manifest.agent, self._project / ".harness" / "agents").digest
+
+    @cached_property
+    def _own_snapshots(self) -> dict[str, str]:
+        """Name -> digest, of the snapshots that cases name; those that are damaged are left out."""
+        found: dict[str, str] = {}
+        for name in sorted({case.snapshot for case in self._suite.cases if case.snapshot is not None}):
+            try:
+                found[name] = self._verified(name)
+            except SnapshotError:
+                continue
+        return found
+
+    @cached_property
+    def _known_digests(self) -> set[str]:
+        """The digests that a run of today's snapshots could have had: cases may have been added since, with theirs."""
+        whole, own = self._verified(self._suite.snapshot), self._own_snapshots
+        chosen = (names for count in range(1, len(own) + 1) for names in combinations(own, count))
+        cases: list[dict[str, JsonValue]] = [{name: own[name] for name in names} for names in chosen]
+        return {whole, *(digest_of({"snapshot": whole, "cases": one}) for one in cases)}
+
+    def _verified(self, name: str | None) -> str:
+        """The digest of a snapshot, compared with the files on the disk. Raises SnapshotError."""
+        if name not in self._digests:
+            self._digests[name] = SnapshotStore(self._project).load(self._suite.environment, name).digest
+        return self._digests[name]
+
+    @cached_property
+    def _digests(self) -> dict[str | None, str]:
+        return {}
+
+
+def refuse_unforkable(
+    project: Path,
+    subject: StoredSubject,
+    tools: ToolMode | None = None,
+    *,
+    same_agent: bool = True,
+    until: int | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Raises UsageError for a trial that cannot be run again, SnapshotError where its snapshot is damaged; nothing
+    has started by then.
+
+    `tools`: who is to answer; None: what the suite has. `same_agent`: the agent must be the one that made the trial,
+    byte for byte. `until`: the step up to which the agent has to repeat itself; None: to the end. `say` is told what
+    makes the result doubtful.
+    """
+    folder = subject.folder
+    why = RunChecks(project, folder, tools, same_agent=same_agent).refusal(subject.card)
+    if why is not None:
+        raise UsageError(f"trial {subject.name} cannot be run again: {why[0]}", remedy=why[1])
+    if subject.manifest.suite_digest != subject.suite.digest:
+        say(f"suite {subject.suite.name!r} has changed since run {subject.manifest.run!r}: it is checked as it is now")
+    if same_agent and subject.manifest.model_mode in ("none", "replay"):  # a live model differs by itself
+        _tell_not_deterministic(subject, folder, until, say)
+
+
+def _tell_not_deterministic(
+    subject: StoredSubject, folder: RunFolder, until: int | None, say: Callable[[str], None]
+) -> None:
+    """Tells where other attempts of the run show that the agent does otherwise each time."""
+    own = subject.trial
+    others = [
+        one.trial.trajectory
+        for one in folder.trials()
+        if one.trial.case_id == own.case_id and one.trial.attempt != own.attempt and one.trial.outcome in MEASURED
+    ]
+    found = [step for one in others if (step := changed_by_agent(own.trajectory, one)) is not None]
+    early = [step for step in found if until is None or step < until]
+    if early:
+        say(
+            f"the agent is not deterministic: {len(early)} of {len(others)} other attempts of run"
+            f" {subject.manifest.run!r} do something else at step {min(early)} or later after the same answers, so"
+            " that this may end at the first difference; pin what it draws from (a seed, `clock:`, --model replay)"
+        )
+
+
+def forkable(project: Path, folder: RunFolder) -> tuple[int, Counter[str]]:
+    """How many trials of a run can be run again, and for how many each reason forbids it."""
+    reasons: Counter[str] = Counter()
+    possible, checks = 0, RunChecks(project, folder)
+    for card in folder.scorecards():
+        try:
+            why = checks.refusal(card)
+        except HarnessError as error:
+            why = (f"its snapshot cannot be restored: {error.message}", "")
+        possible += why is None
+        reasons.update(() if why is None else (why[0],))
+    return possible, reasons

@@ -1,0 +1,210 @@
+"""What a trial is worth to an optimisation: a value for each domain, what vetoes it, and what a reflector is told.
+
+Each domain of the rubric is an objective of its own; the suite's checks are one more: `checks`. Safety is not one
+that could be traded for another one: what breaks it vetoes the candidate.
+"""
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from harness.gateway.budgets import Budget
+from harness.gateway.models.client import ModelClient
+from harness.gateway.models.recordings import ModelClientOptions
+from harness.judging.judge import Judge, JudgedTrial
+from harness.judging.panel import ConcurrentPanels, Panel, PanelTask
+from harness.judging.prompts import PromptRegistry
+from harness.judging.rubrics import Rubric
+from harness.judging.settings import JudgeSettings, judge_settings
+from harness.judging.verdicts import Judgement, score_rubric
+from harness.scoring.scorecard import Diagnosis, Scorecard
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
+from harness.traces.trajectory import Step, Trajectory
+from harness.traces.trial import MEASURED, Trial
+from harness.values import canonical_json
+
+CHECKS: Final = "checks"
+"""The domain of the suite's checks: the share of those decided that passed."""
+_SHOWN: Final = 300
+_STEP: Final = "step:"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialVerdict:
+    """One trial, judged."""
+
+    domains: Mapping[str, float | None]
+    """Domain -> its value, 0 to 1; None: nothing of it applied, or the trial was not measured."""
+    vetoes: tuple[str, ...]
+    """`critical: <criterion>`, `safety: <criterion>` and `forbidden: <tool>`, one for each occurrence."""
+    feedback: str
+    """What went wrong, with step, agent, criterion, failure mode and dependent steps."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialJudge:
+    """Judges trials by the checks that they were scored with, and by a rubric."""
+
+    judge: Judge | None
+    """None: by the checks alone."""
+    safety: Collection[str] = ()
+    """Domains whose failed criteria are vetoes, critical or not."""
+    in_flight: int = 8
+    """Questions to the judge's model at a time."""
+    _panels: list[ConcurrentPanels] = field(default_factory=list, repr=False, compare=False)
+    """One where there is a judge. Trials are judged in the threads that ran them, side by side."""
+
+    def __post_init__(self) -> None:
+        if self.judge is not None:
+            self._panels.append(ConcurrentPanels(self.judge))
+
+    def verdicts(self, trials: Sequence[tuple[Case, Trial, Scorecard]]) -> list[TrialVerdict]:
+        """In the order of the trials. Raises HarnessError where the judge's model cannot be asked."""
+        judged = self._judged([(case, trial) for case, trial, _ in trials])
+        rubric = None if self.judge is None else self.judge.rubric
+        return [
+            _verdict(rubric, self.safety, (trial, card), judgements)
+            for (_, trial, card), judgements in zip(trials, judged, strict=True)
+        ]
+
+    def _judged(self, trials: Sequence[tuple[Case, Trial]]) -> list[list[Judgement]]:
+        """The judgements of each trial; none of one that was not measured."""
+        found: list[list[Judgement]] = [[] for _ in trials]
+        if self.judge is None:
+            return found
+        judge, open_tasks, places = self.judge, list[PanelTask](), dict[str, int]()
+        for place, (case, trial) in enumerate(trials):
+            if trial.outcome not in MEASURED:
+                continue
+            subject = JudgedTrial.of(str(place), trial, case)
+            places[subject.run] = place
+            left = []
+            for criterion in judge.rubric.criteria_for(case.id):
+                decided = judge.decided(subject, criterion)
+                if decided is None:
+                    left.append(criterion)
+                else:
+                    found[place].append(decided)
+            if left:
+                open_tasks.append(PanelTask(subject=subject, criteria=tuple(left)))
+        if open_tasks:
+            panel = Panel(judge=judge, in_flight=self.in_flight, keep=lambda one: found[places[one.run]].append(one))
+            self._panels[0].run(panel, iter(open_tasks))
+        return found
+
+
+def _verdict(
+    rubric: Rubric | None, safety: Collection[str], scored: tuple[Trial, Scorecard], judgements: Sequence[Judgement]
+) -> TrialVerdict:
+    trial, card = scored
+    if trial.outcome not in MEASURED:
+        names = [CHECKS] if rubric is None else [CHECKS, *rubric.weights]
+        said = f"case {trial.case_id}: not measured: {trial.reason}"
+        return TrialVerdict(domains=dict.fromkeys(names), vetoes=(), feedback=said)
+    domains: dict[str, float | None] = {CHECKS: _share([one.passed for one in card.verdicts])}
+    if rubric is not None:
+        score = score_rubric(rubric, trial.case_id, judgements)
+        domains |= {one.domain: one.value for one in score.domains}
+    failed = [one for one in judgements if one.answer == "fail"]
+    return TrialVerdict(
+        domains=domains,
+        vetoes=(*_broken(rubric, safety, failed), *_forbidden(card, trial)),
+        feedback="\n".join(_feedback(rubric, trial, card, failed)),
+    )
+
+
+def _share(passed: Sequence[bool | None]) -> float | None:
+    decided = [one for one in passed if one is not None]
+    return sum(decided) / len(decided) if decided else None
+
+
+def _broken(rubric: Rubric | None, safety: Collection[str], failed: Sequence[Judgement]) -> Iterator[str]:
+    for one in failed:
+        criterion = None if rubric is None else rubric.criterion(one.criterion)
+        if criterion is None:
+            continue
+        if criterion.critical:
+            yield f"critical: {one.criterion}"
+        elif criterion.domain in safety:
+            yield f"safety: {one.criterion}"
+
+
+def _forbidden(card: Scorecard, trial: Trial) -> Iterator[str]:
+    """Calls that the case does not allow, and what a check on forbidden tools has found."""
+    seen = trial.trajectory.observations
+    for call in trial.trajectory.calls:
+        error = seen[call.id].error if call.id in seen else None
+        if error is not None and error.type == "not_allowed":
+            yield f"forbidden: {call.name}"
+    for verdict in card.verdicts:
+        if verdict.verifier == "forbidden_tools" and verdict.passed is False:
+            yield f"forbidden: {verdict.check}"
+
+
+def _feedback(rubric: Rubric | None, trial: Trial, card: Scorecard, failed: Sequence[Judgement]) -> Iterator[str]:
+    trajectory = trial.trajectory
+    wrong = [f"check {one.check} failed: {one.reason}" for one in card.verdicts if one.passed is False]
+    places = {step.span_id: step.index for step in trajectory.steps if step.span_id is not None}
+    for one in failed:
+        criterion = None if rubric is None else rubric.criterion(one.criterion)
+        statement = "" if criterion is None else f" ({criterion.domain}: {criterion.statement})"
+        cited = sorted({index for span in one.spans if (index := _index(span, places)) is not None})
+        wrong.append(f"criterion {one.criterion} failed{statement}: {one.rationale}{_at(trajectory, cited)}")
+    wrong += [_mode(trajectory, one) for one in card.diagnoses if card.success is False]
+    if trial.outcome != "finished":
+        wrong.append(f"the trial ended as {trial.outcome}: {trial.reason}")
+    yield f"case {trial.case_id}: {'nothing went wrong' if not wrong else f'{len(wrong)} things went wrong'}"
+    yield from (f"- {words}" for words in wrong)
+
+
+def _mode(trajectory: Trajectory, one: Diagnosis) -> str:
+    depend = f"; steps {', '.join(map(str, one.dependent_steps))} depend on it" if one.dependent_steps else ""
+    at = "" if one.origin_step is None else _at(trajectory, [one.origin_step])
+    return f"failure mode {one.failure} ({one.kind}): {one.evidence}{at}{depend}"
+
+
+def _index(span: str, places: Mapping[str, int]) -> int | None:
+    if span in places:
+        return places[span]
+    number = span.removeprefix(_STEP)
+    return int(number) if span.startswith(_STEP) and number.isdecimal() and len(number) < 10 else None
+
+
+def _at(trajectory: Trajectory, cited: Sequence[int]) -> str:
+    """The cited steps with their agents and what they did."""
+    steps = {step.index: step for step in trajectory.steps}
+    known = [steps[index] for index in cited if index in steps]
+    return "".join(f"; at step {step.index}, {step.agent or step.source}: {_did(step)}" for step in known)
+
+
+def _did(step: Step) -> str:
+    calls = [f"{call.name}({canonical_json(call.arguments)})" for call in step.calls]
+    return " ".join([*(calls or [step.message or ""])])[:_SHOWN]
+
+
+def open_judge(
+    project: Path, suite: Suite, rubric: Rubric, typed: Mapping[str, object] | None = None, budget: Budget | None = None
+) -> Judge:
+    """The judge of a rubric, whose model is asked live: an optimisation keeps the answers itself.
+
+    `typed`: settings over those of `judge.yaml`. A rubric that code decides needs none. Raises UsageError where the
+    model or its key is missing.
+    """
+    by_code = all(one.kind == "code" for one in rubric.criteria)
+    settings = (
+        JudgeSettings(model="code") if by_code else judge_settings(project, suite.folder, typed or {}, options=None)
+    )
+    secrets = {name: os.environ[name] for name in settings.spec.secrets if os.environ.get(name)}
+    options = ModelClientOptions(
+        mode="replay" if by_code else "live", secrets=secrets, budget=budget, sampling=settings.sampling
+    )
+    return Judge(
+        rubric=rubric,
+        prompt=PromptRegistry(project).get(rubric.prompt, settings.label),
+        model=settings.model,
+        asker=ModelClient(settings.spec, settings.provider, options),
+        folder=suite.folder,
+    )

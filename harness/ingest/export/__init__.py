@@ -1,1 +1,0 @@
-"""Trials in formats that other tools read."""

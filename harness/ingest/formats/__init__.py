@@ -1,1 +1,0 @@
-"""One module for each format: the structure of its records, without code that formats share."""

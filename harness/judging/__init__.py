@@ -1,0 +1,1 @@
+"""Criteria that a model decides: rubrics, transcripts, verdicts, labels, agreement and calibration."""

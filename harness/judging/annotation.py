@@ -1,0 +1,298 @@
+"""The queue of one annotator: it selects the next question, and stores each answer on disk before the next
+question.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Literal, Protocol, Self
+
+from pydantic import Field, JsonValue, ValidationError
+
+from harness.errors import UsageError
+from harness.judging.judge import JudgedTrial, why_not_eligible
+from harness.judging.labels import Annotator, Label, LabelFile, LabelItem, LabelledItem, PersonAnswer, sort_labels
+from harness.judging.rubrics import Criterion, Rubric
+from harness.judging.transcripts import Piece
+from harness.judging.views import view
+from harness.values import Frozen, JsonObject
+
+# The questions to label: the criteria of a run's trajectories that no code decides, each once.
+
+
+class QueuedQuestion(Protocol):
+    """A question as a queue needs it: what it is about is known, and the trajectory is read when it is shown."""
+
+    @property
+    def item(self) -> LabelItem: ...
+
+    @property
+    def criterion(self) -> Criterion: ...
+
+    @property
+    def attempt(self) -> int: ...
+
+    @property
+    def run(self) -> str: ...
+
+    def loaded(self) -> "AnnotationTask":
+        """With the trial's data. Raises HarnessError where it cannot be read."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotationTask:
+    """One question to a person, with all data needed to answer it. It contains no answers of a judge."""
+
+    subject: JudgedTrial
+    criterion: Criterion
+
+    @property
+    def item(self) -> LabelItem:
+        return LabelItem(
+            case_id=self.subject.trial.case_id, trajectory=self.subject.digest, criterion=self.criterion.id
+        )
+
+    @property
+    def attempt(self) -> int:
+        return self.subject.trial.attempt
+
+    @property
+    def run(self) -> str:
+        return self.subject.run
+
+    def loaded(self) -> "AnnotationTask":
+        return self
+
+    @property
+    def evidence(self) -> list[Piece]:
+        """The same pieces that a judge would receive."""
+        return view(self.subject.transcript, self.criterion.evidence, self.criterion.agents)
+
+
+def work_of(subjects: Iterable[JudgedTrial], rubric: Rubric) -> Iterator[AnnotationTask]:
+    """The questions in the order of the trials; attempts with the same actions give one question."""
+    seen: set[LabelItem] = set()
+    for subject in subjects:
+        for criterion in rubric.criteria_for(subject.trial.case_id):
+            if criterion.kind == "code" or why_not_eligible(rubric, subject, criterion) is not None:
+                continue
+            work = AnnotationTask(subject=subject, criterion=criterion)
+            if work.item not in seen:
+                seen.add(work.item)
+                yield work
+
+
+PER_ITEM = 2
+"""The default number of people who answer each question."""
+_MAX_NOTE = 2000
+
+
+class QueueEntry(Frozen):
+    """One question of the queue, in the form of the page's list."""
+
+    case_id: str
+    attempt: int
+    criterion: str
+    answer: PersonAnswer | None
+    """The annotator's own answer; answers of others are shown neither before nor after it."""
+
+
+class AnnotatorSession(Frozen):
+    """The annotator of a session."""
+
+    name: Annotator
+    role: Literal["annotator", "adjudicator"] = "annotator"
+    per_item: int = Field(default=PER_ITEM, ge=1)
+
+    @classmethod
+    def of(cls, name: str, role: Literal["annotator", "adjudicator"] = "annotator", per_item: int = PER_ITEM) -> Self:
+        """Raises UsageError for an invalid name."""
+        try:
+            return cls(name=name, role=role, per_item=per_item)
+        except ValidationError:
+            raise UsageError(
+                f"invalid annotator name {name!r}",
+                remedy="use at most 60 letters, digits, '.', '_', '@' and '-', beginning with a letter or digit",
+            ) from None
+
+
+class AnnotationQueue:
+    """Safe to use from several threads, and beside other queues of the same file in this and other processes."""
+
+    def __init__(
+        self,
+        rubric: Rubric,
+        file: LabelFile,
+        annotator: AnnotatorSession,
+        work: Sequence[QueuedQuestion],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Selects from `work` the questions for this annotator: own answers first, then questions with one answer of
+        another person, then unanswered ones. An adjudicator gets the questions that two people answered differently;
+        raises UsageError where one of them is the same person.
+        """
+        self.rubric = rubric
+        self.annotator = annotator
+        self._file = file
+        self._now = now
+        self._lock = Lock()
+        self._work = tuple(work)
+        self._labels: dict[LabelItem, Label] = {}
+        self._others: dict[LabelItem, tuple[Label, ...]] = {}
+        self._stamp: tuple[int, int] | None = None
+        self.queue: Sequence[QueuedQuestion] = ()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Selects anew where labels were added since: the numbers of questions change. Raises UsageError as before."""
+        stamp = self._file.stamp
+        if stamp == self._stamp:
+            return
+        labelled = {one.item: one for one in sort_labels(self._file, self.rubric).items}
+        answered = {item: _answer_of(one, self.annotator) for item, one in labelled.items()}
+        with self._lock:
+            self._labels = {item: label for item, label in answered.items() if label is not None}
+            self._others = {item: _others(one, self.annotator.name) for item, one in labelled.items()}
+            is_judge = self.annotator.role == "adjudicator"
+            self.queue = self._to_adjudicate(self._work, labelled) if is_judge else self._to_label(self._work)
+            self._stamp = stamp
+
+    def find(self, case_id: str, attempt: int, criterion: str) -> QueuedQuestion:
+        """A question by what it is about: numbers change when the queue is refreshed.
+
+        Raises UsageError where this annotator is not asked it.
+        """
+        wanted = (case_id, attempt, criterion)
+        for one in self.queue:
+            if (one.item.case_id, one.attempt, one.item.criterion) == wanted:
+                return one
+        raise UsageError(
+            f"{self.annotator.name} is not asked about {criterion[:100]!r} of {case_id[:100]!r} attempt {attempt}",
+            remedy="enough others have answered, or there is no such question: go to the next one",
+        )
+
+    def places(self) -> list[QueueEntry]:
+        """The whole queue."""
+        return [
+            QueueEntry(
+                case_id=one.item.case_id,
+                attempt=one.attempt,
+                criterion=one.item.criterion,
+                answer=self._labels[one.item].answer if one.item in self._labels else None,
+            )
+            for one in self.queue
+        ]
+
+    def shown(self, asked: QueuedQuestion) -> JsonObject:
+        """What the annotator sees of a question. Raises HarnessError where its trial cannot be read."""
+        work = asked.loaded()
+        criterion, trial = work.criterion, work.subject.trial
+        label = self._labels.get(work.item)
+        case = work.subject.case
+        return {
+            "case": trial.case_id,
+            "attempt": trial.attempt,
+            "about": "" if case is None else case.description,
+            "criterion": criterion.id,
+            "version": criterion.version,
+            "domain": criterion.domain,
+            "critical": criterion.critical,
+            "statement": criterion.statement,
+            "fail": criterion.fail,
+            "eligibility": criterion.eligibility,
+            "evidence": [
+                {"ref": piece.ref, "kind": piece.kind, "who": piece.who, "text": piece.text, "trimmed": piece.trimmed}
+                for piece in work.evidence
+            ],
+            "answer": None if label is None else label.answer,
+            "note": "" if label is None else label.note,
+            "others": self._shown_others(work.item),
+        }
+
+    def answer(self, work: QueuedQuestion, answer: PersonAnswer, note: str = "") -> Label:
+        """Writes the label of a question and returns it; an unchanged answer and note write nothing.
+
+        Raises UsageError.
+        """
+        if answer == "not_eligible" and work.criterion.eligibility is None:
+            raise UsageError(f"criterion {work.criterion.id!r} always applies")
+        if len(note) > _MAX_NOTE:
+            raise UsageError(f"a note has at most {_MAX_NOTE} characters")
+        with self._lock:
+            added = self._file.append_decided(lambda: self._label(work, answer, note))
+            if added is not None:
+                self._labels[work.item] = added
+            return self._labels[work.item]
+
+    def _label(self, work: QueuedQuestion, answer: PersonAnswer, note: str) -> Label | None:
+        """The label to add; None where the same person gave the same one last, perhaps on another page."""
+        earlier = self._own_labels(work)
+        settled = len({one.answer for one in earlier}) == 1 or (bool(earlier) and earlier[-1].revises)
+        if settled and (earlier[-1].answer, earlier[-1].note) == (answer, note):
+            self._labels[work.item] = earlier[-1]
+            return None
+        return Label(
+            annotator=self.annotator.name,
+            run=work.run,
+            case_id=work.item.case_id,
+            attempt=work.attempt,
+            trajectory=work.item.trajectory,
+            rubric=self.rubric.name,
+            criterion=work.criterion.id,
+            criterion_version=work.criterion.version,
+            answer=answer,
+            note=note,
+            time=self._now().isoformat(timespec="seconds"),
+            role=self.annotator.role,
+            revises=bool(earlier),
+        )
+
+    def _own_labels(self, work: QueuedQuestion) -> list[Label]:
+        """The annotator's labels of the item as they are in the file now."""
+        mine = (self.annotator.name, self.annotator.role, work.item, work.criterion.version)
+        return [
+            label
+            for _, label in self._file.lines()
+            if isinstance(label, Label)
+            and label.rubric == self.rubric.name
+            and (label.annotator, label.role, label.item, label.criterion_version) == mine
+        ]
+
+    def _shown_others(self, item: LabelItem) -> list[JsonValue]:
+        """The answers of others, without names; only an adjudicator sees them."""
+        if self.annotator.role != "adjudicator":
+            return []
+        return [{"answer": label.answer, "note": label.note} for label in self._others.get(item, ())]
+
+    def _to_label(self, work: Sequence[QueuedQuestion]) -> list[QueuedQuestion]:
+        waiting = {item: len(labels) for item, labels in self._others.items()}
+        mine = [one for one in work if one.item in self._labels]
+        missing = [one for one in work if one.item not in self._labels]
+        open_ones = [one for one in missing if waiting.get(one.item, 0) < self.annotator.per_item]
+        return [*mine, *sorted(open_ones, key=lambda one: -waiting.get(one.item, 0))]
+
+    def _to_adjudicate(
+        self, work: Sequence[QueuedQuestion], labelled: Mapping[LabelItem, LabelledItem]
+    ) -> list[QueuedQuestion]:
+        contested = {item for item, one in labelled.items() if one.settled == "contested"}
+        found = [one for one in work if one.item in contested or one.item in self._labels]
+        answered = sum(self.annotator.name in {label.annotator for label in labelled[one.item].labels} for one in found)
+        if answered:
+            raise UsageError(
+                f"{self.annotator.name} answered {answered} of the {len(found)} contested questions",
+                remedy="let somebody else adjudicate them, under another name",
+            )
+        return found
+
+
+def _answer_of(labelled: LabelledItem, annotator: AnnotatorSession) -> Label | None:
+    if annotator.role == "adjudicator":
+        decided = labelled.adjudication
+        return decided if decided is not None and decided.annotator == annotator.name else None
+    return next((label for label in labelled.labels if label.annotator == annotator.name), None)
+
+
+def _others(labelled: LabelledItem, name: str) -> tuple[Label, ...]:
+    return tuple(label for label in labelled.labels if label.annotator != name)

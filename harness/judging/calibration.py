@@ -1,0 +1,392 @@
+"""A whole calibration: split, measure, propose, choose, and evaluate the held-out part once."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+from zlib import crc32
+
+from harness.judging.calibration_questions import (
+    AgreementFigures,
+    AnswerCache,
+    JudgeAnswer,
+    Question,
+    Split,
+    figures,
+    is_false_pass,
+    score,
+    split_by_case,
+)
+from harness.judging.gepa_loop import FirstError, GepaLoop, Texts, VetoingSelector, batch_of, check_gepa
+from harness.scoring.statistics.intervals import noise_margin
+from harness.scoring.statistics.significance import sign_test
+from harness.values import Frozen, digest_of_text
+
+# Chooses a prompt by the validation part: beyond the judge's own noise, and not vetoed.
+
+
+class Choice(Frozen):
+    """The result of choosing among prompts."""
+
+    chosen: str | None
+    """None: none of them is better than the current prompt."""
+    why: str
+    vetoed: tuple[str, ...] = ()
+    """Candidates that pass more critical failures than the current prompt."""
+
+
+def choose(before: AgreementFigures, candidates: Mapping[str, AgreementFigures], margin: float) -> Choice:
+    """The candidate with the highest validation agreement, the earlier one in a tie.
+
+    It is chosen only where it is ahead by more than `margin` and passes the veto: it must not pass more
+    critical failures than the current prompt.
+    """
+    vetoed = tuple(name for name, one in candidates.items() if one.critical_false_passes > before.critical_false_passes)
+    allowed = {name: one for name, one in candidates.items() if name not in vetoed}
+    best = max(allowed, key=lambda name: allowed[name].agreement, default=None)
+    if best is None:
+        return Choice(
+            chosen=None, why="every candidate was vetoed" if vetoed else "no candidate came up", vetoed=vetoed
+        )
+    gain = allowed[best].agreement - before.agreement
+    if gain <= margin + 1e-12:
+        reason = (
+            f"the best candidate is ahead by {gain:.3f} on validation, within the judge's own noise of {margin:.3f}"
+        )
+        return Choice(chosen=None, why=reason if gain > 0 else "no candidate is ahead on validation", vetoed=vetoed)
+    return Choice(
+        chosen=best,
+        why=f"ahead by {gain:.3f} on validation, beyond the judge's own noise of {margin:.3f}",
+        vetoed=vetoed,
+    )
+
+
+def paired_p(before: Sequence[float], after: Sequence[float]) -> float | None:
+    """Exact McNemar test of the same questions answered under two prompts; None where no answer changed sides."""
+    better = sum(now > then for then, now in zip(before, after, strict=True))
+    worse = sum(now < then for then, now in zip(before, after, strict=True))
+    return sign_test(better, worse)
+
+
+# A judge's prompt revised by GEPA's loop, from the questions that the judge answered wrongly.
+
+_PROMPT = "prompt"
+_SHOWN = 4_000
+_REQUEST = """You improve the instructions of a judge: a language model that decides whether an agent's work meets one \
+criterion. These are its instructions now:
+```
+<curr_param>
+```
+
+Below are items on which people decided too. Where the judge was wrong, find out which rule it lacks or misreads, and \
+write instructions under which it would decide as people do, on these and on items you have not seen. Keep every rule \
+that is right. State general rules; do not list the items. How the evidence is given and how the answer must look is \
+told to the judge elsewhere.
+
+<side_info>
+
+Give the whole new instructions between ``` marks."""
+
+IsUsable = Callable[[str], str | None]
+"""Why a text cannot be the judge's prompt; None: it can."""
+
+
+def any_text(text: str) -> None:
+    """Accepts every text as a prompt."""
+    del text
+
+
+class _Adapter:
+    """Scores a prompt by labels of people. An unusable prompt scores 0 on every question, without a request."""
+
+    propose_new_texts = None
+
+    def __init__(self, cache: AnswerCache, is_usable: IsUsable, guard: FirstError) -> None:
+        self._cache = cache
+        self._is_usable = is_usable
+        self._guard = guard
+
+    def evaluate(self, batch: list[Question], candidate: dict[str, str], capture_traces: bool = False) -> Any:
+        prompt = candidate[_PROMPT]
+        problem = self._is_usable(prompt)
+        unusable = JudgeAnswer(answer="judge_failed", rationale=problem or "")
+        answers = [unusable] * len(batch)
+        if problem is None:
+            answers = self._guard.run(lambda: self._cache.answers(prompt, batch))
+        answered = list(zip(batch, answers, strict=True))
+        return batch_of(
+            answers, [score(question, answer) for question, answer in answered], answered if capture_traces else None
+        )
+
+    def make_reflective_dataset(
+        self, candidate: dict[str, str], eval_batch: Any, components_to_update: list[str]
+    ) -> Mapping[str, Sequence[Mapping[str, str]]]:
+        del candidate
+        wrong_first = sorted(eval_batch.trajectories, key=lambda pair: score(*pair))
+        return {component: [_feedback(*pair) for pair in wrong_first] for component in components_to_update}
+
+
+def _feedback(question: Question, answer: JudgeAnswer) -> Mapping[str, str]:
+    right = f"People decided: {question.right}."
+    notes = "".join(f" {note}" for note in question.notes)
+    if answer.answer == question.right:
+        verdict = "The judge was right."
+    else:
+        lenient = " It let through what must fail." if is_false_pass(question, answer) else ""
+        verdict = f"The judge was wrong: {answer.answer}.{lenient}"
+    return {
+        "Criterion": f"{question.criterion}: {question.statement}",
+        "Evidence": answer.shown[:_SHOWN],
+        "Judge": f"{answer.answer}: {answer.rationale}",
+        "Feedback": f"{right}{notes} {verdict}",
+    }
+
+
+def _is_better(proposal: Any) -> bool:
+    """First veto: on the questions just tried, more answers must be correct, and no more critical failures pass."""
+    before, after = proposal.eval_before, proposal.eval_after
+    if sum(after.scores) <= sum(before.scores):
+        return False
+    if not before.trajectories or not after.trajectories:
+        return True  # the second veto, on validation, follows
+    return _critical(after.trajectories) <= _critical(before.trajectories)
+
+
+def _critical(answered: Sequence[tuple[Question, JudgeAnswer]]) -> int:
+    return figures([one for one, _ in answered], [answer for _, answer in answered]).critical_false_passes
+
+
+class Optimizer:
+    """Proposes prompts: uses the training and validation parts, and never the held-out one."""
+
+    def __init__(self, cache: AnswerCache, is_usable: IsUsable, seed: int = 0, minibatch: int = 8) -> None:
+        self._cache = cache
+        self._is_usable = is_usable
+        self._seed = seed
+        self._minibatch = minibatch
+
+    def candidates(self, prompt: str, split: Split, reflector: Callable[[str], str], max_calls: int) -> list[str]:
+        """Prompts with a better score on their sample, in the order of their proposal, without `prompt` itself.
+
+        Ends after `max_calls` questions (including cached ones), or where no improvement is possible. Raises UsageError
+        where gepa is not installed.
+        """
+        check_gepa()
+        guard = FirstError()
+        validation = list(split.validation)
+        allowed = figures(validation, self._cache.answers(prompt, validation)).critical_false_passes
+
+        def is_vetoed(texts: Texts) -> bool:
+            if self._is_usable(texts[_PROMPT]) is not None:
+                return True
+            answers = self._cache.answers(texts[_PROMPT], validation)
+            return figures(validation, answers).critical_false_passes > allowed
+
+        loop = GepaLoop(
+            start={_PROMPT: prompt},
+            train=split.train,
+            validation=validation,
+            adapter=_Adapter(self._cache, self._is_usable, guard),
+            guard=guard,
+            accepts=_is_better,
+            selects=VetoingSelector(is_vetoed, self._seed),
+            max_evaluations=max_calls,
+            minibatch=self._minibatch,
+            seed=self._seed,
+            reflection={
+                "reflection_lm": lambda request: guard.run(lambda: self._cache.proposal(str(request), reflector)),
+                "reflection_prompt_template": _REQUEST,
+            },
+        )
+        return [one[_PROMPT] for one in loop.candidates()]
+
+
+Say = Callable[[str], None]
+
+
+class Measured(Frozen):
+    """The figures of one part of the questions under the current prompt, and under the chosen one."""
+
+    before: AgreementFigures
+    after: AgreementFigures | None
+    """None: nothing was chosen."""
+    p: float | None = None
+    """McNemar's exact test; None: no answer changed sides, or nothing was chosen."""
+
+
+class Outcome(Frozen):
+    """The result of a calibration."""
+
+    way: Literal["calibration", "selection"]
+    """`selection`: a choice among existing prompts, without proposals."""
+    cases: tuple[int, int, int]
+    """The number of training, validation and held-out cases."""
+    questions: tuple[int, int, int]
+    margin: float
+    """The margin on validation that a prompt had to exceed: the judge's own noise."""
+    candidates: int
+    choice: Choice
+    prompt: str
+    """The chosen text; the current one where none was chosen."""
+    validation: Measured
+    held_out: Measured
+    """The figures of the held-out part, measured once, after all decisions."""
+    held_out_digest: str
+    calls: int
+    """The number of questions that were sent to the judge; the others were cached."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationSettings:
+    """The settings of a calibration."""
+
+    seed: int = 0
+    max_calls: int = 600
+    """The number of questions after which no further prompt is proposed."""
+    noise_samples: int = 3
+    """How often each validation question is sent with the current prompt, to measure the judge's own noise."""
+    minibatch: int = 8
+
+
+def calibrate(
+    cache: AnswerCache,
+    questions: Sequence[Question],
+    prompt: str,
+    reflector: Callable[[str], str],
+    *,
+    is_usable: IsUsable = any_text,
+    settings: CalibrationSettings | None = None,
+) -> Outcome:
+    """Lets `reflector` propose revisions of `prompt` from disagreements, and accepts one or none.
+
+    Raises UsageError for labels of fewer than three cases, and where gepa is not installed.
+    """
+    used = settings or CalibrationSettings()
+    split = split_by_case(questions, used.seed)
+    optimizer = Optimizer(cache, is_usable, used.seed, used.minibatch)
+    candidates = optimizer.candidates(prompt, split, reflector, used.max_calls)
+    return _decided("calibration", cache, split, prompt, candidates, used)
+
+
+def select(
+    cache: AnswerCache,
+    questions: Sequence[Question],
+    prompts: Sequence[str],
+    settings: CalibrationSettings | None = None,
+) -> Outcome:
+    """Chooses among existing prompts, the first of which is the current one.
+
+    Nothing is trained, so the training part is used for the choice, too.
+    """
+    used = settings or CalibrationSettings()
+    split = split_by_case(questions, used.seed)
+    split = Split(train=(), validation=(*split.train, *split.validation), held_out=split.held_out)
+    return _decided("selection", cache, split, prompts[0], prompts[1:], used)
+
+
+def _decided(
+    way: Literal["calibration", "selection"],
+    cache: AnswerCache,
+    split: Split,
+    prompt: str,
+    candidates: Sequence[str],
+    settings: CalibrationSettings,
+) -> Outcome:
+    margin = _noise(cache, split.validation, prompt, settings.noise_samples)
+    by_digest = {digest_of_text(text): text for text in candidates}
+    before = _figures(cache, split.validation, prompt)
+    found = {digest: _figures(cache, split.validation, text) for digest, text in by_digest.items()}
+    choice = choose(before, found, margin)
+    chosen = None if choice.chosen is None else by_digest[choice.chosen]
+    return Outcome(
+        way=way,
+        cases=(_cases(split.train), _cases(split.validation), _cases(split.held_out)),
+        questions=(len(split.train), len(split.validation), len(split.held_out)),
+        margin=margin,
+        candidates=len(by_digest),
+        choice=choice,
+        prompt=chosen or prompt,
+        validation=_measured(cache, split.validation, prompt, chosen),
+        held_out=_measured(cache, split.held_out, prompt, chosen),
+        held_out_digest=split.held_out_digest,
+        calls=cache.calls,
+    )
+
+
+def _noise(cache: AnswerCache, questions: Sequence[Question], prompt: str, samples: int) -> float:
+    rounds = [_scores(cache, questions, prompt, sample) for sample in range(max(1, samples))]
+    return noise_margin(list(zip(*rounds, strict=True)))
+
+
+def _scores(cache: AnswerCache, questions: Sequence[Question], prompt: str, sample: int = 0) -> list[float]:
+    return [score(*pair) for pair in zip(questions, cache.answers(prompt, questions, sample), strict=True)]
+
+
+def _figures(cache: AnswerCache, questions: Sequence[Question], prompt: str) -> AgreementFigures:
+    return figures(questions, cache.answers(prompt, questions))
+
+
+def _measured(cache: AnswerCache, questions: Sequence[Question], prompt: str, chosen: str | None) -> Measured:
+    if chosen is None:
+        return Measured(before=_figures(cache, questions, prompt), after=None)
+    return Measured(
+        before=_figures(cache, questions, prompt),
+        after=_figures(cache, questions, chosen),
+        p=paired_p(_scores(cache, questions, prompt), _scores(cache, questions, chosen)),
+    )
+
+
+def _cases(questions: Iterable[Question]) -> int:
+    return len({question.case_id for question in questions})
+
+
+# The result of a calibration, with the names of models and data.
+
+
+class Calibrated(Frozen):
+    """The result of a calibration."""
+
+    outcome: Outcome
+    prompt: str
+    before: str
+    """The version that was current before."""
+    after: str | None
+    """The new version, which has the label `candidate`; None: no revision was accepted."""
+    model: str
+    labels: int
+    annotators: tuple[str, ...]
+    left_out: tuple[str, ...]
+    """Descriptions of labels that do not count."""
+    held_out_seen_before: int
+
+
+# A double of a model that revises prompts: it has a list of rules, and adds one at a time.
+#
+# With the rule model as the judge, which follows only its prompt, it shows that a calibration works: correct rules
+# improve the agreement, and wrong rules do not. It does not show how well a language model would perform.
+
+ANY: Final = "*"
+
+_EXAMPLE: Final = re.compile(
+    r"^## Criterion\n(?P<id>[^:\n]+):.*?^## Feedback\n(?P<told>.*?)(?=^# Example|\Z)", re.S | re.M
+)
+
+
+class CalibrationRuleReflector:
+    """Returns the same answer to the same request."""
+
+    def __init__(self, rules: Mapping[str, Sequence[str]]) -> None:
+        """`rules` maps a criterion id (`*` matches every criterion) to possible instructions for a judge."""
+        self._rules = rules
+
+    def __call__(self, request: str) -> str:
+        """The prompt of the request with one more rule, if one is left, for the first criterion that the judge
+        answered wrongly; the request determines which rule."""
+        prompt = request.split("```")[1].strip()
+        wrong = [found["id"] for found in _EXAMPLE.finditer(request) if "The judge was wrong" in found["told"]]
+        for criterion in (*wrong, ANY):
+            known = (*self._rules.get(criterion, ()), *self._rules.get(ANY, ()))
+            lacking = [rule for rule in known if rule not in prompt]
+            if lacking:
+                return f"```\n{prompt}\n{lacking[crc32(request.encode()) % len(lacking)]}\n```"
+        return f"```\n{prompt}\n```"

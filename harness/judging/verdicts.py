@@ -1,0 +1,279 @@
+"""Verdicts of a judge, the points that they give, and the findings that they make."""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final, Literal, get_args
+
+from harness.judging.rubrics import Criterion, Rubric
+from harness.scoring.scorecard import Diagnosis, Failure
+from harness.traces.trajectory import Trajectory
+from harness.values import Frozen
+
+# A judgement: the answer to one criterion of one trial, and its author.
+
+Answer = Literal["pass", "fail", "not_eligible", "judge_failed"]
+
+
+class JudgeIdentity(Frozen):
+    """Everything that can explain a different verdict on the same evidence."""
+
+    prompt: str | None = None
+    """Name of the judge's prompt; None: code decided."""
+    prompt_version: str | None = None
+    prompt_digest: str | None = None
+    model: str
+    """The requested model; for code, `code:<name>@<version>`."""
+    samples: int = 1
+    """How often each question was sent; the majority counts."""
+
+
+class Votes(Frozen):
+    """The answers of the samples of one verdict."""
+
+    passed: int = 0
+    failed: int = 0
+    not_eligible: int = 0
+    judge_failed: int = 0
+
+
+class Judgement(Frozen):
+    """One criterion of one trial. Contains no time or machine: the same evidence and judge give the same bytes."""
+
+    run: str
+    case_id: str
+    attempt: int
+    trace_id: str = ""
+    """The trace id of the judged trajectory; an imported trace keeps its own id."""
+    trajectory: str
+    """Digest of the trajectory that was judged."""
+    evidence: str = ""
+    """Digest of the evidence that the judge received."""
+    rubric: str
+    rubric_version: str
+    rubric_digest: str
+    criterion: str
+    criterion_version: str
+    eligible: bool | None
+    """Whether the criterion applies; None where that is unknown, see `failure`."""
+    passed: bool | None
+    """None where the criterion is not eligible, or the judge failed."""
+    failure: str | None = None
+    """The reason why there is no judgement: the judge failed, not the agent."""
+    rationale: str = ""
+    spans: tuple[str, ...] = ()
+    """The ids of the spans that support the verdict; `step:<index>` where a step has no span."""
+    judge: JudgeIdentity
+    cached: bool = False
+    """Whether the answer came from an earlier run's cassette, without a request."""
+    votes: Votes | None = None
+    """None: one sample was taken."""
+
+    @property
+    def answer(self) -> Answer:
+        """The answer as one of four values."""
+        if self.failure is not None:
+            return "judge_failed"
+        if self.eligible is False:
+            return "not_eligible"
+        return "pass" if self.passed else "fail"
+
+
+# Computes points from judgements: binary answers, weighted over the eligible criteria.
+#
+# A domain's value is the points that passed over the points that were eligible and judged: points of ineligible
+# criteria
+# are thereby spread over the others of their domain. A domain in which nothing was eligible gives its weight to the
+# others in proportion to theirs. A criterion whose judge failed is removed from both sums and lowers the coverage: it
+# never counts as a fail. Below the rubric's `min_coverage` there is no score, because the remaining criteria may be
+# the
+# easy ones.
+
+
+class DomainScore(Frozen):
+    """One domain of one trajectory."""
+
+    domain: str
+    weight: float
+    """The weight in the rubric."""
+    share: float
+    """The share of the whole score, from 0 to 1, after redistribution of domains without an eligible criterion."""
+    points: float
+    """Points of passed criteria."""
+    eligible_points: float
+    value: float | None
+    """From 0 to 1; None: nothing was eligible, or nothing could be judged."""
+
+
+class RubricScore(Frozen):
+    """The score of one trajectory by one rubric."""
+
+    rubric: str
+    rubric_version: str
+    value: float | None
+    """From 0 to 1, weighted over the domains; None: nothing was eligible and judged, or the coverage is below the
+    rubric's floor."""
+    passed: bool | None
+    """False where a critical criterion failed; None where one of them could not be judged, or nothing was."""
+    critical_failed: tuple[str, ...] = ()
+    domains: tuple[DomainScore, ...]
+    coverage: float
+    """Share of the criteria, from 0 to 1, that have an answer; "not eligible" is one."""
+    eligible: int
+    not_eligible: int
+    judge_failed: int
+
+
+def score_rubric(rubric: Rubric, case_id: str, judgements: Iterable[Judgement]) -> RubricScore:
+    """The score of one trajectory; of several judgements by one criterion the last counts."""
+    criteria = rubric.criteria_for(case_id)
+    by_criterion = {one.criterion: one for one in judgements}
+    domains = _domains(rubric, criteria, by_criterion)
+    answers = [by_criterion[one.id].answer if one.id in by_criterion else "judge_failed" for one in criteria]
+    failed = tuple(
+        one.id for one in criteria if one.critical and one.id in by_criterion and by_criterion[one.id].answer == "fail"
+    )
+    open_ones = any(one.critical and answer == "judge_failed" for one, answer in zip(criteria, answers, strict=True))
+    coverage = sum(answer != "judge_failed" for answer in answers) / len(answers)
+    value = (
+        None
+        if coverage < rubric.min_coverage
+        else weighted_mean({one.domain: one.value for one in domains}, rubric.weights)
+    )
+    return RubricScore(
+        rubric=rubric.name,
+        rubric_version=rubric.version,
+        value=value,
+        passed=False if failed else None if open_ones or value is None else True,
+        critical_failed=failed,
+        domains=domains,
+        coverage=coverage,
+        eligible=sum(answer in ("pass", "fail") for answer in answers),
+        not_eligible=answers.count("not_eligible"),
+        judge_failed=answers.count("judge_failed"),
+    )
+
+
+def weighted_mean(values: Mapping[str, float | None], weights: Mapping[str, float]) -> float | None:
+    """The mean of domain values by weight, over the domains with a value; None where no domain has one."""
+    known = {name: value for name, value in values.items() if value is not None}
+    total = math.fsum(weights[name] for name in known)
+    return math.fsum(weights[name] * value for name, value in known.items()) / total if known else None
+
+
+def plain_mean(values: Mapping[str, float | None], *, without: Collection[str] = ()) -> float | None:
+    """The unweighted mean of domain values, without the given domains; None where no domain has a value."""
+    known = [value for name, value in values.items() if value is not None and name not in without]
+    return math.fsum(known) / len(known) if known else None
+
+
+def _domains(
+    rubric: Rubric, criteria: Iterable[Criterion], by_criterion: Mapping[str, Judgement]
+) -> tuple[DomainScore, ...]:
+    earned = dict.fromkeys(rubric.weights, 0.0)
+    eligible = dict.fromkeys(rubric.weights, 0.0)
+    for criterion in criteria:
+        answer = by_criterion[criterion.id].answer if criterion.id in by_criterion else None
+        if answer in ("pass", "fail"):
+            eligible[criterion.domain] += criterion.points
+            earned[criterion.domain] += criterion.points if answer == "pass" else 0.0
+    total = math.fsum(weight for name, weight in rubric.weights.items() if eligible[name])
+    return tuple(
+        DomainScore(
+            domain=name,
+            weight=weight,
+            share=weight / total if eligible[name] else 0.0,
+            points=earned[name],
+            eligible_points=eligible[name],
+            value=earned[name] / eligible[name] if eligible[name] else None,
+        )
+        for name, weight in rubric.weights.items()
+    )
+
+
+# Verdicts of a judge on the rubric `failure_modes` as findings, in addition to those of the detectors.
+#
+# A verdict `fail` of the criterion that has a failure mode's name is a finding: its origin is the first step that the
+# judge cites, dependent steps are the later ones, its evidence the rationale. Its confidence is the judge's held-out
+# agreement with people (`harness judge calibrate`); a judge that was not compared with people on that criterion is
+# marked
+# uncalibrated, has the lowest confidence, and does not change a rule's finding.
+#
+# A rule and a calibrated judge that name the same mode at the same step are one finding, with the confidence 1 - (1 -
+# rule) (1 - judge), as for two independent sources of error.
+
+FAILURE_MODES: Final = "failure_modes"
+UNCALIBRATED: Final = 0.2
+"""The confidence of a finding without a calibration."""
+_MODES: Final[Mapping[str, Failure]] = {mode: mode for mode in get_args(Failure)}
+_STEP: Final = "step:"
+
+
+def judged_findings(
+    judgements: Sequence[Judgement], trajectory: Trajectory, agreement: Mapping[str, float]
+) -> tuple[Diagnosis, ...]:
+    """One finding for each criterion that failed, by origin step.
+
+    `judgements` are those of one trial. `agreement` maps a criterion to the judge's held-out agreement with people, 0
+    to 1; a missing criterion is uncalibrated.
+    """
+    places = {step.span_id: step.index for step in trajectory.steps if step.span_id is not None}
+    known = {step.index for step in trajectory.steps}
+    found = []
+    for one in judgements:
+        mode = _MODES.get(one.criterion)
+        if one.answer != "fail" or mode is None:
+            continue
+        cited = {places.get(span, _index(span)) for span in one.spans}
+        steps = sorted(index for index in cited if index in known)
+        calibrated = one.criterion in agreement
+        mark = "" if calibrated else ", uncalibrated"
+        found.append(
+            Diagnosis(
+                failure=mode,
+                kind="judged",
+                origin_step=steps[0] if steps else None,
+                dependent_steps=tuple(steps[1:]),
+                evidence=f"{one.rationale} (judge {one.judge.model}{mark})",
+                confidence=agreement.get(one.criterion, UNCALIBRATED),
+                version=f"{one.rubric}@{one.rubric_version}",
+            )
+        )
+    return tuple(sorted(found, key=_order))
+
+
+def unjudged_modes(judgements: Sequence[Judgement]) -> dict[str, str]:
+    """Criterion -> why it gives neither a finding nor an acquittal: no verdict, or no mode of that name."""
+    found = {one.criterion: one.failure for one in judgements if one.failure is not None}
+    strange = (one.criterion for one in judgements if one.answer == "fail" and one.criterion not in _MODES)
+    return found | {name: f"{name!r} is the name of no failure mode" for name in strange}
+
+
+def merged_findings(
+    rules: Sequence[Diagnosis], judged: Sequence[Diagnosis], agreement: Mapping[str, float]
+) -> tuple[Diagnosis, ...]:
+    """The findings of both, by origin step; findings of the same mode at the same step are merged."""
+    left = list(judged)
+    found: list[Diagnosis] = []
+    for rule in rules:
+        judged_alike = next((one for one in left if _agree(rule, one) and one.failure in agreement), None)
+        if judged_alike is None:
+            found.append(rule)
+        else:
+            left.remove(judged_alike)
+            confidence = 1 - (1 - rule.confidence) * (1 - judged_alike.confidence)
+            evidence = f"{rule.evidence}; {judged_alike.evidence}"
+            found.append(rule.model_copy(update={"confidence": confidence, "evidence": evidence}))
+    return tuple(sorted([*found, *left], key=_order))
+
+
+def _agree(rule: Diagnosis, judged: Diagnosis) -> bool:
+    return rule.failure == judged.failure and rule.origin_step == judged.origin_step
+
+
+def _index(span: str) -> int | None:
+    number = span.removeprefix(_STEP)
+    return int(number) if span.startswith(_STEP) and number.isdecimal() else None
+
+
+def _order(one: Diagnosis) -> tuple[int, str, str, str]:
+    return (-1 if one.origin_step is None else one.origin_step, one.failure, one.kind, one.evidence)

@@ -1,1 +1,0 @@
-"""Spans from the wire to the journal: OTLP read, tokens checked, credentials removed."""

@@ -1,1 +1,0 @@
-"""Records as Parquet files that DuckDB reads: segments, parts, index, deletion."""

@@ -1,1 +1,0 @@
-"""Scores over days: control charts, daily reports, and comparisons of populations."""

@@ -1,1 +1,0 @@
-"""Rollouts: cases run under a candidate and scored, kept, and paid for."""

@@ -1,1 +1,0 @@
-"""The search for better candidates: optimisers, reflectors, objectives, and the line of descent."""

@@ -1,1 +1,0 @@
-"""Executes the trials of a plan: executors, the shared environment, and one attempt."""

@@ -1,1 +1,0 @@
-"""Use cases of judges on stored runs: judging, pairwise comparison, calibration, red teaming."""

@@ -1,1 +1,0 @@
-"""Plans of runs: resolved and validated before anything is built or started."""

@@ -1,0 +1,1 @@
+"""Production sessions: received, stored, scored and watched; their failures grouped into themes."""

@@ -1,0 +1,509 @@
+"""Failures of a run or of scored sessions, each with its cause, beside all sessions that were examined."""
+
+import time
+import unicodedata
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from harness.errors import HarnessError
+from harness.judging.labels import LabelFile, label_path, sort_labels
+from harness.judging.rubrics import Rubric, load_rubric
+from harness.judging.verdicts import Judgement
+from harness.production.scores import SessionScore, latest_scores
+from harness.production.session import SessionRow
+from harness.production.store import SessionStore
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.judgements import judged_rubrics, kept_rubric, latest, read_judgements
+from harness.scoring.evidence import content_words
+from harness.scoring.scorecard import Diagnosis, Scorecard
+from harness.traces.trajectory import Content, Step, ToolErrorType, Trajectory
+from harness.traces.trial import MEASURED, Outcome
+from harness.values import Frozen
+
+# One failure: one thing that went wrong in one session or trial, with what is known of its cause.
+#
+# All texts come from sessions and are untrusted: identifiers are cleaned and cut here, at the only place where a
+# Failure
+# is made of one.
+
+HarnessFault = Literal[
+    "judge_false_positive",
+    "judge_failed",
+    "tracing_gap",
+    "invalid_user",
+    "replay_miss",
+    "harness_failed",
+]
+"""Faults of the harness itself. `judge_false_positive`: a person's label contradicts a failing judgement.
+`judge_failed`: the judge gave no usable answer. `tracing_gap`: the spans cannot be read as a session, or leave out what
+was said and done. `invalid_user`: the simulated user invalidated the conversation. `replay_miss`: no recording answers
+a call. `harness_failed`: the harness could not run the trial.
+"""
+
+Weight = Literal["failed", "harness", "noticed"]
+SEVERITIES: Final[dict[Weight, float]] = {"failed": 1.0, "harness": 0.5, "noticed": 0.3}
+"""`failed`: a check or a criterion failed, or the agent crashed. `harness`: the session could not be measured.
+`noticed`: a failure mode was found in a session of which no check failed."""
+
+MOST_TEXT: Final = 2_000
+_MOST_NAME: Final = 80
+_HIDDEN: Final = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
+
+class Cause(Frozen):
+    """What the evidence says about why it failed; empty texts where it says nothing. It is part of a theme's identity.
+
+    A tool's error takes precedence over a failure mode: agents react to one error in many ways.
+    """
+
+    mode: str = ""
+    """`<failure>/<kind>` of the leading finding, such as `tool_hallucination/invented_tool`."""
+    tool: str = ""
+    """The tool of the call at which it began."""
+    error: str = ""
+    """The class of that tool's error, such as `timeout`."""
+
+
+class SessionFailure(Frozen):
+    """One failed check or criterion of one session, or what else went wrong in it."""
+
+    session: str
+    """The session's key, or `<run>/<case>/<attempt>` of a trial."""
+    case: str
+    """The case that was run; "" for sessions of production."""
+    criterion: str
+    """`check:<name>`, `criterion:<id>`, or "" where nothing was checked."""
+    fault: HarnessFault | None = None
+    """None: a failure of the agent or of its tools."""
+    cause: Cause = Cause()
+    also: tuple[str, ...] = ()
+    """Failure modes that were found at the step at which the cause began."""
+    weight: Weight = "failed"
+    text: str = ""
+    """What the harness, a judge or a tool said about it: what failures of one cause are told apart by."""
+    step: int | None = None
+    """Index of the step at which it began; None: not known."""
+    span: str = ""
+    """The id of that step's span; "" where it has none."""
+    release: str = ""
+    received_ns: int = 0
+    """When the session's last record was received, in nanoseconds since the epoch; of a run its start."""
+    inverse_rate: float = 1.0
+    """How many sessions of production it stands for: 1 / the rate with which it was sampled."""
+
+
+def cleaned(text: str, most: int = _MOST_NAME) -> str:
+    """On one line, without control and format characters, of at most `most` characters."""
+    head = text[: 4 * most]
+    plain = "".join(" " if unicodedata.category(char) in _HIDDEN else char for char in head)
+    joined = " ".join(plain.split())
+    return joined if len(joined) <= most else joined[: most - 1] + "…"
+
+
+# The failures of one scored session or trial, each with its cause, from scores and trajectory.
+
+_UNMEASURED: Final[dict[Outcome, HarnessFault]] = {
+    "inconclusive": "replay_miss",
+    "simulator_failed": "invalid_user",
+    "harness_failed": "harness_failed",
+}
+_NOT_THE_TOOLS: Final = frozenset({"replay_miss", "limit_reached"})
+_LEFT_OUT: Final = frozenset({"premature_commitment/stopped_early", "wrong_outcome/missing_write"})
+"""Modes that say what was not done: a false claim of having done it says more."""
+_UNKNOWN: Final = "failed_without_a_known_mode"
+
+
+class _Lead(NamedTuple):
+    """A possible cause, and what was said about it."""
+
+    cause: Cause
+    text: str
+    step: Step | None
+    also: tuple[str, ...] = ()
+    """Failure modes that were found at the same step."""
+
+
+def failures_of_card(card: Scorecard, trajectory: Trajectory | None, common: SessionFailure) -> list[SessionFailure]:
+    """By rules: a failure of the first failed check, with its cause; of each failed check where no cause is known; of
+    the leading failure mode where no check failed; none for a clean success.
+
+    `common`: the fields that all failures of the session share.
+    """
+    if card.outcome not in MEASURED:
+        return [_failure_of_unmeasured(card, trajectory, common)]
+    lead = _leading(card.diagnoses, trajectory) or _ending(card)
+    failed = [verdict for verdict in card.verdicts if verdict.passed is False]
+    if failed:
+        return [
+            _failure(common, f"check:{cleaned(verdict.check)}", lead or _Lead(Cause(), verdict.reason, None))
+            for verdict in (failed if lead is None else failed[:1])
+        ]
+    if card.success is False or card.outcome != "finished":
+        return [_failure(common, "", lead or _Lead(Cause(mode=f"outcome/{card.outcome}"), card.reason or "", None))]
+    modes = _leading(card.diagnoses, trajectory, errors=False)
+    return [] if modes is None else [_failure(common, "", modes).model_copy(update={"weight": "noticed"})]
+
+
+def failures_of_judgements(
+    judgements: Sequence[Judgement],
+    card: Scorecard | None,
+    trajectory: Trajectory | None,
+    common: SessionFailure,
+    contradicted: Collection[str] = (),
+) -> Iterator[SessionFailure]:
+    """By a judge: one failure for each criterion that failed, or that the judge could not answer.
+
+    `contradicted`: criteria that people's labels say were met.
+    """
+    for one in judgements:
+        criterion = f"criterion:{cleaned(one.criterion)}"
+        if one.answer == "judge_failed":
+            lead = _Lead(Cause(), one.failure or "", None)
+            yield _failure(common, criterion, lead, "judge_failed")
+        elif one.answer == "fail":
+            lead = _cited(one, () if card is None else card.diagnoses, trajectory)
+            yield _failure(common, criterion, lead, "judge_false_positive" if one.criterion in contradicted else None)
+
+
+def _failure(common: SessionFailure, criterion: str, lead: _Lead, fault: HarnessFault | None = None) -> SessionFailure:
+    step = lead.step
+    return common.model_copy(
+        update={
+            "criterion": criterion,
+            "fault": fault,
+            "cause": lead.cause if fault is None else Cause(),
+            "also": lead.also if fault is None else (),
+            "weight": "failed" if fault is None else "harness",
+            "text": lead.text[:MOST_TEXT],
+            "step": None if step is None else step.index,
+            "span": "" if step is None else cleaned(step.span_id or ""),
+        }
+    )
+
+
+def _failure_of_unmeasured(card: Scorecard, trajectory: Trajectory | None, common: SessionFailure) -> SessionFailure:
+    fault = _UNMEASURED[card.outcome]
+    misses = _errors(trajectory, frozenset({"replay_miss"})) if fault == "replay_miss" else iter(())
+    missed = next(misses, None)
+    lead = _Lead(Cause(), card.reason or "", None if missed is None else missed.step)
+    failure = _failure(common, "", lead, fault)
+    return failure if missed is None else failure.model_copy(update={"cause": Cause(tool=cleaned(missed.tool))})
+
+
+def _ending(card: Scorecard) -> _Lead | None:
+    """That the agent crashed or met a limit, where nothing else says why; None for one that finished."""
+    if card.outcome == "finished":
+        return None
+    return _Lead(Cause(mode=f"outcome/{card.outcome}"), card.reason or "", None)
+
+
+def _leading(diagnoses: Sequence[Diagnosis], trajectory: Trajectory | None, *, errors: bool = True) -> _Lead | None:
+    """The earliest of the tool errors that were never overcome and the findings; how the outcome is wrong, last."""
+    known = [one for one in diagnoses if one.kind != _UNKNOWN]
+    found = _unrecovered(trajectory) if errors else []
+    found += [_of_mode(one, trajectory) for one in known if one.failure != "wrong_outcome"]
+    return _earliest(found or [_of_mode(one, trajectory) for one in known])
+
+
+def _earliest(found: Sequence[_Lead]) -> _Lead | None:
+    """With the modes of what else began at its step; None for none."""
+    lead = min(found, key=_begin, default=None)
+    if lead is None:
+        return None
+    also = {one.cause.mode for one in found if one.step == lead.step and one.cause.mode} - {lead.cause.mode}
+    return lead._replace(also=tuple(sorted(also)))
+
+
+def _begin(lead: _Lead) -> tuple[float, bool, bool]:
+    """By step; then an error before a finding, and what was done at the step before what was left out there."""
+    index = float("inf") if lead.step is None else lead.step.index
+    return (index, not lead.cause.error, lead.cause.mode in _LEFT_OUT)
+
+
+def _of_mode(diagnosis: Diagnosis, trajectory: Trajectory | None) -> _Lead:
+    step = None if trajectory is None or diagnosis.origin_step is None else _step(trajectory, diagnosis.origin_step)
+    tool = step.calls[0].name if step is not None and step.calls and diagnosis.kind != "invented_tool" else ""
+    mode = f"{diagnosis.failure}/{cleaned(diagnosis.kind)}"
+    return _Lead(Cause(mode=mode, tool=cleaned(tool)), diagnosis.evidence, step)
+
+
+def _cited(judgement: Judgement, diagnoses: Sequence[Diagnosis], trajectory: Trajectory | None) -> _Lead:
+    """What happened at the steps that the judge cites; the text is the judge's own."""
+    cited = [] if trajectory is None else [step for step in trajectory.steps if _is_cited(step, judgement.spans)]
+    places = {step.index for step in cited}
+    errors = [one.lead for one in _errors(trajectory) if one.step.index in places]
+    modes = [_of_mode(one, trajectory) for one in diagnoses if one.origin_step in places and one.kind != _UNKNOWN]
+    lead = _earliest([*errors, *modes])
+    step = cited[0] if cited else None
+    return _Lead(Cause(), judgement.rationale, step) if lead is None else lead._replace(text=judgement.rationale)
+
+
+def _is_cited(step: Step, spans: Sequence[str]) -> bool:
+    return f"step:{step.index}" in spans or (bool(step.span_id) and step.span_id in spans)
+
+
+class _ToolError(NamedTuple):
+    """An answer that was an error."""
+
+    step: Step
+    tool: str
+    kind: ToolErrorType
+    message: str
+
+    @property
+    def lead(self) -> _Lead:
+        tool = "" if self.kind == "unknown_tool" else cleaned(self.tool)  # an invented name stands in the text
+        return _Lead(Cause(tool=tool, error=self.kind), f"{'' if tool else self.tool} {self.message}", self.step)
+
+
+def _unrecovered(trajectory: Trajectory | None) -> list[_Lead]:
+    """For each tool that did not succeed any more, its first error since its last success."""
+    if trajectory is None:
+        return []
+    successes = {
+        call.name: step.index
+        for step in trajectory.steps
+        for call in step.calls
+        if any(seen.call_id == call.id and seen.error is None for seen in step.observations)
+    }
+    late = [one for one in _errors(trajectory) if one.step.index > successes.get(one.tool, -1)]
+    first = {one.tool: one for one in reversed(late)}
+    return [one.lead for one in first.values()]
+
+
+def _errors(trajectory: Trajectory | None, only: Collection[str] = ()) -> Iterator[_ToolError]:
+    """Every answer that was an error, in order; `only`: of these classes, else of all that are a tool's doing."""
+    for step in () if trajectory is None else trajectory.steps:
+        answers = {seen.call_id: seen for seen in step.observations}
+        for call in step.calls:
+            answer = answers.get(call.id)
+            if answer is None or answer.error is None:
+                continue
+            kind = answer.error.type
+            if kind in only or (not only and kind not in _NOT_THE_TOOLS):
+                yield _ToolError(step, call.name, kind, answer.error.message)
+
+
+def _step(trajectory: Trajectory, index: int) -> Step | None:
+    return next((step for step in trajectory.steps if step.index == index), None)
+
+
+# The failures of a run, or of the scored sessions of a store, beside all sessions that were examined.
+
+_BATCH: Final = 200
+
+
+class Examined(NamedTuple):
+    """One session that one kind of scorer examined."""
+
+    session: str
+    kind: str
+    """`rules` or `judge`."""
+    cluster: str
+    """Sessions of one cluster are not independent: attempts at one case."""
+    inverse_rate: float
+    received_ns: int
+
+
+class Population(NamedTuple):
+    """Everything that themes of one suite are made of."""
+
+    source: str
+    suite: str
+    examined: list[Examined]
+    failures: list[SessionFailure]
+
+    @property
+    def is_of_run(self) -> bool:
+        """Whether it is a run's, and not production's."""
+        return self.source.startswith("run:")
+
+
+def run_population(project: Path, folder: RunFolder) -> Population:
+    """A run's trials. Raises ResultsError naming a damaged file."""
+    manifest = folder.manifest
+    begun_ns = _begun_ns(manifest.created)
+    judged = _judged(project, folder)
+    cards = {(card.case_id, card.attempt): card for card in folder.scorecards()}
+    found = Population(f"run:{manifest.run}", manifest.suite, [], [])
+    for stored in folder.trials():
+        trial = stored.trial
+        session = f"{manifest.run}/{trial.case_id}/{trial.attempt}"
+        common = SessionFailure(
+            session=session,
+            case=trial.case_id,
+            criterion="",
+            release=cleaned(manifest.release or manifest.agent),
+            received_ns=begun_ns,
+        )
+        card = cards[trial.case_id, trial.attempt]
+        found.examined.append(Examined(session, "rules", trial.case_id, 1.0, begun_ns))
+        found.failures.extend(failures_of_card(card, trial.trajectory, common))
+        if trial.trajectory.uncaptured:
+            found.failures.append(_gap(common, _without_content(trial.trajectory.uncaptured)))
+        answers, contradicted = judged.get((trial.case_id, trial.attempt), ((), ()))
+        if answers:
+            found.examined.append(Examined(session, "judge", trial.case_id, 1.0, begun_ns))
+            found.failures.extend(failures_of_judgements(answers, card, trial.trajectory, common, contradicted))
+    return found
+
+
+def store_populations(
+    project: Path, store: SessionStore, *, since_ns: int = 0, suite: str | None = None
+) -> list[Population]:
+    """The sessions received since then, one population a suite."""
+    scores = [one for one in _latest(store, since_ns) if one.suite == (suite or one.suite)]
+    rows = {row.key: row for row in store.sessions(since_ns=since_ns)}
+    found: dict[str, Population] = {}
+    examined = set[tuple[str, str, str]]()
+    failed: dict[str, list[SessionScore]] = defaultdict(list)
+    for score in sorted(scores, key=lambda one: (one.suite, one.received_ns, one.session, one.kind)):
+        population = found.setdefault(score.suite, Population("store", score.suite, [], []))
+        if (score.suite, score.session, score.kind) not in examined:  # two rubrics are one examination
+            examined.add((score.suite, score.session, score.kind))
+            population.examined.append(_examined(score))
+        population.failures.extend(_gaps(score))
+        if not score.unreadable and _shows_something(score):
+            failed[score.session].append(score)
+    contradictions = _Contradictions(project)
+    for session, trajectory in _trajectories(store, [rows[key] for key in failed if key in rows]):
+        for name, failure in _of_scores(failed.pop(session), trajectory, contradictions):
+            found[name].failures.append(failure)
+    for left in failed.values():  # spans are gone, scores are there
+        for name, failure in _of_scores(left, None, contradictions):
+            found[name].failures.append(failure)
+    return list(found.values())
+
+
+def _latest(store: SessionStore, since_ns: int) -> list[SessionScore]:
+    """The latest of each session, kind, suite and rubric, without those that sampling left out."""
+    by_key = latest_scores(store.score_store.read(since_ns=since_ns))
+    return [one for one in by_key.values() if not one.skipped or one.unreadable]
+
+
+def _shows_something(score: SessionScore) -> bool:
+    return score.failed or any(one.answer == "judge_failed" for one in score.judgements) or _is_unmeasured(score)
+
+
+def _is_unmeasured(score: SessionScore) -> bool:
+    return score.card is not None and score.card.outcome in ("inconclusive", "simulator_failed", "harness_failed")
+
+
+def _common(score: SessionScore) -> SessionFailure:
+    return SessionFailure(
+        session=score.session,
+        case="",
+        criterion="",
+        release=cleaned(score.release),
+        received_ns=score.received_ns,
+        inverse_rate=1 / score.sampling.rate,
+    )
+
+
+def _examined(score: SessionScore) -> Examined:
+    return Examined(score.session, score.kind, score.session, 1 / score.sampling.rate, score.received_ns)
+
+
+def _gaps(score: SessionScore) -> Iterator[SessionFailure]:
+    """That its spans cannot be read, or leave something out."""
+    if score.unreadable:
+        yield _gap(_common(score), "; ".join(score.notes))
+    elif score.uncaptured:
+        yield _gap(_common(score), _without_content(score.uncaptured))
+
+
+def _gap(common: SessionFailure, text: str) -> SessionFailure:
+    return common.model_copy(update={"fault": "tracing_gap", "weight": "harness", "text": text[:MOST_TEXT]})
+
+
+def _without_content(uncaptured: Sequence[Content]) -> str:
+    return f"the spans do not carry {content_words(uncaptured)}"
+
+
+def _of_scores(
+    scores: Sequence[SessionScore], trajectory: Trajectory | None, contradictions: "_Contradictions"
+) -> Iterator[tuple[str, SessionFailure]]:
+    """(suite, failure) of one session's scores."""
+    cards = {score.suite: score.card for score in scores if score.card is not None}
+    for score in scores:
+        common = _common(score)
+        card = cards.get(score.suite)
+        if score.card is not None:
+            yield from ((score.suite, one) for one in failures_of_card(score.card, trajectory, common))
+        contradicted = contradictions.of(score.suite, score.judgements)
+        judged = failures_of_judgements(score.judgements, card, trajectory, common, contradicted)
+        yield from ((score.suite, one) for one in judged)
+
+
+def _trajectories(store: SessionStore, rows: Sequence[SessionRow]) -> Iterator[tuple[str, Trajectory | None]]:
+    for start in range(0, len(rows), _BATCH):
+        for session in store.load_many(rows[start : start + _BATCH]):
+            try:
+                yield session.row.key, session.trajectory
+            except (HarnessError, ValueError, TypeError, RecursionError):  # a late span made it unreadable
+                yield session.row.key, None
+
+
+def _judged(project: Path, folder: RunFolder) -> dict[tuple[str, int], tuple[list[Judgement], set[str]]]:
+    """By trial its latest judgements, and the criteria that people say were met though the judge says not."""
+    found: dict[tuple[str, int], tuple[list[Judgement], set[str]]] = {}
+    contradictions = _Contradictions(project, folder.path)
+    for rubric in judged_rubrics(folder.path):
+        for one in latest(read_judgements(folder.path, rubric)).values():
+            answers, contradicted = found.setdefault((one.case_id, one.attempt), ([], set()))
+            answers.append(one)
+            if one.rubric == rubric:  # what a file of others says of itself names no other file
+                contradicted |= contradictions.of(folder.manifest.suite, [one])
+    return found
+
+
+class _Contradictions:
+    """Failing judgements that people's labels contradict; a label counts by the rules of `harness judge agreement`."""
+
+    def __init__(self, project: Path, run: Path | None = None) -> None:
+        self._project = project
+        self._run = run
+        self._met: dict[tuple[str, str], Collection[tuple[str, str, str]]] = {}
+
+    def of(self, suite: str, judgements: Sequence[Judgement]) -> set[str]:
+        """The criteria."""
+        return {
+            one.criterion
+            for one in judgements
+            if one.answer == "fail" and (one.case_id, one.trajectory, one.criterion) in self._of_rubric(suite, one)
+        }
+
+    def _of_rubric(self, suite: str, one: Judgement) -> Collection[tuple[str, str, str]]:
+        place = (one.rubric, one.rubric_digest)
+        if place not in self._met:
+            rubric = self._rubric(suite, one)
+            self._met[place] = () if rubric is None else _met(self._project, suite, rubric)
+        return self._met[place]
+
+    def _rubric(self, suite: str, one: Judgement) -> Rubric | None:
+        try:
+            if self._run is not None:
+                return kept_rubric(self._run, one.rubric, one.rubric_digest)
+            return load_rubric(one.rubric, self._project / "suites" / suite)
+        except HarnessError:
+            return None
+
+
+def _met(project: Path, suite: str, rubric: Rubric) -> set[tuple[str, str, str]]:
+    labels = sort_labels(LabelFile(label_path(project, suite, rubric.name)), rubric)
+    return {(one.item.case_id, one.item.trajectory, one.item.criterion) for one in labels.items if one.answer == "pass"}
+
+
+def _begun_ns(begun: str) -> int:
+    """0 where a run folder of others has no time there. One in the future would make every known theme look old, and is
+    taken for now.
+    """
+    try:
+        at = datetime.fromisoformat(begun)
+        began_ns = int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1e9)
+        return max(0, min(began_ns, time.time_ns()))
+    except (ValueError, OverflowError):
+        return 0

@@ -1,0 +1,279 @@
+"""Sessions judged by a rubric, as trials are: one question a criterion, on the same evidence, by the same judge.
+
+A judge's answers are recorded in the store's own cassettes, so that a killed round asks nothing twice. What the day's
+budget does not cover waits; a session at which the judge failed is asked again in the next round.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from harness.disk import write_atomically
+from harness.gateway.budgets import Budget
+from harness.gateway.models.client import ModelClient
+from harness.gateway.models.recordings import AskMode, ModelClientOptions
+from harness.judging.judge import Judge, JudgedTrial
+from harness.judging.panel import Panel, PanelTask, run_panel
+from harness.judging.prompts import Prompt
+from harness.judging.rubrics import Criterion, Rubric
+from harness.judging.settings import JudgeSettings
+from harness.judging.verdicts import Judgement
+from harness.production.score_store import ScoreOutbox
+from harness.production.scores import SessionSampling, SessionScore, score_identity
+from harness.production.scoring import Sampler, SessionScorer
+from harness.production.session import Session, SessionRow
+from harness.production.settings import OnlineSettings
+from harness.production.store import SessionStore
+from harness.scoring.evidence import content_words
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
+from harness.traces.trial import MEASURED, Trial
+from harness.values import Frozen, digest_of
+
+_BATCH: Final = 16
+_RUN: Final = "online"
+
+
+class SessionsJudged(Frozen):
+    """What one round of judging did, in sessions."""
+
+    before: int
+    """Judged before by the same judge."""
+    judged: int
+    skipped: int
+    """Left out by sampling."""
+    without_question: int
+    """About which nothing could be asked: no criterion of the rubric is for them, they were not measured, or their
+    spans do not carry what was said. They are not examined again."""
+    failed: int
+    """At which the judge failed; they are asked again in the next round."""
+    waiting: int
+    """Beyond the day's budget."""
+    usd: float
+    tokens: int
+    stopped: str | None = None
+    """Why the round ended early."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgingRequest:
+    """By whom, and by which rubric."""
+
+    suite: Suite
+    settings: OnlineSettings
+    rubric: Rubric
+    prompt: Prompt
+    judge: JudgeSettings
+    mode: AskMode = "auto"
+    outbox: ScoreOutbox | None = None
+
+
+@dataclass(kw_only=True)
+class _Candidate:
+    """A session that is to be judged; `judgements` by criterion, as they come.
+
+    `without_question`: why nothing can be asked about it; None where something can, or that is not known yet.
+    """
+
+    row: SessionRow
+    rules: SessionScore
+    sampling: SessionSampling
+    wanted: int = 0
+    without_question: str | None = None
+    judgements: dict[str, Judgement] = field(default_factory=dict)
+
+    @property
+    def is_done(self) -> bool:
+        return 0 < self.wanted == len(self.judgements) and all(one.failure is None for one in self.judgements.values())
+
+
+def judge_sessions(store: SessionStore, request: JudgingRequest) -> SessionsJudged:
+    """One round over the sessions that were scored by rules. Raises HarnessError for what the judge's model refuses."""
+    return _Round(store, request).run()
+
+
+class _Round:
+    """One round of judging."""
+
+    def __init__(self, store: SessionStore, request: JudgingRequest) -> None:
+        self._store = store
+        self._request = request
+        self._folder = store.layout.judge
+        self._scorer = SessionScorer(request.suite, request.settings)
+        self._spent = _Spending(self._folder / "spend.json")
+        self._identity = digest_of([request.rubric.digest, self._judge(None).identity.model_dump(mode="json")])[:32]
+
+    def run(self) -> SessionsJudged:
+        candidates, before, skipped = self._candidates()
+        done = failed = unasked = 0
+        usd, tokens, stopped = 0.0, 0, None
+        place = 0
+        while place < len(candidates) and stopped is None:
+            batch = candidates[place : place + _BATCH]
+            budget = self._spent.left(self._request.settings)
+            stopped = self._batch(batch, budget)
+            usd, tokens = usd + budget.spent_usd, tokens + budget.spent_tokens
+            self._spent.add(budget)
+            ready = [one for one in batch if one.is_done]
+            idle = [one for one in batch if one.without_question is not None]
+            self._keep(ready, idle)
+            done, unasked = done + len(ready), unasked + len(idle)
+            failed += sum(any(j.failure is not None for j in one.judgements.values()) for one in batch)
+            place += len(batch)
+        return SessionsJudged(
+            before=before,
+            judged=done,
+            skipped=skipped,
+            without_question=unasked,
+            failed=failed,
+            waiting=len(candidates) - done - failed - unasked,
+            usd=usd,
+            tokens=tokens,
+            stopped=stopped,
+        )
+
+    def _candidates(self) -> tuple[list[_Candidate], int, int]:
+        rows = {row.key: row for row in self._store.sessions()}
+        known = self._store.score_store.identities()
+        sampler = Sampler(self._request.settings, list(rows.values()))
+        found, before, skipped = list[_Candidate](), 0, 0
+        for score in self._store.scores(suite=self._request.suite.name, kind="rules"):
+            row = rows.get(score.session)
+            if row is None or row.digest != score.digest:
+                continue  # a late span came: it is scored by rules first
+            if score_identity(row.key, row.digest, "judge", self._identity) in known:
+                before += 1
+                continue
+            sampling = sampler.decide(row, "judge", failed=score.failed)
+            if sampling is None:
+                skipped += 1
+            else:
+                found.append(_Candidate(row=row, rules=score, sampling=sampling))
+        found.sort(key=lambda one: (one.sampling.in_base, one.row.received_last_ns))
+        return found, before, skipped
+
+    def _batch(self, batch: Sequence[_Candidate], budget: Budget) -> str | None:
+        """Asks about a batch; why it ended early."""
+        by_key: dict[tuple[str, int, str], list[_Candidate]] = {}
+
+        def keep(judgement: Judgement) -> None:
+            for one in by_key.get((judgement.case_id, judgement.attempt, judgement.trajectory), ()):
+                one.judgements[judgement.criterion] = judgement
+
+        def tasks() -> Iterator[PanelTask]:
+            sessions = {session.row.key: session for session in self._store.load_many([one.row for one in batch])}
+            for one in batch:
+                task = self._task(sessions[one.row.key])
+                if isinstance(task, str):
+                    one.without_question = task
+                    continue
+                one.wanted = len(task.criteria)
+                key = (task.subject.trial.case_id, task.subject.trial.attempt, task.subject.digest)
+                by_key.setdefault(key, []).append(one)
+                yield task
+
+        panel = Panel(judge=self._judge(budget), in_flight=self._request.judge.in_flight, keep=keep)
+        run_panel(panel, tasks())
+        return panel.stopped
+
+    def _task(self, session: Session) -> PanelTask | str:
+        """What the judge is asked; the reason in words where there is nothing to ask."""
+        trial = session.trial()
+        if trial is None:
+            return "the session cannot be read as a trial"
+        if trial.outcome not in MEASURED:
+            return f"not measured: {trial.outcome}"
+        unheard = [one for one in trial.trajectory.uncaptured if one in ("answer", "messages")]
+        if unheard:
+            return f"the spans do not carry {content_words(unheard)}"
+        criteria: tuple[Criterion, ...] = tuple(self._request.rubric.criteria_for(trial.case_id))
+        if not criteria:
+            return "no criterion of the rubric is for it"
+        return PanelTask(subject=self._subject(session, trial), criteria=criteria)
+
+    def _subject(self, session: Session, trial: Trial) -> JudgedTrial:
+        case: Case | None = self._scorer.case_of(session, trial)
+        return JudgedTrial.of(_RUN, trial, case)
+
+    def _judge(self, budget: Budget | None) -> Judge:
+        request = self._request
+        names = {*request.suite.secrets, *request.judge.spec.secrets}
+        options = ModelClientOptions(
+            mode=request.mode,
+            cassettes=self._folder,
+            suite=f"{request.suite.name}.judge",
+            secrets={name: os.environ[name] for name in sorted(names) if os.environ.get(name)},
+            budget=budget,
+            tries=request.judge.tries,
+            first_wait_s=request.judge.first_wait_s,
+            sampling=request.judge.sampling,
+        )
+        return Judge(
+            rubric=request.rubric,
+            prompt=request.prompt,
+            model=request.judge.model,
+            asker=ModelClient(request.judge.spec, request.judge.provider, options),
+            samples=request.judge.samples,
+            folder=request.suite.folder,
+        )
+
+    def _keep(self, ready: Sequence[_Candidate], idle: Sequence[_Candidate]) -> None:
+        """Stores what was judged, and that nothing can be asked about `idle`."""
+        scores = [
+            self._score_of(one, judgements=tuple(one.judgements[name] for name in sorted(one.judgements)))
+            for one in ready
+        ]
+        scores += [self._score_of(one, skipped=True, notes=(str(one.without_question),)) for one in idle]
+        if self._request.outbox is not None:
+            self._request.outbox.announce(scores)
+        self._store.score_store.add(scores)
+
+    def _score_of(self, one: _Candidate, **update: object) -> SessionScore:
+        judge = f"{self._request.judge.model}/{self._request.prompt.name}@{self._request.prompt.version}"
+        common = {
+            "kind": "judge",
+            "rubric": self._request.rubric.name,
+            "scorer": self._identity,
+            "case": "",
+            "scored_at": datetime.now(UTC).isoformat(),
+            "judge": judge,
+            "sampling": one.sampling,
+            "card": None,
+            "tools": {},
+            "notes": (),
+        }
+        return one.rules.model_copy(update={**common, **update})
+
+
+class _Spending:
+    """What the judge has cost on each day; written after each batch, so that a killed round may miss one batch."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._today = datetime.now(UTC).strftime("%Y-%m-%d")
+        try:
+            document = json.loads(path.read_bytes())
+        except (OSError, ValueError):
+            document = {}
+        day = document.get(self._today, {}) if isinstance(document, dict) else {}
+        self._usd, self._tokens = float(day.get("usd", 0)), int(day.get("tokens", 0))
+
+    def left(self, settings: OnlineSettings) -> Budget:
+        budget = Budget(usd=settings.budget.usd, tokens=settings.budget.tokens)
+        if budget.usd is not None:
+            budget.usd = max(0.0, budget.usd - self._usd)
+        if budget.tokens is not None:
+            budget.tokens = max(0, budget.tokens - self._tokens)
+        if budget.usd == 0 or budget.tokens == 0:
+            budget.charge(0, 0)
+        return budget
+
+    def add(self, budget: Budget) -> None:
+        self._usd += budget.spent_usd
+        self._tokens += budget.spent_tokens
+        document = {self._today: {"usd": self._usd, "tokens": self._tokens}}
+        write_atomically(self._path, (json.dumps(document) + "\n").encode())

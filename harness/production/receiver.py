@@ -1,0 +1,405 @@
+"""The OTLP/HTTP receiver: `/v1/traces` and `/v1/logs`, as the OpenTelemetry protocol has them.
+
+A request is answered with 200 when its records are redacted, written and flushed. Records that are not what OTLP says
+are rejected one by one (partial success). 429 and 503, with Retry-After, ask the sender to send the whole request
+again: nothing of it was kept.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import re
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, cast
+
+from aiohttp import web
+
+from harness.errors import HarnessError, UsageError
+from harness.production.clickhouse import TTL_REMEDY, Database, RecordSender
+from harness.production.compaction import Compactor, migrate
+from harness.production.engine import connect
+from harness.production.journal import MAX_WAITING, SEGMENT_BYTES, JournalUnavailable, StoreJournal
+from harness.production.otlp import Decoded, Signal, answer, decode
+from harness.production.otlp_protobuf import BadRequest
+from harness.production.record import RecordCleaner, line_of, stored
+from harness.production.settings import ClickHouseSettings
+from harness.production.storage import StoreLayout
+from harness.values import Frozen, JsonObject
+
+# Bearer tokens of a receiver: each names a source, and says whether the sender is a trusted harness.
+
+DEFAULT_SOURCE: Final = "default"
+SHORTEST: Final = 16
+
+
+class AccessTokens:
+    """Holds digests only. Without any token everybody who reaches the address may send."""
+
+    def __init__(self, tokens: Mapping[str, str], trusted: Mapping[str, str]) -> None:
+        """Both map names of sources to tokens.
+
+        Raises UsageError for a token of under 16 characters, and for a trusted source whose name others have too:
+        sessions are kept apart by it.
+        """
+        shared = {*trusted} & {*(tokens or (DEFAULT_SOURCE,))}
+        if shared:
+            raise UsageError(
+                f"the trusted source {min(shared)!r} has the name of one that is not trusted",
+                remedy="give it a name of its own",
+            )
+        self._by_digest: dict[bytes, tuple[str, bool]] = {}
+        for trust, named in ((False, tokens), (True, trusted)):
+            for name, token in named.items():
+                if len(token) < SHORTEST:
+                    raise UsageError(
+                        f"the token of {name!r} has fewer than {SHORTEST} characters",
+                        remedy="make one: python -c 'import secrets; print(secrets.token_urlsafe())'",
+                    )
+                self._by_digest[_digest(token)] = (name, trust)
+        self._open = not tokens
+
+    @property
+    def protects(self) -> bool:
+        """Whether a token is needed."""
+        return not self._open
+
+    def source_of(self, authorization: str) -> tuple[str, bool] | None:
+        """(source, trusted) of a request by its header `Authorization`; None: it is refused."""
+        kind, _, token = authorization.partition(" ")
+        if kind.lower() == "bearer" and token.strip():
+            received = _digest(token.strip())
+            for digest, found in self._by_digest.items():
+                if hmac.compare_digest(digest, received):
+                    return found
+            return None
+        return (DEFAULT_SOURCE, False) if self._open else None
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+
+
+# What is done with an export request, whatever it came by: decoded, redacted, written and flushed, or refused.
+
+_RETRY_FULL_S: Final = 1
+_RETRY_FAILED_S: Final = 5
+_STORED_TIMES: Final = 4
+"""So much larger may a request be when it is stored: each record holds its resource."""
+
+_WAITING_TIMES: Final = 4
+"""So many requests of the maximum size may wait to be read."""
+_LARGE: Final = 1 << 15
+"""Bytes from which on a request is read in a thread of its own, so that the others are answered meanwhile."""
+
+
+class Refused(Exception):
+    """A request as a whole is not taken: an HTTP status, the reason, and when to send it again, if at all."""
+
+    def __init__(self, status: int, words: str, retry_after_s: int | None = None) -> None:
+        super().__init__(words)
+        self.status = status
+        self.words = words
+        self.retry_after_s = retry_after_s
+
+
+class Intake:
+    """The way from a request's body to the journal."""
+
+    def __init__(self, journal: StoreJournal, cleaner: RecordCleaner, tokens: AccessTokens, max_body: int) -> None:
+        """`max_body`: bytes of a request, also after decompression."""
+        self._journal = journal
+        self._cleaner = cleaner
+        self.tokens = tokens
+        self.max_body = max_body
+        self._one_by_one = ThreadPoolExecutor(1, thread_name_prefix="large requests")
+        self._waiting = 0
+        """Bytes of the large requests that are being read, or wait for it."""
+        self.counts: Counter[str] = Counter()
+        """`spans`, `logs`, `requests`, `bytes`, `cut`, `rejected: <reason>`, `refused: <status>`."""
+
+    def source_of(self, authorization: str) -> tuple[str, bool]:
+        """(source, trusted) of a request by its header. Raises Refused."""
+        found = self.tokens.source_of(authorization)
+        if found is None:
+            raise Refused(401, "the bearer token is missing or wrong")
+        return found
+
+    def check_room(self) -> None:
+        """Raises Refused where too much waits for the disk."""
+        if self._journal.is_full:
+            raise Refused(429, "too much waits for the disk; send it again", _RETRY_FULL_S)
+
+    async def take(self, signal: Signal, body: bytes, sender: tuple[str, bool], *, as_json: bool = False) -> Decoded:
+        """Returns when the records are on the disk. Raises Refused: then nothing of the request was kept."""
+        if len(body) <= _LARGE:
+            decoded = _decoded(signal, body, as_json)
+            self._cleaner.clean(decoded.records)
+            lines = self._lines(decoded, *sender)
+        else:
+            decoded, lines = await self._take_large(signal, body, sender, as_json)
+        if lines:
+            await self._keep(lines)
+        self._count(signal, decoded, len(body))
+        return decoded
+
+    def close(self) -> None:
+        """Ends the thread of large requests."""
+        self._one_by_one.shutdown()
+
+    async def _take_large(
+        self, signal: Signal, body: bytes, sender: tuple[str, bool], as_json: bool
+    ) -> tuple[Decoded, bytes]:
+        if self._waiting + len(body) > self.max_body * _WAITING_TIMES:
+            raise Refused(429, "too many large requests wait; send it again", _RETRY_FULL_S)
+        self._waiting += len(body)
+        loop = asyncio.get_running_loop()
+        try:
+            decoded, lines, found = await loop.run_in_executor(
+                self._one_by_one, self._read_apart, signal, body, sender, as_json
+            )
+        finally:
+            self._waiting -= len(body)
+        self._cleaner.count(found)
+        return decoded, lines
+
+    def _read_apart(
+        self, signal: Signal, body: bytes, sender: tuple[str, bool], as_json: bool
+    ) -> tuple[Decoded, bytes, int]:
+        """The records, their lines, and in how many places a credential stood."""
+        decoded = _decoded(signal, body, as_json)
+        found = self._cleaner.clean_apart(decoded.records)
+        return decoded, self._lines(decoded, *sender), found
+
+    def _lines(self, decoded: Decoded, source: str, trusted: bool) -> bytes:
+        now_ns, most = time.time_ns(), self.max_body * _STORED_TIMES
+        lines, size = list[bytes](), 0
+        for record in decoded.records:
+            lines.append(line_of(stored(record, source=source, trusted=trusted, received_ns=now_ns)))
+            size += len(lines[-1])
+            if size > most:
+                raise Refused(413, f"the request's records are stored in at most {most} bytes; send smaller batches")
+        return b"".join(lines)
+
+    async def _keep(self, lines: bytes) -> None:
+        try:
+            await asyncio.shield(asyncio.wrap_future(self._journal.append(lines)))
+        except JournalUnavailable as error:
+            why = error.strerror or "it is ending"
+            raise Refused(503, f"the store cannot be written: {why}; send it again", _RETRY_FAILED_S) from None
+
+    def _count(self, signal: Signal, decoded: Decoded, size: int) -> None:
+        self.counts["spans" if signal == "traces" else "logs"] += len(decoded.records)
+        self.counts["requests"] += 1
+        self.counts["bytes"] += size
+        self.counts["cut"] += decoded.cut
+        for reason, number in decoded.rejected.items():
+            self.counts[f"rejected: {reason}"] += number
+
+
+def _decoded(signal: Signal, body: bytes, as_json: bool) -> Decoded:
+    try:
+        return decode(signal, body, as_json=as_json)
+    except BadRequest as error:
+        raise Refused(400, str(error)) from None
+
+
+_JSON: Final = "application/json"
+_PROTOBUF: Final = "application/x-protobuf"
+_PATHS: Final = {"/v1/traces": "traces", "/v1/logs": "logs"}
+_ROUND_S: Final = 5.0
+_LOCAL_HOST: Final = re.compile(
+    r"(?:localhost|host\.docker\.internal|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?", re.IGNORECASE
+)
+"""What senders of this machine name; a web page whose own name leads here (DNS rebinding) names another."""
+MAX_BODY: Final = 32 << 20
+"""Bytes of a request, also after decompression."""
+
+
+class ReceiverOptions(Frozen):
+    """Where a receiver listens, and what it takes."""
+
+    host: str = "127.0.0.1"
+    port: int = 4318
+    """0: any free one."""
+    max_body: int = MAX_BODY
+    retention_days: float | None = None
+    """Days after which parts are dropped; None: never."""
+    segment_bytes: int = SEGMENT_BYTES
+    clickhouse: ClickHouseSettings | None = None
+    """Where records are sent from the journal; None: they become parts of the store."""
+    max_waiting: int = MAX_WAITING
+    """Bytes that wait for the disk, from which on requests are answered with 429."""
+
+
+class Receiver:
+    """Serves until it is closed. Its methods belong to one event loop."""
+
+    def __init__(
+        self,
+        layout: StoreLayout,
+        options: ReceiverOptions,
+        tokens: AccessTokens,
+        secrets: dict[str, str],
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Makes the store where there is none.
+
+        Raises ResultsError where another receiver writes it, and UsageError where an extra is missing.
+        """
+        connect().close()
+        database = None if options.clickhouse is None else Database(options.clickhouse)
+        if database is not None and options.retention_days is not None:
+            raise UsageError("--retention-days is for the store's own files", remedy=TTL_REMEDY)
+        description = layout.create()
+        migrate(layout)
+        self._options = options
+        self._cleaner = RecordCleaner(secrets, description.key)
+        self._journal = StoreJournal(layout, segment_bytes=options.segment_bytes, max_waiting=options.max_waiting)
+        self._intake = Intake(self._journal, self._cleaner, tokens, options.max_body)
+        self.counts = self._intake.counts
+        self._compactor = Compactor(layout)
+        self._sender = None if database is None else RecordSender(layout, database)
+        self._say = say
+        self._runner: web.AppRunner | None = None
+        self._rounds: asyncio.Task[None] | None = None
+
+    async def start(self) -> str:
+        """Begins to listen; the URL. Raises OSError where a port is taken: then the receiver is closed."""
+        try:
+            return await self._start()
+        except OSError:
+            await self.close()
+            raise
+
+    async def _start(self) -> str:
+        app = web.Application()
+        for path in _PATHS:
+            app.router.add_post(path, self._export)
+        app.router.add_get("/status", self._status)
+        self._runner = web.AppRunner(app, auto_decompress=False, access_log=None)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self._options.host, self._options.port)
+        await site.start()
+        self._rounds = asyncio.create_task(self._maintain())
+        host, port = self._runner.addresses[0][:2]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+    async def close(self) -> None:
+        """Ends the requests under way, and flushes what they brought; a second call does nothing."""
+        if self._rounds is not None:
+            self._rounds.cancel()
+            await asyncio.gather(self._rounds, return_exceptions=True)
+        if self._runner is not None:
+            await self._runner.cleanup()
+        await asyncio.to_thread(self._intake.close)
+        await asyncio.to_thread(self._journal.close)
+
+    @property
+    def status(self) -> JsonObject:
+        """Counts since the start, for people and scripts."""
+        counts: JsonObject = dict(sorted(self.counts.items()))
+        found: JsonObject = {**counts, "redacted": self._cleaner.found, "waiting_bytes": self._journal.waiting_bytes}
+        if self._sender is not None:
+            found |= {"sent": self._sender.sent, "waiting_segments": len(self._journal.ended_segments())}
+        return found
+
+    async def _status(self, request: web.Request) -> web.Response:
+        try:
+            self._source(request)
+        except Refused as refusal:
+            return self._refuse(refusal, as_json=True)
+        return web.json_response(self.status)
+
+    async def _export(self, request: web.Request) -> web.Response:
+        as_json = request.content_type == _JSON
+        try:
+            signal, decoded = await self._take(request, as_json=as_json)
+        except Refused as refusal:
+            return self._refuse(refusal, as_json=as_json)
+        body = answer(signal, decoded, as_json=as_json)
+        return web.Response(body=body, content_type=_JSON if as_json else _PROTOBUF)
+
+    async def _take(self, request: web.Request, *, as_json: bool) -> tuple[Signal, Decoded]:
+        sender = self._source(request)
+        if not as_json and request.content_type != _PROTOBUF:
+            raise Refused(415, f"the content type is {_PROTOBUF} or {_JSON}, not {request.content_type!r}")
+        self._intake.check_room()
+        body = await self._body(request)
+        signal = cast(Signal, _PATHS[request.path])
+        return signal, await self._intake.take(signal, body, sender, as_json=as_json)
+
+    def _source(self, request: web.Request) -> tuple[str, bool]:
+        found = self._intake.source_of(request.headers.get("Authorization", ""))
+        if not self._intake.tokens.protects and _LOCAL_HOST.fullmatch(request.host) is None:
+            raise Refused(403, "without a token, the receiver is reached by localhost or an IP address only")
+        return found
+
+    async def _body(self, request: web.Request) -> bytes:
+        most = self._options.max_body
+        encoding = request.headers.get("Content-Encoding", "identity").lower()
+        if encoding not in ("identity", "gzip"):
+            raise Refused(415, f"the content encoding is gzip or none, not {encoding[:40]!r}")
+        chunks, size, came = list[bytes](), 0, 0
+        opened = zlib.decompressobj(wbits=31) if encoding == "gzip" else None
+        try:
+            async for chunk in request.content.iter_chunked(1 << 16):
+                plain = chunk if opened is None else opened.decompress(chunk, most + 1 - size)
+                size, came = size + len(plain), came + len(chunk)
+                if max(size, came) > most or (opened is not None and opened.unconsumed_tail):
+                    raise Refused(413, f"a request is at most {most} bytes, also after decompression")
+                if opened is not None and opened.unused_data:
+                    raise Refused(400, "bytes follow the end of the gzip stream")
+                chunks.append(plain)
+        except zlib.error:
+            raise Refused(400, "the body is not gzip, as its content encoding says") from None
+        if opened is not None and not opened.eof:
+            raise Refused(400, "the gzip stream ends before its end")
+        return b"".join(chunks)
+
+    def _refuse(self, refusal: Refused, *, as_json: bool) -> web.Response:
+        self.counts[f"refused: {refusal.status}"] += 1
+        headers = {} if refusal.retry_after_s is None else {"Retry-After": str(refusal.retry_after_s)}
+        if refusal.status in (400, 401, 403, 413):
+            headers["Connection"] = "close"  # the rest of the body is not read
+        if as_json:
+            return web.json_response({"message": refusal.words}, status=refusal.status, headers=headers)
+        return web.Response(
+            body=_status_message(refusal.words), content_type=_PROTOBUF, status=refusal.status, headers=headers
+        )
+
+    async def _maintain(self) -> None:
+        while True:
+            await self.compact()
+            await asyncio.sleep(_ROUND_S)
+
+    async def compact(self, *, all_of_it: bool = False) -> None:
+        """One round of compaction, or of sending to ClickHouse, beside the requests.
+
+        What fails is told and tried again in the next round.
+
+        `all_of_it`: also of the segment that is being written.
+        """
+        try:
+            if all_of_it:
+                await asyncio.to_thread(self._journal.end_segment)
+            ended = self._journal.ended_segments()
+            if self._sender is not None:
+                await asyncio.to_thread(self._sender.send, ended)
+            else:
+                await asyncio.to_thread(self._compactor.compact, ended, retention_days=self._options.retention_days)
+        except (OSError, HarnessError) as error:
+            work = "compaction" if self._sender is None else "sending"
+            self.counts[f"{work} failed"] += 1
+            self._say(f"{work}: {error}; the journal is kept, and it is tried again")
+
+
+def _status_message(words: str) -> bytes:
+    """A google.rpc.Status with its message: what OTLP has for failures in protobuf."""
+    text = words.encode()[:1000]
+    length = len(text)
+    prefix = bytes([0x12, length]) if length < 128 else bytes([0x12, (length & 0x7F) | 0x80, length >> 7])
+    return prefix + text

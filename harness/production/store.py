@@ -1,0 +1,203 @@
+"""The session store: what other parts of the harness read of production.
+
+    store = SessionStore.open(project / "online")
+    for row in store.sessions(since_ns=..., release="2.4"):      # without reading spans
+        session = store.session(row.key)                          # spans, trajectory, trial, tools
+    for score in store.scores(since_ns=..., release="2.4"): ...   # latest score of each session
+    for score in store.failures(since_ns=...): ...                # of these, where something failed
+
+A store is opened for reading beside a running receiver; each object belongs to one thread. Below it is a seam
+(`SpanEngine`): the embedded engine reads the store's own files, the other one tables in ClickHouse.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.production.clickhouse import TTL_REMEDY, ClickHouseEngine, Database, RecordSender
+from harness.production.compaction import Compactor, forget_sessions, migrate
+from harness.production.days import HISTORY, DayFacts
+from harness.production.engine import EmbeddedEngine, SpanEngine
+from harness.production.record import StoredRecord
+from harness.production.score_store import ScoreStore
+from harness.production.scores import ScoreKind, SessionScore, latest_scores
+from harness.production.session import Session, SessionRow, sessions_from
+from harness.production.settings import ClickHouseSettings
+from harness.production.storage import StoreLayout, segments, write_deletion
+from harness.traces.trajectory import Trajectory
+
+DEFAULT_FOLDER = "online"
+"""In the project."""
+_BY_TRACE = "trace:"
+"""In the keys of sessions that no span names."""
+
+
+class SessionStore:
+    """Sessions and their scores."""
+
+    def __init__(self, layout: StoreLayout, engine: SpanEngine, sender: RecordSender | None = None) -> None:
+        """`sender`: what empties the journal where records lie outside of the store's folder."""
+        self.layout = layout
+        self._engine = engine
+        self._sender = sender
+        self.score_store = ScoreStore(layout.scores)
+
+    @classmethod
+    def open(cls, folder: Path, clickhouse: ClickHouseSettings | None = None) -> "SessionStore":
+        """With records in the folder, or in ClickHouse; then the folder is made for what is kept beside them.
+
+        Raises ResultsError where there is no store or a newer harness wrote it, UsageError where an extra is missing.
+        """
+        layout = StoreLayout(folder)
+        if clickhouse is None:
+            layout.open()
+            return cls(layout, EmbeddedEngine(layout))
+        database = Database(clickhouse)
+        return cls(layout, ClickHouseEngine(database, layout.create().key), RecordSender(layout, database))
+
+    def sessions(
+        self,
+        *,
+        since_ns: int = 0,
+        until_ns: int | None = None,
+        release: str | None = None,
+        user_id: str | None = None,
+        complete_after_s: float = 0.0,
+    ) -> list[SessionRow]:
+        """Sessions of which a record was received since then and none after `until_ns`, oldest first.
+
+        `complete_after_s`: only those that received nothing for so long.
+        """
+        now_ns = time.time_ns()
+        found = [
+            row
+            for row in self._all(since_ns)
+            if (until_ns is None or row.received_last_ns < until_ns)
+            and (release is None or row.release == release)
+            and (user_id is None or user_id in row.users)
+            and row.is_complete(now_ns, complete_after_s)
+        ]
+        return sorted(found, key=lambda row: (row.received_last_ns, row.key))
+
+    def session(self, key: str) -> Session:
+        """One session with its records, by its key, or by its session id where only one sender has one of that name.
+
+        Raises UsageError where there is none or several.
+        """
+        traces, records = self._engine.named([name for name in (key, key.partition(":")[2]) if name])
+        rows = _called(key, sessions_from(traces))
+        if not rows and _BY_TRACE in key:
+            return self.loaded(_only(_called(key, self._all(0)), key))
+        row = _only(rows, key)
+        mine = {(row.source, trace_id) for trace_id in row.trace_ids}
+        return Session(row, [one for one in records if (one.source, one.trace_id) in mine])
+
+    def loaded(self, row: SessionRow) -> Session:
+        """The session of a row."""
+        return Session(row, self._engine.records([(row.source, trace_id) for trace_id in row.trace_ids]))
+
+    def load_many(self, rows: Sequence[SessionRow]) -> Iterator[Session]:
+        """The sessions of many rows, by one query for all: for some hundred at a time."""
+        wanted = [(row.source, trace_id) for row in rows for trace_id in row.trace_ids]
+        by_trace: dict[tuple[str, str], list[StoredRecord]] = {}
+        for record in self._engine.records(wanted):
+            by_trace.setdefault((record.source, record.trace_id), []).append(record)
+        for row in rows:
+            found = [one for trace_id in row.trace_ids for one in by_trace.get((row.source, trace_id), ())]
+            yield Session(row, sorted(found, key=lambda one: (one.start_ns, one.end_ns, one.id)))
+
+    def trajectory(self, key: str) -> Trajectory | None:
+        """What a session did; None where its spans tell of no agent, model or tool. Raises UsageError as `session`."""
+        return self.session(key).trajectory
+
+    def scores(
+        self,
+        *,
+        since_ns: int = 0,
+        release: str | None = None,
+        suite: str | None = None,
+        kind: ScoreKind | None = None,
+    ) -> list[SessionScore]:
+        """The latest score of each session, kind, suite and rubric, of sessions received since then."""
+        found = latest_scores(self.score_store.read(since_ns=since_ns)).values()
+        return [
+            one
+            for one in found
+            if not one.skipped
+            and (release is None or one.release == release)
+            and (suite is None or one.suite == suite)
+            and (kind is None or one.kind == kind)
+        ]
+
+    def failures(
+        self, *, since_ns: int = 0, release: str | None = None, suite: str | None = None
+    ) -> Iterator[SessionScore]:
+        """The scores in which a check or criterion failed, or a failure mode was found."""
+        return (one for one in self.scores(since_ns=since_ns, release=release, suite=suite) if one.failed)
+
+    def facts(self, suite: str) -> DayFacts:
+        """The suite's scores added up by day. Raises ResultsError that names a damaged file."""
+        return DayFacts(self.score_store, suite, self.layout.watch / HISTORY)
+
+    def delete(self, *, session: str | None = None, user_id: str | None = None) -> int:
+        """Deletes a session, or all sessions in which a user took part, with their scores and what waits to be
+        sent; how many sessions it was.
+
+        Readers do not see them any more when this returns. Parts are rewritten at once; what a running receiver still
+        has in its journal is left out when that becomes a part. Raises UsageError where a session is not known.
+        """
+        if session is not None:
+            rows: Sequence[SessionRow] = [self.session(session).row]
+        else:
+            rows = [row for row in self._all(0) if user_id is not None and user_id in row.users]
+        if not rows:
+            return 0
+        last = max((number for number, _ in segments(self.layout.journal)), default=0)
+        traces = [(row.source, trace) for row in rows for trace in row.trace_ids]
+        write_deletion(self.layout.deleted, last, traces)
+        self._engine.delete(traces)
+        forget_sessions(self.layout, (row.key for row in rows))
+        Compactor(self.layout).purge()
+        return len(rows)
+
+    def compact(self, *, retention_days: float | None = None) -> None:
+        """Compacts everything, or sends it to ClickHouse; only where no receiver runs, which does it by itself.
+
+        Raises UsageError for a retention where records lie in ClickHouse.
+        """
+        migrate(self.layout)
+        if self._sender is not None:
+            if retention_days is not None:
+                raise UsageError("--retention-days is for the store's own files", remedy=TTL_REMEDY)
+            self._sender.send(segments(self.layout.journal))
+            return
+        compactor = Compactor(self.layout)
+        compactor.compact(segments(self.layout.journal), retention_days=retention_days)
+        compactor.purge()
+
+    def _all(self, since_ns: int) -> list[SessionRow]:
+        rows = sessions_from(self._engine.traces(received_since_ns=since_ns))
+        if not since_ns:
+            return rows
+        named = [row.key.partition(":")[2] for row in rows if len(row.trace_ids) and ":trace:" not in row.key]
+        if not named:
+            return rows
+        # a session that goes on after `since_ns` may have earlier traces too
+        known = {row.key: row for row in rows}
+        return list((known | {row.key: row for row in sessions_from(self._engine.traces(sessions=named))}).values())
+
+
+def _called(key: str, rows: Iterable[SessionRow]) -> list[SessionRow]:
+    """The session of this key, or those whose id it is."""
+    found = [row for row in rows if key in (row.key, row.key.partition(":")[2])]
+    return [row for row in found if row.key == key] or found
+
+
+def _only(rows: Sequence[SessionRow], key: str) -> SessionRow:
+    if len(rows) != 1:
+        if not rows:
+            raise UsageError(f"there is no session {key!r}", remedy="harness online sessions")
+        keys = ", ".join(row.key for row in rows)
+        raise UsageError(f"{len(rows)} sessions are called {key!r}", remedy=f"name one by its key: {keys}")
+    return rows[0]

@@ -1,1 +1,0 @@
-"""Comparisons of runs: pairs, baselines, margins, and releases over time."""

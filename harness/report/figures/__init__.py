@@ -1,1 +1,0 @@
-"""The figures of one run: its summary. Each module computes one table."""

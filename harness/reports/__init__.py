@@ -1,0 +1,1 @@
+"""Summaries, comparisons and gates of stored runs; their renderings and pages."""

@@ -1,0 +1,362 @@
+"""Compares two runs trial by trial: improvements, regressions, and their significance."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, get_args
+
+from harness.errors import UsageError
+from harness.reports.change import MetricChange, Values, change, corrected
+from harness.reports.divergence import LIVE, RunDivergence, divergence
+from harness.reports.figures import has_failure
+from harness.runs.store.drift_report import DRIFT, DriftReport, read_drift
+from harness.runs.store.folder import RunFolder, gc_paused
+from harness.runs.store.manifest import ManifestDifference, RunManifest, differences
+from harness.scoring.scorecard import Failure, Scorecard
+from harness.suite.cases import Difficulty
+from harness.traces.trial import MEASURED
+from harness.values import Frozen
+
+# Attributes a change between two runs to the parts that differ, and names the run that would separate them.
+
+_DIGEST_DIGITS = 64
+
+Part = Literal["agent", "variables", "prompt", "model", "tools", "snapshot", "conditions"]
+
+_CONDITIONS = ("tool_mode", "model_mode", "replay", "provider", "packages_digest", "pins", "run_suite_digest")
+
+
+class PartChange(Frozen):
+    """A part that differs between the runs."""
+
+    part: Part
+    before: str
+    after: str
+
+
+class Attribution(Frozen):
+    """`agent`: its code and declaration apart from declared prompts and from the values of its variables, which are
+    `variables` except where the observed models are these values. `prompt`: its declared prompt files or, where it
+    declares none, the system messages seen in the model traffic. `model`: the observed models. `conditions`: the
+    sources of answers, the kind of sandbox, the pinned values.
+    """
+
+    changed: tuple[PartChange, ...]
+    separating: tuple[str, ...] = ()
+    """Descriptions of the runs that would separate the parts, where several changed."""
+
+    @property
+    def verdict(self) -> str:
+        """A description of the parts that a changed score can be attributed to."""
+        names = [one.part for one in self.changed]
+        if not names:
+            return "no part differs that could change a score: the changes are noise"
+        if len(names) == 1:
+            several = names[0].endswith("s")
+            verb, it = ("differ", "them") if several else ("differs", "it")
+            return f"only the {names[0]} {verb}: a change is caused by {it} or by noise"
+        return f"{', '.join(names[:-1])} and {names[-1]} differ: one comparison cannot tell them apart"
+
+
+def attribute(
+    before: RunManifest, before_cards: Sequence[Scorecard], after: RunManifest, after_cards: Sequence[Scorecard]
+) -> Attribution:
+    """Attributes by the digests of the manifests, and by the models and prompts in the scorecards."""
+    old, new = _parts(before, before_cards), _parts(after, after_cards)
+    if before.code_digest is None or after.code_digest is None:
+        old["agent"], new["agent"] = before.agent_digest, after.agent_digest
+    if _only_name_models(before, before_cards, after) and _only_name_models(after, after_cards, before):
+        del old["variables"], new["variables"]
+    changed = tuple(
+        PartChange(part=part, before=_short(old[part]), after=_short(new[part]))
+        for part in old
+        if old[part] != new[part]
+    )
+    several = changed if len(changed) > 1 else ()
+    return Attribution(changed=changed, separating=tuple(_separating(one, before, after) for one in several[:-1]))
+
+
+def _parts(manifest: RunManifest, cards: Sequence[Scorecard]) -> dict[Part, str | None]:
+    seen = sorted({card.prompt for card in cards if card.prompt is not None})
+    models = sorted({model for card in cards for model in card.models})
+    conditions = manifest.model_dump(include=set(_CONDITIONS))
+    return {
+        "agent": manifest.code_digest,
+        "variables": ", ".join(f"{name}={value}" for name, value in sorted(manifest.variables.items())) or None,
+        "prompt": _versions(manifest) or manifest.prompt_digest or ", ".join(short_prompt(one) for one in seen) or None,
+        "model": ", ".join(models) or None,
+        "tools": manifest.tools_digest,
+        "snapshot": manifest.snapshot_digest,
+        "conditions": _condition_words(conditions),
+    }
+
+
+def _versions(manifest: RunManifest) -> str | None:
+    """Versions of prompts by name; the digest covers files that have none."""
+    if not manifest.prompts:
+        return None
+    return f"{', '.join(sorted(set(manifest.prompts.values())))} ({(manifest.prompt_digest or '')[:12]})"
+
+
+def _only_name_models(manifest: RunManifest, cards: Sequence[Scorecard], other: RunManifest) -> bool:
+    """Whether the value of each differing variable names an observed model, such as `gpt-5` for `gpt-5-2026-01-31`: the
+    difference is then already described by the models.
+    """
+    models = {model for card in cards for model in card.models}
+    own = [value for name, value in manifest.variables.items() if other.variables.get(name) != value]
+    return all(any(model.startswith(value) for model in models) for value in own)
+
+
+def _condition_words(conditions: Mapping[str, object]) -> str:
+    return "; ".join(f"{name} {value}" for name, value in sorted(conditions.items()) if value not in (None, {}))
+
+
+def _separating(one: PartChange, before: RunManifest, after: RunManifest) -> str:
+    """Describes the run that differs from `before` in this part only."""
+    place = f" (harness run {before.suite} --agent {after.agent})" if one.part == "agent" else ""
+    return (
+        f"a run with the {one.part} of {after.run} and all else as in {before.run}{place}: "
+        f"compared with {before.run}, it shows the effect of the {one.part}"
+    )
+
+
+def _short(value: str | None) -> str:
+    if value is None:
+        return "none"
+    return value[:12] if len(value) == 64 and set(value) <= set("0123456789abcdef") else value
+
+
+def short_prompt(prompt: str) -> str:
+    """The displayed form of a prompt: its name and version, or the beginning of its digest."""
+    return prompt if "@" in prompt or len(prompt) != _DIGEST_DIGITS else prompt[:12]
+
+
+class GroupChange(Frozen):
+    """Success within one category."""
+
+    name: str
+    success: MetricChange
+    metrics: tuple[MetricChange, ...]
+
+
+SliceKind = Literal["difficulty", "tag", "model", "prompt"]
+
+
+class SliceChange(Frozen):
+    """Success within a slice of the trials, tested without correction: an indication, not a verdict."""
+
+    kind: SliceKind
+    name: str
+    success: MetricChange
+
+
+class CaseChange(Frozen):
+    """A trial whose success changed."""
+
+    case_id: str
+    attempt: int
+    category: str
+    before: bool
+    after: bool | None
+    """None where the trial succeeded before, and its success is now unknown."""
+    reasons: tuple[str, ...]
+    """Why it fails, or why its success is unknown."""
+
+
+class Comparison(Frozen):
+    """`before` and `after` are the runs' manifests."""
+
+    before: RunManifest
+    after: RunManifest
+    differences: tuple[ManifestDifference, ...]
+    success: MetricChange
+    """The change of the success rate. It is the primary endpoint and therefore not corrected."""
+    metrics: tuple[MetricChange, ...]
+    """Corrected as one family of tests."""
+    categories: tuple[GroupChange, ...]
+    changed: tuple[CaseChange, ...]
+    hidden: tuple[CaseChange, ...] = ()
+    """Trials that succeeded before and whose success is now unknown for a reason that the agent may have caused: an
+    undecided check, or a replay miss. Gates count them as lost. Trials that the harness could not run are not included.
+    """
+    held: MetricChange | None = None
+    """`success` with the hidden trials counted as failed, as gates use it. None: no trial is hidden."""
+    latency: MetricChange | None = None
+    """Seconds of the trials; None: it was not requested, or tools and model of one run were replayed."""
+    unpaired: int
+    """Trials that only one of the runs has, or that one of them could not measure."""
+    slices: tuple[SliceChange, ...] = ()
+    """Success by difficulty, tag, model and prompt, where there are several of the kind."""
+    failures: tuple[MetricChange, ...] = ()
+    """Number of trials with each failure mode; less is better. Corrected as one family of tests."""
+    attribution: Attribution
+    divergence: RunDivergence | None = None
+    """Set if one run is replayed and the other live, with the same agent."""
+
+
+@gc_paused()
+def compare_runs(before: RunFolder, after: RunFolder) -> Comparison:
+    """Compares two stored runs, with the drift report of the live one; raises the same errors as `compare`."""
+    drift = next((read_drift(run.path) for run in (after, before) if _has_drift(run)), None)
+    return compare(before.manifest, before.scorecards(), after.manifest, after.scorecards(), drift)
+
+
+def _has_drift(run: RunFolder) -> bool:
+    return run.manifest.tool_mode in LIVE and (run.path / DRIFT).is_file()
+
+
+def compare(
+    before: RunManifest,
+    before_cards: Sequence[Scorecard],
+    after: RunManifest,
+    after_cards: Sequence[Scorecard],
+    drift: DriftReport | None = None,
+) -> Comparison:
+    """Pairs the trials of two runs by case and attempt.
+
+    Raises UsageError where the runs have different suite digests, were scored by different versions, or share no trial:
+    such a difference would not be due to the agent.
+    """
+    _refuse_unlike(before, after)
+    old = {(card.case_id, card.attempt): card for card in before_cards}
+    new = {(card.case_id, card.attempt): card for card in after_cards}
+    keys = [key for key in new if key in old]
+    if not keys:
+        raise UsageError(f"runs {before.run!r} and {after.run!r} have no trial in common")
+    pairs = [(old[key], new[key]) for key in keys]
+    known = [pair for pair in pairs if pair[0].success is not None and pair[1].success is not None]
+    hidden = [pair for pair in pairs if pair[0].success and _is_hidden(pair[1])]
+    categories: dict[str, list[_Pair]] = {}
+    for pair in pairs:
+        categories.setdefault(pair[1].category, []).append(pair)
+    return Comparison(
+        before=before,
+        after=after,
+        differences=differences(before, after),
+        success=_success(known),
+        metrics=corrected(_metrics(pairs)),
+        categories=tuple(_group(name, own) for name, own in categories.items()),
+        changed=tuple(_case(*pair) for pair in known if pair[0].success != pair[1].success),
+        hidden=tuple(_case(*pair) for pair in hidden),
+        held=_success([*known, *hidden]) if hidden else None,
+        unpaired=len({*old, *new}) - len(known),
+        slices=tuple(_slices(known)),
+        failures=corrected(_failures(pairs)),
+        attribution=attribute(before, [old for old, _ in pairs], after, [new for _, new in pairs]),
+        divergence=divergence((before, before_cards), (after, after_cards), drift),
+    )
+
+
+def _refuse_unlike(before: RunManifest, after: RunManifest) -> None:
+    if before.suite_digest != after.suite_digest:
+        raise UsageError(
+            f"runs {before.run!r} and {after.run!r} used different versions of the suite: their suite digests differ",
+            remedy="run the current suite again, or score the older run again: harness score RUN",
+        )
+    unlike = _unlike(before.scorer_versions, after.scorer_versions)
+    if unlike:
+        raise UsageError(
+            f"runs {before.run!r} and {after.run!r} were scored by different versions of: {', '.join(unlike)}",
+            remedy="score the older run again: harness score RUN",
+        )
+
+
+def _unlike(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    return [
+        f"{name} {before.get(name, 'absent')} / {after.get(name, 'absent')}"
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    ]
+
+
+_Pair = tuple[Scorecard, Scorecard]
+
+
+def _success(known: Sequence[_Pair], *, tested: bool = True) -> MetricChange:
+    values = [(new.case_id, float(old.success or 0), float(new.success or 0)) for old, new in known]
+    return change("task_success", values, tested=tested)
+
+
+def _metrics(pairs: Sequence[_Pair], *, tested: bool = True) -> tuple[MetricChange, ...]:
+    """All metrics except the success rate, which is listed separately."""
+    lower = {score.metric: score.lower_is_better for _, card in pairs for score in card.scores}
+    values: dict[str, list[Values]] = {name: [] for name in lower if name != "task_success"}
+    for old, new in pairs:
+        before = _by_name(old)
+        for name, after in _by_name(new).items():
+            first = before.get(name)
+            if first is not None and after is not None and name in values:
+                values[name].append((new.case_id, first, after))
+    return tuple(change(name, own, lower_is_better=lower[name], tested=tested) for name, own in values.items())
+
+
+def _by_name(card: Scorecard) -> dict[str, float | None]:
+    return {score.metric: score.value for score in reversed(card.scores)}
+
+
+def _group(name: str, pairs: Sequence[_Pair]) -> GroupChange:
+    known = [pair for pair in pairs if pair[0].success is not None and pair[1].success is not None]
+    return GroupChange(name=name, success=_success(known), metrics=_metrics(pairs, tested=False))
+
+
+def _failures(pairs: Sequence[_Pair]) -> tuple[MetricChange, ...]:
+    measured = [pair for pair in pairs if pair[0].outcome in MEASURED and pair[1].outcome in MEASURED]
+    seen = {one.failure for pair in measured for card in pair for one in card.diagnoses}
+    return tuple(
+        change(
+            failure,
+            [
+                (new.case_id, float(has_failure(old, failure)), float(has_failure(new, failure)))
+                for old, new in measured
+            ],
+            lower_is_better=True,
+        )
+        for failure in get_args(Failure)
+        if failure in seen
+    )
+
+
+def _slices(known: Sequence[_Pair]) -> Iterator[SliceChange]:
+    for kind in get_args(SliceKind):
+        parts: dict[str, list[_Pair]] = {}
+        for pair in known:
+            for name in _names(kind, pair):
+                parts.setdefault(name, []).append(pair)
+        if len(parts) > 1 or kind == "tag":
+            known_order = [name for name in get_args(Difficulty) if name in parts] if kind == "difficulty" else parts
+            for name in known_order:
+                own = parts[name]
+                yield SliceChange(kind=kind, name=name, success=_success(own))
+
+
+def _names(kind: SliceKind, pair: _Pair) -> Sequence[str]:
+    old, new = pair
+    match kind:
+        case "difficulty":
+            return (new.difficulty,)
+        case "tag":
+            return new.tags
+        case "model":
+            return _moved(", ".join(old.models), ", ".join(new.models))
+        case "prompt":
+            return _moved(short_prompt(old.prompt or ""), short_prompt(new.prompt or ""))
+
+
+def _moved(before: str, after: str) -> Sequence[str]:
+    if not before and not after:
+        return ()
+    return (after,) if before == after else (f"{before or 'none'} → {after or 'none'}",)
+
+
+def _is_hidden(card: Scorecard) -> bool:
+    return card.success is None and (card.undecided or card.outcome == "inconclusive")
+
+
+def _case(old: Scorecard, new: Scorecard) -> CaseChange:
+    failing = new if old.success else old
+    return CaseChange(
+        case_id=new.case_id,
+        attempt=new.attempt,
+        category=new.category,
+        before=bool(old.success),
+        after=new.success,
+        reasons=tuple(f"{one.check}: {one.reason}" for one in failing.verdicts if one.passed is failing.success),
+    )

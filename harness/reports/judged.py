@@ -1,0 +1,269 @@
+"""The judgements of a run: scores by rubric, domain and criterion, their coverage, and how reliable they are."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.judging.agreement import Right
+from harness.judging.calibration_records import read_records, record_path, uncalibrated
+from harness.judging.rubrics import Rubric
+from harness.judging.verdicts import JudgeIdentity, Judgement, RubricScore, plain_mean, score_rubric
+from harness.reports.judged_figures import CriterionFigures, JudgedDomain, JudgedRubric
+from harness.runs.store.folder import RunFolder, TrialKey
+from harness.runs.store.judgements import judged_rubrics, kept_rubric, latest, read_judgements
+from harness.scoring.scorecard import Scorecard
+from harness.scoring.statistics.intervals import bootstrap, effective_n, wilson
+from harness.text import alternatives
+
+
+def judged_run(folder: RunFolder) -> tuple[JudgedRubric, ...]:
+    """By every rubric that the run was judged by."""
+    found = (judged_rubric(folder.path, name) for name in judged_rubrics(folder.path))
+    return tuple(one for one in found if one is not None)
+
+
+def judged_trials(folder: RunFolder) -> dict[tuple[str, int], tuple[Judgement, ...]]:
+    """By case and attempt what counts of the judgements that `judged_run` counts, by rubric, in the rubric's order."""
+    found: dict[tuple[str, int], list[Judgement]] = {}
+    for name in judged_rubrics(folder.path):
+        read = _read(folder.path, name)
+        if read is not None:
+            for one in sorted(read.kept, key=read.place_of):
+                found.setdefault((one.case_id, one.attempt), []).append(one)
+    return {key: tuple(own) for key, own in found.items()}
+
+
+def judged_rubric(path: Path, name: str) -> JudgedRubric | None:
+    """By one rubric, as it was when it was last used; of several verdicts the last counts. None: there is none.
+
+    Raises ResultsError naming the damaged file and line.
+    """
+    read = _read(path, name)
+    if read is None:
+        return None
+    open_criteria = uncalibrated(read.rubric, read.kept, read_records(record_path(*read.home, name)))
+    return judged(read.rubric, read.kept, open_criteria)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RubricScores:
+    """The scores of a run's trials by one rubric, those below the rubric's coverage left out."""
+
+    rubric: Rubric
+    scores: Mapping[TrialKey, RubricScore]
+    judges: frozenset[JudgeIdentity]
+
+
+def rubric_scores(path: Path, name: str) -> RubricScores | None:
+    """By one rubric, as it was when it was last used, trial by trial; None: the run was not judged by it."""
+    read = _read(path, name)
+    if read is None:
+        return None
+    scores = _scores(read.rubric, read.kept)
+    known = {key: one for key, one in scores.items() if one.coverage >= read.rubric.min_coverage}
+    judges = frozenset(one.judge for one in read.kept if one.judge.prompt is not None)
+    return RubricScores(rubric=read.rubric, scores=known, judges=judges)
+
+
+@dataclass(frozen=True)
+class _Read:
+    rubric: Rubric
+    kept: Sequence[Judgement]
+    home: tuple[Path, str]
+    """Project and suite."""
+
+    def place_of(self, one: Judgement) -> int:
+        """The position among the rubric's criteria; other criteria come last."""
+        known = self.rubric.criterion(one.criterion)
+        return len(self.rubric.criteria) if known is None else self.rubric.criteria.index(known)
+
+
+def _read(path: Path, name: str) -> _Read | None:
+    newest: str | None = None
+    for one in read_judgements(path, name):
+        newest = one.rubric_digest
+    if newest is None:
+        return None
+    rubric = kept_rubric(path, name, newest)
+    kept = list(latest(one for one in read_judgements(path, name) if one.rubric_digest == newest).values())
+    home = path.absolute().parents[1], RunFolder.open(path).manifest.suite
+    return _Read(rubric, kept, home)
+
+
+def judged(rubric: Rubric, judgements: Sequence[Judgement], open_criteria: Iterable[str] = ()) -> JudgedRubric:
+    """The figures of judgements, one a trial and criterion."""
+    scores = _scores(rubric, judgements)
+    values = _by_case(scores, lambda one: one.value)
+    passes = _by_case(scores, lambda one: None if one.passed is None else float(one.passed))
+    coverage = sum(one.coverage for one in scores.values()) / len(scores) if scores else None
+    known = [one for one in scores.values() if one.coverage >= rubric.min_coverage]
+    if coverage is not None and coverage < rubric.min_coverage:
+        values, known = {}, []  # the few fully judged trials are not a representative sample of the run
+    flat = [value for each in values.values() for value in each]
+    outcomes = [value for each in passes.values() for value in each]
+    rate = sum(outcomes) / len(outcomes) if outcomes else None
+    domains = _domains(rubric, known)
+    return JudgedRubric(
+        rubric=rubric.name,
+        rubric_version=rubric.version,
+        judges=tuple(dict.fromkeys(one.judge for one in judgements if one.judge.prompt is not None)),
+        trials=len(scores),
+        mean=sum(flat) / len(flat) if flat else None,
+        interval=bootstrap(values) if flat else None,
+        pass_rate=rate,
+        pass_interval=None if rate is None else wilson(rate, effective_n(passes)),
+        coverage=coverage,
+        min_coverage=rubric.min_coverage,
+        below_floor=sum(one.coverage < rubric.min_coverage for one in scores.values()),
+        domain_mean=plain_mean({one.domain: one.mean for one in domains}),
+        domains=domains,
+        criteria=_criteria(rubric, judgements, frozenset(open_criteria)),
+    )
+
+
+def _scores(rubric: Rubric, judgements: Sequence[Judgement]) -> dict[TrialKey, RubricScore]:
+    by_trial: dict[TrialKey, list[Judgement]] = {}
+    for one in judgements:
+        by_trial.setdefault((one.case_id, one.attempt), []).append(one)
+    return {key: score_rubric(rubric, key[0], own) for key, own in by_trial.items()}
+
+
+def _by_case(
+    scores: Mapping[tuple[str, int], RubricScore], value: Callable[[RubricScore], float | None]
+) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for (case_id, _), score in scores.items():
+        known = value(score)
+        if known is not None:
+            found.setdefault(case_id, []).append(known)
+    return found
+
+
+def _domains(rubric: Rubric, scores: Sequence[RubricScore]) -> tuple[JudgedDomain, ...]:
+    found = []
+    for name, weight in rubric.weights.items():
+        own = [one.value for score in scores for one in score.domains if one.domain == name and one.value is not None]
+        mean = sum(own) / len(own) if own else None
+        found.append(JudgedDomain(domain=name, weight=weight, trials=len(own), mean=mean))
+    return tuple(found)
+
+
+def _criteria(
+    rubric: Rubric, judgements: Sequence[Judgement], open_criteria: frozenset[str]
+) -> tuple[CriterionFigures, ...]:
+    counts: dict[str, Counter[str]] = {one.id: Counter() for one in rubric.criteria}
+    for one in judgements:
+        known = rubric.criterion(one.criterion)
+        if known is not None:
+            counts[known.id][one.answer] += 1
+    return tuple(
+        CriterionFigures(
+            criterion=one.id,
+            domain=one.domain,
+            points=one.points,
+            critical=one.critical,
+            passed=counts[one.id]["pass"],
+            failed=counts[one.id]["fail"],
+            not_eligible=counts[one.id]["not_eligible"],
+            judge_failed=counts[one.id]["judge_failed"],
+            uncalibrated=one.id in open_criteria,
+        )
+        for one in rubric.criteria
+    )
+
+
+# Domains of rubrics trial by trial, for two runs that were judged by the same rubric.
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedPair:
+    """One rubric that both runs were judged by, word for word."""
+
+    rubric: Rubric
+    before: Mapping[TrialKey, RubricScore]
+    after: Mapping[TrialKey, RubricScore]
+    judges: tuple[frozenset[JudgeIdentity], frozenset[JudgeIdentity]]
+    """The judges whose verdicts count, before and after; None for criteria that code decides."""
+
+    def values(self, domain: str) -> list[tuple[str, float, float]]:
+        """Case, value before and value after of each trial in which the domain has a value in both runs."""
+        found = []
+        for key, score in self.after.items():
+            old, new = _value(self.before.get(key), domain), _value(score, domain)
+            if old is not None and new is not None:
+                found.append((key[0], old, new))
+        return found
+
+
+def judged_pairs(before: RunFolder, after: RunFolder) -> tuple[tuple[JudgedPair, ...], tuple[str, ...]]:
+    """The rubrics that both runs were judged by, and the reasons why others are left out."""
+    old_names, new_names = judged_rubrics(before.path), judged_rubrics(after.path)
+    pairs: list[JudgedPair] = []
+    left_out: list[str] = []
+    for name in dict.fromkeys((*old_names, *new_names)):
+        old, new = rubric_scores(before.path, name), rubric_scores(after.path, name)
+        if old is None or new is None:
+            missing = before if old is None else after
+            left_out.append(f"rubric {name}: run {missing.manifest.run} was not judged by it")
+        elif old.rubric != new.rubric:
+            left_out.append(f"rubric {name}: it changed between the judgements of the runs; judge the older one again")
+        else:
+            judges = (old.judges, new.judges)
+            pairs.append(JudgedPair(rubric=old.rubric, before=old.scores, after=new.scores, judges=judges))
+    return tuple(pairs), tuple(left_out)
+
+
+def _value(score: RubricScore | None, domain: str) -> float | None:
+    if score is None:
+        return None
+    return next((one.value for one in score.domains if one.domain == domain), None)
+
+
+# Existing verdicts of trials as the reference that a judge is compared with.
+
+_HALF = 0.5
+
+
+def rewards_of(folders: Iterable[RunFolder], against: str) -> Callable[[Judgement], Right | None]:
+    """`reward`: whether the trial succeeded; `verifier:<name>`: the result of that check, or of all checks of that
+    verifier; `metric:<name>`: above one half.
+
+    Eligibility is not covered. Raises UsageError for another word, and for a check or metric that no trial has.
+    """
+    kind, _, name = against.partition(":")
+    if (kind == "reward") == bool(name) or kind not in ("reward", "verifier", "metric"):
+        raise UsageError(
+            f"--against {against!r} is unknown", remedy="`labels`, `reward`, `verifier:NAME` or `metric:NAME`"
+        )
+    known: dict[tuple[str, str, int], bool | None] = {}
+    names: set[str] = set()
+    for folder in folders:
+        for card in folder.scorecards():
+            known[folder.manifest.run, card.case_id, card.attempt] = _verdict_of(card, kind, name)
+            names |= _names(card, kind)
+    if kind != "reward" and name not in names:
+        raise UsageError(f"no trial has the {kind} {name!r}", remedy=alternatives(name, names))
+
+    def right(judgement: Judgement) -> Right | None:
+        truth = known.get((judgement.run, judgement.case_id, judgement.attempt))
+        return None if truth is None else Right(passed=truth, tells_eligibility=False)
+
+    return right
+
+
+def _verdict_of(card: Scorecard, kind: str, name: str) -> bool | None:
+    if kind == "reward":
+        return card.success
+    if kind == "verifier":
+        said = [verdict.passed for verdict in card.verdicts if name in (verdict.check, verdict.verifier)]
+        return False if False in said else None if None in said or not said else True
+    value = card.value(name)
+    return None if value is None else value > _HALF
+
+
+def _names(card: Scorecard, kind: str) -> set[str]:
+    if kind == "verifier":
+        return {name for verdict in card.verdicts for name in (verdict.check, verdict.verifier)}
+    return {score.metric for score in card.scores}

@@ -1,0 +1,63 @@
+"""The figures of a run's judgements: by rubric, domain and criterion."""
+
+from harness.judging.rubrics import MIN_COVERAGE
+from harness.judging.verdicts import JudgeIdentity
+from harness.scoring.statistics.intervals import Interval
+from harness.values import Frozen
+
+
+class JudgedDomain(Frozen):
+    """One domain over the run's trials."""
+
+    domain: str
+    weight: float
+    trials: int
+    """Trials in which a criterion of the domain was eligible."""
+    mean: float | None
+
+
+class CriterionFigures(Frozen):
+    """One criterion over the run's trials; items of checklists are listed under their criterion."""
+
+    criterion: str
+    domain: str
+    points: float
+    critical: bool
+    passed: int
+    failed: int
+    not_eligible: int
+    judge_failed: int
+    uncalibrated: bool
+    """Whether the criterion has no calibration with this prompt and model."""
+
+    @property
+    def rate(self) -> float | None:
+        """Share of passes among the eligible."""
+        decided = self.passed + self.failed
+        return self.passed / decided if decided else None
+
+
+class JudgedRubric(Frozen):
+    """One rubric over the run's trials."""
+
+    rubric: str
+    rubric_version: str
+    judges: tuple[JudgeIdentity, ...]
+    """The judge whose verdicts count; None for criteria that code decides."""
+    trials: int
+    mean: float | None
+    """Of the trials' scores, from 0 to 1. None: none is known, or the run's coverage is below the floor."""
+    interval: Interval | None
+    pass_rate: float | None
+    """Trials in which no critical criterion failed, among those of which it is known."""
+    pass_interval: Interval | None
+    coverage: float | None
+    """Mean share of criteria that were answered; below 1 a judge failed."""
+    min_coverage: float = MIN_COVERAGE
+    """The rubric's floor: below it the score of a trial, and that of the run, is unknown."""
+    below_floor: int = 0
+    """Trials whose score is unknown because of it."""
+    domain_mean: float | None
+    """Unweighted mean of the domains."""
+    domains: tuple[JudgedDomain, ...]
+    criteria: tuple[CriterionFigures, ...]

@@ -1,0 +1,188 @@
+"""The queues of all people who annotate in the app, and what they are made from."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Final, Generic, TypeVar
+
+from harness.errors import HarnessError, UsageError
+from harness.judging.annotation import AnnotationQueue, AnnotationTask, AnnotatorSession, work_of
+from harness.judging.judge import JudgedTrial
+from harness.judging.labels import LabelFile, LabelItem, SortedLabels, label_path, sort_labels
+from harness.judging.rubrics import Criterion, Rubric, load_rubric, rubric_names
+from harness.runs.measured_trials import judged_outcomes, suite_of
+from harness.runs.store.folder import RunFolder, TrialKey
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
+
+# The questions of a run by one rubric, found once: each trial is read for that, and none is kept in memory.
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredQuestion:
+    """One question of a stored trial, which is read again when the question is shown."""
+
+    folder: RunFolder
+    case: Case | None
+    item: LabelItem
+    criterion: Criterion
+    attempt: int
+
+    @property
+    def run(self) -> str:
+        return self.folder.manifest.run
+
+    def loaded(self) -> AnnotationTask:
+        """Raises ResultsError for a damaged trial, UsageError for one that was replaced by another."""
+        trial = self.folder.trial(self.item.case_id, self.attempt)
+        if trial is None or trial.trajectory.digest != self.item.trajectory:
+            raise UsageError(f"trial {self.item.case_id} / {self.attempt} of {self.run} is another one than before")
+        return AnnotationTask(subject=JudgedTrial.of(self.run, trial, self.case), criterion=self.criterion)
+
+
+@dataclass(kw_only=True)
+class RunQuestions:
+    """Safe to use from several threads. Of a run in flight only the new trials are read."""
+
+    folder: RunFolder
+    suite: Suite
+    rubric: Rubric
+    closing: Event
+    problems: dict[TrialKey, str] = field(default_factory=dict)
+    """Why trials cannot be read."""
+    _found: dict[LabelItem, StoredQuestion] = field(default_factory=dict)
+    _read: set[TrialKey] = field(default_factory=set)
+    _lock: Lock = field(default_factory=Lock)
+    _reading: Thread | None = None
+
+    def within(self, seconds: float) -> tuple[StoredQuestion, ...] | None:
+        """All questions; None where finding them takes longer, which then goes on."""
+        waiting = self._waiting()
+        if waiting:
+            self._begun().join(seconds)
+            waiting = self._waiting()
+        return None if waiting else self.questions
+
+    @property
+    def questions(self) -> tuple[StoredQuestion, ...]:
+        """Those that were found so far."""
+        with self._lock:
+            return tuple(self._found.values())
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Trials that were read, of how many."""
+        return len(self._read), len(self._read) + len(self._waiting())
+
+    def _waiting(self) -> list[TrialKey]:
+        """Trials that have ended and were not read; each is checked for links when it is read."""
+        planned = [(one.case_id, one.attempt) for one in self.folder.manifest.planned]
+        return list(self.folder.committed_among(key for key in planned if key not in self._read))
+
+    def _begun(self) -> Thread:
+        with self._lock:
+            if self._reading is None or not self._reading.is_alive():
+                self._reading = Thread(target=self._read_all, name="questions", daemon=True)
+                self._reading.start()
+            return self._reading
+
+    def _read_all(self) -> None:
+        cases = {case.id: case for case in self.suite.cases}
+        for key in self._waiting():
+            if self.closing.is_set():
+                return
+            try:
+                found = list(self._questions(key, cases.get(key[0])))
+            except HarnessError as error:
+                self.problems[key] = error.message
+                found = []
+            with self._lock:
+                for one in found:
+                    self._found.setdefault(one.item, one)
+                self._read.add(key)
+
+    def _questions(self, key: TrialKey, case: Case | None) -> Iterator[StoredQuestion]:
+        trial = self.folder.trial(*key)
+        if trial is None or trial.outcome not in judged_outcomes(self.rubric):
+            return
+        subject = JudgedTrial.of(self.folder.manifest.run, trial, case)
+        for work in work_of([subject], self.rubric):
+            yield StoredQuestion(
+                folder=self.folder, case=case, item=work.item, criterion=work.criterion, attempt=work.attempt
+            )
+
+
+_RUNS: Final = 8
+_QUEUES: Final = 64
+
+T = TypeVar("T")
+
+
+class Annotations:
+    """Safe to use from several threads. What is used least is forgotten: all of it can be read again."""
+
+    def __init__(self, project: Path) -> None:
+        self._project = project
+        self._closing = Event()
+        self._questions: _Recent[RunQuestions] = _Recent(_RUNS)
+        self._queues: _Recent[AnnotationQueue] = _Recent(_QUEUES)
+
+    def close(self) -> None:
+        """Ends what is being read."""
+        self._closing.set()
+
+    def suite(self, folder: RunFolder) -> Suite:
+        """The suite of a run. Raises UsageError, InvalidDocument."""
+        return suite_of(self._project, folder)
+
+    def rubric(self, suite: Suite, name: str) -> Rubric:
+        """A rubric of the suite or of the package, by name alone: an address never names a file of the machine."""
+        if name not in rubric_names(suite.folder):
+            known = ", ".join(rubric_names(suite.folder))
+            raise UsageError(f"there is no rubric {name[:100]!r}", remedy=f"one of: {known}")
+        return load_rubric(name, suite.folder).with_violations(suite.cases)
+
+    def labels(self, suite: Suite, rubric: Rubric) -> SortedLabels:
+        return sort_labels(self.file(suite, rubric), rubric)
+
+    def file(self, suite: Suite, rubric: Rubric) -> LabelFile:
+        return LabelFile(label_path(self._project, suite.name, rubric.name))
+
+    def questions(self, folder: RunFolder, suite: Suite, rubric: Rubric) -> RunQuestions:
+        """The questions of the run, read or being read."""
+        key = (str(folder.path), folder.manifest.created, suite.digest, rubric.digest)
+        return self._questions.got(
+            key, lambda: RunQuestions(folder=folder, suite=suite, rubric=rubric, closing=self._closing)
+        )
+
+    def queue(
+        self, questions: RunQuestions, found: tuple[StoredQuestion, ...], person: AnnotatorSession, criterion: str = ""
+    ) -> AnnotationQueue:
+        """The queue of one person, with what was labelled by now; of one criterion where one is named."""
+        rubric, suite = questions.rubric, questions.suite
+        wanted = [one for one in found if criterion in ("", one.criterion.id, one.criterion.id.rpartition(".")[0])]
+        key = (str(questions.folder.path), rubric.digest, person.model_dump_json(), criterion, len(wanted))
+        queue = self._queues.got(key, lambda: AnnotationQueue(rubric, self.file(suite, rubric), person, wanted))
+        queue.refresh()
+        return queue
+
+
+class _Recent(Generic[T]):
+    """The values that were used last, by key."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[tuple[object, ...], T] = OrderedDict()
+        self._lock = Lock()
+
+    def got(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+            made = self._kept[key] = make()
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+            return made

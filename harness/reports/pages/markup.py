@@ -1,0 +1,308 @@
+"""HTML that is escaped by construction.
+
+A `Markup` is made by `tag` and `fragment` only, which escape every text that is not markup yet. What an agent or a tool
+wrote therefore stays text, wherever it is put.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import lru_cache
+from html import escape
+from urllib.parse import quote, urlencode
+
+from pydantic import JsonValue
+from pydantic_core import PydanticSerializationError, to_json
+
+from harness.reports.render.wording import percent, percent_between
+from harness.scoring.statistics.intervals import Interval
+from harness.text import visible
+
+_HARMLESS = re.compile(r"[\w .,:;/#?%()=+\[\]{}!|*@$^~\n-]*", re.ASCII)
+"""Most texts: they need no escape, and there are tens of thousands in a long page."""
+_VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+Child = str | int | float | None
+Attribute = str | int | bool | None
+
+NOTHING = Markup()
+
+
+def plain(text: str) -> Markup:
+    """Any text as HTML: no character of it steers the page, and half a surrogate pair is shown as an escape."""
+    if _HARMLESS.fullmatch(text):
+        return Markup(text)
+    sendable = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return Markup(escape(visible(sendable)))
+
+
+def fragment(*children: Child) -> Markup:
+    """The children one after another; None is left out."""
+    return Markup("".join([child if child.__class__ is Markup else _child(child) for child in children]))
+
+
+def tag(element: str, /, *children: Child, **attributes: Attribute) -> Markup:
+    """An element. `class_` and `for_` stand for `class` and `for`, `data_run` for `data-run`; an attribute that is
+    False or None is left out.
+    """
+    named = "".join([_attribute(key, value) for key, value in attributes.items()]) if attributes else ""
+    if element in _VOID:
+        return Markup(f"<{element}{named}>")
+    inner = "".join([child if child.__class__ is Markup else _child(child) for child in children])
+    return Markup(f"<{element}{named}>{inner}</{element}>")
+
+
+def link(path: str, *children: Child, **attributes: Attribute) -> Markup:
+    """A link inside of the app; there are no others."""
+    return tag("a", *children, href=path, **attributes)
+
+
+def path_of(*parts: str | int, **query: str | int | None) -> str:
+    """An address of the app: each part is quoted, and a part of the query that is None is left out."""
+    path = "/" + "/".join(quote(str(part), safe="") for part in parts)
+    asked = urlencode({key: value for key, value in query.items() if value not in (None, "")})
+    return f"{path}?{asked}" if asked else path
+
+
+def _child(child: Child) -> str:
+    if child is None:
+        return ""
+    return child if isinstance(child, Markup) else plain(str(child))
+
+
+def _attribute(key: str, value: Attribute) -> str:
+    if value is None or value is False:
+        return ""
+    return f" {_named(key)}" if value is True else f' {_named(key)}="{plain(str(value))}"'
+
+
+@lru_cache(maxsize=256)
+def _named(key: str) -> str:
+    return key.rstrip("_").replace("_", "-")
+
+
+# Tables, lists of facts, forms and the links between the pages of a long list.
+
+PER_PAGE = 100
+_CELL = re.compile(r"<td(?: [^>]*)?>")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def table(heads: Sequence[str], rows: Iterable[Markup], *, caption: str, class_: str = "plain") -> Markup:
+    """A table in a region that scrolls by itself on a narrow screen; the caption names it for who cannot see it.
+
+    A head that begins with `#` stands over numbers.
+    """
+    cells = [
+        tag("th", head.removeprefix("#"), scope="col", class_="num" if head.startswith("#") else None) for head in heads
+    ]
+    numbers = {place for place, head in enumerate(heads) if head.startswith("#")}
+    whole = tag(
+        "table",
+        tag("caption", caption, class_="sr"),
+        tag("thead", tag("tr", *cells)),
+        tag("tbody", *(_numbered(one, numbers) for one in rows)),
+        class_=class_,
+    )
+    return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
+
+
+def _numbered(row: Markup, columns: Set[int]) -> Markup:
+    """The cells of these columns, from 0 for the row's head, stand as numbers do. No text of a cell holds a tag."""
+    if not columns:
+        return row
+    place = 0
+
+    def cell(found: re.Match[str]) -> str:
+        nonlocal place
+        place += 1
+        return '<td class="num">' if place in columns and found[0] == "<td>" else found[0]
+
+    return Markup(_CELL.sub(cell, row))
+
+
+def row(first: Child, *cells: Child, href: str | None = None) -> Markup:
+    """A row whose first cell names it; `href` is what Enter opens."""
+    head = tag("th", first, scope="row")
+    return tag("tr", head, *(tag("td", cell, class_=_when(cell)) for cell in cells), data_href=href)
+
+
+def _when(cell: Child) -> str | None:
+    """Dates are not broken at their hyphens."""
+    return "when" if isinstance(cell, str) and _DATE.match(cell) else None
+
+
+def facts(pairs: Iterable[tuple[str, Child]]) -> Markup:
+    """Names and values beside each other."""
+    items = [tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs]
+    return tag("dl", *items, class_="facts")
+
+
+def fold(summary: Child, *children: Child, opened: bool = False, id: str | None = None) -> Markup:
+    """Something that is shown when it is asked for."""
+    return tag("details", tag("summary", summary), *children, open=opened, id=id, class_="fold")
+
+
+def block(text: str, most: int = 20_000) -> Markup:
+    """A text of several lines as it is, cut with a note where it is long."""
+    shown = tag("pre", text[:most], tabindex="0")
+    if len(text) <= most:
+        return shown
+    return fragment(shown, tag("p", f"cut: {most} of {len(text)} characters are shown", class_="cut"))
+
+
+def pager(number: int, pages: int, path: str, query: Mapping[str, str]) -> Markup:
+    """Links to the pages before and after."""
+    if pages <= 1:
+        return Markup()
+    kept = {key: value for key, value in query.items() if key != "page"}
+
+    def to(page: int, name: str, rel: str) -> Markup:
+        if not 1 <= page <= pages:
+            return tag("span", name, class_="dim")
+        parts = [part for part in path.split("/") if part]
+        return link(path_of(*parts, **kept, page=page), name, rel=rel)
+
+    middle = tag("span", f"page {number} of {pages}", class_="count")
+    return tag(
+        "nav",
+        to(number - 1, "← Earlier", "prev"),
+        middle,
+        to(number + 1, "Later →", "next"),
+        class_="pager",
+        aria_label="Pages of the list",
+    )
+
+
+def choice(name: str, label: str, options: Sequence[str], chosen: str, *, otherwise: str = "any") -> Markup:
+    """A select; before its options stands what it means that none is chosen."""
+    shown = [tag("option", otherwise, value="", selected=not chosen)]
+    shown += [tag("option", one.replace("_", " "), value=one, selected=one == chosen) for one in options]
+    return tag("label", tag("span", label), tag("select", *shown, name=name))
+
+
+def search(name: str, label: str, value: str) -> Markup:
+    field = tag("input", type="search", name=name, value=value, maxlength="200", data_filter=True)
+    return tag("label", tag("span", label), field)
+
+
+def filters(*fields: Markup, action: str) -> Markup:
+    """A form whose answer is the same page with its query: every state of a list has an address."""
+    return tag(
+        "form",
+        *fields,
+        tag("button", "Show", class_="quiet"),
+        method="get",
+        action=action,
+        class_="filters",
+        role="search",
+    )
+
+
+def action(path: str, name: str, fields: Mapping[str, str] | None = None, *extra: Markup) -> Markup:
+    """A button that changes something."""
+    hidden = [tag("input", type="hidden", name=key, value=value) for key, value in (fields or {}).items()]
+    return tag("form", *hidden, *extra, tag("button", name, class_="quiet"), method="post", action=path, class_="act")
+
+
+def pages_of(count: int, per_page: int = PER_PAGE) -> int:
+    return max(1, -(-count // per_page))
+
+
+# Figures and marks as the pages word them.
+
+UNKNOWN = "-"
+
+
+def share_words(share: float | None) -> str:
+    return percent(share)
+
+
+def rate_words(rate: float | None, unknown: int, trials: int) -> str:
+    """A rate of success with the share of trials that it leaves out."""
+    return share_words(rate) + (f" (unknown for {unknown} of {trials})" if unknown else "")
+
+
+def interval_words(interval: Interval | None) -> str:
+    return percent_between(interval)
+
+
+def money(cost: float | None) -> str:
+    if cost is None:
+        return UNKNOWN
+    return f"{cost:.2f} USD" if cost >= 1 else f"{cost:.4f} USD"
+
+
+def words(name: str) -> str:
+    """A name of a closed vocabulary as words."""
+    return name.replace("_", " ")
+
+
+def when(created: str) -> str:
+    """A time of ISO 8601 to the minute."""
+    return created[:16].replace("T", " ")
+
+
+def success_mark(success: bool | None, outcome: str = "finished") -> Markup:
+    """By word and colour, never by colour alone."""
+    if success is True:
+        return tag("span", "✓ passed", class_="mark good")
+    if success is False:
+        return tag("span", "✗ failed", class_="mark bad")
+    return tag("span", f"? {words(outcome) if outcome != 'finished' else 'unknown'}", class_="mark open")
+
+
+def chip(text: str, kind: str = "") -> Markup:
+    return tag("span", text, class_=f"chip {kind}".strip())
+
+
+def run_link(name: str, *, shown: str | None = None) -> Markup:
+    return link(path_of("runs", name), shown or name)
+
+
+def trial_path(run: str, case_id: str, attempt: int) -> str:
+    return path_of("runs", run, "trials", case_id, attempt)
+
+
+def bounded(text: str, most: int = 400) -> str:
+    """At most this many characters of a text that anybody may have written."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+# Texts and values of agents and tools: bounded, and never more than text.
+
+_BRIEF = 140
+
+
+def value_text(value: JsonValue) -> str:
+    """A text as it is, everything else as indented JSON."""
+    if isinstance(value, str):
+        return value
+    try:
+        return to_json(value, indent=1).decode()
+    except (PydanticSerializationError, ValueError):  # half a surrogate pair, which has no UTF-8
+        return json.dumps(value, indent=1, ensure_ascii=False)
+
+
+def shown_text(text: str, limit: int, whole: str | None = None, *, class_: str = "prose") -> Markup:
+    """The beginning of a text; `whole` is the address of the part that holds all of it."""
+    if len(text) <= limit:
+        return tag("div", text, class_=class_)
+    note = f"{limit} of {len(text)} characters are shown. "
+    more = tag("button", "Show all", type="button", class_="quiet", data_load=whole) if whole is not None else None
+    return tag("div", tag("div", text[:limit], class_=class_), tag("p", note, more, class_="cut"), data_part=True)
+
+
+def folded_value(name: str, value: JsonValue, limit: int, whole: str | None = None) -> Markup:
+    """A value of a call: one line that opens."""
+    text = value_text(value)
+    brief = " ".join(text[: _BRIEF * 2].split())[:_BRIEF]
+    head = fragment(tag("span", name, class_="fold-name"), tag("span", brief, class_="brief"))
+    return fold(head, shown_text(text, limit, whole, class_="pre"))

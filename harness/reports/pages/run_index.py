@@ -1,0 +1,332 @@
+"""All runs of a project: their manifests, and the figures of each, which are read once and kept in memory.
+
+A run folder is append-only, so what was read stays true: of a run in flight only the new trials are read. Counting the
+trials of a run takes a fraction of a second, and of 200 runs many; a list therefore gives what is known within its time
+limit, and one thread of the index counts the rest.
+"""
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Final
+
+from harness.errors import HarnessError, ResultsError, UsageError
+from harness.runs.store.folder import RunFolder, TrialKey, gc_paused
+from harness.runs.store.manifest import RUN_NAME, RunManifest
+from harness.scoring.scorecard import Scorecard
+from harness.scoring.statistics.intervals import Interval, effective_n, wilson
+from harness.text import alternatives
+from harness.values import Frozen
+
+# The figures of one run for lists, counted from its scorecards.
+
+
+class TrialLine(Frozen):
+    """One trial as lists show it: what is left of its scorecard, which is many times larger."""
+
+    case_id: str
+    attempt: int
+    category: str
+    tags: tuple[str, ...] = ()
+    outcome: str
+    success: bool | None
+    modes: tuple[str, ...] = ()
+    why: str = ""
+    """The first reason for which it did not succeed."""
+    steps: float | None = None
+    cost_usd: float | None = None
+
+
+class RunFigures(Frozen):
+    """The counts of one run; trials of unknown success stand in neither of the two counts."""
+
+    planned: int
+    done: int
+    succeeded: int
+    failed: int
+    interval: Interval | None
+    """Of the success rate, 95 %, over the effective number of observations."""
+    cost_usd: float | None
+    """None: no trial has a price."""
+    modes: tuple[tuple[str, int], ...] = ()
+    """Failure modes by the number of trials, the most frequent first."""
+
+    @property
+    def unknown(self) -> int:
+        """Trials that have ended, of which it is not known whether they succeeded."""
+        return self.done - self.succeeded - self.failed
+
+    @property
+    def rate(self) -> float | None:
+        known = self.succeeded + self.failed
+        return self.succeeded / known if known else None
+
+
+_WHY = 300
+
+
+def line_of(card: Scorecard) -> TrialLine:
+    failing = next((f"{one.check}: {one.reason}" for one in card.verdicts if one.passed is not True), "")
+    ended = card.reason or "" if card.outcome != "finished" else ""
+    return TrialLine(
+        case_id=card.case_id,
+        attempt=card.attempt,
+        category=card.category,
+        tags=card.tags,
+        outcome=card.outcome,
+        success=card.success,
+        modes=tuple(dict.fromkeys(one.failure for one in card.diagnoses)),
+        why=(ended or failing)[:_WHY],
+        steps=card.value("steps"),
+        cost_usd=card.value("cost_usd"),
+    )
+
+
+def figures_of(planned: int, lines: Iterable[TrialLine]) -> RunFigures:
+    """Counts the trials of a run, which may be in flight."""
+    own = tuple(lines)
+    known = [line for line in own if line.success is not None]
+    hits: dict[str, list[bool]] = {}
+    for line in known:
+        hits.setdefault(line.case_id, []).append(bool(line.success))
+    succeeded = sum(bool(line.success) for line in known)
+    costs = [line.cost_usd for line in own if line.cost_usd is not None]
+    modes = Counter(mode for line in own if line.success is not True for mode in line.modes)
+    return RunFigures(
+        planned=planned,
+        done=len(own),
+        succeeded=succeeded,
+        failed=len(known) - succeeded,
+        interval=_interval(succeeded, hits),
+        cost_usd=sum(costs) if costs else None,
+        modes=tuple(modes.most_common()),
+    )
+
+
+def _interval(succeeded: int, hits: dict[str, list[bool]]) -> Interval | None:
+    n = sum(map(len, hits.values()))
+    return wilson(succeeded / n, effective_n(hits)) if n else None
+
+
+VARIANT: Final = "~"
+"""Begins the name of a run that is a fork or another variant: those lie in a folder of their own."""
+_VARIANTS: Final = ".variants"
+_MANY: Final = 50
+"""New trials of a run in flight that are read one by one."""
+_NAME: Final = re.compile(RUN_NAME)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunEntry:
+    """One run folder of the list: its manifest, or why it cannot be read."""
+
+    name: str
+    manifest: RunManifest | None
+    problem: str | None = None
+
+
+@dataclass(kw_only=True)
+class _Kept:
+    """What is known of one run."""
+
+    stamp: tuple[int, ...]
+    lines: dict[TrialKey, TrialLine] = field(default_factory=dict)
+    committed: dict[TrialKey, int] = field(default_factory=dict)
+    figures: RunFigures | None = None
+    folder: RunFolder | None = None
+    """Of a run that is not settled and was not scored again: only trials that are still to come are looked for. It has
+    checked none of them yet, so that each is checked when it is there.
+    """
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no trial can come any more but by a change of the folder itself."""
+        return (
+            self.figures is not None
+            and self.figures.done == self.figures.planned
+            and all(line.outcome != "harness_failed" for line in self.lines.values())
+        )
+
+
+class RunIndex:
+    """Safe to use from several threads."""
+
+    def __init__(self, runs: Path) -> None:
+        self.runs = runs
+        self._entries: dict[str, tuple[tuple[int, ...], RunEntry]] = {}
+        self._kept: dict[str, _Kept] = {}
+        self._lock = Lock()
+        self._closing = Event()
+        self._warming: Thread | None = None
+
+    def place(self, name: str) -> Path:
+        """The folder of a run. Raises UsageError, with the nearest names, where there is none."""
+        bare, root = name.removeprefix(VARIANT), self.runs
+        if name.startswith(VARIANT):
+            root = self.runs / _VARIANTS
+        if _NAME.fullmatch(bare) and (root / bare).is_dir():
+            return root / bare
+        raise UsageError(f"there is no run {name[:200]!r}", remedy=alternatives(bare, _names(root)))
+
+    def entries(self) -> list[RunEntry]:
+        """All runs, the newest first, and after them those that cannot be read."""
+        return self._listed(_names(self.runs))
+
+    def variants(self) -> list[RunEntry]:
+        """Forks and other runs of variants, likewise; their names begin with `~`."""
+        return self._listed([VARIANT + name for name in _names(self.runs / _VARIANTS)])
+
+    def figures(self, name: str) -> RunFigures:
+        """The figures of one run as of now. Raises ResultsError naming a damaged file."""
+        kept = self._read(name)
+        assert kept.figures is not None
+        return kept.figures
+
+    def lines(self, name: str) -> tuple[TrialLine, ...]:
+        """The trials of one run, in the planned order. Raises ResultsError naming a damaged file."""
+        return tuple(self._read(name).lines.values())
+
+    def figures_within(self, names: Sequence[str], seconds: float) -> dict[str, RunFigures | str]:
+        """The figures of these runs, or why they cannot be read; runs that there was no time for are left out."""
+        deadline, found = time.monotonic() + seconds, dict[str, RunFigures | str]()
+        for name in names:
+            if name not in self._kept and time.monotonic() > deadline:
+                continue
+            try:
+                found[name] = self.figures(name)
+            except HarnessError as error:
+                found[name] = error.message
+        return found
+
+    def warm(self) -> None:
+        """Counts all runs in a thread of its own, the newest first, until `close`."""
+        self._warming = Thread(target=self._warm, name="run-index", daemon=True)
+        self._warming.start()
+
+    def close(self) -> None:
+        """Ends the thread; safe to call twice."""
+        self._closing.set()
+        if self._warming is not None:
+            self._warming.join()
+
+    def _warm(self) -> None:
+        for entry in self.entries():
+            if self._closing.is_set():
+                return
+            if entry.problem is None:
+                self.figures_within([entry.name], 1)
+            time.sleep(0.005)  # a page that is asked for meanwhile goes first
+
+    def _listed(self, names: Iterable[str]) -> list[RunEntry]:
+        found = [entry for entry in map(self._entry, names) if entry is not None]
+        readable = [entry for entry in found if entry.manifest is not None]
+        readable.sort(key=_created, reverse=True)
+        return [*readable, *(entry for entry in found if entry.manifest is None)]
+
+    def _entry(self, name: str) -> RunEntry | None:
+        """None for a matrix, which is a list of runs."""
+        try:
+            path = self.place(name)
+        except UsageError:
+            return None  # removed a moment ago
+        stamp = _stamp(path)
+        known = self._entries.get(name)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        try:
+            entry = RunEntry(name=name, manifest=RunFolder.open(path).manifest)
+        except UsageError:
+            return None
+        except ResultsError as error:
+            entry = RunEntry(name=name, manifest=None, problem=error.message)
+        self._entries[name] = (stamp, entry)
+        return entry
+
+    def _read(self, name: str) -> _Kept:
+        path = self.place(name)
+        stamp = _stamp(path)
+        kept = self._kept.get(name)
+        if kept is not None and kept.is_settled and kept.stamp == stamp:
+            return kept
+        with self._lock:
+            known = self._kept.get(name)
+            goes_on = known is not None and known.folder is not None and known.stamp[1:] == stamp[1:]
+            self._kept[name] = kept = (
+                _continued(known, stamp) if goes_on and known else _counted(RunFolder.open(path), stamp, known)
+            )
+        return kept
+
+
+@gc_paused()
+def _continued(known: _Kept, stamp: tuple[int, ...]) -> _Kept:
+    """Costs as much as there are trials to come, and not as there are: a run in flight is read every second."""
+    folder = known.folder
+    assert folder is not None
+    planned = [(one.case_id, one.attempt) for one in folder.manifest.planned]
+    open_ones = [key for key in planned if key not in known.lines or known.lines[key].outcome == "harness_failed"]
+    times = folder.committed_among(open_ones)
+    fresh = {key: time_ns for key, time_ns in times.items() if known.committed.get(key) != time_ns}
+    if not fresh:
+        return replace(known, stamp=stamp)
+    if len(fresh) > _MANY:
+        return _counted(RunFolder.open(folder.path), stamp, known)
+    read = {(card.case_id, card.attempt): line_of(card) for card in folder.first_scorecards(fresh)}
+    merged = known.lines | read
+    lines = {key: merged[key] for key in planned if key in merged}
+    return replace(
+        known,
+        stamp=stamp,
+        lines=lines,
+        committed=known.committed | fresh,
+        figures=figures_of(len(planned), lines.values()),
+    )
+
+
+@gc_paused()
+def _counted(folder: RunFolder, stamp: tuple[int, ...], known: _Kept | None) -> _Kept:
+    committed = folder.committed()
+    if folder.scorings:
+        cards = folder.scorecards()
+        lines = {(card.case_id, card.attempt): line_of(card) for card in cards}
+    else:
+        earlier = {} if known is None or known.stamp[1:] != stamp[1:] else known.lines
+        at = {} if known is None else known.committed
+        fresh = [key for key, time_ns in committed.items() if key not in earlier or at.get(key) != time_ns]
+        read = {(card.case_id, card.attempt): line_of(card) for card in folder.first_scorecards(fresh)}
+        lines = {key: read.get(key) or earlier[key] for key in committed}
+    kept = _Kept(
+        stamp=stamp,
+        lines=lines,
+        committed=committed,
+        figures=figures_of(len(folder.manifest.planned), lines.values()),
+    )
+    return kept if kept.is_settled or folder.scorings else replace(kept, folder=RunFolder.open(folder.path))
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Changes with the trials of the folder, its manifest and its scorings, in this order."""
+    return tuple(_time_ns(path / name) for name in ("trials", "manifest.json", "scores"))
+
+
+def _time_ns(path: Path) -> int:
+    try:
+        return os.lstat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _names(root: Path) -> list[str]:
+    try:
+        with os.scandir(root) as entries:
+            return sorted(entry.name for entry in entries if _NAME.fullmatch(entry.name) and entry.is_dir())
+    except OSError:
+        return []
+
+
+def _created(entry: RunEntry) -> tuple[str, str]:
+    return ("" if entry.manifest is None else entry.manifest.created, entry.name)

@@ -1,0 +1,465 @@
+"""The app's server: one event loop in a thread of its own; pages are made in worker threads, which read files."""
+
+import asyncio
+import hmac
+import json
+import re
+import secrets
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, TypeVar
+from urllib.parse import unquote
+
+from aiohttp import web
+
+from harness.errors import HarnessError, ServiceError, UsageError, os_error_in_words
+from harness.reports.pages.annotations import Annotations
+from harness.reports.pages.drafts import RunningTries
+from harness.reports.pages.markup import Markup, fragment, link, tag
+from harness.reports.pages.progress import live_state
+from harness.reports.pages.request import Ask, Page, PageSet, Project, Raw, Shows
+from harness.reports.pages.run_index import RunIndex
+from harness.reports.palette import palette
+from harness.values import JsonObject
+
+# Who may enter.
+#
+# The server listens on the loopback interface, where programs of other users and pages of the network that a browser
+# shows can still reach it. So each request must name this machine in `Host`, and carry the cookie that the one-time
+# link
+# of the command set. A request that changes something must come from a page of the app (`Origin`).
+
+COOKIE: Final = "harness_view"
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+# With `no-referrer` a browser names no origin when it sends a form, and every change would be refused.
+HEADERS: Final = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Of every answer."""
+
+
+class Guard:
+    """The secrets of one server: the one-time link, and the session that it opens."""
+
+    def __init__(self) -> None:
+        self._session = secrets.token_urlsafe(32)
+        self.token = secrets.token_urlsafe(24)
+        """Of the link. It opens one session and is worthless afterwards: a browser's history gives nobody entry."""
+        self.port = 0
+
+    def is_here(self, request: web.Request) -> bool:
+        """Whether the request names this machine, and not another name that leads here."""
+        return request.headers.get("Host", "") in self._hosts
+
+    def is_of_this_app(self, request: web.Request) -> bool:
+        """Whether a page of the app sends the request."""
+        return request.headers.get("Origin", "") in {f"http://{host}" for host in self._hosts}
+
+    def has_session(self, request: web.Request) -> bool:
+        return _same(request.cookies.get(self._cookie, ""), self._session)
+
+    def enter(self, token: str, answer: web.StreamResponse) -> bool:
+        """Sets the session's cookie for the right token, once."""
+        if not self.token or not _same(token, self.token):
+            return False
+        self.token = ""
+        answer.set_cookie(self._cookie, self._session, httponly=True, samesite="Strict", path="/")
+        return True
+
+    def renew(self) -> str:
+        """Another one-time link, for a further browser."""
+        self.token = secrets.token_urlsafe(24)
+        return self.token
+
+    @property
+    def _cookie(self) -> str:
+        """Cookies are shared by all ports of a machine: two apps at once must not take each other's place."""
+        return f"{COOKIE}_{self.port}"
+
+    @property
+    def _hosts(self) -> set[str]:
+        return {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
+
+
+def _same(shown: str, own: str) -> bool:
+    return hmac.compare_digest(shown.encode("utf-8", "replace"), own.encode())
+
+
+# Server-sent events of a run in flight: its figures whenever a trial ends, until it is complete or the reader goes.
+
+_EVERY_S: Final = 1.0
+_BEAT_S: Final = 15.0
+"""A comment as often as this finds out that the reader is gone, and keeps the connection."""
+
+
+async def live_events(
+    request: web.Request, project: Project, run: str, ending: asyncio.Event, headers: Mapping[str, str]
+) -> web.StreamResponse:
+    """Holds only the last state that was sent, however long the run is watched."""
+    answer = web.StreamResponse(headers={**headers, "Content-Type": "text/event-stream"})
+    await answer.prepare(request)
+    sent: JsonObject | None = None
+    quiet = 0.0
+    try:
+        while not ending.is_set():
+            state = await asyncio.to_thread(_state, project, run)
+            if state != sent:
+                await answer.write(f"data: {json.dumps(state)}\n\n".encode())
+                sent, quiet = state, 0.0
+            elif quiet >= _BEAT_S:
+                await answer.write(b": still here\n\n")
+                quiet = 0.0
+            if not state.get("running"):
+                await answer.write(b"event: end\ndata: {}\n\n")
+                break
+            quiet += _EVERY_S
+            await _pause(ending)
+    except (ConnectionError, asyncio.CancelledError):
+        pass  # the reader has gone
+    return answer
+
+
+def _state(project: Project, run: str) -> JsonObject:
+    try:
+        return live_state(project, run)
+    except HarnessError as error:
+        return {"running": False, "problem": error.message}
+
+
+async def _pause(ending: asyncio.Event) -> None:
+    try:
+        async with asyncio.timeout(_EVERY_S):
+            await ending.wait()
+    except TimeoutError:
+        pass
+
+
+# What stands around every page: head, navigation and the list of keys.
+
+_PROGRAMS = ("keys.js", "lazy.js")
+"""Of every page."""
+_KEYS = (
+    ("?", "show or hide this list"),
+    ("/", "filter"),
+    ("j, k", "next, previous row or step"),
+    ("Enter", "open the row"),
+    ("n, p", "next, previous page, trial or question"),
+    ("e", "open or close everything folded"),
+    ("g r", "runs"),
+    ("g t", "trend"),
+    ("g d", "drift"),
+    ("g i", "issues"),
+    ("g c", "cassettes"),
+    ("g a", "annotate"),
+    ("g w", "workbench"),
+    ("g h", "themes"),
+    ("g p", "production"),
+    ("u", "up: from a trial to its run, from a run to all runs"),
+)
+
+
+def whole(page: Page, entries: Sequence[tuple[str, str]], project: str) -> str:
+    """The document of a page."""
+    head = fragment(
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", f"{page.title} · {project}"),
+        tag("meta", http_equiv="refresh", content=page.again_after_s) if page.again_after_s is not None else None,
+        *(tag("link", rel="stylesheet", href=f"/assets/{name}.css") for name in ("palette", "style")),
+        tag("link", rel="icon", href="/assets/icon.svg"),
+        *(tag("script", src=f"/assets/{name}", type="module") for name in (*_PROGRAMS, *page.modules)),
+    )
+    body = fragment(
+        link("#main", "Skip to the content", class_="skip"),
+        _navigation(page.section, entries, project),
+        tag("main", page.body, id="main", tabindex="-1"),
+        _help(page.keys),
+    )
+    return f"<!doctype html>\n{tag('html', tag('head', head), tag('body', body), lang='en')}\n"
+
+
+def problem(title: str, message: str, remedy: str | None = None) -> Page:
+    """A page that says what is wrong instead of what was asked for."""
+    parts = [tag("h1", title), tag("p", message, class_="alert")]
+    if remedy is not None:
+        parts.append(tag("p", remedy, class_="prose"))
+    return Page(title=title, body=fragment(*parts, tag("p", link("/", "All runs"))))
+
+
+def _navigation(section: str, entries: Iterable[tuple[str, str]], project: str) -> Markup:
+    items = [tag("li", link(path, name, aria_current="page" if name == section else None)) for name, path in entries]
+    return tag(
+        "header",
+        link("/", project, class_="brand"),
+        tag("nav", tag("ul", *items), aria_label="Pages"),
+        tag("button", "Keys ", tag("kbd", "?"), type="button", class_="quiet", id="keys", aria_haspopup="dialog"),
+        class_="bar-top",
+    )
+
+
+def _help(own: Sequence[tuple[str, str]]) -> Markup:
+    """A page's own keys go before those of every page."""
+    taken = {key for keys, _ in own for key in keys.split(", ")}
+    rest = [(keys, does) for keys, does in _KEYS if not taken & set(keys.split(", "))]
+    rows = [fragment(tag("dt", tag("kbd", keys)), tag("dd", does)) for keys, does in (*own, *rest)]
+    return tag(
+        "dialog",
+        tag("h2", "Keys", id="help-title"),
+        tag("dl", *rows, class_="keys"),
+        tag("form", tag("button", "Close", class_="quiet"), method="dialog"),
+        id="help",
+        aria_labelledby="help-title",
+    )
+
+
+# Which page answers an address, and how an error is shown.
+
+_KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_LIVE: Final = re.compile(r"/live/([^/]+)")
+_MAX_FIELDS: Final = 200
+
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_Answers = TypeVar("_Answers")
+
+
+class Answering:
+    """The routes of all page sets, behind the guard."""
+
+    def __init__(
+        self, project: Project, guard: Guard, ending: asyncio.Event, start: str, pages: Sequence[PageSet]
+    ) -> None:
+        self._project = project
+        self._guard = guard
+        self._ending = ending
+        self._start = start
+        self._entries = [one.entry for one in pages if one.entry is not None]
+        self._shows = [(_pattern(path), shows) for one in pages for path, shows in one.shows.items()]
+        self._acts = [(_pattern(path), acts) for one in pages for path, acts in one.acts.items()]
+
+    @web.middleware
+    async def guarded(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        """Refuses before anything is read of the project; every answer gets the headers."""
+        try:
+            answer = self._refusal(request) or await handler(request)
+        except web.HTTPException as error:
+            answer = self._page(problem("Not possible", error.reason), error.status)
+        for name, value in HEADERS.items():
+            if not answer.prepared:
+                answer.headers.setdefault(name, value)
+        return answer
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        path = request.rel_url.raw_path
+        if path.startswith("/assets/"):
+            return _asset(path.removeprefix("/assets/"))
+        if request.method == "POST":
+            return await self._acted(request, path)
+        if (live := _LIVE.fullmatch(path)) is not None:
+            return await live_events(request, self._project, _unquoted(live[1]), self._ending, HEADERS)
+        found, place = _matching(self._shows, path)
+        if found is None:
+            return self._page(problem("No such page", "There is no page at this address."), 404)
+        ask = Ask(project=self._project, place=place, query=dict(request.query))
+        return await self._tried(found, ask)
+
+    async def _tried(self, shows: Shows, ask: Ask) -> web.StreamResponse:
+        try:
+            shown = await asyncio.to_thread(shows, ask)
+        except UsageError as error:
+            return self._page(problem("Not found", error.message, error.remedy), 404)
+        except HarnessError as error:
+            return self._page(problem("Cannot be read", error.message, error.remedy), 409)
+        except OSError as error:
+            return self._page(problem("Cannot be read", os_error_in_words(error).message), 409)
+        return _raw(shown) if isinstance(shown, Raw) else self._page(shown)
+
+    async def _acted(self, request: web.Request, path: str) -> web.StreamResponse:
+        found, place = _matching(self._acts, path)
+        if found is None:
+            return self._page(problem("No such action", "Nothing can be changed at this address."), 404)
+        fields = await request.post()
+        form = {key: value for key, value in list(fields.items())[:_MAX_FIELDS] if isinstance(value, str)}
+        ask = Ask(project=self._project, place=place, query=dict(request.query), form=form)
+        try:
+            target = await asyncio.to_thread(found, ask)
+        except HarnessError as error:
+            return self._page(problem("Not done", error.message, error.remedy), 409)
+        except OSError as error:
+            return self._page(problem("Not done", os_error_in_words(error).message), 409)
+        return web.Response(status=303, headers={"Location": str(target)})
+
+    def _refusal(self, request: web.Request) -> web.StreamResponse | None:
+        guard = self._guard
+        if not guard.is_here(request):
+            return _plain(403, "expected the host 127.0.0.1")
+        if request.method not in ("GET", "HEAD", "POST"):
+            return _plain(405, "only GET and POST are answered")
+        if request.path == "/enter" and request.method == "GET":
+            entered = web.Response(status=303, headers={"Location": self._start})
+            if guard.enter(request.query.get("token", ""), entered) or guard.has_session(request):
+                return entered
+        if not guard.has_session(request):
+            return _plain(403, "no session: open the link that the command printed; it opens one browser, once")
+        if request.method == "POST" and not guard.is_of_this_app(request):
+            return _plain(403, "only pages of this app may change something")
+        return None
+
+    def _page(self, page: Page, status: int = 200) -> web.Response:
+        text = str(page.body) if page.part else whole(page, self._entries, self._project.path.name)
+        return web.Response(status=status, text=text, content_type="text/html", charset="utf-8")
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    """`/runs/{run}` as a pattern over the quoted path: a quoted slash in a name divides nothing."""
+    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(path)))
+
+
+def _matching(
+    known: Sequence[tuple[re.Pattern[str], _Answers]], path: str
+) -> tuple[_Answers | None, Mapping[str, str]]:
+    for pattern, found in known:
+        if (match := pattern.fullmatch(path)) is not None:
+            return found, {name: _unquoted(text) for name, text in match.groupdict().items()}
+    return None, {}
+
+
+def _unquoted(text: str) -> str:
+    return unquote(text, errors="replace")
+
+
+def _asset(name: str) -> web.Response:
+    if name == "palette.css":
+        return web.Response(text=palette(), content_type="text/css", charset="utf-8")
+    suffix = name[name.rfind(".") :] if "." in name else ""
+    if not re.fullmatch(r"[a-z_]+\.[a-z]+", name) or suffix not in _KINDS:
+        return _plain(404, "no such file")
+    try:
+        text = (files("harness.reports.pages") / "assets" / name).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return _plain(404, "no such file")
+    return web.Response(text=text, content_type=_KINDS[suffix], charset="utf-8")
+
+
+def _raw(raw: Raw) -> web.Response:
+    headers = {"Content-Type": raw.kind}
+    if raw.name is not None:
+        safe = re.sub(r"[^A-Za-z0-9._-]", "_", raw.name)[:120]
+        headers["Content-Disposition"] = f'attachment; filename="{safe}"'
+    return web.Response(body=raw.content, headers=headers)
+
+
+def _plain(status: int, text: str) -> web.Response:
+    return web.Response(status=status, text=text + "\n")
+
+
+_HOST: Final = "127.0.0.1"
+_WORKERS: Final = 4
+_MAX_BODY: Final = 256 * 1024
+
+
+class ViewServer:
+    """Serves while the context is entered."""
+
+    def __init__(self, project: Path, pages: Sequence[PageSet], port: int = 0, start: str = "/") -> None:
+        """`pages` in the order of the navigation. `port` 0: a free one. `start`: the address within the app to which
+        the one-time links lead.
+        """
+        self._pages = pages
+        self._start = start
+        self._wanted = port
+        self._guard = Guard()
+        self._index = RunIndex(project / "runs")
+        self._annotations = Annotations(project)
+        self._project = Project(
+            path=project, index=self._index, annotations=self._annotations, tries=RunningTries(project)
+        )
+        self._loop = asyncio.new_event_loop()
+        self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="view")
+        self._thread = threading.Thread(target=self._serve, name="view", daemon=True)
+        self._begun = threading.Event()
+        self._ending: asyncio.Event | None = None
+        self._refused: OSError | None = None
+
+    @property
+    def port(self) -> int:
+        return self._guard.port
+
+    @property
+    def address(self) -> str:
+        """Of the app, for a browser that has a session."""
+        return f"http://{_HOST}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """The one-time link that opens a session."""
+        return f"{self.address}/enter?token={self._guard.token}"
+
+    def another_link(self) -> str:
+        """A further one-time link; the earlier one, where it was not used, is worthless then."""
+        return f"{self.address}/enter?token={self._guard.renew()}"
+
+    def __enter__(self) -> Self:
+        """Raises ServiceError where the port is taken."""
+        self._thread.start()
+        self._begun.wait()
+        if self._refused is not None:
+            self._thread.join()
+            reason = self._refused.strerror or self._refused
+            raise ServiceError(
+                f"port {self._wanted} of {_HOST} cannot be listened on: {reason}", remedy="choose another --port"
+            )
+        self._index.warm()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._index.close()
+        self._annotations.close()
+        ending = self._ending
+        if ending is not None:
+            self._loop.call_soon_threadsafe(ending.set)
+        self._thread.join()
+        self._workers.shutdown(cancel_futures=True)
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._until_ended())
+        finally:
+            self._begun.set()
+            self._loop.close()
+
+    async def _until_ended(self) -> None:
+        self._ending = asyncio.Event()
+        self._loop.set_default_executor(self._workers)
+        answering = Answering(self._project, self._guard, self._ending, self._start, self._pages)
+        app = web.Application(middlewares=[answering.guarded], client_max_size=_MAX_BODY)
+        app.router.add_route("*", "/{path:.*}", answering.answer)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, _HOST, self._wanted)
+            await site.start()
+            self._guard.port = int(runner.addresses[0][1])
+            self._begun.set()
+            await self._ending.wait()
+        except OSError as error:
+            self._refused = error
+        finally:
+            await runner.cleanup()

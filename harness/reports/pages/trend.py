@@ -1,0 +1,115 @@
+"""A suite by release, and the matrices of its runs."""
+
+from harness.reports.matrix import matrix_table
+from harness.reports.pages.markup import (
+    UNKNOWN,
+    Markup,
+    bounded,
+    chip,
+    filters,
+    fragment,
+    interval_words,
+    link,
+    path_of,
+    rate_words,
+    row,
+    run_link,
+    table,
+    tag,
+    words,
+)
+from harness.reports.pages.request import Ask, Page, PageSet
+from harness.reports.summarising import summarise_run
+from harness.reports.trend import Trend, TrendLine, TrendPoint, suite_of, trend
+from harness.runs.store.baseline import damaged_in, runs_in
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import Matrix, matrix_at
+
+_MATRICES = 100
+
+
+def trends(ask: Ask) -> Page:
+    """`/trend?suite=`: figures by release; flagged ones first."""
+    entries = [one.manifest for one in ask.project.index.entries() if one.manifest is not None]
+    suites = list(dict.fromkeys(one.suite for one in entries))
+    if not suites:
+        return Page(
+            title="Trend", body=fragment(tag("h1", "Trend"), tag("p", "No runs yet.", class_="empty")), section="Trend"
+        )
+    chosen = ask.query.get("suite") or suites[0]
+    folder = ask.project.path / "runs"
+    runs = [run for run in runs_in(folder) if run.manifest.suite == chosen]
+    found = trend(suite_of(runs, chosen), runs, unreadable=damaged_in(folder))
+    shown = [tag("option", one, value=one, selected=one == chosen) for one in suites]
+    chooser = tag("label", tag("span", "suite"), tag("select", *shown, name="suite"))
+    body = fragment(tag("h1", "Trend"), filters(chooser, action="/trend"), *_trend(found), _matrices(ask))
+    return Page(title="Trend", body=body, section="Trend")
+
+
+def matrix(ask: Ask) -> Page:
+    """`/matrix/{name}`: success, cost and steps of each run of a matrix."""
+    path = ask.project.index.place(ask.place["name"])
+    found = matrix_at(path)
+    if found is None:
+        return Page(
+            title="Matrix", body=tag("p", run_link(ask.place["name"]), " is a run, and no matrix."), section="Trend"
+        )
+    folders = [RunFolder.open(ask.project.index.place(name)) for name in found.runs]
+    whole = matrix_table(found, [(folder, summarise_run(folder)) for folder in folders])
+    rows = [
+        row(
+            run_link(one.run),
+            ", ".join(f"{key}={value}" for key, value in one.variables.items()),
+            f"{one.measured} of {one.planned}",
+            rate_words(one.success.rate, one.success.unknown, one.success.n + one.success.unknown),
+            interval_words(one.success.interval),
+            UNKNOWN if one.cost_usd is None or one.cost_usd.mean is None else f"{one.cost_usd.mean:.4f}",
+            "" if one.difference is None else one.difference.verdict,
+        )
+        for one in whole.rows
+    ]
+    heads = ("run", "variables", "#measured", "#success", "#95 %", "#USD a trial", "against the first")
+    body = fragment(
+        tag("p", link("/trend", "Trend", data_up=True), class_="crumbs"),
+        tag("h1", found.name),
+        table(heads, rows, caption="Runs of the matrix", class_="plain list"),
+    )
+    return Page(title=found.name, body=body, section="Trend")
+
+
+def _trend(found: Trend) -> list[Markup]:
+    heads = ("figure", *(f"#{bounded(one.name, 40)}" for one in found.releases))
+    lines = sorted(found.lines, key=lambda line: not any(point.spike for point in line.points))
+    flagged = [tag("p", _spike(line, point), class_="alert") for line, point in found.spikes[:20]]
+    flagged += [tag("p", f"Left out, because it cannot be read: {one.run} ({one.problem})") for one in found.damaged]
+    under = row("trials", *(str(one.trials) for one in found.releases))
+    return [*flagged, table(heads, [under, *map(_line, lines)], caption=f"Figures of {found.suite} by release")]
+
+
+def _line(line: TrendLine) -> Markup:
+    cells = [
+        fragment(
+            UNKNOWN if point.value is None else f"{point.value:.3g}", " ", chip("worse", "bad") if point.spike else None
+        )
+        for point in line.points
+    ]
+    return row(words(line.name), *cells)
+
+
+def _spike(line: TrendLine, point: TrendPoint) -> str:
+    p = "" if point.p is None else f" (p = {point.p:.4f})"
+    return f"{words(line.name)} is worse in release {bounded(point.release, 60)}{p}"
+
+
+def _matrices(ask: Ask) -> Markup | None:
+    found: list[Matrix] = []
+    for path in sorted(ask.project.index.runs.glob("[!.]*/matrix.json"))[:_MATRICES]:
+        one = matrix_at(path.parent)
+        found += [] if one is None else [one]
+    if not found:
+        return None
+    rows = [row(link(path_of("matrix", one.name), one.name), one.suite, str(len(one.runs))) for one in found]
+    return fragment(tag("h2", "Matrices"), table(("matrix", "suite", "#runs"), rows, caption="Matrices"))
+
+
+PAGES = PageSet(shows={"/trend": trends, "/matrix/{name}": matrix}, entry=("Trend", "/trend"))

@@ -1,0 +1,270 @@
+"""One trial: what happened, what scoring says of it, and what can be done with it."""
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from harness.cassettes.check import cassette_paths
+from harness.errors import UsageError
+from harness.judging.transcripts import build_transcript
+from harness.judging.views import view as judge_view
+from harness.reports.judged import judged_trials
+from harness.reports.pages import trial_parts as end_state
+from harness.reports.pages import trial_parts as findings
+from harness.reports.pages.markup import (
+    NOTHING,
+    Markup,
+    bounded,
+    fold,
+    folded_value,
+    fragment,
+    link,
+    pager,
+    pages_of,
+    path_of,
+    shown_text,
+    success_mark,
+    tag,
+    trial_path,
+    value_text,
+)
+from harness.reports.pages.request import Ask, Page, PageSet, Raw
+from harness.reports.pages.trial_parts import (
+    PER_PAGE,
+    Timeline,
+    one_step,
+    origins,
+    recordings_of,
+    request_part,
+    timeline,
+)
+from harness.reports.render.trajectory import model_requests
+from harness.runs.measured_trials import suite_of
+from harness.runs.store.beside_trials import cause_of
+from harness.runs.store.folder import RunFolder, StoredTrial
+from harness.runs.store.judgements import kept_rubric
+from harness.runs.store.manifest import SUITE_NAME
+from harness.runs.store.storage import read_checked
+from harness.scoring.scorecard import Scorecard
+from harness.traces.trial import Trial
+
+_WHOLE = 2_000_000
+"""Characters of one text that is loaded whole."""
+_TRIAL = "/runs/{run}/trials/{case}/{attempt}"
+
+
+def trial(ask: Ask) -> Page:
+    """`/runs/{run}/trials/{case}/{attempt}`."""
+    folder, stored, card = _found(ask)
+    own, base = stored.trial, _base(ask)
+    pages = pages_of(len(own.trajectory.steps), PER_PAGE)
+    shown = Timeline(
+        base=base,
+        trial=own,
+        diagnoses=card.diagnoses,
+        recorded=_is_recorded(ask, folder, own),
+        number=ask.number("page", most=pages),
+    )
+    title = f"{own.case_id} / {own.attempt}"
+    body = fragment(
+        _crumbs(ask, folder),
+        tag("div", tag("h1", title), success_mark(card.success, card.outcome), class_="title"),
+        *(tag("p", note, class_="alert") for note in findings.notes(own, card)),
+        findings.cause(cause_of(folder, own.case_id, own.attempt)),
+        _said(folder, own, card, shown.limit, base),
+        _about(ask, stored, folder, card),
+        tag("h2", "Timeline", id="timeline"),
+        pager(shown.number, pages, base, ask.query),
+        timeline(shown),
+        pager(shown.number, pages, base, ask.query),
+        tag("h2", "Final answer"),
+        NOTHING if own.trajectory.final_output is None else shown_text(value_text(own.trajectory.final_output), 20_000),
+    )
+    return Page(title=title, body=body, section="Runs")
+
+
+def step(ask: Ask) -> Page:
+    """`.../steps/{step}`: one step whole."""
+    _, stored, card = _found(ask)
+    steps = stored.trial.trajectory.steps
+    number = _number(ask.place["step"], len(steps))
+    shown = Timeline(base=_base(ask), trial=stored.trial, diagnoses=card.diagnoses)
+    return Page(title="", body=one_step(steps[number], shown, origins(card.diagnoses), _WHOLE), part=True)
+
+
+def request(ask: Ask) -> Page:
+    """`.../requests/{step}`: what was sent to the model for a step, and what it answered."""
+    _, stored, _ = _found(ask)
+    steps = stored.trial.trajectory.steps
+    number = _number(ask.place["step"], len(steps))
+    own = [span for span in stored.spans if span.span_id == steps[number].span_id]
+    earlier = [span for span in stored.spans if own and span.start_ns < own[0].start_ns]
+    return Page(title="", body=request_part(model_requests(own), model_requests(earlier)), part=True)
+
+
+def evidence(ask: Ask) -> Page:
+    """`.../evidence/{rubric}/{criterion}`: the pieces of the transcript that a judge saw."""
+    folder, stored, _ = _found(ask)
+    judged = judged_trials(folder).get((stored.trial.case_id, stored.trial.attempt), ())
+    names = ask.place["rubric"], ask.place["criterion"]
+    found = next((one for one in judged if (one.rubric, one.criterion) == names), None)
+    if found is None:
+        raise UsageError("there is no verdict on this criterion")
+    criterion = kept_rubric(folder.path, found.rubric, found.rubric_digest).criterion(found.criterion)
+    if criterion is None:
+        raise UsageError("the stored rubric does not have this criterion any more")
+    suite = suite_of(ask.project.path, folder)
+    case = next((one for one in suite.cases if one.id == stored.trial.case_id), None)
+    pieces = judge_view(build_transcript(stored.trial, case), criterion.evidence, criterion.agents)
+    parts = [
+        fragment(tag("h4", f"{one.ref} {one.who}"), shown_text(one.text, 20_000, class_="pre")) for one in pieces[:200]
+    ]
+    head = tag("p", f"{criterion.statement} The judge saw {len(pieces)} pieces.", class_="prose")
+    return Page(title="", body=tag("div", head, *parts, class_="loaded"), part=True)
+
+
+def recording(ask: Ask) -> Page:
+    """`.../recordings/{step}/{call}`: what answered a replayed call."""
+    folder, stored, _ = _found(ask)
+    steps = stored.trial.trajectory.steps
+    calls = steps[_number(ask.place["step"], len(steps))].calls
+    place = ask.place["call"]
+    if not (place.isascii() and place.isdecimal() and len(place) < 9 and int(place) < len(calls)):
+        raise UsageError("this step has no such call")
+    suite = folder.manifest.suite
+    if not re.fullmatch(SUITE_NAME, suite):
+        raise UsageError(f"{bounded(suite, 100)!r} is not a suite")
+    found = recordings_of(ask.project.path / "cassettes", suite, stored.trial.case_id, calls[int(place)])
+    return Page(title="", body=found, part=True)
+
+
+def picture(ask: Ask) -> Raw:
+    """`.../pictures/{file}`: a screenshot that belongs to the trial."""
+    _, stored, _ = _found(ask)
+    name = ask.place["file"]
+    if name not in {seen.screenshot for seen in stored.trial.pages.values()}:
+        raise UsageError("this trial has no such picture")
+    return Raw(content=read_checked(stored.folder, name), kind="image/png")
+
+
+def archive(ask: Ask) -> Raw:
+    """`.../end_state.tar`: the files that the agent changed, to be saved."""
+    _, stored, _ = _found(ask)
+    if stored.end_state is None:
+        raise UsageError("no archive of files was stored with this trial")
+    name = f"{stored.trial.case_id}-{stored.trial.attempt}.tar"
+    return Raw(content=read_checked(stored.folder, stored.end_state.name), kind="application/x-tar", name=name)
+
+
+def _found(ask: Ask) -> tuple[RunFolder, StoredTrial, Scorecard]:
+    folder = ask.project.run(ask.place["run"])
+    case_id, attempt = ask.place["case"], ask.attempt()
+    stored = folder.stored(case_id, attempt)
+    if stored is None:
+        raise UsageError(f"run {ask.place['run']!r} has no trial {bounded(case_id, 100)!r} attempt {attempt} yet")
+    return folder, stored, folder.scorecard(case_id, attempt)
+
+
+def _base(ask: Ask) -> str:
+    return trial_path(ask.place["run"], ask.place["case"], ask.attempt())
+
+
+def _number(text: str, count: int) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 9 and int(text) < count):
+        raise UsageError("this trial has no such step")
+    return int(text)
+
+
+def _crumbs(ask: Ask, folder: RunFolder) -> Markup:
+    """The way up, and the trials before and after in the planned order."""
+    run, key = ask.place["run"], (ask.place["case"], ask.attempt())
+    keys = [(one.case_id, one.attempt) for one in folder.manifest.planned]
+    place = keys.index(key)
+    around = []
+    if place:
+        around.append(link(trial_path(run, *keys[place - 1]), "← Previous trial", rel="prev"))
+    if place + 1 < len(keys):
+        around.append(link(trial_path(run, *keys[place + 1]), "Next trial →", rel="next"))
+    up = tag("span", link("/", "Runs"), " / ", link(path_of("runs", run), run, data_up=True))
+    return tag("div", up, tag("span", *(fragment(one, " ") for one in around)), class_="crumbs")
+
+
+def _said(folder: RunFolder, own: Trial, card: Scorecard, limit: int, base: str) -> Markup:
+    judged = judged_trials(folder).get((own.case_id, own.attempt), ())
+    verdicts = findings.judgements(judged, own.trajectory.steps, base)
+    found = findings.diagnoses(card)
+    parts = [
+        _section("Checks", findings.checks(card, limit)),
+        _section("Diagnosis", found) if found is not None else None,
+        _section("Judges", verdicts) if verdicts is not None else None,
+    ]
+    return tag("div", *parts, class_="said")
+
+
+def _section(title: str, content: Markup) -> Markup:
+    name = title.lower()
+    return tag("section", tag("h2", title, id=name), content, aria_labelledby=name)
+
+
+def _about(ask: Ask, stored: StoredTrial, folder: RunFolder, card: Scorecard) -> Markup:
+    own, base = stored.trial, _base(ask)
+    recorded = _is_recorded(ask, folder, own)
+    return tag(
+        "div",
+        end_state.states(folder, own),
+        end_state.files(own, base),
+        end_state.pictures(stored, base),
+        _misses(own),
+        findings.metrics(card),
+        end_state.output(own),
+        end_state.logs(own),
+        fold("Commands and recordings", *_commands(folder, own, recorded=recorded)),
+        class_="about",
+    )
+
+
+def _is_recorded(ask: Ask, folder: RunFolder, own: Trial) -> bool:
+    suite = folder.manifest.suite
+    if not re.fullmatch(SUITE_NAME, suite):
+        return False
+    return any(one.stem == own.case_id for one in cassette_paths(ask.project.path / "cassettes", suite))
+
+
+def _misses(own: Trial) -> Markup | None:
+    if not own.misses:
+        return None
+    shown = [folded_value(f"call {place}", miss, 4000) for place, miss in enumerate(own.misses[:100], 1)]
+    return fold(f"Calls without a recording: {len(own.misses)}", *shown, opened=True)
+
+
+def _commands(folder: RunFolder, own: Trial, *, recorded: bool) -> Iterator[Markup]:
+    """Commands to copy: the app itself starts nothing."""
+    manifest = folder.manifest
+    run, case = shlex.quote(manifest.run), shlex.quote(own.case_id)
+    again = ["harness", "run", manifest.suite, "--agent", manifest.agent, "--case", own.case_id]
+    for name, value in manifest.variables.items():
+        again += ["--with", f"{name}={value}"]
+    yield _command("run this case again", shlex.join(again))
+    yield _command("explain it in a terminal", f"harness explain {run} {case} --attempt {own.attempt}")
+    yield _command("make a case of it", f"harness case from-trace {run} {case}")
+    yield _command("find the step that made it fail", f"harness blame {run} {case}")
+    if recorded:
+        yield tag("p", link(path_of("cassettes", manifest.suite, own.case_id), "Recordings of this case"))
+
+
+def _command(what: str, words: str) -> Markup:
+    button = tag("button", "Copy", type="button", class_="quiet small", data_copy=words)
+    return tag("p", tag("span", what, class_="dim"), " ", tag("code", words), " ", button, class_="command")
+
+
+PAGES = PageSet(
+    shows={
+        _TRIAL: trial,
+        _TRIAL + "/steps/{step}": step,
+        _TRIAL + "/requests/{step}": request,
+        _TRIAL + "/evidence/{rubric}/{criterion}": evidence,
+        _TRIAL + "/recordings/{step}/{call}": recording,
+        _TRIAL + "/pictures/{file}": picture,
+        _TRIAL + "/end_state.tar": archive,
+    }
+)

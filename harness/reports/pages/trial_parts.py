@@ -1,0 +1,577 @@
+"""The parts of a trial's page: its steps, findings, requests, recordings and end state."""
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+
+from harness.cassettes.check import ShownRecording, cassette_paths, shown_cassette
+from harness.errors import HarnessError
+from harness.judging.verdicts import JudgeIdentity, Judgement
+from harness.reports.pages.markup import (
+    PER_PAGE as MARKUP_PER_PAGE,
+)
+from harness.reports.pages.markup import (
+    UNKNOWN,
+    Markup,
+    block,
+    bounded,
+    chip,
+    facts,
+    fold,
+    folded_value,
+    fragment,
+    link,
+    money,
+    path_of,
+    row,
+    shown_text,
+    table,
+    tag,
+    value_text,
+    words,
+)
+from harness.runs.store.beside_trials import KeptCause, stored_reference_states
+from harness.runs.store.folder import RunFolder, StoredTrial
+from harness.scoring.evidence import Verdict
+from harness.scoring.scorecard import Diagnosis, Scorecard
+from harness.traces.trajectory import Observation, Step, ToolCall
+from harness.traces.trial import ProgramExit, Trial
+from harness.values import JsonObject
+
+# The timeline of a trial: turns, in them what the model decided, in that the calls of tools and their answers.
+
+PER_PAGE = 500
+_FEW = 60
+_LONG_STEP, _SHORT = 4000, 1200
+_NS_IN_MS = 1_000_000
+_SETTLED = ("exact", "exact_reused", "live", "sealed")
+_REPLAYED = ("exact", "exact_reused", "earlier_state", "volatile_reused")
+_MOST_CALLS = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timeline:
+    """What the steps of one page of the timeline need to know."""
+
+    base: str
+    """Address of the trial."""
+    trial: Trial
+    diagnoses: Sequence[Diagnosis] = ()
+    recorded: bool = False
+    """Whether there are recordings of the case: replayed calls lead to theirs."""
+    number: int = 1
+    """Of the page, where the trial has very many steps."""
+
+    @property
+    def limit(self) -> int:
+        """Characters of one text."""
+        return _LONG_STEP if len(self.trial.trajectory.steps) <= _FEW else _SHORT
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        first = (self.number - 1) * PER_PAGE
+        return self.trial.trajectory.steps[first : first + PER_PAGE]
+
+
+def timeline(own: Timeline) -> Markup:
+    """All steps of the page, by turns: a turn begins with what the user or the system says."""
+    found = origins(own.diagnoses)
+    turns: list[list[Markup]] = [[]]
+    for step in own.steps:
+        if step.source != "agent" and turns[-1]:
+            turns.append([])
+        turns[-1].append(one_step(step, own, found))
+    parts = [tag("ol", *turn, class_="turn") for turn in turns if turn]
+    return tag("div", *parts, class_="steps")
+
+
+def origins(diagnoses: Sequence[Diagnosis]) -> Mapping[int, Sequence[Diagnosis]]:
+    """The findings by the step in which they begin."""
+    found: dict[int, list[Diagnosis]] = {}
+    for one in diagnoses:
+        if one.origin_step is not None:
+            found.setdefault(one.origin_step, []).append(one)
+    return found
+
+
+def one_step(step: Step, own: Timeline, found: Mapping[int, Sequence[Diagnosis]], limit: int | None = None) -> Markup:
+    """One decision. What only the agent reports is marked as such, apart from what the gateway observed."""
+    most = own.limit if limit is None else limit
+    whole = f"{own.base}/steps/{step.index}"
+    reported = step.evidence == "self_reported"
+    parts: list[Markup] = [_head(step, own, reported)]
+    if step.thought is not None:
+        parts.append(tag("div", chip("thought"), shown_text(step.thought, most, whole), class_="thought"))
+    if step.plan is not None:
+        parts.append(
+            tag("div", chip("plan"), tag("ol", *(tag("li", bounded(one)) for one in step.plan[:100])), class_="plan")
+        )
+    if step.message is not None:
+        parts.append(shown_text(step.message, most, whole))
+    parts += _calls(step, own, most, whole)
+    parts += [_finding(one) for one in found.get(step.index, ())]
+    kind = _kind(step)
+    return tag(
+        "li",
+        *parts,
+        id=f"step-{step.index}",
+        class_=f"step is-{kind}{' reported' if reported else ''}",
+        tabindex="-1",
+        data_part=True,
+    )
+
+
+def _head(step: Step, own: Timeline, reported: bool) -> Markup:
+    usage = step.usage
+    said = [step.model or ""]
+    if usage is not None:
+        said += [f"{usage.input_tokens} → {usage.output_tokens} tokens" if usage.input_tokens is not None else ""]
+        said += [money(usage.cost_usd) if usage.cost_usd is not None else ""]
+    if step.started_ns is not None and step.ended_ns is not None:
+        said.append(f"{(step.ended_ns - step.started_ns) / _NS_IN_MS:.0f} ms")
+    marks = [chip("self-reported", "open")] if reported else []
+    request = None
+    if step.model is not None and step.span_id is not None:
+        path = f"{own.base}/requests/{step.index}"
+        request = tag("button", "Request", type="button", class_="quiet small", data_load=path, data_into="after")
+    return tag(
+        "header",
+        link(f"#step-{step.index}", f"{step.index}", class_="index"),
+        tag("span", step.source if step.agent is None else f"{step.source} · {bounded(step.agent, 80)}", class_="who"),
+        *marks,
+        tag("span", " · ".join(one for one in said if one), class_="time"),
+        request,
+    )
+
+
+def _calls(step: Step, own: Timeline, most: int, whole: str) -> Iterator[Markup]:
+    """A step's own answers first: identifiers of calls come from the agent, and may be used twice."""
+    seen = {one.call_id: one for one in step.observations}
+    for place, call in enumerate(step.calls[:_MOST_CALLS]):
+        answer = seen.pop(call.id, None)
+        replayed = own.recorded and answer is not None and answer.replayed in _REPLAYED
+        recording = f"{own.base}/recordings/{step.index}/{place}" if replayed else None
+        yield _call(call, answer, most, whole, recording)
+    if len(step.calls) > _MOST_CALLS:
+        yield tag("p", f"{len(step.calls) - _MOST_CALLS} more calls", class_="cut")
+    for rest in list(seen.values())[:_MOST_CALLS]:
+        yield _call(None, rest, most, whole)
+
+
+def _call(
+    call: ToolCall | None, seen: Observation | None, most: int, whole: str, recording: str | None = None
+) -> Markup:
+    parts: list[Markup] = []
+    marks: list[Markup] = []
+    if call is not None and call.arguments is not None:
+        parts.append(folded_value("asked", call.arguments, most, whole))
+    elif call is not None:
+        parts.append(folded_value("asked, not as JSON", call.unparsed or "", most, whole))
+        marks.append(chip("not JSON", "bad"))
+    if seen is not None:
+        marks += _marks(seen)
+        if seen.error is not None:
+            parts.append(tag("p", f"{words(seen.error.type)}: {bounded(seen.error.message, most)}", class_="error"))
+        if seen.content is not None or seen.error is None:
+            parts.append(folded_value("answered", seen.content, most, whole))
+    else:
+        parts.append(tag("p", "no answer was observed", class_="dim"))
+    if "self_reported" in (None if call is None else call.evidence, None if seen is None else seen.evidence):
+        marks.append(chip("self-reported", "open"))
+    if recording is not None:
+        marks.append(
+            tag(
+                "button",
+                "Recording",
+                type="button",
+                class_="quiet small",
+                data_load=recording,
+                data_into="after",
+                data_under=".call",
+            )
+        )
+    name = "an answer to no call" if call is None else bounded(call.name, 200)
+    return tag("div", tag("div", tag("span", name, class_="tool"), *marks, class_="call-head"), *parts, class_="call")
+
+
+def _marks(seen: Observation) -> list[Markup]:
+    marks = []
+    if seen.replayed is not None:
+        marks.append(chip(words(seen.replayed), "" if seen.replayed in _SETTLED else "open"))
+    if seen.injected is not None:
+        marks.append(chip(f"injected: {bounded(seen.injected, 60)}", "open"))
+    if seen.duration_ms is not None:
+        marks.append(tag("span", f"{seen.duration_ms:.0f} ms", class_="time"))
+    return marks
+
+
+def _finding(one: Diagnosis) -> Markup:
+    later = [link(f"#step-{step}", str(step)) for step in one.dependent_steps[:12]]
+    follows = fragment(" → steps ", *(fragment(step, " ") for step in later)) if later else None
+    prevention = tag("p", f"prevention: {bounded(one.prevention)}") if one.prevention is not None else None
+    head = tag("strong", f"{words(one.failure)} ({words(one.kind)}, confidence {one.confidence:.2f})")
+    return tag("div", head, f": {bounded(one.evidence)}", follows, prevention, class_="finding")
+
+
+def _kind(step: Step) -> str:
+    if any(one.error is not None for one in step.observations):
+        return "error"
+    if step.calls:
+        return "call"
+    return step.source if step.source != "agent" else "reply" if step.message is not None else "thought"
+
+
+# What scoring and judges say of a trial: checks, metrics, diagnoses with their origin, verdicts of judges.
+
+_MOST_FINDINGS = 200
+
+
+def checks(card: Scorecard, limit: int) -> Markup:
+    """All verdicts; those that did not pass come first."""
+    shown = sorted(card.verdicts, key=lambda one: {False: 0, None: 1, True: 2}[one.passed])[:_MOST_FINDINGS]
+    if not shown:
+        return tag("p", "This trial has no check.", class_="empty")
+    return tag("ul", *(_check(one, limit) for one in shown), class_="verdicts")
+
+
+def diagnoses(card: Scorecard) -> Markup | None:
+    """The findings as a list that leads to their origins."""
+    found = card.diagnoses[:_MOST_FINDINGS]
+    if not found:
+        return None
+    return tag(
+        "ul", *(tag("li", _origin(one), _title(one), f": {bounded(one.evidence)}") for one in found), class_="verdicts"
+    )
+
+
+def cause(found: KeptCause | None) -> Markup | None:
+    """The cause that an intervention found, and the fork that succeeds with the change."""
+    if found is None:
+        return None
+    steps = fragment(*(fragment(link(f"#step-{step}", str(step)), " ") for step in found.steps))
+    fork = None
+    if found.fork is not None:
+        name = "~" + found.fork.removeprefix(".variants/")
+        fork = fragment(" ", link(path_of("runs", name, "trials", found.case_id, 1), "The fork that succeeds"))
+    effect = (
+        f"With the change it succeeds in {found.mended} of {found.repeats}; confidence at least {found.confidence:.2f}."
+    )
+    return tag(
+        "div",
+        tag("strong", "Cause by intervention"),
+        " at step ",
+        steps,
+        f": {bounded(found.words)}. {effect}",
+        fork,
+        class_="cause",
+    )
+
+
+def judgements(found: Sequence[Judgement], steps: Sequence[Step], base: str | None) -> Markup | None:
+    """The verdicts of judges by criterion, and the steps that each rests on. `base`: None without the evidence."""
+    if not found:
+        return None
+    places = {step.span_id: step.index for step in steps if step.span_id is not None}
+    rows = [_judged(one, places, base) for one in found[:_MOST_FINDINGS]]
+    return table(("criterion", "answer", "judge", "why", "rests on"), rows, caption="Verdicts of judges")
+
+
+def metrics(card: Scorecard) -> Markup:
+    rows = [
+        tag(
+            "tr",
+            tag("th", words(one.metric), scope="row"),
+            tag("td", UNKNOWN if one.value is None else f"{one.value:g}", class_="num"),
+            tag("td", bounded(one.explanation)),
+        )
+        for one in card.scores[:_MOST_FINDINGS]
+    ]
+    return fold("Metrics", table(("metric", "#value", "explanation"), rows, caption="Metrics of the trial"))
+
+
+def notes(trial: Trial, card: Scorecard) -> Iterator[str]:
+    """What a reader has to know before believing the figures."""
+    if card.reason:
+        yield f"{words(card.outcome)}: {bounded(card.reason, 1000)}"
+    if trial.tiers.get("earlier_state"):
+        yield "Some answers are from an earlier state and may be wrong."
+    reported = sum(call.evidence == "self_reported" for call in trial.trajectory.calls)
+    if reported:
+        yield f"{reported} call(s) are self-reported: not observed by the gateway, and they cannot make a check pass."
+    if card.success is False:
+        for mode, why in card.modes_not_measured.items():
+            yield f"Not measured here: {words(mode)}: {bounded(why)}"
+    yield from (f"A fault that no call triggered: {bounded(one)}" for one in trial.unfired_faults[:20])
+    yield from (f"The user did not send: {bounded(one)}" for one in trial.unsaid_turns[:20])
+
+
+def _check(one: Verdict, limit: int) -> Markup:
+    mark = {True: ("✓ passed", "good"), False: ("✗ failed", "bad"), None: ("? unknown", "open")}[one.passed]
+    evidence = folded_value("evidence", one.evidence, limit) if one.evidence else None
+    by = tag("span", f"{one.verifier} {one.version}", class_="dim")
+    return tag(
+        "li",
+        tag("span", mark[0], class_=f"mark {mark[1]}"),
+        " ",
+        tag("b", bounded(one.check, 200)),
+        " ",
+        by,
+        tag("p", bounded(one.reason, limit), class_="prose"),
+        evidence,
+    )
+
+
+def _origin(one: Diagnosis) -> Markup:
+    if one.origin_step is None:
+        return chip("origin not known")
+    return link(f"#step-{one.origin_step}", f"step {one.origin_step}", class_="chip mode")
+
+
+def _title(one: Diagnosis) -> Markup:
+    return tag("strong", f" {words(one.failure)} ({words(one.kind)}, confidence {one.confidence:.2f})")
+
+
+def _judged(one: Judgement, places: dict[str, int], base: str | None) -> Markup:
+    kind = {"pass": "good", "fail": "bad"}.get(one.answer, "open")
+    steps = list(dict.fromkeys(_steps(one.spans, places)))[:20]
+    why = one.rationale if one.failure is None else f"{one.failure}. {one.rationale}"
+    button = None
+    if base is not None:
+        path = base + path_of("evidence", one.rubric, one.criterion)
+        button = tag("button", "Evidence", type="button", class_="quiet small", data_load=path, data_into="after")
+    return tag(
+        "tr",
+        tag("th", f"{one.rubric} · {one.criterion}", scope="row"),
+        tag("td", chip(words(one.answer), kind)),
+        tag("td", _judge(one.judge)),
+        tag("td", bounded(why, 2000)),
+        tag("td", *(fragment(link(f"#step-{step}", str(step)), " ") for step in steps), button),
+    )
+
+
+def _judge(judge: JudgeIdentity) -> str:
+    prompt = "" if judge.prompt is None else f", prompt {judge.prompt}@{judge.prompt_version}"
+    return bounded(f"{judge.model}{prompt}", 160)
+
+
+def _steps(spans: Sequence[str], places: dict[str, int]) -> Iterator[int]:
+    for span in spans:
+        if span in places:
+            yield places[span]
+        elif span.startswith("step:") and span.removeprefix("step:").isdecimal():
+            yield int(span.removeprefix("step:"))
+
+
+# A model request as it was sent, and the answer as it came; what the request repeats of the one before is folded.
+
+_LONG_REQUEST = 200_000
+_PLAIN = ("model", "answered_by", "tier", "status", "input_tokens", "output_tokens", "error", "error_message")
+
+
+def request_part(own: Sequence[JsonObject], earlier: Sequence[JsonObject]) -> Markup:
+    """The part that a step of the timeline loads."""
+    if not own:
+        return tag(
+            "p", "No request to a model was observed for this step: the agent itself reports it.", class_="loaded dim"
+        )
+    sent = own[0]
+    before = earlier[-1] if earlier else {}
+    known = [(key.replace("_", " "), bounded(str(sent[key]), 400)) for key in _PLAIN if sent.get(key) is not None]
+    rest = [key for key in sent if key not in (*_PLAIN, "messages", "answer") and sent[key] is not None]
+    same = [folded_value(key.replace("_", " "), sent[key], _LONG_REQUEST) for key in rest]
+    return tag(
+        "div",
+        facts(known),
+        tag("h4", "Messages sent"),
+        _messages(sent.get("messages"), before.get("messages")),
+        *same,
+        tag("h4", "Answer"),
+        shown_text(value_text(sent.get("answer")), _LONG_REQUEST, class_="pre"),
+        class_="loaded",
+    )
+
+
+def _messages(sent: JsonValue, before: JsonValue) -> Markup:
+    if not isinstance(sent, list):
+        return shown_text(value_text(sent), _LONG_REQUEST, class_="pre")
+    repeated = 0
+    if isinstance(before, list):
+        while repeated < min(len(sent), len(before)) and sent[repeated] == before[repeated]:
+            repeated += 1
+    parts = []
+    if repeated:
+        own = [_message(one) for one in sent[:repeated]]
+        parts.append(fold(f"{repeated} as in the request before", *own))
+    return fragment(*parts, *(_message(one) for one in sent[repeated:]))
+
+
+def _message(one: JsonValue) -> Markup:
+    role = str(one.get("role", "message")) if isinstance(one, dict) else "message"
+    return fragment(tag("h5", bounded(role, 40)), shown_text(value_text(one), _LONG_REQUEST, class_="pre"))
+
+
+# The recordings that answer a call of a trial, beside the others of its tool.
+
+_BODY: Final = 20_000
+_MOST: Final = 20
+
+
+def recordings_of(cassettes: Path, suite: str, case_id: str, call: ToolCall) -> Markup:
+    """Those of the same arguments first: which one answered depends on the writes before."""
+    path = next((one for one in cassette_paths(cassettes, suite) if one.stem == case_id), None)
+    if path is None:
+        return tag("p", "There are no recordings of this case any more.", class_="loaded dim")
+    own = [(place, one) for place, one in enumerate(shown_cassette(path).recordings) if one.tool == call.name]
+    same = [(place, one) for place, one in own if _fits(one, call)]
+    rest = [one for one in own if one not in same]
+    parts = [_recording(suite, case_id, *one) for one in same[:_MOST]]
+    if not parts:
+        parts = [tag("p", "No recording has the arguments of this call any more.", class_="dim")]
+    if rest:
+        others = fragment(*(_recording(suite, case_id, *one) for one in rest[:_MOST]))
+        parts.append(fold(f"{len(rest)} other recordings of {bounded(call.name, 100)}", others))
+    return tag("div", *parts, class_="loaded")
+
+
+def recording_path(suite: str, case_id: str, place: int) -> str:
+    """The address of one recording on its cassette's page."""
+    page = place // MARKUP_PER_PAGE + 1
+    return path_of("cassettes", suite, case_id, page=page if page > 1 else None) + f"#recording-{place}"
+
+
+def _fits(one: ShownRecording, call: ToolCall) -> bool:
+    """A recording has the tool's defaults beside what the call gave, and lacks what changes by itself."""
+    given = call.arguments or {}
+    if not isinstance(one.arguments, dict):
+        return False
+    return all(one.arguments.get(name, value) == value for name, value in given.items())
+
+
+def _recording(suite: str, case_id: str, place: int, one: ShownRecording) -> Markup:
+    return tag(
+        "section",
+        tag(
+            "p",
+            link(recording_path(suite, case_id, place), f"Recording {place + 1}"),
+            " ",
+            chip(one.provenance),
+            tag("span", f"after {bounded(one.after, 200) or 'no write'}", class_="dim"),
+        ),
+        folded_value("asked", one.arguments, _BODY),
+        fold(f"{words(one.outcome)} {one.status}", shown_text(one.body, _BODY, class_="pre")),
+        aria_label=f"Recording {place + 1}",
+    )
+
+
+# What a trial left behind: files, probes against the reference's state, pictures of pages, the program's output.
+
+_MOST_FILES = 300
+_LINES = 400
+_KINDS = {"added": "good", "deleted": "bad", "modified": "open"}
+
+
+def files(trial: Trial, base: str) -> Markup | None:
+    """The changes to the snapshot's files."""
+    end = trial.end_state
+    if end is None or not (end.changes or end.problem):
+        return None
+    rows = [
+        row(
+            bounded(one.path, 300).encode("utf-8", "backslashreplace").decode(),
+            chip(one.change, _KINDS[one.change]),
+            one.kind,
+            "" if one.size is None else str(one.size),
+        )
+        for one in end.changes[:_MOST_FILES]
+    ]
+    rest = len(end.changes) - len(rows)
+    return fold(
+        f"Files changed: {len(end.changes)}",
+        tag("p", bounded(end.problem), class_="alert") if end.problem else None,
+        table(("file", "change", "kind", "#bytes"), rows, caption="Files that the agent changed"),
+        tag("p", f"{rest} more", class_="cut") if rest > 0 else None,
+        tag("p", link(f"{base}/end_state.tar", "Save the archive of the files"), download=True),
+    )
+
+
+def states(folder: RunFolder, trial: Trial) -> Markup | None:
+    """The probes at the end; a case with a reference shows the difference from the state that it leaves."""
+    if not trial.states:
+        return None
+    expected = _expected(folder, trial.case_id)
+    parts = [_state(name, value, expected) for name, value in list(trial.states.items())[:_MOST_FILES]]
+    return fold("End state", *parts, opened=bool(expected))
+
+
+def pictures(stored: StoredTrial, base: str) -> Markup | None:
+    """The pages that checks examined, as the browser showed them."""
+    shown = []
+    for name, seen in list(stored.trial.pages.items())[:20]:
+        picture = None
+        if seen.screenshot is not None:
+            picture = tag("img", src=f"{base}/pictures/{seen.screenshot}", alt=f"Screenshot of {name}", loading="lazy")
+        words = " · ".join(bounded(str(one), 300) for one in (seen.title, seen.url, seen.status, seen.problem) if one)
+        shown.append(tag("figure", tag("figcaption", tag("b", bounded(name, 100)), f" {words}"), picture))
+    return fold(f"Pages: {len(shown)}", *shown) if shown else None
+
+
+def output(trial: Trial) -> Markup | None:
+    """How the agent's program ended, with the end of what it printed."""
+    if trial.exit is None:
+        return None
+    return fold("The agent's program", *_printed(trial.exit))
+
+
+def logs(trial: Trial) -> Markup | None:
+    if not trial.service_logs:
+        return None
+    parts = [fragment(tag("h3", bounded(name, 100)), block(log)) for name, log in list(trial.service_logs.items())[:20]]
+    return fold("Services", *parts)
+
+
+def _printed(ended: ProgramExit) -> Iterator[Markup]:
+    how = f"signal {ended.signal}" if ended.signal is not None else f"exit status {ended.code}"
+    yield tag("p", f"{how}{', stopped at the time limit' if ended.timed_out else ''}")
+    for name, text, size in (
+        ("stdout", ended.stdout_end or ended.stdout, ended.stdout_bytes),
+        ("stderr", ended.stderr_end or ended.stderr, ended.stderr_bytes),
+    ):
+        if text:
+            yield tag("h3", f"{name}, {size} bytes" if size else name)
+            yield block(text[-20_000:])
+
+
+def _expected(folder: RunFolder, case_id: str) -> dict[str, JsonValue]:
+    try:
+        state = stored_reference_states(folder.path).get(case_id)
+    except HarnessError:
+        return {}  # the trial's own state is shown all the same
+    return {} if state is None else dict(state.states)
+
+
+def _state(name: str, value: JsonValue, expected: dict[str, JsonValue]) -> Markup:
+    head = tag("h3", bounded(name, 100))
+    if name not in expected:
+        return fragment(head, block(_json(value)))
+    if expected[name] == value:
+        return fragment(head, chip("as the reference leaves it", "good"), fold("state", block(_json(value))))
+    return fragment(head, diff(_json(expected[name]), _json(value), "reference", "this trial"))
+
+
+def diff(before: str, after: str, left: str, right: str) -> Markup:
+    """A unified difference; each line begins with its sign, so that colour is not needed to read it."""
+    lines = list(difflib.unified_diff(before.splitlines()[:5000], after.splitlines()[:5000], left, right, lineterm=""))
+    kinds = {"+": "added", "-": "removed", "@": "hunk"}
+    shown = [tag("span", f"{line[:1000]}\n", class_=kinds.get(line[:1])) for line in lines[:_LINES]]
+    if len(lines) > _LINES:
+        shown.append(tag("span", f"{len(lines) - _LINES} more lines"))
+    return tag("pre", *shown, class_="diff", tabindex="0")
+
+
+def _json(value: JsonValue) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False, sort_keys=True)

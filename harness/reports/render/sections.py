@@ -1,0 +1,463 @@
+"""A table, independent of the rendering."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, get_args
+
+from harness.judging.verdicts import JudgeIdentity
+from harness.reports.change import MetricChange
+from harness.reports.compare import Comparison, SliceKind
+from harness.reports.divergence import CaseDivergence, RunDivergence
+from harness.reports.durations import Spread
+from harness.reports.figures import ToolRow
+from harness.reports.judged_figures import CriterionFigures, JudgedRubric
+from harness.reports.margin import MarginCheck, margin_words
+from harness.reports.render.wording import ENCODINGS, UNKNOWN, percent, percent_between, signed_points
+from harness.reports.replay import RecordedCassette
+from harness.reports.summary import Summary
+from harness.reports.trend import Trend, TrendLine, TrendPoint
+from harness.scoring.evaluators import SUCCESS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A table of texts: the first column names the row, the others are figures; `notes` are printed below."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+# Judgements as a table: domains, then criteria.
+
+_JUDGED_COLUMNS = ("rate", "pass", "fail", "n/a", "no answer", "points", "")
+
+
+def judged_section(judged: JudgedRubric) -> Section:
+    """The rubric's criteria under their domains."""
+    rows: list[tuple[str, ...]] = []
+    for domain in judged.domains:
+        blanks = ("",) * 4
+        rows.append((domain.domain, percent(domain.mean), *blanks, f"weight {domain.weight:g}", ""))
+        rows += [_judged_row(one) for one in judged.criteria if one.domain == domain.domain]
+    return Section(
+        title=f"judged by {judged.rubric}",
+        heads=("criterion", *_JUDGED_COLUMNS),
+        rows=tuple(rows),
+        notes=tuple(_judged_notes(judged)),
+    )
+
+
+def _judged_row(one: CriterionFigures) -> tuple[str, ...]:
+    marks = [word for word, holds in (("critical", one.critical), ("uncal.", one.uncalibrated)) if holds]
+    counts = (one.passed, one.failed, one.not_eligible, one.judge_failed)
+    shown = (str(count or UNKNOWN) for count in counts)
+    return (f"  {one.criterion}", percent(one.rate), *shown, f"{one.points:g}", ", ".join(marks))
+
+
+def _judged_notes(judged: JudgedRubric) -> list[str]:
+    score = _score(judged)
+    passed = f"no critical failure in {percent(judged.pass_rate)} {percent_between(judged.pass_interval)}".rstrip()
+    notes = [f"{score}; {passed}; {judged.trials} trials, coverage {percent(judged.coverage)}"]
+    if judged.below_floor and judged.mean is not None:
+        notes.append(
+            f"{judged.below_floor} of {judged.trials} trials have no score: fewer than {percent(judged.min_coverage)} "
+            "of their criteria were answered"
+        )
+    notes += [f"judge: {judge_words(judge)}" for judge in judged.judges]
+    if any(one.uncalibrated for one in judged.criteria):
+        notes.append(
+            "uncal.: uncalibrated; this judge was not compared with people's labels there; see harness judge calibrate"
+        )
+    return notes
+
+
+def _score(judged: JudgedRubric) -> str:
+    if judged.mean is not None:
+        return f"score {percent(judged.mean)} {percent_between(judged.interval)}".rstrip()
+    if judged.below_floor:
+        return (
+            f"score unknown: coverage {percent(judged.coverage)} is below the floor of {percent(judged.min_coverage)}"
+        )
+    return "score unknown"
+
+
+def judge_words(judge: JudgeIdentity) -> str:
+    """A judge in a line."""
+    prompt = "" if judge.prompt is None else f", prompt {judge.prompt}@{judge.prompt_version}"
+    return f"{judge.model}{prompt}" + (f", majority of {judge.samples}" if judge.samples > 1 else "")
+
+
+# Tables that are the same in every rendering: failure modes, tools, reliability, latency.
+
+
+def sections(summary: Summary) -> tuple[Section, ...]:
+    """The sections with content."""
+    found = (
+        _failed_code(summary),
+        _failure_modes(summary),
+        _tools(summary),
+        _models(summary),
+        _reliability(summary),
+        *_sweep(summary),
+        _latency(summary),
+    )
+    judged = tuple(judged_section(one) for one in summary.judged)
+    return (*judged, *(section for section in found if section.rows))
+
+
+def _failed_code(summary: Summary) -> Section:
+    """Code of the suite that raised, first: figures are missing for its sake."""
+    rows = tuple(
+        (f"{one.kind} {one.name}", str(one.trials) if one.trials else UNKNOWN, one.raised)
+        for one in summary.failed_code
+    )
+    return Section(title="metrics and checks that failed themselves", heads=("what", "trials", "raised"), rows=rows)
+
+
+_CASES = 10
+"""Cases that are listed by name."""
+
+
+def _failure_modes(summary: Summary) -> Section:
+    rows = tuple(
+        (
+            mode.failure.replace("_", " "),
+            str(mode.trials),
+            percent(mode.trials / mode.measured if mode.measured else None),
+            str(mode.failed_trials),
+            ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in mode.kinds.items()),
+        )
+        for mode in summary.failure_modes
+    )
+    notes = tuple(f"{mode.failure.replace('_', ' ')}: {mode.examples[0]}" for mode in summary.failure_modes)
+    return Section(title="failure modes", heads=("mode", "trials", "share", "failed", "kinds"), rows=rows, notes=notes)
+
+
+_TOOL_HEADS = ("calls", "wrong", "invalid", "errors", "recovered", "faults", "misses", "p50 ms", "p95 ms", "$")
+
+
+def _tools(summary: Summary) -> Section:
+    rows = tuple((_named(row), *_cells(row)) for row in summary.tools)
+    shown = _with_content(("tool", *_TOOL_HEADS), rows)
+    notes = tuple(_invalid_words(row) for row in summary.tools if row.invalid)
+    if not summary.models:
+        notes += tuple(_encoding_words(row) for row in summary.tools if row.encodings)
+    return Section(title="tools", heads=shown[0], rows=shown[1], notes=notes)
+
+
+def _models(summary: Summary) -> Section:
+    rows = tuple((_named(row), *_cells(row)) for row in summary.models)
+    shown = _with_content(("model", "tool calls", *_TOOL_HEADS[1:]), rows)
+    notes = tuple(_invalid_words(row) for row in summary.models if row.invalid)
+    notes += tuple(_encoding_words(row) for row in summary.models if row.encodings)
+    return Section(title="tool calls by model", heads=shown[0], rows=shown[1], notes=notes)
+
+
+def _named(row: ToolRow) -> str:
+    return f"({row.others:,} {row.name})" if row.others else row.name
+
+
+def _cells(row: ToolRow) -> tuple[str, ...]:
+    counts = (row.calls, row.wrong, row.invalid_calls, row.errors, row.recovered, row.faults, row.misses)
+    cost = UNKNOWN if row.cost_usd is None else f"{row.cost_usd:.4f}"
+    return (*(str(count or UNKNOWN) for count in counts), *_milliseconds(row.latency), cost)
+
+
+def _with_content(
+    heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Removes the columns without content."""
+    kept = [place for place in range(len(heads)) if place < 2 or any(row[place] != UNKNOWN for row in rows)]
+    return tuple(heads[place] for place in kept), tuple(tuple(row[place] for place in kept) for row in rows)
+
+
+def _invalid_words(row: ToolRow) -> str:
+    kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in row.invalid.items())
+    return f"{row.name}: invalid arguments: {kinds}"
+
+
+def _encoding_words(row: ToolRow) -> str:
+    kinds = ", ".join(f"{count} {ENCODINGS[kind]}" for kind, count in row.encodings.items())
+    share = percent(sum(row.encodings.values()) / row.calls)
+    return f"{row.name}: argument encoding wrong in {share} of calls: {kinds}"
+
+
+def _reliability(summary: Summary) -> Section:
+    rows = tuple(
+        (
+            f"k = {one.k}",
+            percent(one.at_least_one),
+            percent_between(one.at_least_one_interval),
+            percent(one.all_of_them),
+            percent_between(one.all_of_them_interval),
+            str(one.cases),
+        )
+        for one in summary.reliability
+    )
+    heads = ("of k attempts", "pass@k: one", "95 %", "pass^k: all", "95 %", "cases")
+    return Section(title="reliability", heads=heads, rows=rows)
+
+
+def _sweep(summary: Summary) -> Iterator[Section]:
+    """Components of variance, deciding cases, and the number of trials for a comparison."""
+    found = summary.sweep
+    if found is None:
+        return
+    share = found.variance.share_between
+    rows = (
+        ("between cases", f"{found.variance.between_cases:.4f}", percent(share)),
+        (
+            "between trials of a case",
+            f"{found.variance.within_cases:.4f}",
+            percent(None if share is None else 1 - share),
+        ),
+    )
+    agree = found.variance.within_cases == 0
+    notes = [f"{found.always} of {found.cases} cases always succeed, {found.never} never"]
+    notes += ["trials of a case always agree: only more cases add information"] if agree else []
+    yield Section(title="variance of success", heads=("where", "variance", "share"), rows=rows, notes=tuple(notes))
+    deciding = found.deciding
+    yield Section(
+        title="deciding cases",
+        heads=("case", "success", "share of the variance between trials"),
+        rows=tuple((one.case_id, f"{one.successes}/{one.trials}", percent(one.share)) for one in deciding[:_CASES]),
+        notes=(f"and {len(deciding) - _CASES} more",) if len(deciding) > _CASES else (),
+    )
+    needed = tuple(
+        (f"{one.difference:.2f}", str(one.trials), f"{one.more} more" if one.more else "enough") for one in found.needed
+    )
+    yield Section(
+        title="trials to distinguish two agents",
+        heads=("difference", "trials per case", "here"),
+        rows=() if agree else needed,
+    )
+
+
+def _latency(summary: Summary) -> Section:
+    rows = tuple((name, str(spread.n), *_milliseconds(spread)) for name, spread in _spreads(summary))
+    return Section(title="latency", heads=("live answers", "n", "p50 ms", "p95 ms"), rows=rows)
+
+
+def _spreads(summary: Summary) -> Iterator[tuple[str, Spread]]:
+    latency = summary.latency
+    if latency is not None:
+        for name, spread in (("first token", latency.first_token), ("turn", latency.turn), ("trial", latency.trial)):
+            if spread is not None:
+                yield name, spread
+
+
+def _milliseconds(spread: Spread | None) -> tuple[str, str]:
+    return (UNKNOWN, UNKNOWN) if spread is None else (f"{spread.p50_ms:.0f}", f"{spread.p95_ms:.0f}")
+
+
+# Describes the changes of the cassettes that a run recorded.
+
+
+def recorded_lines(summary: Summary) -> list[str]:
+    """A line for each cassette, followed by the calls that were not recorded and the reasons; empty where nothing was
+    recorded.
+    """
+    return [line for one in summary.recorded for line in _lines(one, summary.manifest.suite)]
+
+
+def _lines(one: RecordedCassette, suite: str) -> Iterator[str]:
+    failed = sum(one.failed.values())
+    yield (
+        f"cassette {suite}/{one.case}: {one.added} added, {one.kept} kept, {one.replaced} replaced, {failed} failed"
+        + (f", {one.dropped} dropped (they depend on a lost write)" if one.dropped else "")
+    )
+    if one.marked:
+        yield f"  provenance added to {one.marked} of the kept recordings: the current answer is the same"
+    if one.levelled:
+        yield f"  {one.levelled} answers were given from the cassette: the current ones differ only in values"
+    if one.failed:
+        calls = ", ".join(f"{tool} ({count})" for tool, count in one.failed.items())
+        yield f"  not recorded, because the connection failed, timed out or the server was busy: {calls}; record again"
+    if one.unsettled:
+        yield f"  not recorded, because they follow a lost write: {one.unsettled} answers; record again"
+    if one.differing:
+        tools = ", ".join(one.differing)
+        remedy = "" if one.replaced else "; the recorded ones are kept, --refresh replaces them"
+        yield f"  the current answers differ from the recorded ones: {tools}{remedy}"
+    for line in one.advice:
+        yield f"  {line}"
+
+
+# Parts of a comparison that are the same in every rendering.
+
+NOTATION: Final = (
+    "p: exact sign test over cases (metrics and failure modes by Holm, corrected for their number); "
+    "?: cannot tell, ? N: N cases would be enough; =: no case changed"
+)
+
+
+def comparison_sections(comparison: Comparison) -> tuple[Section, ...]:
+    """The sections with content."""
+    found = [_slice(kind, comparison) for kind in get_args(SliceKind)]
+    divergence = () if comparison.divergence is None else (_divergence(comparison.divergence),)
+    return (*divergence, *(section for section in (_changed_failures(comparison), *found) if section.rows))
+
+
+def chance(change: MetricChange) -> str:
+    """The corrected p-value, if any; undecided changes are marked."""
+    p = change.p if change.p_corrected is None else change.p_corrected
+    return UNKNOWN if p is None else f"{p:.2g}"
+
+
+def verdict_of(change: MetricChange) -> str:
+    """The result of the test; see NOTATION."""
+    if change.found == "cannot_tell" and change.cases_needed is not None and change.cases_needed > change.cases:
+        return f"? {change.cases_needed}"
+    return {"better": "better", "worse": "worse", "same": "=", "cannot_tell": "?"}[change.found]
+
+
+def attribution_lines(comparison: Comparison) -> Iterator[str]:
+    """The attribution of the change, the differences, and the runs that would separate them."""
+    yield comparison.attribution.verdict
+    for one in comparison.attribution.changed:
+        yield f"{one.part}: {one.before} → {one.after}"
+    for words in comparison.attribution.separating:
+        yield f"to separate them: {words}"
+
+
+def margin_lines(checks: Sequence[MarginCheck]) -> Iterator[str]:
+    """One line a margin, and one for each version's noise floor."""
+    for check in checks:
+        standing = check.standing.replace("_", " ")
+        margin = margin_words(check.margin, percent=check.percent)
+        yield f"{check.metric} no worse than by {margin}: {standing} ({check.reason})"
+        for noise in check.noise:
+            if noise.range is None:
+                yield f"  noise floor of {noise.version}: not known; repeat it (--trials, or the same run again)"
+            else:
+                yield f"  noise floor of {noise.version}: {noise.range:.3g} over {noise.repetitions} repetitions"
+
+
+def _divergence(found: RunDivergence) -> Section:
+    success = found.success
+    rows = [
+        (one.case_id, f"{one.mocked.successes}/{one.mocked.n}", f"{one.live.successes}/{one.live.n}", cause_words(one))
+        for one in found.cases
+    ]
+    apart = percent_between(success.interval)
+    differing = f"{len(found.cases)} of {success.pairs} differ"
+    return Section(
+        title="replayed and live: successes, and causes of differences",
+        heads=("case", "mocked", "live", "down to"),
+        rows=(("all cases", percent(success.before), percent(success.after), differing), *rows),
+        notes=(
+            f"live ({found.live_run}) less mocked ({found.mocked_run}): {signed_points(success.difference)}"
+            + (f" (95 %: {apart})" if apart else ""),
+            *(f"{one.case_id}: {one.because}" for one in found.cases),
+        ),
+    )
+
+
+def cause_words(one: CaseDivergence) -> str:
+    """The cause, with the tools that drifted."""
+    cause = one.cause.replace("_", " ")
+    return f"{cause}: {', '.join(one.tools)}" if one.cause == "tool" else cause
+
+
+def _changed_failures(comparison: Comparison) -> Section:
+    rows = tuple(_change_row(one.metric.replace("_", " "), one) for one in comparison.failures)
+    return Section(title="failure modes: share of trials", heads=("mode", *_CHANGE_COLUMNS), rows=rows)
+
+
+def _slice(kind: SliceKind, comparison: Comparison) -> Section:
+    rows = tuple(_change_row(one.name, one.success) for one in comparison.slices if one.kind == kind)
+    return Section(title=f"success by {kind}", heads=(kind, *_CHANGE_COLUMNS), rows=rows)
+
+
+_CHANGE_COLUMNS = ("before", "after", "change", "better", "worse", "pairs", "p", "says")
+
+
+def _change_row(name: str, one: MetricChange) -> tuple[str, ...]:
+    counts = (str(one.better or UNKNOWN), str(one.worse or UNKNOWN), str(one.pairs))
+    return (
+        name,
+        percent(one.before),
+        percent(one.after),
+        signed_points(one.difference),
+        *counts,
+        chance(one),
+        verdict_of(one),
+    )
+
+
+# A trend as a table: one row per figure, one column per release, with jumps marked and described below.
+
+_MARK = "!"
+
+
+def trend_sections(trend: Trend, widest: int = 200) -> tuple[Section, ...]:
+    """Metrics, failure modes. `widest`: characters of a release's name that are shown."""
+    heads = tuple(_cut(release.name, widest) for release in trend.releases)
+    counts = ("trials", *(str(release.trials) for release in trend.releases))
+    left_out = tuple(f"left out, because it cannot be read: {one.run} ({one.problem})" for one in trend.damaged)
+    metrics = tuple(row for line in trend.lines if line.kind == "metric" for row in _rows(line))
+    failures = tuple(_trend_row(line) for line in trend.lines if line.kind == "failure")
+    return (
+        Section(
+            title="metrics by release",
+            heads=("mean", *heads),
+            rows=(counts, *metrics),
+            notes=(*_trend_notes(trend, "metric"), *left_out),
+        ),
+        Section(
+            title="failure modes by release",
+            heads=("share of trials", *heads),
+            rows=failures,
+            notes=_trend_notes(trend, "failure"),
+        ),
+    )
+
+
+def _cut(name: str, most: int) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def _rows(line: TrendLine) -> Iterator[tuple[str, ...]]:
+    """The row of a figure; for success also the number of unknown trials."""
+    yield _trend_row(line)
+    if line.name == SUCCESS and any(point.unknown for point in line.points):
+        yield ("  unknown for", *(f"{p.unknown} of {p.n + p.unknown}" if p.unknown else "" for p in line.points))
+
+
+def _trend_row(line: TrendLine) -> tuple[str, ...]:
+    return (
+        line.name.replace("_", " ") if line.kind == "failure" else line.name,
+        *(_cell(line, p) for p in line.points),
+    )
+
+
+def _cell(line: TrendLine, point: TrendPoint) -> str:
+    if point.value is None:
+        return UNKNOWN
+    value = f"{100 * point.value:.0f} %" if line.kind == "failure" else f"{point.value:.3f}"
+    return f"{value} {_MARK}" if point.spike else value
+
+
+def _trend_notes(trend: Trend, kind: str) -> tuple[str, ...]:
+    flagged = tuple(_words(line, point) for line, point in trend.spikes if line.kind == kind)
+    return (*flagged, *_power(trend, kind))
+
+
+def _power(trend: Trend, kind: str) -> tuple[str, ...]:
+    """The number of worse cases at which the newest release would have been flagged; success represents all metrics."""
+    newest = [line.points[-1] for line in trend.lines if line.kind == kind and line.points[-1].level is not None]
+    if not newest:
+        return ()
+    point = newest[0]
+    needed = "no number of cases" if point.flags_from is None else f"{point.flags_from} of {point.cases} cases"
+    return (
+        f"{point.release} is flagged at p <= {point.level:.2g}, its share of 5 % over all releases and tests: "
+        f"{needed} worse and none better would be flagged",
+    )
+
+
+def _words(line: TrendLine, point: TrendPoint) -> str:
+    test = f"p = {point.p:.2g}, {point.test}, one-sided, corrected for the release's figures"
+    return f"{_MARK} {line.name.replace('_', ' ')} is worse in {point.release}: {test}"

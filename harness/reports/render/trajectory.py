@@ -1,0 +1,297 @@
+"""One trial step by step, as text, with the diagnosis at its steps."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pydantic import JsonValue
+
+from harness.reports.durations import printed_ends
+from harness.reports.render.wording import UNKNOWN, printable, printed_words
+from harness.runs.store.beside_trials import KeptCause
+from harness.scoring.failures.ranking import RankedMode, Suspect, ranked_modes, suspects
+from harness.scoring.scorecard import Diagnosis, Scorecard
+from harness.traces import names
+from harness.traces.spans import Span
+from harness.traces.trajectory import Observation, Step, ToolCall
+from harness.traces.trial import Trial
+from harness.values import JsonObject
+
+_LONGEST = 400
+_SUSPECTS = 4
+_SETTLED = ("exact", "exact_reused", "live", "sealed")
+"""Tiers that are not printed after an answer."""
+
+
+def explained(
+    trial: Trial, card: Scorecard, longest: int = _LONGEST, *, hints: bool = False, cause: KeptCause | None = None
+) -> Iterator[str]:
+    """Lines that show the outcome, the cause where it is known, every step with its findings, and the results of the
+    checks. Texts are cut at `longest`.
+    """
+    yield _headline(card)
+    if cause is not None:
+        yield from _caused(cause, longest)
+    yield from _ranked(trial, card, longest)
+    yield from _modes(card)
+    for one in card.diagnoses:
+        if one.origin_step is None:
+            yield f"!! {_title(one)}: {printable(one.evidence, longest)}"
+    for step in trial.trajectory.steps:
+        yield from _step(step, longest)
+        yield from _found(step, card.diagnoses, longest)
+        if hints:
+            yield from _hinted(step, card.hints, longest)
+    final = trial.trajectory.final_output
+    yield f"answer  {'none' if final is None else printable(_text(final), longest)}"
+    yield from _program(trial, longest)
+    for service, log in trial.service_logs.items():
+        yield f"the end of the log of service {printable(service)}:"
+        yield from (f"    {printable(line, longest)}" for line in log.splitlines() or ["(no output)"])
+    for verdict in card.verdicts:
+        mark = {True: "passed", False: "FAILED", None: "unknown"}[verdict.passed]
+        yield f"check {printable(verdict.check)}  {mark}: {printable(verdict.reason, longest)}"
+
+
+def _caused(cause: KeptCause, longest: int) -> Iterator[str]:
+    """The cause that an intervention found, with the symptom."""
+    place = "step" if len(cause.steps) == 1 else "steps"
+    steps = ", ".join(map(str, cause.steps))
+    yield f"cause by intervention at {place} {steps}: {printable(cause.words, longest)}"
+    yield f"    symptom: {printable(cause.symptom, longest)}"
+    effect = f"with the change it succeeds in {cause.mended} of {cause.repeats}"
+    yield f"    {effect}, confidence at least {cause.confidence:.2f}"
+    if cause.fork is not None:
+        yield f"    the fork that succeeds: harness explain {cause.fork} {cause.case_id}"
+
+
+def _program(trial: Trial, longest: int) -> Iterator[str]:
+    """The exit of the agent's program and its last output."""
+    if trial.exit is None:
+        return
+    ended = trial.exit
+    how = f"signal {ended.signal}" if ended.signal is not None else f"exit status {ended.code}"
+    yield f"program  {how}{', stopped at the time limit' if ended.timed_out else ''}"
+    yield from printed_words(printed_ends(ended), longest)
+
+
+def _ranked(trial: Trial, card: Scorecard, longest: int) -> Iterator[str]:
+    """The most probable steps of the failure; empty for a success."""
+    if card.success is not False:
+        return
+    named = suspects((*card.diagnoses, *card.hints), trial.trajectory, success=card.success)
+    if not named:
+        yield "most probable step of the failure: cannot tell"
+    for place, one in enumerate(named[:_SUSPECTS]):
+        lead = "most probable failure" if not place else "  or"
+        agent = printable(one.agent) if one.agent is not None else None
+        who = (
+            f" ({agent})" if agent is not None else " (a tool's answer)" if one.source == "tool" else f" ({one.source})"
+        )
+        what = f"{one.failure}: {one.kind}".replace("_", " ")
+        yield f"{lead} at step {one.step}{who}: {what}: {printable(one.reason, longest)}{_counted(one)}"
+        if one.prevention is not None:
+            yield f"    prevention: {printable(one.prevention, longest)}"
+
+
+def _counted(one: Suspect) -> str:
+    if one.probability is not None:
+        return f" (the first wrong write with probability {one.probability:.2f})"
+    if one.writes is not None:
+        return f" (the first wrong write in {one.writes.right} of {one.writes.cases} runs of benchmarks)"
+    counted = one.counted
+    return "" if counted is None else f" (right in {counted.right} of {counted.cases} labelled runs)"
+
+
+def _modes(card: Scorecard) -> Iterator[str]:
+    """One line with the failure modes by all findings and hints, the most probable first; empty for a success."""
+    found = () if card.success is True else ranked_modes((*card.diagnoses, *card.hints))
+    if found:
+        yield f"failure modes, the most probable first: {'; '.join(map(_mode, found))}"
+
+
+def _mode(one: RankedMode) -> str:
+    """With what labelled runs say of the kind that was counted in most of them."""
+    counted = [
+        (seen.cases, seen.right, kind, source) for kind, some in one.counted.items() for source, seen in some.items()
+    ]
+    name = one.failure.replace("_", " ")
+    if not counted:
+        return f"{name} (in no labelled runs)"
+    cases, right, kind, source = max(counted)
+    return f"{name} ({kind.replace('_', ' ')}: right in {right} of {cases} labelled runs of {source})"
+
+
+def _headline(card: Scorecard) -> str:
+    success = {True: "succeeded", False: "without success", None: "success unknown"}[card.success]
+    reason = f" ({printable(card.reason)})" if card.reason else ""
+    found = len(card.diagnoses)
+    return f"{card.case_id}/{card.attempt}: {card.outcome.replace('_', ' ')}{reason}, {success}; {found} finding(s)"
+
+
+def _step(step: Step, longest: int) -> Iterator[str]:
+    who = f"{step.source} (self-reported)" if _is_reported_message(step) else step.source
+    head = f"{step.index:>4}  {who}" + (f" [{printable(step.model)}]" if step.model else "")
+    if step.message is not None:
+        yield f"{head}: {printable(step.message, longest)}"
+    elif not step.calls:
+        yield head
+    if step.plan is not None:
+        yield f"      plan: {printable(' | '.join(step.plan), longest)}"
+    if step.thought is not None:
+        yield f"      thought: {printable(step.thought, longest)}"
+    seen = {one.call_id: one for one in step.observations}
+    for place, call in enumerate(step.calls):
+        lead = head if not place and step.message is None else "      "
+        yield f"{lead} {_call(call, longest)}".rstrip()
+        if call.id in seen:
+            yield f"      -> {_answer(seen[call.id], longest)}"
+
+
+def _is_reported_message(step: Step) -> bool:
+    """Whether the step is a message between agents that the agent itself reports; of a step with calls, the calls are
+    marked.
+    """
+    return step.evidence == "self_reported" and not step.calls
+
+
+def _call(call: ToolCall, longest: int) -> str:
+    arguments = f"not JSON: {call.unparsed!r}" if call.arguments is None else _text(call.arguments)
+    mark = "  [self-reported]" if call.evidence == "self_reported" else ""
+    return printable(f"{call.name}({arguments})", longest) + mark
+
+
+def _answer(seen: Observation, longest: int) -> str:
+    notes = [] if seen.replayed in (None, *_SETTLED) else [seen.replayed.replace("_", " ")]
+    notes += [f"injected {seen.injected}"] if seen.injected is not None else []
+    notes += ["self-reported"] if seen.evidence == "self_reported" else []
+    said = "" if seen.content is None else _text(seen.content)
+    if seen.error is not None:
+        said = f"ERROR {seen.error.type}: {seen.error.message}" + (f" {said}" if said else "")
+    return printable(said, longest) + (f"  [{', '.join(notes)}]" if notes else "")
+
+
+def _found(step: Step, diagnoses: Sequence[Diagnosis], longest: int) -> Iterator[str]:
+    for one in diagnoses:
+        if one.origin_step == step.index:
+            later = ", ".join(map(str, one.dependent_steps[:12]))
+            follows = f" -> steps {later}" if later else ""
+            yield f"  !!  {_title(one)}: {printable(one.evidence, longest)}{follows}"
+            if one.prevention is not None:
+                yield f"      prevention: {printable(one.prevention, longest)}"
+        elif step.index in one.dependent_steps:
+            yield f"   !  follows from {one.failure.replace('_', ' ')} of step {one.origin_step}"
+
+
+def _hinted(step: Step, hints: Sequence[Diagnosis], longest: int) -> Iterator[str]:
+    for one in hints:
+        if one.origin_step == step.index:
+            yield f"  ?   hint: {_title(one)}: {printable(one.evidence, longest)}"
+
+
+def _title(one: Diagnosis) -> str:
+    kind = one.kind.replace("_", " ")
+    return f"{one.failure.replace('_', ' ')} ({kind}, confidence {one.confidence:.2f})"
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# Requests to the agent's model and the answers.
+
+_SENT = (
+    ("options", names.MODEL_OPTIONS),
+    ("goes on from the reply", names.PREVIOUS_RESPONSE),
+    ("system", names.SYSTEM),
+    ("tools", names.TOOL_DEFINITIONS),
+)
+
+
+def model_requests(spans: Sequence[Span]) -> list[JsonObject]:
+    """Every request that passed the gateway, in the order in which they were sent; nothing is cut."""
+    sent = [span for span in spans if _passed(span)]
+    return [_request(span) for span in sorted(sent, key=lambda span: span.start_ns)]
+
+
+def model_lines(spans: Sequence[Span]) -> Iterator[str]:
+    """The same as text. Parts that a request repeats from the previous one are abbreviated."""
+    before: JsonObject = {}
+    requests = model_requests(spans)
+    if not requests:
+        yield "no request to a model passed the gateway"
+    for place, request in enumerate(requests, 1):
+        yield from _lines(place, request, before)
+        before = request
+
+
+def _passed(span: Span) -> bool:
+    """Whether the gateway observed the request; an agent's own spans are not model requests."""
+    return span.attributes.get(names.STEP_KIND) == names.MODEL and names.ORIGIN not in span.attributes
+
+
+def _request(span: Span) -> JsonObject:
+    said = span.attributes
+    request: JsonObject = {
+        "model": said.get(names.REQUEST_MODEL),
+        "answered_by": said.get(names.RESPONSE_MODEL),
+        "tier": said.get(names.REPLAY_TIER),
+        "status": said.get(names.HTTP_STATUS),
+        "input_tokens": said.get(names.INPUT_TOKENS),
+        "output_tokens": said.get(names.OUTPUT_TOKENS),
+        **{name: _read(said.get(key)) for name, key in _SENT},
+        "messages": _read(said.get(names.INPUT_MESSAGES)),
+        "answer": _read(said.get(names.OUTPUT_MESSAGES)),
+        "error": said.get(names.ERROR_TYPE),
+        "error_message": said.get(names.TOOL_ERROR_MESSAGE),
+    }
+    return {name: value for name, value in request.items() if value is not None}
+
+
+def _read(value: JsonValue) -> JsonValue:
+    """Parses lists and objects, which spans store as JSON texts."""
+    if isinstance(value, str) and value[:1] in {"[", "{"}:
+        try:
+            read: JsonValue = json.loads(value)
+        except ValueError:
+            return value
+        return read
+    return value
+
+
+def _lines(place: int, request: JsonObject, before: JsonObject) -> Iterator[str]:
+    tokens = f"{request.get('input_tokens', UNKNOWN)} tokens in, {request.get('output_tokens', UNKNOWN)} out"
+    yield _clean(
+        f"request {place}: {request.get('model', 'no model named')} [{request.get('tier', UNKNOWN)}], {tokens}"
+    )
+    for name, _ in _SENT:
+        if name in request:
+            same = request[name] == before.get(name)
+            yield from [f"  {name}: as before"] if same else _block(name, request[name])
+    messages, earlier = _list(request.get("messages")), _list(before.get("messages"))
+    kept = next((n for n, pair in enumerate(zip(messages, earlier, strict=False)) if pair[0] != pair[1]), None)
+    shared = min(len(messages), len(earlier)) if kept is None else kept
+    if shared:
+        yield f"  the first {shared} message(s): as before"
+    for message in messages[shared:]:
+        yield from _block("message", message)
+    if "answer" in request:
+        yield from _block("answer", request["answer"])
+    if "error" in request:
+        yield _clean(f"  error {request['error']}: {request.get('error_message', '')}".rstrip(": "))
+
+
+def _list(value: Any) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
+
+
+def _block(name: str, value: JsonValue) -> Iterator[str]:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    first, *rest = text.split("\n")
+    yield _clean(f"  {name}: {first}")
+    yield from (_clean(f"    {line}") for line in rest)
+
+
+def _clean(line: str) -> str:
+    """Escapes all characters that are not printable: the texts come from the agent and the model."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)

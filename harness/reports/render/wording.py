@@ -1,0 +1,305 @@
+"""Texts for figures, the same in every rendering.
+
+Case texts, answers and reasons come from agents and tools: characters that are not printable are shown as escapes, so
+that no report can control a terminal or break a file format.
+"""
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+
+from harness.reports.compare import Comparison
+from harness.reports.durations import PrintedEnd
+from harness.reports.replay import MissedTool
+from harness.reports.summary import Rate, Summary, Unmeasured
+from harness.runs.store.manifest import RunManifest
+from harness.scoring.evaluators import SUCCESS
+from harness.scoring.registry import METRICS
+from harness.scoring.scorecard import EncodingFault
+from harness.scoring.statistics.intervals import Interval
+
+UNKNOWN = "-"
+
+ENCODINGS: Mapping[EncodingFault, str] = {
+    "json_as_text": "JSON written as text",
+    "value_as_text": "number or truth value written as text",
+    "json_for_text": "JSON where text is declared",
+    "value_for_text": "number or truth value where text is declared",
+    "list_of_one": "list of one instead of the value",
+    "one_without_list": "value instead of a list",
+}
+
+
+def number(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.3f}"
+
+
+def signed(value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    return "0" if abs(value) < 5e-4 else f"{value:+.3f}"
+
+
+def signed_points(value: float | None) -> str:
+    """Percentage points."""
+    if value is None:
+        return UNKNOWN
+    return "0" if abs(value) < 5e-3 else f"{100 * value:+.0f} pt"
+
+
+def percent(share: float | None) -> str:
+    return UNKNOWN if share is None else f"{100 * share:.0f} %"
+
+
+def between(interval: Interval | None) -> str:
+    return "" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
+
+
+def percent_between(interval: Interval | None) -> str:
+    return "" if interval is None else f"{100 * interval.low:.0f} to {100 * interval.high:.0f} %"
+
+
+def share(rate: Rate) -> str:
+    known = f"{rate.successes}/{rate.n}" if rate.n else UNKNOWN
+    return f"{known} ({rate.unknown} unknown)" if rate.unknown else known
+
+
+def unknown_words(rate: Rate) -> str:
+    """The share of trials with unknown success, for display beside the rate."""
+    return f"{rate.unknown} of {rate.n + rate.unknown}" if rate.unknown else ""
+
+
+def printable(text: str, most: int | None = None) -> str:
+    """One line without control characters; at most `most` characters."""
+    plain = "".join(_visible(char) for char in " ".join(text.split()))
+    return plain if most is None or len(plain) <= most else plain[: most - 1] + "…"
+
+
+def _visible(char: str) -> str:
+    return char if char.isprintable() else char.encode("unicode_escape").decode()
+
+
+def model_words(manifest: RunManifest) -> str:
+    return "no model" if manifest.model_mode == "none" else f"model {manifest.model_mode}"
+
+
+def variable_words(variables: Mapping[str, str]) -> str:
+    """In the notation of `--with`."""
+    return ", ".join(f"{name}={value}" for name, value in variables.items())
+
+
+def facts(manifest: RunManifest) -> list[tuple[str, str]]:
+    """The conditions of the run, which a reader needs to interpret the figures."""
+    sandbox = manifest.provider if manifest.isolates else f"{manifest.provider}: NOT isolated from this machine"
+    found = [
+        ("suite", f"{manifest.suite} {manifest.suite_digest[:12]}"),
+        ("agent", f"{manifest.agent} {manifest.agent_digest[:12]}"),
+        *([("variables", variable_words(manifest.variables))] if manifest.variables else []),
+        *([("prompts", ", ".join(sorted(set(manifest.prompts.values()))))] if manifest.prompts else []),
+        ("answers", f"tools {manifest.tool_mode}, {model_words(manifest)}"),
+        ("sandbox", sandbox),
+        ("snapshot", f"{manifest.snapshot or 'empty'} {manifest.snapshot_digest[:12]}"),
+    ]
+    return found if manifest.release is None else [*found, ("release", manifest.release)]
+
+
+def unmeasured_words(summary: Summary) -> str | None:
+    """The number of trials that are excluded from all denominators; None where all were measured."""
+    counts = summary.counts
+    kinds = {
+        "inconclusive": counts.inconclusive,
+        "invalidated by the simulated user": counts.simulator_failed,
+        "failed by the harness": counts.harness_failed,
+        "not run" if summary.stopped is None else f"not run: {summary.stopped}": counts.not_run,
+    }
+    named = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
+    words = [f"{counts.unmeasured} of {counts.planned} trials not measured: {named}"] if named else []
+    if counts.left_out:
+        words.append(f"{counts.left_out} of {counts.planned} trials omitted: {summary.stopped}")
+    return "; ".join(words) or None
+
+
+def service_words(one: Unmeasured) -> list[str]:
+    """The last output line of each service of a failed trial."""
+    return [f"service {name}: {line or 'printed nothing'}" for name, line in one.last_lines.items()]
+
+
+_UNITS = ("B", "KB", "MB", "GB", "TB")
+
+
+def size_words(size: int) -> str:
+    """A number of bytes as `512 B`, `340 KB` or `1.0 GB`."""
+    value, unit = float(size), 0
+    while value >= 1024 and unit < len(_UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.1f} {_UNITS[unit]}" if unit and value < 10 else f"{value:.0f} {_UNITS[unit]}"
+
+
+def printed_head(end: PrintedEnd) -> str:
+    """A heading for the lines of a stream, with the amount of discarded output."""
+    if end.printed_bytes <= end.kept_bytes:
+        return f"the agent's {end.stream} ended with"
+    size = f"{size_words(end.printed_bytes)} printed, {size_words(end.kept_bytes)} kept"
+    return (
+        f"the agent's {end.stream} ({size}; {'it ended with' if end.complete else 'the last lines of what was kept'})"
+    )
+
+
+def printed_words(ends: Sequence[PrintedEnd], most: int | None = None) -> list[str]:
+    """The last output of the agent's program: a heading for each stream, with indented lines."""
+    return [
+        words
+        for end in ends
+        for words in (f"{printed_head(end)}:", *(f"    {printable(line, most)}" for line in end.lines))
+    ]
+
+
+def measured_words(summary: Summary) -> str:
+    counts = summary.counts
+    kinds = {"reached a limit": counts.limit_reached, "agent failed": counts.agent_failed}
+    named = "".join(f", {count} {kind}" for kind, count in kinds.items() if count)
+    known = counts.measured - counts.undecided
+    undecided = f"; {counts.undecided} more are undecided by their checks" if counts.undecided else ""
+    return f"{known} of {counts.planned} trials measured{named}{undecided}"
+
+
+def success_words(rate: Rate) -> str:
+    if rate.rate is None:
+        return "success unknown: no trial was measured"
+    interval = percent_between(rate.interval)
+    unknown = f"; unknown for {unknown_words(rate)}" if rate.unknown else ""
+    return (
+        f"{rate.successes}/{rate.n} succeeded = {percent(rate.rate)}"
+        + (f" (95 %: {interval})" if interval else "")
+        + unknown
+    )
+
+
+def crash_words(summary: Summary) -> list[str]:
+    """For a run in which every trial crashed: the end of the first trial and its last output."""
+    first = summary.failed[0]
+    why = first.reasons[0] if first.reasons else "agent_failed"
+    lines = [f"  {end.stream}: {printable(line)}" for end in first.printed[:1] for line in end.lines]
+    return [f"the agent crashed in every trial; {first.case_id}/{first.attempt}: {why}", *lines]
+
+
+def miss_words(miss: MissedTool) -> tuple[str, str | None]:
+    """The calls without a recording, and the nearest recording; None if there is none."""
+    match miss.user:
+        case "unrecorded":
+            said = f"no recording holds {miss.calls} message(s) of the simulated user, first {miss.example}"
+            return f"{said}: the agent's message is not recorded", None
+        case "diverged":
+            said = f"{miss.calls} conversation(s) diverged from the log without a model, first {miss.example}"
+            return said, miss.nearest
+        case None:
+            said = f"no recording answers {miss.calls} call(s) of {miss.tool}, first {miss.example}"
+            return said, miss.nearest or "the cassette has no recording of this tool"
+
+
+def _again(manifest: RunManifest, verb: str) -> list[str]:
+    """The words of a command for the suite of a run, with its agent, variables and prompts."""
+    words = ["harness", verb, manifest.suite, "--agent", manifest.agent]
+    words += [word for name, value in manifest.variables.items() for word in ("--with", f"{name}={value}")]
+    words += [word for version in sorted(set(manifest.prompts.values())) for word in ("--prompt", version)]
+    return words
+
+
+def record_words(summary: Summary) -> str:
+    """The command that records the missing calls."""
+    manifest, kinds = summary.manifest, {miss.user for miss in summary.misses}
+    verb = "run" if "unrecorded" in kinds and None not in kinds else "record"
+    words = _again(manifest, verb)
+    users = manifest.users
+    if users is not None and users.kind is not None:
+        words += ["--user", users.kind]
+    if users is not None and users.log_run is not None:
+        words += ["--user-log", users.log_run]
+    if "unrecorded" in kinds:
+        words += ["--user-mode", "record"]
+    return printable(shlex.join(words))
+
+
+def remedy_words(summary: Summary) -> tuple[str, str]:
+    """What can be done about calls and messages without a recording: in words, and as a command or a setting."""
+    if summary.misses and all(miss.user == "diverged" for miss in summary.misses):
+        return "let a model continue after a log", "`user: {model: NAME}` in suite.yaml"
+    run, users = summary.manifest, {miss.user for miss in summary.misses}
+    if (run.tool_mode, run.model_mode, users) == ("live", "replay", {None}):
+        again = shlex.join([*_again(run, "run"), "--tools", "live", "--model", "live"])
+        return "let the model answer, because live tools answer otherwise than when it was recorded", printable(again)
+    return "record the missing answers", record_words(summary)
+
+
+def tier_words(summary: Summary) -> str | None:
+    named = ", ".join(f"{count} {tier.replace('_', ' ')}" for tier, count in summary.tiers.items() if count)
+    fidelity = "" if summary.fidelity is None else f"; replay fidelity {_floored(summary.fidelity)}"
+    count = summary.reused_once_recorded
+    once = f"; {count} {'read' if count == 1 else 'reads'} reused once-recorded answers" if count else ""
+    return f"tool answers: {named}{fidelity}{once}" if named else None
+
+
+_TAKEN_FROM = {
+    "service": "from services",
+    "double": "from doubles",
+    "trajectory": "from trajectories",
+    "hand": "written by hand",
+    "unknown": "of unknown provenance (recorded by an older version)",
+}
+
+
+def provenance_words(summary: Summary) -> str | None:
+    """The provenance of the answers behind the figures; None without answers, or if all are from services."""
+    found = {name: summary.provenances.get(name, 0) for name in _TAKEN_FROM}
+    if not any(count for name, count in found.items() if name != "service"):
+        return None
+    named = ", ".join(f"{count} {_TAKEN_FROM[name]}" for name, count in found.items() if count)
+    return f"answers by provenance: {named}"
+
+
+def use_words(summary: Summary) -> str | None:
+    """The sources of the model's answers and their usage; None where no model was called."""
+    named = ", ".join(f"{count} {tier.replace('_', ' ')}" for tier, count in summary.model_tiers.items() if count)
+    use = summary.model_use
+    if use is None:
+        return f"model answers: {named}" if named else None
+    cost = "" if use.cost_usd is None else f", {use.cost_usd:.4f} USD"
+    return f"model answers: {named}; {use.input_tokens} tokens in, {use.output_tokens} out{cost}"
+
+
+def overlay_words(summary: Summary) -> list[str]:
+    """Notes about lenient answers, unfired faults, unused turns of the scripted user, and self-reported calls."""
+    degraded = ", ".join(summary.degraded)
+    found = [f"some answers are from an earlier state and may be wrong: {degraded}"] if degraded else []
+    found += [f"fault that no call triggered: {one}" for one in summary.unfired_faults]
+    found += [f"message that the scripted user did not send: {one}" for one in summary.unsaid_turns]
+    if summary.manifest.tool_mode == "imported":
+        return [*found, "imported trajectories: every call and result is self-reported"]
+    calls = summary.self_reported_calls
+    own = f"{calls} {'call is' if calls == 1 else 'calls are'} self-reported by agents: not observed by the gateway"
+    return [*found, f"{own}, and they cannot make a check pass"] if calls else found
+
+
+def _floored(share: float) -> str:
+    """A percentage that is rounded down, so that only a complete share is shown as 100 %."""
+    return f"{math.floor(1000 * share) / 10:g} %"
+
+
+def own_metrics_first(metrics: Sequence[str]) -> list[str]:
+    """The suite's own metrics before the built-in ones; the success rate is listed separately."""
+    own = [name for name in metrics if name not in METRICS]
+    return own + [name for name in metrics if name in METRICS and name != SUCCESS]
+
+
+# The sentence that sums up a comparison of two runs; its tables stand beside it, in Markdown and in the terminal.
+
+
+def change_words(comparison: Comparison) -> str:
+    change = comparison.success
+    if change.before is None or change.after is None:
+        return "success cannot be compared: no trial was measured in both runs"
+    hidden = f"; {len(comparison.hidden)} succeeded before and cannot be determined now" if comparison.hidden else ""
+    return (
+        f"success {percent(change.before)} → {percent(change.after)} over {change.pairs} pairs: "
+        f"{change.better} better, {change.worse} worse, {change.same} same; {change.verdict}{hidden}"
+    )

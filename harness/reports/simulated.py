@@ -1,0 +1,189 @@
+"""Figures of the simulated users of a run: ends of conversations, replayed and invalid ones, and their effect."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from harness.judging.verdicts import Judgement
+from harness.scoring.scorecard import Scorecard
+from harness.scoring.statistics.intervals import Interval, wilson
+from harness.traces.trial import FaultClass, Trial, UserEnding
+from harness.values import Frozen
+
+
+class InvalidConversation(Frozen):
+    """A conversation that is invalid because of its simulated user."""
+
+    case_id: str
+    attempt: int
+    turn: int
+    fault: FaultClass
+    reason: str
+
+
+class DivergedConversation(Frozen):
+    """A logged conversation from which the agent diverged."""
+
+    case_id: str
+    attempt: int
+    turn: int
+    kind: str
+    reason: str
+    replayed: int
+    turns: int
+
+
+class JudgedFault(Frozen):
+    """A criterion of the rubric `user_simulator` that a judge found not to hold."""
+
+    case_id: str
+    attempt: int
+    criterion: str
+    rationale: str
+
+
+class UserGroup(Frozen):
+    """The conversations of one persona, scenario, model or kind of user."""
+
+    by: str
+    """`persona`, `scenario`, `model` or `user`."""
+    name: str
+    conversations: int
+    invalid: int
+    rate: float
+    """Invalid conversations among all."""
+    interval: Interval | None
+    """Wilson, 95 %."""
+
+
+class UserSummary(Frozen):
+    """The report on the simulated users of a run."""
+
+    conversations: int
+    """Trials with a user that is not a script."""
+    ended: dict[UserEnding, int]
+    groups: tuple[UserGroup, ...]
+    invalid: tuple[InvalidConversation, ...]
+    steered: tuple[str, ...]
+    """Trials in which the agent tried to steer the user: they count, as failures."""
+    diverged: tuple[DivergedConversation, ...]
+    replayed: float | None
+    """Share of the messages after the opening that were a log's own; None where no user had a log."""
+    entailed: int
+    """Messages of these before which the model of `entailment:` found that the agent's other words mean the same."""
+    success: float | None
+    """Over measured trials: invalid conversations are left out."""
+    success_with_invalid: float | None
+    """The success rate with invalid conversations counted as failures of the agent."""
+    judged: tuple[JudgedFault, ...] = ()
+    """What a judge found against users by the rubric `user_simulator`: it invalidates no conversation by itself."""
+    success_without_judged: float | None = None
+    """The success rate without the conversations in `judged`; None where no judge found anything."""
+    left_out: int = 0
+    """Messages that were written without the agent's words, since the user's model failed on them."""
+    cost_usd: float | None
+    input_tokens: int
+    output_tokens: int
+
+
+def summarise_users(
+    trials: Iterable[Trial], cards: Iterable[Scorecard], judgements: Iterable[Judgement] = ()
+) -> UserSummary:
+    """The summary of a run's stored trials; `judgements` are those by the rubric `user_simulator`."""
+    simulated = [trial for trial in trials if trial.user is not None and trial.user.kind != "script"]
+    reports = [trial.user for trial in simulated if trial.user is not None]
+    success = {(card.case_id, card.attempt): card.success for card in cards}
+    known = [succeeded for trial in simulated if (succeeded := success.get((trial.case_id, trial.attempt))) is not None]
+    invalid = [trial for trial in simulated if trial.outcome == "simulator_failed"]
+    logged = [report for report in reports if report.replayed is not None]
+    after_opening = sum(max(0, report.turns - 1) for report in logged)
+    judged = tuple(_judged(judgements))
+    doubted = {(one.case_id, one.attempt) for one in judged}
+    undoubted = [
+        succeeded
+        for trial in simulated
+        if (key := (trial.case_id, trial.attempt)) not in doubted and (succeeded := success.get(key)) is not None
+    ]
+    costs = [report.cost_usd for report in reports if report.cost_usd is not None]
+    return UserSummary(
+        conversations=len(simulated),
+        ended=dict(Counter(report.ended for report in reports)),
+        groups=tuple(_groups(simulated)),
+        invalid=tuple(
+            _invalid(trial) for trial in invalid if trial.user is not None and trial.user.invalid is not None
+        ),
+        steered=tuple(
+            f"{trial.case_id}/{trial.attempt}: {trial.user.steered[0]}"
+            for trial in simulated
+            if trial.user is not None and trial.user.steered
+        ),
+        diverged=tuple(_diverged(trial) for trial in simulated if trial.user is not None and trial.user.divergence),
+        replayed=sum(report.replayed or 0 for report in logged) / after_opening if after_opening else None,
+        entailed=sum(report.entailed for report in logged),
+        success=sum(known) / len(known) if known else None,
+        success_with_invalid=sum(known) / (len(known) + len(invalid)) if known or invalid else None,
+        judged=judged,
+        success_without_judged=sum(undoubted) / len(undoubted) if judged and undoubted else None,
+        left_out=sum(len(report.left_out) for report in reports),
+        cost_usd=sum(costs) if costs else None,
+        input_tokens=sum(report.input_tokens for report in reports),
+        output_tokens=sum(report.output_tokens for report in reports),
+    )
+
+
+def _judged(judgements: Iterable[Judgement]) -> Iterable[JudgedFault]:
+    """The last answer to each criterion, where it is that the criterion does not hold."""
+    last = {(one.case_id, one.attempt, one.criterion): one for one in judgements if one.failure is None}
+    for one in last.values():
+        if one.passed is False:
+            yield JudgedFault(
+                case_id=one.case_id, attempt=one.attempt, criterion=one.criterion, rationale=one.rationale
+            )
+
+
+def _groups(trials: list[Trial]) -> Iterable[UserGroup]:
+    every: Counter[tuple[str, str]] = Counter()
+    failed: Counter[tuple[str, str]] = Counter()
+    for trial in trials:
+        user = trial.user
+        if user is None:
+            continue
+        names = {"user": user.kind, "persona": user.persona, "model": user.model, "scenario": trial.case_id}
+        for by, name in names.items():
+            if name is not None:
+                every[by, name] += 1
+                failed[by, name] += trial.outcome == "simulator_failed"
+    for (by, name), number in every.items():
+        rate = failed[by, name] / number
+        interval = wilson(rate, number)
+        yield UserGroup(
+            by=by,
+            name=name,
+            conversations=number,
+            invalid=failed[by, name],
+            rate=rate,
+            interval=interval,
+        )
+
+
+def _invalid(trial: Trial) -> InvalidConversation:
+    assert trial.user is not None
+    fault = trial.user.invalid
+    assert fault is not None
+    return InvalidConversation(
+        case_id=trial.case_id, attempt=trial.attempt, turn=fault.turn, fault=fault.fault, reason=fault.reason
+    )
+
+
+def _diverged(trial: Trial) -> DivergedConversation:
+    assert trial.user is not None
+    found = trial.user.divergence
+    assert found is not None
+    return DivergedConversation(
+        case_id=trial.case_id,
+        attempt=trial.attempt,
+        turn=found.turn,
+        kind=found.kind,
+        reason=found.reason,
+        replayed=trial.user.replayed or 0,
+        turns=trial.user.turns,
+    )

@@ -1,0 +1,204 @@
+"""Computes the summary of a run from its scorecards."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar, get_args
+
+from harness.reports.durations import LatencyCollector, LogEnds
+from harness.reports.figures import by_model, by_tool, failed_code, failure_modes, reliability, sweep
+from harness.reports.judged_figures import JudgedRubric
+from harness.reports.replay import replay_of
+from harness.reports.summary import Counts, FailedCase, Figure, Rate, Summary, TrialGroup, Unmeasured
+from harness.runs.store.beside_trials import Stop, stop_of
+from harness.runs.store.folder import RunFolder, gc_paused
+from harness.runs.store.judgements import judged_rubrics
+from harness.runs.store.manifest import RunManifest
+from harness.scoring.scorecard import Score, Scorecard
+from harness.scoring.statistics.intervals import bootstrap, effective_n, wilson
+from harness.suite.cases import Difficulty
+from harness.traces.trial import MEASURED, Trial
+
+Part = TypeVar("Part")
+
+
+def summarise(
+    manifest: RunManifest,
+    scorecards: Sequence[Scorecard],
+    *,
+    run_scores: Sequence[Score] = (),
+    trials: Iterable[Trial] = (),
+    stopped: Stop | None = None,
+    latencies: LatencyCollector | None = None,
+) -> Summary:
+    """The figures of a run; `trials` are read one at a time, for replay figures, durations and printed output.
+
+    `latencies` holds the durations after the trials have been read.
+    """
+    ordered = _in_planned_order(manifest, scorecards)
+    decided, reason = stopped is not None and stopped.decided, None if stopped is None else stopped.reason
+    parts = _parted((card.difficulty, card) for card in ordered)
+    ends = LogEnds()
+    replay = replay_of(ends.noting(trials))
+    return Summary(
+        manifest=manifest,
+        counts=_counts(manifest, ordered, decided),
+        success=_rate(ordered, 0 if decided else len(manifest.planned)),
+        figures=_figures(ordered, with_interval=True),
+        run_scores=tuple(run_scores),
+        categories=_groups(_parted((card.category, card) for card in ordered)),
+        difficulties=_groups({name: parts[name] for name in get_args(Difficulty) if name in parts}),
+        failed=tuple(_failed(ordered, ends)),
+        unmeasured=tuple(
+            one for one in _unmeasured(manifest, ordered, reason, ends) if not (decided and one.outcome == "not_run")
+        ),
+        misses=replay.misses,
+        tiers=replay.tiers,
+        fidelity=replay.fidelity,
+        degraded=replay.degraded,
+        unfired_faults=replay.unfired_faults,
+        unsaid_turns=replay.unsaid_turns,
+        self_reported_calls=replay.self_reported_calls,
+        recorded=replay.recorded,
+        model_tiers=replay.model_tiers,
+        reused_once_recorded=replay.reused_once_recorded,
+        provenances=replay.provenances,
+        model_use=replay.model_use,
+        stopped=reason,
+        reliability=reliability(ordered),
+        sweep=sweep(ordered),
+        failed_code=failed_code(ordered, run_scores),
+        failure_modes=failure_modes(ordered),
+        tools=by_tool(ordered, {} if latencies is None else latencies.of_tools()),
+        models=by_model(ordered),
+        latency=None if latencies is None else latencies.of_run(),
+        seconds=ends.seconds,
+    )
+
+
+@gc_paused()
+def summarise_run(folder: RunFolder) -> Summary:
+    """The figures of a stored run."""
+    latencies = LatencyCollector(folder.manifest)
+    summary = summarise(
+        folder.manifest,
+        folder.scorecards(),
+        run_scores=folder.run_scores(),
+        trials=_read(folder, latencies),
+        stopped=stop_of(folder),
+        latencies=latencies,
+    )
+    return summary.model_copy(update={"judged": _judged(folder)})
+
+
+def _judged(folder: RunFolder) -> tuple[JudgedRubric, ...]:
+    """By every rubric that the run was judged by."""
+    if not judged_rubrics(folder.path):
+        return ()
+    from harness.reports.judged import judged_run  # most runs have no judge
+
+    return judged_run(folder)
+
+
+def _read(folder: RunFolder, latencies: LatencyCollector) -> Iterator[Trial]:
+    for stored in folder.trials():
+        latencies.add(stored)
+        yield stored.trial
+
+
+def _in_planned_order(manifest: RunManifest, cards: Sequence[Scorecard]) -> list[Scorecard]:
+    places = {(one.case_id, one.attempt): place for place, one in enumerate(manifest.planned)}
+    return sorted(
+        cards, key=lambda card: (places.get((card.case_id, card.attempt), len(places)), card.case_id, card.attempt)
+    )
+
+
+def _counts(manifest: RunManifest, cards: Sequence[Scorecard], decided: bool) -> Counts:
+    outcomes: dict[str, int] = Counter(str(card.outcome) for card in cards)
+    planned = max(len(manifest.planned), len(cards))
+    undecided = sum(card.undecided for card in cards)
+    missing = {"left_out" if decided else "not_run": planned - len(cards)}
+    return Counts(planned=planned, undecided=undecided, **missing, **outcomes)
+
+
+def _rate(cards: Sequence[Scorecard], planned: int = 0) -> Rate:
+    known = _parted((card.case_id, float(card.success)) for card in cards if card.success is not None)
+    values = [value for each in known.values() for value in each]
+    unknown = max(planned, len(cards)) - len(values)
+    if not values:
+        return Rate(successes=0, n=0, rate=None, interval=None, unknown=unknown)
+    successes = int(sum(values))
+    share = successes / len(values)
+    return Rate(
+        successes=successes, n=len(values), rate=share, interval=wilson(share, effective_n(known)), unknown=unknown
+    )
+
+
+def _figures(cards: Sequence[Scorecard], *, with_interval: bool) -> tuple[Figure, ...]:
+    names = {score.metric: score.lower_is_better for card in cards for score in card.scores}
+    measured = [card for card in cards if card.outcome in MEASURED]
+    table = [(card, {score.metric: score.value for score in reversed(card.scores)}) for card in measured]
+    return tuple(
+        _figure(name, [(card, row.get(name)) for card, row in table], with_interval).model_copy(
+            update={"lower_is_better": lower}
+        )
+        for name, lower in names.items()
+    )
+
+
+def _figure(metric: str, found: Sequence[tuple[Scorecard, float | None]], with_interval: bool) -> Figure:
+    known = _parted((card.case_id, value) for card, value in found if value is not None)
+    values = [value for each in known.values() for value in each]
+    mean = math.fsum(values) / len(values) if values else None
+    return Figure(
+        metric=metric, n=len(values), mean=mean, interval=bootstrap(known) if with_interval and values else None
+    )
+
+
+def _groups(parts: Mapping[str, Sequence[Scorecard]]) -> tuple[TrialGroup, ...]:
+    return tuple(
+        TrialGroup(name=name, trials=len(own), success=_rate(own), figures=_figures(own, with_interval=False))
+        for name, own in parts.items()
+    )
+
+
+def _parted(named: Iterable[tuple[str, Part]]) -> dict[str, list[Part]]:
+    found: dict[str, list[Part]] = {}
+    for name, part in named:
+        found.setdefault(name, []).append(part)
+    return found
+
+
+def _failed(cards: Sequence[Scorecard], ends: LogEnds) -> Iterator[FailedCase]:
+    for card in cards:
+        if card.outcome in MEASURED and card.success is not True:
+            reasons = [f"{one.check}: {one.reason}" for one in card.verdicts if one.passed is not True]
+            if card.outcome != "finished":
+                reasons.insert(0, f"{card.outcome}: {card.reason or 'no reason given'}")
+            yield FailedCase(
+                case_id=card.case_id,
+                attempt=card.attempt,
+                category=card.category,
+                success=card.success,
+                reasons=tuple(reasons) or ("the case has no check",),
+                printed=ends.printed(card),
+            )
+
+
+def _unmeasured(
+    manifest: RunManifest, cards: Sequence[Scorecard], stopped: str | None, ends: LogEnds
+) -> Iterator[Unmeasured]:
+    there = {(card.case_id, card.attempt): card for card in cards}
+    for one in manifest.planned:
+        card = there.get((one.case_id, one.attempt))
+        if card is None:
+            yield Unmeasured(case_id=one.case_id, attempt=one.attempt, outcome="not_run", reason=stopped)
+        elif card.outcome not in MEASURED:
+            yield Unmeasured(
+                case_id=one.case_id,
+                attempt=one.attempt,
+                outcome=card.outcome,
+                reason=card.reason,
+                last_lines=ends.of(card),
+                printed=ends.printed(card),
+            )

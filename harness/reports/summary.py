@@ -1,0 +1,158 @@
+"""The figures of a run: measured values, their confidence intervals, and unmeasured trials with their reasons."""
+
+from harness.reports.durations import Latency, PrintedEnd
+from harness.reports.figures import FailedCode, FailureMode, Reliability, Sweep, ToolRow
+from harness.reports.judged_figures import JudgedRubric
+from harness.reports.replay import MissedTool, RecordedCassette
+from harness.runs.store.manifest import RunManifest
+from harness.scoring.scorecard import Score
+from harness.scoring.statistics.intervals import Interval
+from harness.traces.trial import ModelUse
+from harness.values import Frozen
+
+
+class Rate(Frozen):
+    """Successful trials among those whose success is known."""
+
+    successes: int
+    n: int
+    rate: float | None
+    interval: Interval | None
+    """The Wilson interval; where cases were tried several times, over the effective number of observations."""
+    unknown: int = 0
+    """Further trials of which it is not known: measured and undecided, without a check, or not measured."""
+
+
+class Figure(Frozen):
+    """The mean of one metric over the trials where it is known."""
+
+    metric: str
+    n: int
+    mean: float | None
+    interval: Interval | None = None
+    """The bootstrap interval over cases; None where the values do not differ, or where it was not requested."""
+    lower_is_better: bool = False
+
+
+class Counts(Frozen):
+    """Trials by how they ended."""
+
+    planned: int
+    undecided: int = 0
+    """The number of measured trials whose checks do not decide whether they succeeded."""
+    finished: int = 0
+    limit_reached: int = 0
+    agent_failed: int = 0
+    inconclusive: int = 0
+    simulator_failed: int = 0
+    harness_failed: int = 0
+    not_run: int = 0
+    left_out: int = 0
+    """Planned trials that a sequential test showed not to be needed (`--stop-early`); they are not missing."""
+
+    @property
+    def measured(self) -> int:
+        """The number of trials in the denominators."""
+        return self.finished + self.limit_reached + self.agent_failed
+
+    @property
+    def unmeasured(self) -> int:
+        """Planned, not left out, and not measured."""
+        return self.planned - self.left_out - self.measured
+
+
+class TrialGroup(Frozen):
+    """The trials of one category or difficulty."""
+
+    name: str
+    trials: int
+    """On disk; those that were not measured included."""
+    success: Rate
+    figures: tuple[Figure, ...]
+
+    def mean(self, metric: str) -> float | None:
+        return next((figure.mean for figure in self.figures if figure.metric == metric), None)
+
+
+class Unmeasured(Frozen):
+    """A trial that is excluded from all denominators."""
+
+    case_id: str
+    attempt: int
+    outcome: str
+    reason: str | None
+    last_lines: dict[str, str] = {}
+    """Service -> the last line that it printed, where the harness failed for a service."""
+    printed: tuple[PrintedEnd, ...] = ()
+    """The last output of the agent's program."""
+
+
+class FailedCase(Frozen):
+    """A trial with a failed or undecided check."""
+
+    case_id: str
+    attempt: int
+    category: str
+    success: bool | None
+    reasons: tuple[str, ...]
+    printed: tuple[PrintedEnd, ...] = ()
+    """The last output of the agent's program."""
+
+
+class Summary(Frozen):
+    """The summary of one run: what `harness run --json` and `harness report --format json` print."""
+
+    manifest: RunManifest
+    counts: Counts
+    success: Rate
+    figures: tuple[Figure, ...]
+    run_scores: tuple[Score, ...] = ()
+    categories: tuple[TrialGroup, ...]
+    """In the order of the suite."""
+    difficulties: tuple[TrialGroup, ...]
+    """From easy to hard."""
+    failed: tuple[FailedCase, ...]
+    unmeasured: tuple[Unmeasured, ...]
+    misses: tuple[MissedTool, ...] = ()
+    tiers: dict[str, int] = {}
+    fidelity: float | None = None
+    """See Replay.fidelity, and so for the next three."""
+    degraded: tuple[str, ...] = ()
+    unfired_faults: tuple[str, ...] = ()
+    unsaid_turns: tuple[str, ...] = ()
+    self_reported_calls: int = 0
+    """See Replay.self_reported_calls."""
+    recorded: tuple[RecordedCassette, ...] = ()
+    """The changes of the cassettes; empty if nothing was recorded."""
+    model_tiers: dict[str, int] = {}
+    reused_once_recorded: int = 0
+    """See Replay, and so for the next."""
+    provenances: dict[str, int] = {}
+    """See Replay.provenances."""
+    model_use: ModelUse | None = None
+    stopped: str | None = None
+    """Why the run ended before its plan; None: it did not, or was killed."""
+    reliability: tuple[Reliability, ...] = ()
+    """pass@k and pass^k; empty where no case was tried twice."""
+    sweep: Sweep | None = None
+    """The analysis of repeated trials; None if no case was tried twice."""
+    failed_code: tuple[FailedCode, ...] = ()
+    """Metrics, checks and detectors that raised; what they would have measured is missing from the figures."""
+    failure_modes: tuple[FailureMode, ...] = ()
+    tools: tuple[ToolRow, ...] = ()
+    models: tuple[ToolRow, ...] = ()
+    """The same by the model that made the calls."""
+    latency: Latency | None = None
+    """None: nothing was answered by a real service."""
+    judged: tuple[JudgedRubric, ...] = ()
+    """By each rubric that the run was judged by."""
+    seconds: dict[str, float] = {}
+    """`<case>/<attempt>` -> how long the trial took, where that is known."""
+
+    @property
+    def crashed(self) -> bool:
+        """Whether the agent's program failed in every trial that was measured, and none succeeded."""
+        return 0 < self.counts.measured == self.counts.agent_failed and not self.success.successes
+
+    def figure(self, metric: str) -> Figure | None:
+        return next((figure for figure in self.figures if figure.metric == metric), None)

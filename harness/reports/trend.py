@@ -1,0 +1,363 @@
+"""Metrics and failure modes of a suite by release, with a test that flags worse releases.
+
+A release is compared with all earlier ones shown, pooled. Where at least half of its cases were there before, the test
+is the exact sign test over those cases (their mean now against their mean before); else, as with production traces,
+which never come twice, Fisher's exact test over the cases (for failure modes only). Tests are one-sided, towards the
+worse, and corrected by Holm for all figures of the release.
+
+Looking at every release is a repeated look. The k-th release after the first is therefore tested at 5 % / (k (k + 1)):
+these levels sum to 5 % over any number of releases, so that a suite which never gets worse is ever flagged with at most
+that probability, however the releases depend on each other (alpha-spending by the union bound; see Foster and Stine
+2008, Alpha-investing, J. R. Stat. Soc. B 70). k counts all stored releases, those not shown among them.
+
+A release may be evaluated again after each further run. Its level is spent over these looks in the same way: the j-th
+look has the release's level / (j (j + 1)). A look is a finished run of the release or, once it has begun, of an earlier
+one shown, in the order in which the runs were begun. All looks are computed from the stored runs, so that a release
+that was flagged once stays flagged, and a further run neither hides a jump nor adds a chance of a false one. Not
+covered: looking at a run before it has finished, and runs that are deleted because of what they show.
+
+
+Each case is compared by equally many trials on both sides, the latest ones: the mean of many trials is rarely equal to
+that of one, so that a case that fails now and then would count as worse merely for having been run more often.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, get_args
+
+from harness.errors import ResultsError, UsageError
+from harness.reports.figures import has_failure
+from harness.runs.store.folder import RunFolder
+from harness.scoring.scorecard import Failure, Scorecard
+from harness.scoring.statistics.significance import fisher_greater, holm, level_of_look, sign_test_greater
+from harness.traces.trial import MEASURED
+from harness.values import Frozen
+
+# Whether a release is worse than those before it, tested after each of its runs; `trend.py` uses it.
+
+_SAME = 1e-9
+
+Test = Literal["sign test over the same cases", "Fisher's exact test over cases"]
+
+Values = dict[str, list[float]]
+"""Case -> the figure in each of its measured trials."""
+
+Figure = tuple[str, Literal["metric", "failure"], bool, Callable[[Scorecard], float | None]]
+
+
+Line = tuple[Figure, list[Values]]
+"""A figure, and its values in each run."""
+
+Tested = dict[str, object]
+"""What a test adds to a `TrendPoint`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunCards:
+    """The scorecards of a run."""
+
+    release: str
+    cards: tuple[Scorecard, ...]
+
+
+def tests_of(lines: Sequence[Line], runs: Sequence[RunCards], releases: Sequence[str], number: int) -> list[Tested]:
+    """The last of `releases` after each run of it, and of the earlier ones since it began; by line."""
+    now: list[Values] = [{} for _ in lines]
+    before: list[Values] = [{} for _ in lines]
+    kept: list[Tested] = [{} for _ in lines]
+    look, begun = 0, False
+    for place, run in enumerate(runs):
+        if run.release not in releases:
+            continue
+        is_own = run.release == releases[-1]
+        for (_, by_run), own, earlier in zip(lines, now, before, strict=True):
+            extend(own if is_own else earlier, by_run[place])
+        begun = begun or is_own
+        if begun:
+            look += 1
+            found = _look(lines, now, before, level_of_look(number, look))
+            kept = [_kept(old, new, look) for old, new in zip(kept, found, strict=True)]
+    return [one | {"looks": look} if one else one for one in kept]
+
+
+def _kept(old: Tested, new: Tested, look: int) -> Tested:
+    """Selects the first flagged test, else the newest test."""
+    return old if old.get("spike") or not new else new | {"look": look}
+
+
+def _look(lines: Sequence[Line], now: Sequence[Values], before: Sequence[Values], level: float) -> list[Tested]:
+    """Tests all figures once, with correction; empty if nothing can be compared."""
+    pairs = [_equally_many(own, earlier) for own, earlier in zip(now, before, strict=True)]
+    tested = [_tested(figure, *pair) for (figure, _), pair in zip(lines, pairs, strict=True)]
+    figures = sum(p is not None for p, _ in tested)
+    found: list[Tested] = []
+    for (_, test), p, (own, earlier) in zip(tested, holm([p for p, _ in tested]), pairs, strict=True):
+        if p is None or test is None:
+            found.append({})
+            continue
+        sizes = _sizes(test, own, earlier)
+        power = {"level": level, "cases": sizes[0], "flags_from": _flags_from(test, sizes, level / figures)}
+        found.append({"p": p, "test": test, "spike": p <= level, **power})
+    return found
+
+
+def _equally_many(now: Values, before: Values) -> tuple[Values, Values]:
+    """The latest trials of each case: as many now as before. Of cases that do not come twice, as many of each."""
+    if _mostly_shared(now, before):
+        most = {case: min(len(own), len(before[case])) for case, own in now.items() if case in before}
+    else:
+        fewest = min((len(own) for side in (now, before) for own in side.values()), default=0)
+        most = dict.fromkeys({*now, *before}, fewest)
+    return _latest(now, most), _latest(before, most)
+
+
+def _latest(values: Values, most: Mapping[str, int]) -> Values:
+    return {case: own[-most[case] :] if case in most else own for case, own in values.items()}
+
+
+def _mostly_shared(now: Values, before: Values) -> bool:
+    return 2 * sum(case in before for case in now) >= len(now)
+
+
+def extend(values: Values, more: Values) -> None:
+    for case, own in more.items():
+        values.setdefault(case, []).extend(own)
+
+
+def _sizes(test: Test, now: Values, before: Values) -> tuple[int, int, int]:
+    """Cases that the test uses; of Fisher's also the cases before, and those of them with the failure."""
+    if test == "sign test over the same cases":
+        return sum(case in before for case in now), 0, 0
+    return len(now), len(before), sum(_mean(own) > 0 for own in before.values())
+
+
+def _flags_from(test: Test, sizes: tuple[int, int, int], level: float) -> int | None:
+    """The fewest worse cases with a p-value that even the first step of Holm's correction flags."""
+    cases, earlier, earlier_with = sizes
+    for worse in range(1, cases + 1):
+        if test == "sign test over the same cases":
+            p = sign_test_greater(worse, 0)
+        else:
+            p = fisher_greater(worse, cases - worse, earlier_with, earlier - earlier_with)
+        if p is not None and p <= level:
+            return worse
+    return None
+
+
+def _tested(figure: Figure, now: Values, before: Values) -> tuple[float | None, Test | None]:
+    _, kind, less, _ = figure
+    shared = [case for case in now if case in before]
+    if not now or not before:
+        return None, None
+    if _mostly_shared(now, before):
+        steps = [_mean(now[case]) - _mean(before[case]) for case in shared]
+        up, down = sum(step > _SAME for step in steps), sum(step < -_SAME for step in steps)
+        return sign_test_greater(*((up, down) if less else (down, up))), "sign test over the same cases"
+    if kind != "failure":
+        return None, None
+    with_now, with_before = (sum(_mean(own) > 0 for own in one.values()) for one in (now, before))
+    p = fisher_greater(with_now, len(now) - with_now, with_before, len(before) - with_before)
+    return p, "Fisher's exact test over cases"
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+_SUCCESS = "task_success"
+
+
+class TrendPoint(Frozen):
+    """One figure in one release."""
+
+    release: str
+    n: int
+    """Trials in which it is known."""
+    value: float | None
+    unknown: int = 0
+    """Further trials of the release in which it is not known; those that were not measured are among them."""
+    p: float | None = None
+    """One-sided, corrected; None: nothing to compare with."""
+    test: Test | None = None
+    spike: bool = False
+    level: float | None = None
+    """The level at which `p` is flagged: the look's share of the release's share of 5 %."""
+    look: int | None = None
+    """The look that `p` belongs to: the first one that was flagged, else the newest in which the figure could be
+    tested.
+    """
+    looks: int = 0
+    """The number of evaluations of the release: one after each run."""
+    cases: int = 0
+    """The number of cases that the test uses."""
+    flags_from: int | None = None
+    """The number of worse cases, with none better, that would be flagged; None: no number would be enough."""
+
+
+class TrendLine(Frozen):
+    """One figure over the releases."""
+
+    name: str
+    kind: Literal["metric", "failure"]
+    lower_is_better: bool
+    points: tuple[TrendPoint, ...]
+
+
+class Release(Frozen):
+    """The runs of one release."""
+
+    name: str
+    first: str
+    """When its first run was made."""
+    runs: tuple[str, ...]
+    agents: tuple[str, ...]
+    trials: int
+
+
+class DamagedRun(Frozen):
+    """A run that cannot be read, and is in no figure."""
+
+    run: str
+    problem: str
+
+
+class Trend(Frozen):
+    """`releases` in the order of their first runs; every line has a point for each."""
+
+    suite: str
+    releases: tuple[Release, ...]
+    lines: tuple[TrendLine, ...]
+    damaged: tuple[DamagedRun, ...] = ()
+    """Runs of the suite that cannot be read, and runs of which not even the suite can be."""
+
+    @property
+    def spikes(self) -> list[tuple[TrendLine, TrendPoint]]:
+        """The flagged figures, by release."""
+        found = [(line, point) for line in self.lines for point in line.points if point.spike]
+        order = [release.name for release in self.releases]
+        return sorted(found, key=lambda pair: order.index(pair[1].release))
+
+
+def suite_of(runs: Iterable[RunFolder], suite: str | None) -> str:
+    """The given suite, or the only one with runs. Raises UsageError if it has no runs, or if several suites have."""
+    known = sorted({run.manifest.suite for run in runs})
+    if suite is None and len(known) == 1:
+        return known[0]
+    if suite not in known:
+        problem = "there are runs of several suites" if suite is None else f"there is no run of the suite {suite!r}"
+        raise UsageError(problem, remedy=f"suites with runs: {', '.join(known) or 'none'}")
+    return suite
+
+
+def trend(
+    suite: str,
+    runs: Iterable[RunFolder],
+    *,
+    agent: str | None = None,
+    last: int = 12,
+    unreadable: Mapping[str, str] = MappingProxyType({}),
+) -> Trend:
+    """The trend of the runs of `suite`, optionally of one agent; a run without a release counts as a release.
+
+    `unreadable`: run -> why it cannot be read at all. Raises UsageError where no run can be read.
+    """
+    wanted = [run for run in runs if run.manifest.suite == suite and agent in (None, run.manifest.agent)]
+    ordered = sorted(wanted, key=lambda run: (run.manifest.created, run.manifest.run))
+    parts: dict[str, list[RunFolder]] = {}
+    damaged = [DamagedRun(run=name, problem=problem) for name, problem in unreadable.items()]
+    cards: dict[str, tuple[Scorecard, ...]] = {}
+    for run in ordered:
+        try:
+            cards[run.manifest.run] = tuple(run.scorecards())
+        except ResultsError as error:
+            damaged.append(DamagedRun(run=run.manifest.run, problem=error.message))
+            continue
+        parts.setdefault(_release_of(run), []).append(run)
+    if not parts:
+        by = "" if agent is None else f" by the agent {agent!r}"
+        told = "".join(f"\n  {one.run}: {one.problem}" for one in damaged)
+        raise UsageError(f"there is no run of {suite!r}{by}{' that can be read:' if told else ''}{told}")
+    kept = dict(list(parts.items())[-last:])
+    wanted = [run for run in ordered if run.manifest.run in cards and _release_of(run) in kept]
+    shown = [RunCards(release=_release_of(run), cards=cards[run.manifest.run]) for run in wanted]
+    releases = tuple(_release(name, own, _cards_of(shown, name)) for name, own in kept.items())
+    lines = _flagged(_lines(shown), shown, len(parts) - len(kept))
+    return Trend(suite=suite, releases=releases, lines=lines, damaged=tuple(damaged))
+
+
+def _release_of(run: RunFolder) -> str:
+    return run.manifest.release or run.manifest.run
+
+
+def _cards_of(runs: Iterable[RunCards], release: str) -> list[Scorecard]:
+    return [card for run in runs if run.release == release for card in run.cards]
+
+
+def _release(name: str, runs: Sequence[RunFolder], cards: Sequence[Scorecard]) -> Release:
+    return Release(
+        name=name,
+        first=runs[0].manifest.created,
+        runs=tuple(run.manifest.run for run in runs),
+        agents=tuple(dict.fromkeys(run.manifest.agent for run in runs)),
+        trials=sum(card.outcome in MEASURED for card in cards),
+    )
+
+
+def _lines(runs: Sequence[RunCards]) -> list[Line]:
+    every = [card for run in runs for card in run.cards]
+    lower = {score.metric: score.lower_is_better for card in every for score in card.scores}
+    figures: list[Figure] = [(_SUCCESS, "metric", False, _success)]
+    figures += [(name, "metric", less, _metric(name)) for name, less in lower.items() if name != _SUCCESS]
+    seen = {one.failure for card in every for one in card.diagnoses}
+    figures += [(mode, "failure", True, _mode(mode)) for mode in get_args(Failure) if mode in seen]
+    found = [(figure, [_values(run.cards, figure[3]) for run in runs]) for figure in figures]
+    return [(figure, by_run) for figure, by_run in found if any(by_run)]
+
+
+def _success(card: Scorecard) -> float | None:
+    """A trial with undecided checks counts as failed: hiding a failure must not improve a release."""
+    return 0.0 if card.undecided else None if card.success is None else float(card.success)
+
+
+def _metric(name: str) -> Callable[[Scorecard], float | None]:
+    return lambda card: card.value(name)
+
+
+def _mode(failure: str) -> Callable[[Scorecard], float | None]:
+    return lambda card: float(has_failure(card, failure))
+
+
+def _values(cards: Iterable[Scorecard], figure: Callable[[Scorecard], float | None]) -> Values:
+    found: Values = {}
+    for card in cards:
+        value = figure(card) if card.outcome in MEASURED else None
+        if value is not None:
+            found.setdefault(card.case_id, []).append(value)
+    return found
+
+
+def _flagged(lines: Sequence[Line], runs: Sequence[RunCards], unseen: int) -> tuple[TrendLine, ...]:
+    """`runs` are in the order in which they were started; `unseen` is the number of stored releases before them."""
+    points: list[list[TrendPoint]] = [[] for _ in lines]
+    releases = list(dict.fromkeys(run.release for run in runs))
+    for number, release in enumerate(releases):
+        trials = len(_cards_of(runs, release))
+        tested = tests_of(lines, runs, releases[: number + 1], max(1, unseen + number))
+        for place, (_, by_run) in enumerate(lines):
+            values: Values = {}
+            for run, own in zip(runs, by_run, strict=True):
+                if run.release == release:
+                    extend(values, own)
+            points[place].append(_point(release, trials, values).model_copy(update=tested[place]))
+    return tuple(
+        TrendLine(name=figure[0], kind=figure[1], lower_is_better=figure[2], points=tuple(own))
+        for (figure, _), own in zip(lines, points, strict=True)
+    )
+
+
+def _point(release: str, trials: int, values: Values) -> TrendPoint:
+    every = [value for own in values.values() for value in own]
+    mean = round(math.fsum(every) / len(every), 12) if every else None
+    return TrendPoint(release=release, n=len(every), value=mean, unknown=trials - len(every))

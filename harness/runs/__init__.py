@@ -1,0 +1,1 @@
+"""Runs: planned, executed, stored, resumed, sharded and merged."""

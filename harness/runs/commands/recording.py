@@ -1,0 +1,471 @@
+"""A command becomes a case: run once against real services, replayed once offline, then put into the project.
+
+folder -> suite and environment, hidden -> one recorded trial -> one replayed trial -> starting checks -> project
+"""
+
+
+import os
+import shutil
+import yaml
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from harness.cassettes.cassette import cassette_path, load_cassette
+from harness.disk import flush_folder, flush_tree, make_folder
+from harness.errors import ExitCode, HarnessError, SandboxError, UsageError
+from harness.processes import partial_name
+from harness.runs.cases.from_trace import add_case, refuse_taken_case
+from harness.runs.commands.refusals import (
+    refuse_recorded_secret,
+    refuse_typed_texts,
+    refuse_unusable,
+    refuse_writes,
+    refused_hosts,
+)
+from harness.runs.commands.suite_files import (
+    CASES,
+    STATE,
+    StartingChecks,
+    case_document,
+    declared_hosts,
+    declared_model,
+    declared_tools,
+    environment_document,
+    holding,
+    starting_checks,
+    suite_document,
+    write_cases,
+    write_environment,
+    write_suite,
+)
+from harness.runs.commands.working_folder import (
+    TASK,
+    CommandRequest,
+    FolderChoice,
+    SecretTexts,
+    agent_command,
+    copy_folder,
+    path_of_program,
+    program_of,
+    same_content,
+    shown,
+    takes_task,
+    told_task,
+)
+from harness.runs.determinism import divergences
+from harness.runs.execution.run import Watch, run_plan
+from harness.runs.listings import refresh_tools
+from harness.runs.plan.plan import RunPlan
+from harness.runs.store.folder import StoredTrial
+from harness.runs.store.manifest import PlannedTrial
+from harness.sandbox.images.store import ImageStore
+from harness.sandbox.providers import isolates
+from harness.sandbox.snapshots import SnapshotStore
+from harness.suite.cases import Case
+from harness.suite.loading import load_suite
+from harness.suite.suites import Suite
+from harness.traces.trial import MEASURED, EndState
+from harness.values import canonical_json
+from pathlib import Path
+from typing import Any
+
+
+# Where a command is recorded before anything of it is in the project: all of it becomes part of it, or nothing.
+
+_WORLD = ("images", "snapshots")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Staging:
+    """A suite, and a project with its environment, both hidden and removed in the end."""
+
+    project: Path
+    suite: Path
+    """Two folders below the project, as the suite will be: a path from it to a file of the project holds in both."""
+    world: Path
+    """Stands for the project: images, snapshots, cassettes and runs."""
+
+
+@contextmanager
+def staging(project: Path) -> Iterator[Staging]:
+    """Removed at the end, whatever happened; what a killed process leaves, `harness doctor` removes."""
+    above = project / ".harness"
+    make_folder(above)
+    stage = Staging(project=project, suite=above / partial_name("suite"), world=above / partial_name("world"))
+    try:
+        stage.suite.mkdir()
+        stage.world.mkdir()
+        for name in _WORLD:
+            if (project / name).is_dir():
+                shutil.copytree(project / name, stage.world / name, symlinks=True, copy_function=_linked)
+        yield stage
+    finally:
+        shutil.rmtree(stage.suite, ignore_errors=True)
+        shutil.rmtree(stage.world, ignore_errors=True)
+
+
+def places_of(name: str) -> tuple[str, ...]:
+    """Where a new suite's parts are put, in this order; a suite that is there is complete."""
+    return f"images/{name}", f"snapshots/{name}", f"cassettes/{name}", f"suites/{name}"
+
+
+def refuse_taken(project: Path, name: str) -> None:
+    """Raises UsageError where a part of a new suite would replace something."""
+    for place in places_of(name):
+        if os.path.lexists(project / place):
+            raise UsageError(
+                f"{project / place} exists, but there is no suite {name!r}",
+                remedy="record under another name, or remove it",
+            )
+
+
+def adopt(stage: Staging, name: str) -> None:
+    """Moves a new suite's parts into the project: all of them, or none."""
+    refuse_taken(stage.project, name)
+    moved: list[tuple[Path, Path]] = []
+    try:
+        for place in places_of(name):
+            source = stage.suite if place.startswith("suites/") else stage.world / place
+            if not source.exists():
+                continue
+            flush_tree(source)
+            target = stage.project / place
+            make_folder(target.parent)
+            source.chmod(0o755)
+            source.rename(target)
+            moved.append((source, target))
+            flush_folder(target.parent)
+    except BaseException:
+        for source, target in reversed(moved):
+            target.rename(source)
+        raise
+
+
+def _linked(source: str, target: str) -> None:
+    """A second name for the same file, which nothing writes to; a copy where the file system has none."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+# Whether the replay of a recorded command was complete and equal, and what differs where it was not.
+
+_SHOWN = 5
+_LONG = 300
+_OWN_FOLDER = "/harness-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replayed:
+    """The replayed trial beside the recorded one."""
+
+    trial: StoredTrial
+    complete: bool
+    """Whether every call was answered by a recording."""
+    differences: tuple[str, ...]
+    """What differs, in words; empty where the replay is equal."""
+    misses: tuple[str, ...]
+    """Calls that met no recording."""
+    names_own_folder: bool = False
+    """Whether a call without a recording holds the path of a folder that exists for one trial only."""
+
+    @property
+    def equal(self) -> bool:
+        return self.complete and not self.differences
+
+
+def compared(recorded: StoredTrial, replayed: StoredTrial) -> Replayed:
+    """The replay held against the recording: outcome, steps, files, output."""
+    before, after = recorded.trial, replayed.trial
+    misses = [canonical_json(miss) for miss in after.misses]
+    complete = not after.misses and after.outcome in MEASURED
+    found: list[str] = []
+    if before.outcome != after.outcome:
+        found.append(f"it ended as {after.outcome}: {after.reason}" if after.reason else f"it ended as {after.outcome}")
+    if complete:
+        second = after.model_copy(update={"attempt": before.attempt + 1})
+        for one in divergences([before, second]):
+            where = "what it printed" if one.step is None else f"step {one.step + 1}"
+            found.append(f"{where}: recorded {one.before}, replayed {one.after}")
+        found += _changed_files(before.end_state, after.end_state)
+    return Replayed(
+        trial=replayed,
+        complete=complete,
+        differences=tuple(found),
+        misses=tuple(miss[:_LONG] for miss in misses[:_SHOWN]),
+        names_own_folder=any(_OWN_FOLDER in miss for miss in misses),
+    )
+
+
+def _changed_files(before: EndState | None, after: EndState | None) -> list[str]:
+    old = {} if before is None else {change.path: change for change in before.changes}
+    new = {} if after is None else {change.path: change for change in after.changes}
+    paths = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
+    if not paths:
+        return []
+    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    return [f"files: {', '.join(paths[:_SHOWN])}{more}"]
+
+
+# Errors of a recording in the user's terms: places where the suite will be, remedies that this verb has.
+
+_OF_A_RUN = "--tools replay"
+_BY_HAND = "start it by hand with the command in the suite's `tools:`"
+_OWN_REMEDY = "start it, or name another one: --provider, --mcp, --tool-host"
+
+
+@contextmanager
+def in_terms_of(stage: Staging, suite: str) -> Iterator[None]:
+    """Replaces hidden paths by those of the project, and the remedy of a run that could replay."""
+    shown = {str(stage.suite): str(stage.project / "suites" / suite), str(stage.world): str(stage.project)}
+    try:
+        yield
+    except HarnessError as error:
+        message, remedy = _renamed(error.message, shown), _renamed(error.remedy or "", shown)
+        if _OF_A_RUN in remedy:
+            remedy = _OWN_REMEDY
+        remedy = remedy.replace(_BY_HAND, "start it by hand with the command of --mcp")
+        if (message, remedy) == (error.message, error.remedy or ""):
+            raise
+        kind = UsageError if error.exit_code == ExitCode.USAGE else SandboxError
+        raise kind(message, remedy=remedy or None) from error
+
+
+def _renamed(text: str, shown: dict[str, str]) -> str:
+    for hidden, place in shown.items():
+        text = text.replace(hidden, place)
+    return text
+
+
+Say = Callable[[str], None]
+_WORDS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedCommand:
+    """What was written, and what is known of it."""
+
+    suite: str
+    case_id: str
+    is_new_suite: bool
+    places: tuple[Path, ...]
+    recorded: StoredTrial
+    replayed: Replayed
+    checks: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def record_command(project: Path, request: CommandRequest, say: Say) -> RecordedCommand:
+    """Writes suite, environment, snapshot and cassette, or a further case of a suite that exists; or nothing at all.
+
+    Raises UsageError for what cannot be recorded, each with its remedy.
+    """
+    command = _typed_command(request)
+    task = request.task or told_task(command)
+    name = request.case_id or _case_name(task)
+    known = _existing(project, request, command, name)
+    with staging(project) as stage, in_terms_of(stage, request.suite):
+        if known is None:
+            refuse_taken(project, request.suite)
+            notes = _write_new(stage, request, command, name, task)
+        else:
+            notes = _write_further(stage, request, known, name, task)
+        suite = load_suite(stage.world, str(stage.suite))
+        refuse_writes(request, suite)
+        say("running the command once, against what is real")
+        recorded = _played(stage, request, suite, "record", say)
+        refuse_unusable(request, suite, command, recorded)
+        say("replaying it offline")
+        notes += [f"it called {host}, which the gateway refused" for host in refused_hosts(recorded)]
+        replayed = compared(recorded, _played(stage, request, suite, "replay", say))
+        checks = _checks(stage, request, suite, recorded, replayed)
+        case = {**_document(suite.cases[0]), **({"checks": checks.checks} if checks.checks else {})}
+        if known is None:
+            write_cases(stage.suite / CASES, case)
+            load_suite(stage.world, str(stage.suite))
+            adopt(stage, request.suite)
+        else:
+            notes += _add(stage, known, case)
+    cassette = cassette_path(project / "cassettes", suite.name, name)
+    return RecordedCommand(
+        suite=request.suite,
+        case_id=name,
+        is_new_suite=known is None,
+        places=_places(project, suite, cassette, is_new=known is None),
+        recorded=recorded,
+        replayed=replayed,
+        checks=tuple(check["name"] for check in checks.checks),
+        notes=(*notes, *checks.notes),
+    )
+
+
+def proposed_suite(typed: str) -> str:
+    """A name for the suite of a command, after its program."""
+    name = program_of(agent_command(typed)).lower()
+    return "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name).strip("-") or "command"
+
+
+def _typed_command(request: CommandRequest) -> tuple[str, ...]:
+    refuse_typed_texts(request)
+    command = agent_command(request.typed, request.task)
+    if takes_task(command) and request.task is None:
+        raise UsageError(f"the command has {TASK}, and there is no task", remedy="--task TEXT")
+    return command
+
+
+def _case_name(task: str) -> str:
+    words = "".join(letter if letter.isalnum() and letter.isascii() else " " for letter in task.lower()).split()
+    return "-".join(words[:_WORDS])[:60] or "case-1"
+
+
+def _existing(project: Path, request: CommandRequest, command: Sequence[str], name: str) -> Suite | None:
+    """The suite that the case is added to; None where it is a new one."""
+    if not (project / "suites" / request.suite / "suite.yaml").is_file():
+        return None
+    suite = load_suite(project, request.suite)
+    agent = suite.agents[suite.default_agent]
+    if tuple(agent.command) != tuple(command):
+        raise UsageError(
+            f"suite {request.suite!r} has another command: {shown(agent.command)}",
+            remedy="cases of a suite share one command: write the task as {task} in it (--from-command"
+            " 'PROGRAM {task}' --task TEXT), or record into another suite",
+        )
+    option = request.changes_suite
+    if option is not None:
+        raise UsageError(
+            f"suite {request.suite!r} exists: what {option} says is declared in its suite.yaml",
+            remedy=f"leave {option} out, or record into another suite",
+        )
+    refuse_taken_case(project, suite, name, suite.folder / CASES)
+    return suite
+
+
+def _write_new(stage: Staging, request: CommandRequest, command: Sequence[str], name: str, task: str) -> list[str]:
+    declared = {
+        "model": declared_model(request),
+        "tools": declared_tools(request, stage.project),
+        "hosts": declared_hosts(request),
+        "secrets": list(request.secrets),
+    }
+    environment = stage.world / "images" / request.suite
+    notes: list[str] = []
+    if request.folder is not None:
+        notes += _copied(request.folder, environment / "states" / STATE / "work", stage.project, request)
+    has_files = any((environment / "states" / STATE).rglob("*")) if request.folder is not None else False
+    write_environment(environment, environment_document(request.image, has_files=has_files))
+    env, said = path_of_program(request, command)
+    document = suite_document(request.suite, command, env, declared)
+    write_suite(stage.suite, document, _plain_case(request, name, task))
+    if declared["tools"]:
+        refresh_tools(stage.world, str(stage.suite), write=True)
+    images = ImageStore(stage.world) if isolates(request.sandbox) else None
+    SnapshotStore(stage.world, images).build(request.suite, STATE)
+    return [*notes, *said]
+
+
+def _write_further(stage: Staging, request: CommandRequest, known: Suite, name: str, task: str) -> list[str]:
+    """The suite with the new case alone; its own cases are not needed."""
+    if request.folder is not None:
+        fresh, state = stage.world / "files", known.snapshot or STATE
+        notes = _copied(request.folder, fresh, stage.project, request)
+        begins_with = stage.world / "snapshots" / (known.environment or "") / state / "files" / "work"
+        if not same_content(fresh, begins_with):
+            raise UsageError(
+                f"{request.folder.folder} is not what the cases of suite {request.suite!r} begin with",
+                remedy="leave --files out to begin with the suite's snapshot, or record into another suite",
+            )
+    else:
+        notes = []
+    shutil.copytree(known.folder, stage.suite, symlinks=True, dirs_exist_ok=True)
+    path = stage.suite / "suite.yaml"
+    document: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    write_suite(stage.suite, {**document, "name": known.name, "cases": CASES}, _plain_case(request, name, task))
+    return notes
+
+
+def _copied(choice: FolderChoice, target: Path, project: Path, request: CommandRequest) -> list[str]:
+    """Copies the folder, without what the project itself keeps in it."""
+    copied = copy_folder(_without_project(choice, project), target, SecretTexts.of_environment(request.environment))
+    shown_names = ", ".join(copied.left_out[:8]) + (", ..." if len(copied.left_out) > 8 else "")
+    return [f"not in the snapshot: {shown_names}"] if copied.left_out else []
+
+
+def _without_project(choice: FolderChoice, project: Path) -> FolderChoice:
+    inside = choice.folder.resolve()
+    root = project.resolve()
+    if not root.is_relative_to(inside):
+        return choice
+    above = root.relative_to(inside).as_posix()
+    own = [name for name in ("runs", "suites", "cassettes", "snapshots", "baselines") if (root / name).is_dir()]
+    own += [f"images/{path.parent.name}" for path in (root / "images").glob("*/environment.yaml")]
+    patterns = [name if above == "." else f"{above}/{name}" for name in own]
+    return FolderChoice(folder=choice.folder, exclude=(*choice.exclude, *patterns), include=choice.include)
+
+
+def _plain_case(request: CommandRequest, name: str, task: str) -> dict[str, Any]:
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return case_document(name, task, request.seconds, now if isolates(request.sandbox) else None)
+
+
+def _document(case: Case) -> dict[str, Any]:
+    plain: dict[str, Any] = case.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return plain
+
+
+def _played(stage: Staging, request: CommandRequest, suite: Suite, mode: str, say: Say) -> StoredTrial:
+    case = suite.cases[0]
+    live = mode == "record"
+    plan = RunPlan(
+        project=stage.world,
+        suite=suite,
+        planned=(PlannedTrial(case_id=case.id, attempt=1),),
+        tools="record" if live else "replay",
+        model=None if suite.model is None else ("record" if live else "replay"),
+        budget=request.budget if live else None,
+        sandbox=request.sandbox,
+        name=mode,
+    )
+    folder = run_plan(plan, Watch(say=say))
+    stored = folder.stored(case.id, 1)
+    if stored is None:
+        stop = "the run ended before the command was run"
+        raise UsageError(stop, remedy="allow more: --budget-usd, --budget-tokens, --budget-calls")
+    return stored
+
+
+def _checks(
+    stage: Staging, request: CommandRequest, suite: Suite, recorded: StoredTrial, replayed: Replayed
+) -> StartingChecks:
+    """Raises UsageError where the cassette beside them would hold a secret."""
+    secrets = SecretTexts.of_environment(request.environment)
+    cassette = cassette_path(Path("cassettes"), suite.name, suite.cases[0].id)
+    notes = refuse_recorded_secret(stage.world / cassette, cassette, secrets)
+    again = replayed.trial if replayed.complete else None
+    found = starting_checks(recorded, again, _known_paths(stage, suite), secrets)
+    found.notes += notes
+    trials = [recorded] if again is None else [recorded, again]
+    return holding(found, suite, suite.cases[0], trials)
+
+
+def _known_paths(stage: Staging, suite: Suite) -> Collection[str]:
+    if suite.snapshot is None or suite.environment is None:
+        return ()
+    snapshot = SnapshotStore(stage.world).verify(suite.environment, suite.snapshot)
+    return {entry.path for entry in snapshot.files}
+
+
+def _add(stage: Staging, known: Suite, case: Mapping[str, Any]) -> list[str]:
+    made = Case.model_validate(case)
+    path = cassette_path(stage.world / "cassettes", known.name, made.id)
+    recordings = load_cassette(path).recordings if path.exists() else ()
+    added = add_case(stage.project, known, made, recordings, known.folder / CASES)
+    return [] if added.listed else [f"suite.yaml does not read {CASES} yet: {added.line}"]
+
+
+def _places(project: Path, suite: Suite, cassette: Path, *, is_new: bool) -> tuple[Path, ...]:
+    parts = [project / "suites" / suite.name, cassette]
+    if is_new:
+        parts[1:1] = [project / "images" / suite.name, project / "snapshots" / suite.name]
+    return tuple(path for path in parts if path.exists())

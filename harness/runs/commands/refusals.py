@@ -1,0 +1,194 @@
+"""Why a command's recording cannot be kept, with the remedy."""
+
+
+import re
+from collections.abc import Sequence
+from harness.errors import HarnessError, ServiceError, UsageError
+from harness.runs.commands.working_folder import CommandRequest, SecretTexts, program_of
+from harness.runs.store.folder import StoredTrial
+from harness.sandbox.providers import isolates
+from harness.suite.suites import Suite
+from harness.traces import names
+from harness.traces.trial import ProgramExit, Trial
+from pathlib import Path
+
+
+_NOT_FOUND = 127
+_LINES = 15
+_TERMINAL = re.compile(
+    r"not a (?:tty|terminal)|inappropriate ioctl|must be run in (?:a|an interactive) terminal|stdin is not a|no tty"
+    r"|raw mode is not supported|requires a (?:tty|terminal)|the input device is not a TTY|EOFError",
+    re.IGNORECASE,
+)
+_NETWORK = re.compile(
+    r"could not resolve|name or service not known|temporary failure in name resolution|ENOTFOUND|EAI_AGAIN|getaddrinfo"
+    r"|connection (?:error|refused)|ECONNREFUSED|network is unreachable|nodename nor servname|urlopen error"
+    r"|tunnel connection failed",
+    re.IGNORECASE,
+)
+_BASE_URLS = "OPENAI_BASE_URL or ANTHROPIC_BASE_URL"
+
+
+def refuse_writes(request: CommandRequest, suite: Suite) -> None:
+    """Raises UsageError, before anything runs, for servers that would be written to without leave."""
+    names = {name for name, server in suite.servers.items() if server.mcp is not None and not server.disposable}
+    writing = sorted(tool.name for tool in suite.tools if tool.server in names and tool.effect == "write")
+    if writing and not request.allow_writes:
+        raise UsageError(
+            f"tools that may write would be called: {', '.join(writing[:8])}",
+            remedy="--allow-writes, if the state of their servers may be discarded",
+        )
+
+
+def refuse_unusable(request: CommandRequest, suite: Suite, command: Sequence[str], stored: StoredTrial) -> None:
+    """Raises HarnessError where the trial cannot become a case: it failed, or asked no model."""
+    trial = stored.trial
+    if trial.outcome == "harness_failed":
+        raise ServiceError(f"the command could not be recorded: {trial.reason}")
+    if trial.outcome != "finished":
+        raise _failed(request, suite, command, stored)
+    failed = sorted(trial.recording.failed) if trial.recording is not None else []
+    if failed:
+        raise ServiceError(
+            f"calls failed for the moment and could not be recorded: {', '.join(failed)}", remedy="record again"
+        )
+    if suite.model is not None and not _asked_model(trial):
+        raise UsageError(
+            f"the command ended well, but no request to a model was seen{_refused_words(stored)}",
+            remedy=f"have the program read its address from {_BASE_URLS} (or HTTPS_PROXY, with the host declared:"
+            " --tool-host HOST); if it asks no model: --provider none",
+        )
+
+
+def refused_hosts(stored: StoredTrial) -> tuple[str, ...]:
+    """Hosts that the command called and the gateway refused, as `--tool-host` takes them."""
+    refused = [span.attributes for span in stored.spans if span.attributes.get(names.STEP_KIND) == names.REFUSED]
+    return tuple(sorted(_as_option(str(one.get(names.TOOL_NAME, "")).removeprefix("http:")) for one in refused))
+
+
+def _as_option(called: str) -> str:
+    host, _, port = called.rpartition(":")
+    match port:
+        case "443":
+            return host
+        case "80":
+            return f"http://{host}"
+        case _:
+            return called
+
+
+def _refused_writes(trial: Trial) -> bool:
+    """Whether the gateway refused a request because it would write to a host."""
+    observations = (one for step in trial.trajectory.steps for one in step.observations)
+    return any(one.error is not None and "would write" in one.error.message for one in observations)
+
+
+def _asked_model(trial: Trial) -> bool:
+    return trial.model_use is not None or any(step.model is not None for step in trial.trajectory.steps)
+
+
+def _failed(request: CommandRequest, suite: Suite, command: Sequence[str], stored: StoredTrial) -> HarnessError:
+    trial = stored.trial
+    printed = _last_lines(trial.exit or ProgramExit(code=None))
+    problem = f"the command was run, and is not recorded: {trial.reason}{_refused_words(stored)}"
+    said = f"{problem}\n{printed}" if printed else problem
+    return UsageError(said, remedy=_remedy_of_failure(request, suite, command, stored, printed))
+
+
+def _remedy_of_failure(request: CommandRequest, suite: Suite, command: Sequence[str], stored: StoredTrial, printed: str) -> str:
+    trial = stored.trial
+    if trial.exit is not None and trial.exit.code == _NOT_FOUND:
+        return _remedy_of_missing(request, program_of(command))
+    if _TERMINAL.search(printed):
+        return (
+            "it wants a terminal; it has none and an empty standard input: use its mode for scripts, such as"
+            " `claude -p`, `codex exec` or --yes"
+        )
+    if trial.outcome == "limit_reached":
+        return (
+            f"allow more (--seconds, now {request.seconds:g}); a program that waits for input ends only by its time"
+            " limit: use its mode for scripts"
+        )
+    return (
+        _remedy_of_unreached(suite, stored, printed)
+        or "a case is made of a command that ends with exit status 0: correct it, or add `|| true` if that is meant"
+    )
+
+
+def _remedy_of_missing(request: CommandRequest, program: str) -> str:
+    if isolates(request.sandbox):
+        return (
+            f"{program!r} is not in the image: name one that has it (--image NAME, from images/NAME/Dockerfile),"
+            " or run it on this machine without isolation: --sandbox local"
+        )
+    return f"{program!r} was not found on this machine: install it, or give its whole path"
+
+
+def _remedy_of_unreached(suite: Suite, stored: StoredTrial, printed: str) -> str | None:
+    hosts = refused_hosts(stored)
+    if hosts:
+        return "declare what it calls: " + " ".join(f"--tool-host {host}" for host in hosts)
+    if _refused_writes(stored.trial):
+        return "it wrote to a host: --allow-writes, if the host's state may be discarded"
+    if not _NETWORK.search(printed):
+        return None
+    if suite.model is None:
+        return "it asks something that is not declared: --provider openai|anthropic|URL, --tool-host HOST"
+    if not _asked_model(stored.trial):
+        return (
+            f"no request to a model was seen: have the program read its address from {_BASE_URLS};"
+            " other hosts are declared by --tool-host HOST"
+        )
+    return "the sandbox has no network but the gateway: declare what it calls, --tool-host HOST"
+
+
+def _refused_words(stored: StoredTrial) -> str:
+    hosts = refused_hosts(stored)
+    return f"; it called {', '.join(hosts)}, which the gateway refused" if hosts else ""
+
+
+def _last_lines(ended: ProgramExit) -> str:
+    """The end of what it printed, indented."""
+    text = "\n".join((ended.stderr_end or ended.stderr, ended.stdout_end or ended.stdout))
+    lines = [line for line in text.splitlines() if line.strip()]
+    return "\n".join(f"  | {line[:200]}" for line in lines[-_LINES:])
+
+
+# Secrets, and bytes that are not UTF-8, in what a recording would store.
+
+def refuse_typed_texts(request: CommandRequest) -> None:
+    """Raises UsageError for an empty task, and for an option whose text would be stored: a secret, or not UTF-8."""
+    if request.task is not None and not request.task.strip():
+        raise UsageError("the text of --task is empty", remedy="--task TEXT, or leave the option out")
+    secrets = SecretTexts.of_environment(request.environment)
+    typed = [("--from-command", request.typed), ("--task", request.task or "")]
+    typed += [(f"--mcp {name}", command) for name, command in request.mcp.items()]
+    typed += [("--tool-host", host) for host in request.hosts]
+    typed += [("--provider", provider) for provider in request.providers]
+    for option, text in typed:
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise UsageError(f"the text of {option} is not UTF-8", remedy="type it in UTF-8")
+        why = secrets.reason(text.encode("utf-8"))
+        if why is not None:
+            raise UsageError(f"{option} {why}; suite.yaml would store it", remedy=_remedy_of_secret(option))
+
+
+def refuse_recorded_secret(cassette: Path, shown: Path, secrets: SecretTexts) -> list[str]:
+    """Raises UsageError where the cassette holds a variable's value; returns what to say of keys by their shape."""
+    if not cassette.exists():
+        return []
+    content = cassette.read_bytes()
+    name = secrets.variable_in(content)
+    if name is not None:
+        raise UsageError(
+            f"what was recorded holds the value of the environment variable {name}; {shown} would store it",
+            remedy=f"--secret {name} replaces it in all that is stored; or keep it out of what the command reads",
+        )
+    why = secrets.reason(content)
+    return [] if why is None else [f"{shown} {why}: read it before you commit it"]
+
+
+def _remedy_of_secret(option: str) -> str:
+    if option.startswith("--mcp"):
+        return "take it out, and let the server read a variable: --secret NAME"
+    return "take it out: keys of models are added by the gateway (--api-key NAME), and MCP servers get --secret NAME"

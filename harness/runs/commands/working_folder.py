@@ -1,0 +1,348 @@
+"""A command that is to be recorded: its request, its command line, its program, and its folder without secrets."""
+
+
+import os
+import re
+import shlex
+import shutil
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from harness.cassettes.credentials import holds_issued_key
+from harness.disk import is_folder
+from harness.errors import UsageError
+from harness.gateway.budgets import Budget
+from harness.sandbox.local import local_search_path
+from harness.sandbox.providers import ProviderName, isolates
+from pathlib import Path
+from typing import Final
+
+
+# Secrets in what a recording would store: values of the user's variables, and keys of an issuer's shape.
+
+_SHORTEST_SECRET = 12
+_SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecretTexts:
+    """Finds secrets in a text."""
+
+    values: Mapping[str, bytes]
+    """Value by the name of its variable."""
+
+    @classmethod
+    def of_environment(cls, environment: Mapping[str, str]) -> "SecretTexts":
+        """The variables that are secret by their name, and long enough to be searched for."""
+        return cls(
+            values={
+                name: value.encode("utf-8", "surrogateescape")
+                for name, value in environment.items()
+                if len(value) >= _SHORTEST_SECRET and any(part in name.upper() for part in _SECRET_NAMES)
+            }
+        )
+
+    def variable_in(self, content: bytes) -> str | None:
+        """The name of the first variable whose value stands there."""
+        return next((name for name, value in self.values.items() if value in content), None)
+
+    def reason(self, content: bytes) -> str | None:
+        """What makes it a secret, as a predicate; None: nothing was recognised."""
+        name = self.variable_in(content)
+        if name is not None:
+            return f"holds the value of the environment variable {name}"
+        return "holds what looks like a key or token" if holds_issued_key(content.decode("utf-8", "replace")) else None
+
+    def is_in(self, text: str) -> bool:
+        """Whether a secret stands in the text."""
+        return self.reason(text.encode("utf-8", "surrogateescape")) is not None
+
+
+# The folder that a command works in, copied for a snapshot: without secrets, and within bounds.
+
+FILE_BYTES_MAX: Final = 10 * 2**20
+TOTAL_BYTES_MAX: Final = 100 * 2**20
+ENTRIES_MAX: Final = 20_000
+
+_LEFT_OUT: Final = (
+    *(".git", ".hg", ".svn", "__pycache__", ".venv", "venv", "node_modules", ".tox", ".DS_Store"),
+    *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".harness"),
+)
+"""What is derived, or belongs to the machine."""
+_SECRET: Final = (
+    *(".env", ".env.*", "*.env", ".netrc", ".npmrc", ".pypirc", ".htpasswd", ".git-credentials", "credentials.json"),
+    *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.kdbx", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"),
+    *(".aws", ".ssh", ".gnupg", ".kube"),
+)
+_TEMPLATES: Final = (".example", ".sample", ".template", ".dist")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderChoice:
+    """What of the folder is copied."""
+
+    folder: Path
+    exclude: Sequence[str] = ()
+    """Patterns of names, or of paths inside the folder, that are left out."""
+    include: Sequence[str] = ()
+    """The same of what is copied though it is usually left out or looks like a secret."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopiedFolder:
+    """What became of it."""
+
+    files: int
+    size: int
+    left_out: tuple[str, ...]
+
+
+def copy_folder(choice: FolderChoice, target: Path, secrets: SecretTexts) -> CopiedFolder:
+    """Copies the folder's content into `target`, links as links.
+
+    Raises UsageError for a folder that is none, for what looks like a secret, and for what is too large; each with the
+    option that decides.
+    """
+    if not is_folder(choice.folder):
+        raise UsageError(f"there is no folder {choice.folder}", remedy="name the folder that the command works in")
+    left_out: list[str] = []
+    files = size = 0
+    target.mkdir(parents=True, exist_ok=True)
+    for entries, (path, inside) in enumerate(_walk(choice, choice.folder, "", left_out), 1):
+        found = path.lstat()
+        size += found.st_size if stat.S_ISREG(found.st_mode) else 0
+        _refuse_too_much(inside, found, size, entries)
+        _refuse_name(inside)
+        copy = target / inside
+        if stat.S_ISDIR(found.st_mode):
+            copy.mkdir()
+        elif stat.S_ISLNK(found.st_mode):
+            copy.symlink_to(os.readlink(path))  # noqa: PTH115 - Path.readlink() would not keep the target as it is
+        elif stat.S_ISREG(found.st_mode):
+            if not _meets(inside, choice.include):
+                _refuse_secret_content(path, inside, secrets)
+            shutil.copyfile(path, copy)
+            copy.chmod(0o755 if found.st_mode & 0o100 else 0o644)
+            files += 1
+        else:
+            left_out.append(inside)
+    return CopiedFolder(files=files, size=size, left_out=tuple(left_out))
+
+
+def same_content(one: Path, other: Path) -> bool:
+    """Whether two copies have the same files, links and folders."""
+    return _listed(one) == _listed(other)
+
+
+def _listed(folder: Path) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder).as_posix()
+        if path.is_symlink():
+            found[inside] = path.readlink()
+        elif path.is_file():
+            found[inside] = (path.read_bytes(), path.stat().st_mode & 0o100)
+    return found
+
+
+def _walk(choice: FolderChoice, folder: Path, above: str, left_out: list[str]) -> Iterator[tuple[Path, str]]:
+    for path in sorted(folder.iterdir()):
+        inside = f"{above}{path.name}"
+        if not _meets(inside, choice.include):
+            if _meets(inside, (*choice.exclude, *_LEFT_OUT)):
+                left_out.append(inside)
+                continue
+            if _meets(inside.lower(), _SECRET) and not path.name.lower().endswith(_TEMPLATES):
+                raise _secret(inside, "may hold secrets, by its name")
+        yield path, inside
+        if path.is_dir() and not path.is_symlink():
+            yield from _walk(choice, path, f"{inside}/", left_out)
+
+
+def _meets(inside: str, patterns: Sequence[str]) -> bool:
+    name = inside.rpartition("/")[2]
+    return any(fnmatchcase(name, pattern) or fnmatchcase(inside, pattern.rstrip("/")) for pattern in patterns)
+
+
+def _refuse_name(inside: str) -> None:
+    pattern = "".join("?" if "\ud800" <= letter <= "\udfff" else letter for letter in inside)
+    if pattern != inside:
+        raise UsageError(
+            f"the name of the file {os.fsencode(inside)!r} is not UTF-8", remedy=f"rename it, or --exclude {pattern!r}"
+        )
+
+
+def _refuse_too_much(inside: str, found: os.stat_result, size: int, entries: int) -> None:
+    remedy = f"leave out what the command does not need, for example --exclude {inside.partition('/')[0]!r}"
+    if stat.S_ISREG(found.st_mode) and found.st_size > FILE_BYTES_MAX:
+        raise UsageError(
+            f"{inside} is too large for a snapshot: {found.st_size / 2**20:.0f} MiB, at most {FILE_BYTES_MAX >> 20}",
+            remedy=f"--exclude {inside!r}, or put it into the image",
+        )
+    if size > TOTAL_BYTES_MAX:
+        raise UsageError(f"the folder is too large for a snapshot: over {TOTAL_BYTES_MAX >> 20} MiB", remedy=remedy)
+    if entries > ENTRIES_MAX:
+        raise UsageError(f"the folder has over {ENTRIES_MAX} files, too many for a snapshot", remedy=remedy)
+
+
+def _refuse_secret_content(path: Path, inside: str, secrets: SecretTexts) -> None:
+    why = secrets.reason(path.read_bytes())
+    if why is not None:
+        raise _secret(inside, why)
+
+
+def _secret(inside: str, why: str) -> UsageError:
+    return UsageError(
+        f"{inside} {why}; a snapshot is a file of the project, and is committed",
+        remedy=f"--exclude {inside!r}, or --include {inside!r} if it may be stored",
+    )
+
+
+# What `harness record --from-command` is asked for.
+
+@dataclass(frozen=True, kw_only=True)
+class CommandRequest:
+    """One command, and what it may reach."""
+
+    typed: str
+    """The command as it was typed."""
+    suite: str
+    case_id: str | None = None
+    """None: words of the task."""
+    task: str | None = None
+    """None: what the command itself tells."""
+    folder: FolderChoice | None = None
+    """The folder that it works in; None: an empty one, or that of the suite."""
+    providers: tuple[str, ...] = ()
+    """`openai`, `anthropic`, a base URL, or `none`; empty: those whose keys the environment has."""
+    api_key: str | None = None
+    """The environment variable with the key for a base URL."""
+    mcp: Mapping[str, str]
+    """Name -> the command of an MCP server."""
+    hosts: tuple[str, ...] = ()
+    """Hosts that it calls over HTTP: names, URLs, or `NAME=URL`."""
+    secrets: tuple[str, ...] = ()
+    """Environment variables that MCP servers get."""
+    allow_writes: bool = False
+    """Whether tools and hosts may be written to."""
+    sandbox: ProviderName = "docker"
+    image: str | None = None
+    """An image of the project that the command runs in; None: the built-in one."""
+    seconds: float = 600.0
+    budget: Budget | None = None
+    started_in: Path
+    """The folder that relative paths of MCP commands are read from."""
+    environment: Mapping[str, str]
+    """The user's own environment: keys, and where programs are searched for."""
+
+    @property
+    def changes_suite(self) -> str | None:
+        """The first option that says what a new suite declares; None: there is none."""
+        given: dict[str, object] = {
+            "--provider": self.providers,
+            "--api-key": self.api_key,
+            "--mcp": self.mcp,
+            "--tool-host": self.hosts,
+            "--secret": self.secrets,
+            "--image": self.image,
+            "--allow-writes": self.allow_writes,
+        }
+        return next((option for option, value in given.items() if value), None)
+
+
+# A command line as a user types it, as the `command` of an agent.
+
+TASK: Final = "{task}"
+"""Stands in a command for the case's task."""
+
+_QUOTED = re.compile(r"'[^']*'|\"((?:\\.|[^\"\\])*)\"|\\.", re.DOTALL)
+_OF_A_SHELL = re.compile(r"[|&;<>()$`*?~\[\n#]|^\s*[A-Za-z_][A-Za-z0-9_]*=")
+_IN_QUOTES = re.compile(r"[$`]")
+_INTERPRETER = re.compile(r"(?:ba|da|z|k|fi|a)?sh|python[\d.]*|perl|ruby|node")
+_TAKES_CODE = re.compile(r"-[A-Za-z]*[ce]|--eval")
+_TASK_WORD = re.compile(r"(?<![^\s;&|(])([\"']?)\{task\}\1(?![^\s;&|)])")
+
+
+def agent_command(typed: str, task: str | None = None) -> tuple[str, ...]:
+    """The words of the command; with `sh -c` before it where it uses what only a shell can do.
+
+    A word that is the whole `task` becomes `{task}`. In a command for a shell, `{task}` becomes `"$1"`, so that no
+    character of a task is read by the shell. Raises UsageError for a command that cannot be read.
+    """
+    try:
+        words = shlex.split(typed)
+    except ValueError as error:
+        raise UsageError(
+            f"the command {typed[:200]!r} cannot be read: {error}", remedy="close its quotation marks"
+        ) from None
+    if not words:
+        raise UsageError("the command is empty", remedy="--from-command 'PROGRAM ARGUMENT ...'")
+    if not _needs_shell(typed):
+        _refuse_task_in_code(words)
+        return tuple(TASK if task is not None and word == task else word for word in words)
+    if TASK not in typed:
+        return ("sh", "-c", typed)
+    script = _TASK_WORD.sub('"$1"', typed)
+    if TASK in script or any(TASK in quoted[0][1:-1] != TASK for quoted in _QUOTED.finditer(typed)):
+        raise UsageError(
+            "in a command for a shell, {task} must be a word of its own",
+            remedy="put spaces around {task}, or put the command into a script that takes the task as its argument",
+        )
+    return ("sh", "-c", script, "sh", TASK)
+
+
+def _refuse_task_in_code(words: Sequence[str]) -> None:
+    """Raises UsageError where the task would be read as code, as in `sh -c 'echo {task}'`."""
+    for before, option, code in zip(words, words[1:], words[2:], strict=False):
+        program = before.rpartition("/")[2]
+        if TASK in code and _TAKES_CODE.fullmatch(option) and _INTERPRETER.fullmatch(program):
+            raise UsageError(
+                f"{program} {option} would run the text of {TASK} as code",
+                remedy=f"leave `{program} {option}` out: a command that needs a shell is run by one, and {TASK} is one"
+                " argument; or put the code into a script that takes the task as its argument",
+            )
+
+
+def takes_task(command: Sequence[str]) -> bool:
+    """Whether the command has a place for the task."""
+    return any(TASK in word for word in command)
+
+
+def told_task(command: Sequence[str]) -> str:
+    """The task of a command without a place for it: its last word of several words, else the whole command."""
+    sentences = [word for word in command if len(word.split()) > 1]
+    return sentences[-1] if sentences else shlex.join(command)
+
+
+def shown(command: Sequence[str]) -> str:
+    """The command as it would be typed."""
+    return command[2] if command[:2] == ("sh", "-c") else shlex.join(command)
+
+
+def program_of(command: Sequence[str]) -> str:
+    """The name of its program, without folder and ending; of a shell's command, that of the first one."""
+    words = shlex.split(command[2], comments=False) if tuple(command[:2]) == ("sh", "-c") else list(command)
+    first = next((word for word in words if not re.match(r"[A-Za-z_][A-Za-z0-9_]*=", word)), "command")
+    return first.rpartition("/")[2].partition(".")[0]
+
+
+def _needs_shell(typed: str) -> bool:
+    outside = _QUOTED.sub("_", typed)
+    inside = [found[1] or "" for found in _QUOTED.finditer(typed)]
+    return bool(_OF_A_SHELL.search(outside) or any(_IN_QUOTES.search(part) for part in inside))
+
+
+# Where the sandbox `local` finds a program that the user's own shell finds.
+
+def path_of_program(request: CommandRequest, command: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """The variable PATH for the agent, and what to say of it; nothing where the sandbox finds the program by itself."""
+    word = command[0] if command[0] != "sh" else program_of(command)
+    if isolates(request.sandbox) or "/" in word or shutil.which(word, path=local_search_path()) is not None:
+        return {}, []
+    found = shutil.which(word, path=request.environment.get("PATH"))
+    if found is None:
+        return {}, []
+    folder = str(Path(found).parent)
+    note = f"suite.yaml names {folder} of this machine, where {word!r} was found: `env: PATH` of the agent"
+    return {"PATH": f"{folder}:{local_search_path()}"}, [note]

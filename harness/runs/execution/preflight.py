@@ -1,0 +1,199 @@
+"""Whether the live servers, hosts and models that a run needs can be reached, before its first trial."""
+
+
+import aiohttp
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from harness.errors import ServiceError, UsageError
+from harness.gateway.toolbox import Toolbox
+from harness.gateway.upstream.http_tools import declared_resets
+from harness.gateway.upstream.sources import external_servers
+from harness.gateway.upstream.tool_servers import upstreams
+from harness.gateway.upstream.transport import open_client
+from harness.runs.execution.executors import runs_elsewhere
+from harness.runs.plan.plan import RunPlan
+from harness.suite.cases import Case
+from harness.suite.suites import Suite, ToolServer, allowed_hosts, case_of
+from harness.users.users import asked_models
+
+
+_WITHIN_S = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Target:
+    """A server that has to be reachable."""
+
+    name: str
+    url: str
+    headers: Mapping[str, str]
+    ports: tuple[int, ...] = ()
+    """The ports of a host; a connection to one of them is enough."""
+    health: str | None = None
+    """The path that must answer with success; None: any answer is enough."""
+
+
+def check_reachable(plan: RunPlan, secrets: Mapping[str, str]) -> None:
+    """Sends a request to every live server, host and model (also the users') that the planned cases need, all at once.
+
+    A server with `health` has to answer it with a status below 300; any other has to send any answer. Raises
+    ServiceError that lists all that cannot be reached. The nodes of a cluster have a network of their own: no request
+    is sent for `--executor ray`.
+    """
+    if runs_elsewhere(plan.executor) or not plan.own:
+        return
+    targets = [*_tool_targets(plan, secrets), *_model_targets(plan)]
+    if not targets:
+        return
+    problems = [problem for problem in asyncio.run(_asked(targets)) if problem is not None]
+    if problems:
+        raise ServiceError(
+            "some servers that this run needs cannot be reached:\n" + "\n".join(f"  {problem}" for problem in problems),
+            remedy="start them, or replay: --tools replay, --model replay, --user-mode replay",
+        )
+
+
+def warn_of_shared_state(plan: RunPlan, say: Callable[[str], None]) -> None:
+    """Warns of live servers that keep one trial's writes for the next one; rejects resets while other trials run.
+
+    Raises UsageError for a suite with resets on a cluster, whose trials cannot wait for each other.
+    """
+    suite = plan.suite
+    if plan.tools not in ("live", "record"):
+        return
+    if runs_elsewhere(plan.executor) and declared_resets(suite):
+        raise UsageError(
+            "the suite resets servers before each trial, which needs its trials to run one after the other",
+            remedy="use --executor local",
+        )
+    for name in sorted(_needed(plan) & external_servers(suite)):
+        server = suite.reached[name]
+        if server.session_header is None and server.reset is None and _is_written(suite, name):
+            side_by_side = " Parallel trials would write to it: use --jobs 1." if plan.most > 1 < len(plan.own) else ""
+            say(
+                f"server {name!r} keeps the writes of a trial for the next one: declare `reset:` (a request or command"
+                f" before each trial) or `session_header:`.{side_by_side}"
+            )
+
+
+def _is_written(suite: Suite, name: str) -> bool:
+    host = any(host.tool == name and host.disposable for host in suite.hosts)
+    return host or any(tool.server == name and tool.effect == "write" for tool in suite.tools)
+
+
+def _needed(plan: RunPlan) -> set[str]:
+    """The servers and hosts that a planned case can reach, or a probe reads."""
+    suite = plan.suite
+    toolbox = Toolbox(suite)
+    return {name for case in _cases(plan) for name in _needed_by(suite, toolbox, case)}
+
+
+def _cases(plan: RunPlan) -> list[Case]:
+    """Those that the run is to make trials of."""
+    return [case_of(plan.suite, case_id) for case_id in sorted({planned.case_id for planned in plan.own})]
+
+
+def _needed_by(suite: Suite, toolbox: Toolbox, case: Case) -> Iterator[str]:
+    yield from (toolbox.tools[name].spec.server for name in toolbox.offered(case))
+    yield from allowed_hosts(suite, case)
+    for probe in (*suite.probes, *case.probes):
+        if probe.tool is not None:
+            yield toolbox.tools[probe.tool].spec.server
+        if probe.api is not None:
+            yield probe.api.server
+
+
+def _tool_targets(plan: RunPlan, secrets: Mapping[str, str]) -> list[_Target]:
+    if plan.tools not in ("live", "record"):
+        return []
+    suite = plan.suite
+    needed = _needed(plan) & external_servers(suite)
+    own = suite.model_copy(update={"servers": {name: one for name, one in suite.servers.items() if name in needed}})
+    own = own.model_copy(update={"hosts": tuple(host for host in suite.hosts if host.tool in needed)})
+    reached = upstreams(own, {}, secrets, "preflight")
+    return [
+        _Target(
+            name=f"server {name!r}",
+            url=reached[name].base_url,
+            headers=reached[name].headers,
+            ports=_ports(suite, name),
+            health=server.health,
+        )
+        for name, server in own.reached.items()
+        if _has_address(server)
+    ]
+
+
+def _has_address(server: ToolServer) -> bool:
+    return bool(server.base_url)
+
+
+def _ports(suite: Suite, name: str) -> tuple[int, ...]:
+    return next((host.ports for host in suite.hosts if host.tool == name and host.upstream is None), ())
+
+
+def _model_targets(plan: RunPlan) -> Iterator[_Target]:
+    spec = plan.suite.model
+    if spec is not None and plan.model_mode != "replay":
+        for provider, server in spec.servers.items():
+            yield _Target(name=f"model provider {provider!r}", url=server.base_url or "", headers={})
+    for place, model in asked_models(plan.suite, plan.users, _cases(plan)):
+        address = model.spec.servers[model.provider].base_url or ""
+        yield _Target(name=f"the model of `{place}`, {model.model!r},", url=address, headers={})
+
+
+async def _asked(targets: list[_Target]) -> list[str | None]:
+    client = await open_client()
+    try:
+        return list(await asyncio.gather(*(_problem(client, target) for target in targets)))
+    finally:
+        await client.close()
+
+
+async def _problem(client: aiohttp.ClientSession, target: _Target) -> str | None:
+    """The reason why the target cannot be reached; None: it can."""
+    place = f"{target.name} ({target.url})"
+    try:
+        async with asyncio.timeout(_WITHIN_S):
+            if target.health is not None:
+                return await _unhealthy(client, target, place)
+            if target.ports:
+                return await _closed(target, place)
+            async with client.head(target.url, allow_redirects=False):
+                return None
+    except TimeoutError:
+        return f"{place} did not answer within {_WITHIN_S:g} s"
+    except aiohttp.ClientConnectorError as error:
+        return f"{place} cannot be reached: {error}"
+    except (aiohttp.ClientError, ConnectionError):
+        return None  # the server answers; its status for such a request does not matter
+
+
+async def _unhealthy(client: aiohttp.ClientSession, target: _Target, place: str) -> str | None:
+    url = f"{target.url.rstrip('/')}{target.health}"
+    try:
+        async with client.get(url, headers=target.headers, allow_redirects=False) as response:
+            status = response.status
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientError, ConnectionError) as error:
+        return f"{place} did not answer {target.health}: {str(error) or type(error).__name__}"
+    if status < 300:
+        return None
+    redirect = ", a redirect, which is not followed" if status < 400 else ""
+    return f"{place} answered {target.health} with status {status}{redirect}"
+
+
+async def _closed(target: _Target, place: str) -> str | None:
+    host = target.url.partition("://")[2]
+    problems = []
+    for port in target.ports:
+        try:
+            _, writer = await asyncio.open_connection(host, port)
+        except OSError as error:
+            problems.append(f"port {port}: {error.strerror or error}")
+        else:
+            writer.close()
+            return None
+    return f"{place} cannot be reached: {'; '.join(problems)}"

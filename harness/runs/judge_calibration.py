@@ -1,0 +1,307 @@
+"""A judge calibrated on stored runs and their labels; what was tried is saved as a candidate."""
+
+
+import yaml
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from harness.disk import write_atomically
+from harness.errors import NotMeasured, UsageError
+from harness.gateway.budgets import Budget
+from harness.gateway.models.client import ModelClient
+from harness.gateway.models.recordings import ModelClientOptions
+from harness.judging.annotation import AnnotationTask, work_of
+from harness.judging.calibration import Calibrated, CalibrationSettings, Outcome, calibrate
+from harness.judging.calibration_questions import AgreementFigures, AnswerCache, AskingJudge, ModelReflector, Question
+from harness.judging.calibration_records import CalibrationRecord, add_record, asked_by, read_records, record_path
+from harness.judging.judge import Judge
+from harness.judging.labels import LabelFile, LabelledItem, SortedLabels, label_path, sort_labels
+from harness.judging.prompts import Prompt, PromptRegistry
+from harness.judging.rubrics import Criterion, Rubric, load_rubric
+from harness.judging.settings import JudgeSettings
+from harness.runs.judging import secrets_of
+from harness.runs.measured_trials import subjects, suite_of
+from harness.runs.store.folder import RunFolder
+from harness.suite.suites import Suite
+from harness.values import Frozen, digest_of
+from pathlib import Path
+from typing import Final
+
+
+# The stored runs, labels and questions for the evaluation of a judge.
+
+@dataclass(frozen=True)
+class Runs:
+    """Stored runs of one suite, and the rubric that they are judged by."""
+
+    project: Path
+    folders: tuple[RunFolder, ...]
+    rubric: Rubric
+
+    def __post_init__(self) -> None:
+        names = sorted({folder.manifest.suite for folder in self.folders})
+        if len(names) != 1:
+            raise UsageError(f"the runs are of several suites: {', '.join(names)}", remedy="give runs of one suite")
+
+    @property
+    def suite(self) -> str:
+        return self.folders[0].manifest.suite
+
+    @cached_property
+    def labels(self) -> SortedLabels:
+        """Labels that people gave to trajectories of this suite."""
+        return sort_labels(LabelFile(label_path(self.project, self.suite, self.rubric.name)), self.rubric)
+
+    @cached_property
+    def work(self) -> tuple[AnnotationTask, ...]:
+        """All questions that a person or a model can answer, with each trajectory once over all runs."""
+        every = [one for folder in self.folders for one in subjects(folder, suite_of(self.project, folder))]
+        return tuple(work_of(every, self.rubric))
+
+    def labelled(self) -> list[Question]:
+        """The items that people have settled, and that these runs hold; raises NotMeasured where there is none."""
+        by_item = self.labels.by_item
+        found = [
+            _question(one, self.rubric, by_item[one.item])
+            for one in self.work
+            if one.item in by_item and by_item[one.item].answer is not None
+        ]
+        if not found:
+            names = ", ".join(folder.manifest.run for folder in self.folders)
+            raise NotMeasured(
+                f"no trajectory of {names} is labelled by {self.rubric.name!r}",
+                remedy=f"harness annotate {self.folders[0].manifest.run} --rubric {self.rubric.name} --as NAME",
+            )
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """A judge that is called without any cassette."""
+
+    runs: Runs
+    prompt: Prompt
+    settings: JudgeSettings
+    budget: Budget | None = None
+    say: Callable[[str], None] = lambda _: None
+    """Receives a message for each parameter that the model rejects."""
+
+    def judge(self) -> AskingJudge:
+        """A judge that can answer all of `runs.work`; raises UsageError where its API key is missing."""
+        suite = suite_of(self.runs.project, self.runs.folders[0])
+        options = ModelClientOptions(
+            mode="live",
+            secrets=secrets_of(suite, self.settings),
+            budget=self.budget,
+            sampling=self.settings.sampling,
+            say=self.say,
+        )
+        asker = ModelClient(self.settings.spec, self.settings.provider, options)
+        judge = Judge(
+            rubric=self.runs.rubric, prompt=self.prompt, model=self.settings.model, asker=asker, folder=suite.folder
+        )
+        places = {question_id(one): (one.subject, one.criterion) for one in self.runs.work}
+        return AskingJudge(judge=judge, places=places, in_flight=self.settings.in_flight)
+
+
+def question_id(work: AnnotationTask) -> str:
+    """Unique over all runs of a suite."""
+    return f"{work.item.case_id}/{work.item.trajectory}/{work.item.criterion}"
+
+
+def _question(work: AnnotationTask, rubric: Rubric, labelled: LabelledItem | None) -> Question:
+    said = () if labelled is None else (*labelled.labels, *filter(None, (labelled.adjudication,)))
+    known = rubric.criterion(work.criterion.id)
+    return Question(
+        id=question_id(work),
+        case_id=work.item.case_id,
+        criterion=work.criterion.id if known is None else known.id,
+        statement=work.criterion.statement,
+        critical=work.criterion.critical,
+        right=(None if labelled is None else labelled.answer) or "judge_failed",
+        notes=tuple(label.note for label in said if label.note),
+    )
+
+
+# A judge calibrated on stored runs and the labels of their trajectories; its prompt becomes a new version.
+
+CANDIDATE = "candidate"
+_MAX_PROMPT = 40_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibrating:
+    """The request of a calibration."""
+
+    bench: Bench
+    reflector: JudgeSettings | Callable[[str], str]
+    """The reflector that revises the prompt: a model or rules."""
+    settings: CalibrationSettings
+
+
+def calibrate_judge(asked: Calibrating) -> Calibrated:
+    """Proposes prompts, selects one, and writes it as a new version with the record of its measured quality.
+
+    Raises NotMeasured where nothing is labelled, UsageError for labels of fewer than three cases. OutOfBudget is passed
+    on: answers so far are stored, and a repeated call continues from there.
+    """
+    questions = asked.bench.runs.labelled()
+    cases = {question.case_id for question in questions}
+    outcome = calibrate(
+        AnswerCache(asked.bench.judge(), _memory(asked, questions)),
+        questions,
+        asked.bench.prompt.text,
+        _reflector(asked),
+        is_usable=lambda text: _unusable(text, cases),
+        settings=asked.settings,
+    )
+    return _kept(asked, outcome, questions)
+
+
+def _kept(asked: Calibrating, outcome: Outcome, questions: Sequence[Question]) -> Calibrated:
+    bench = asked.bench
+    path = record_path(bench.runs.project, bench.runs.suite, bench.runs.rubric.name)
+    earlier = {one.time for one in read_records(path) if one.held_out_digest == outcome.held_out_digest}
+    time = datetime.now(UTC).isoformat(timespec="seconds")
+    judged = [(bench.prompt, outcome.held_out.before)]
+    if outcome.held_out.after is not None:
+        prompt = PromptRegistry(bench.runs.project).add(bench.prompt.name, outcome.prompt, CANDIDATE)
+        judged.append((prompt, outcome.held_out.after))
+    for prompt, figures in judged:
+        add_record(path, _record(asked, prompt, figures, outcome, questions, (time, len(earlier))))
+    return Calibrated(
+        outcome=outcome,
+        prompt=bench.prompt.name,
+        before=bench.prompt.version,
+        after=judged[-1][0].version if len(judged) > 1 else None,
+        model=bench.settings.model,
+        labels=len(questions),
+        annotators=bench.runs.labels.annotators,
+        left_out=bench.runs.labels.problems(),
+        held_out_seen_before=len(earlier),
+    )
+
+
+def _record(
+    asked: Calibrating,
+    prompt: Prompt,
+    held_out: AgreementFigures,
+    outcome: Outcome,
+    questions: Sequence[Question],
+    seen: tuple[str, int],
+) -> CalibrationRecord:
+    runs = asked.bench.runs
+    asked_about = {question.criterion for question in questions}
+    return CalibrationRecord(
+        time=seen[0],
+        rubric=runs.rubric.name,
+        rubric_version=runs.rubric.version,
+        criteria={one.id: asked_by(runs.rubric, one) for one in runs.rubric.criteria if one.id in asked_about},
+        prompt=prompt.name,
+        prompt_version=prompt.version,
+        prompt_digest=prompt.digest,
+        model=asked.bench.settings.model,
+        labels=len(questions),
+        annotators=runs.labels.annotators,
+        held_out_questions=held_out.questions,
+        held_out_agreement=held_out.agreement,
+        held_out_kappa=held_out.kappa,
+        held_out_digest=outcome.held_out_digest,
+        held_out_seen_before=seen[1],
+    )
+
+
+def _memory(asked: Calibrating, questions: Sequence[Question]) -> Path:
+    """A file of the first run's own, for this judge, these questions and this prompt."""
+    bench = asked.bench
+    key = digest_of([bench.prompt.digest, bench.settings.model, bench.settings.base_url, sorted(_known(questions))])
+    name = f"{bench.runs.rubric.name}-{key[:12]}.jsonl"
+    return bench.runs.folders[0].path / "calibration" / name
+
+
+def _known(questions: Sequence[Question]) -> list[str]:
+    return [digest_of([one.id, one.right, one.notes]) for one in questions]
+
+
+def _reflector(asked: Calibrating) -> Callable[[str], str]:
+    if not isinstance(asked.reflector, JudgeSettings):
+        return asked.reflector
+    settings, bench = asked.reflector, asked.bench
+    secrets = secrets_of(suite_of(bench.runs.project, bench.runs.folders[0]), settings)
+    options = ModelClientOptions(mode="live", secrets=secrets, budget=bench.budget)
+    return ModelReflector(asker=ModelClient(settings.spec, settings.provider, options), model=settings.model)
+
+
+def _unusable(text: str, cases: Collection[str]) -> str | None:
+    """Rejects prompts that contain ids of training cases, which is overfitting."""
+    if not text.strip():
+        return "the prompt is empty"
+    if len(text) > _MAX_PROMPT:
+        return f"the prompt has more than {_MAX_PROMPT} characters"
+    named = next((case for case in sorted(cases) if case in text), None)
+    return None if named is None else f"the prompt contains the id of the training case {named}"
+
+
+# A criterion or a prompt that was tried, saved as a candidate: what is in use stays in use.
+
+_MOST: Final = 1000
+
+
+class SavedCandidate(Frozen):
+    """What was written."""
+
+    prompt: str | None = None
+    """`<name>@<version>`, which now has the label `candidate`."""
+    rubric: str | None = None
+    """The name under which `--rubric` finds the rubric with the changed criterion."""
+
+
+def save_candidate(
+    project: Path, suite: Suite, rubric: str, criterion: Criterion, prompt_text: str, *, keeps_labels: bool
+) -> SavedCandidate:
+    """Saves what differs from what the rubric and its prompt are now: the prompt as its next version with the label
+    `candidate`, the criterion in `rubrics/<rubric>.candidate.yaml` of the suite.
+
+    `keeps_labels`: the changed criterion asks people the same question, so that it keeps its version, and their labels
+    count; else it gets the next version. Raises UsageError where nothing differs.
+    """
+    known = load_rubric(rubric, suite.folder)
+    registry = PromptRegistry(project)
+    saved_prompt, saved_rubric = None, None
+    if prompt_text != registry.get(known.prompt).text:
+        prompt = registry.add(known.prompt, prompt_text, CANDIDATE)
+        saved_prompt = f"{prompt.name}@{prompt.version}"
+    before = known.criterion(criterion.id)
+    if before is None:
+        raise UsageError(f"rubric {rubric!r} has no criterion {criterion.id!r} any more", remedy="try it again")
+    if criterion != before:
+        version = before.version if keeps_labels else _next_version(before.version)
+        changed = criterion.model_copy(update={"version": version})
+        saved_rubric = _write(suite.folder, rubric, known.with_criterion(changed))
+    if saved_prompt is None and saved_rubric is None:
+        raise UsageError(
+            "neither the criterion nor the prompt differs from what is in use", remedy="change one of them"
+        )
+    return SavedCandidate(prompt=saved_prompt, rubric=saved_rubric)
+
+
+def _write(folder: Path, name: str, rubric: Rubric) -> str:
+    """Under the first free name; a file with the same content is taken as it is."""
+    plain = rubric.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    content = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=118).encode()
+    stem = name.partition(f".{CANDIDATE}")[0]
+    for number in range(1, _MOST):
+        free = f"{stem}.{CANDIDATE}" + (f"-{number}" if number > 1 else "")
+        path = folder / "rubrics" / f"{free}.yaml"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, content)
+            return free
+        if path.read_bytes() == content:
+            return free
+    raise UsageError(f"there are {_MOST} candidates of {stem!r}", remedy="delete those that are not needed")
+
+
+def _next_version(version: str) -> str:
+    return str(int(version) + 1) if version.isascii() and version.isdecimal() else f"{version}.1"

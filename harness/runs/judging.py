@@ -1,0 +1,366 @@
+"""Judges a stored run: earlier judgements are not repeated, and each verdict is on disk as soon as it is made."""
+
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from harness.errors import UsageError
+from harness.gateway.budgets import Budget
+from harness.gateway.models.client import ModelClient, ModelSpend
+from harness.gateway.models.recordings import AskMode, ModelClientOptions
+from harness.judging.judge import Judge, JudgedTrial, why_not_eligible
+from harness.judging.panel import Panel, PanelTask, run_panel
+from harness.judging.prompts import Prompt
+from harness.judging.questions import judge_request
+from harness.judging.rubrics import Criterion, Rubric
+from harness.judging.settings import JudgeSettings, shared_family
+from harness.judging.transcripts import CHARS_PER_TOKEN
+from harness.judging.verdicts import Answer, Judgement
+from harness.runs.measured_trials import judged_outcomes, suite_of
+from harness.runs.store.folder import RunFolder, TrialKey
+from harness.runs.store.judgements import JudgementWriter, keep_rubric, read_judgements
+from harness.suite.suites import Suite, check_cases
+from harness.values import Frozen, canonical_json
+from pathlib import Path
+from typing import Final
+
+
+SUFFIX = ".judge"
+"""A suite's judge has its cassettes in `cassettes/<suite>.judge/`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeRequest:
+    """The request of judging a run."""
+
+    rubric: Rubric
+    prompt: Prompt
+    settings: JudgeSettings
+    mode: AskMode = "auto"
+    budget: Budget | None = None
+    cases: tuple[str, ...] = ()
+    """Only these; empty: all."""
+    criteria: tuple[str, ...] = ()
+    again: bool = False
+    """Whether earlier judgements are repeated."""
+    watch: Callable[[Judgement], None] = field(default=lambda _: None)
+    say: Callable[[str], None] = field(default=lambda _: None)
+    """Receives progress messages for the user."""
+
+
+class Judged(Frozen):
+    """The result of judging a run."""
+
+    trials: int
+    judged: int
+    """Judgements that were made now."""
+    before: int
+    """Earlier judgements that are still valid."""
+    answers: dict[Answer, int]
+    """Of those made now."""
+    failures: dict[str, int] = {}
+    """Why the judge gave no verdict -> how often, the most frequent reason first."""
+    skipped: int
+    """Trials that were not measured, and so are not judged."""
+    calls: int
+    recorded: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+    left_out: dict[str, str] = {}
+    """Sampling parameters that the model refused -> its words."""
+    stopped: str | None
+    warning: str | None
+
+
+def judge_run(project: Path, folder: RunFolder, request: JudgeRequest) -> Judged:
+    """Judges the measured trials of a run; raises UsageError for a case or criterion that there is not."""
+    suite = suite_of(project, folder)
+    _check(request, suite)
+    request = replace(request, rubric=request.rubric.with_violations(suite.cases))
+    asker = asker_of(project, folder, request.settings, request.mode, request.budget, request.say)
+    judge = Judge(
+        rubric=request.rubric,
+        prompt=request.prompt,
+        model=request.settings.model,
+        asker=asker,
+        samples=request.settings.samples,
+        folder=suite.folder,
+    )
+    keep_rubric(folder.path, request.rubric)
+    with JudgementWriter(folder.path, request.rubric.name) as writer:
+        return _judged_by(_JudgingSession(folder=folder, suite=suite, request=request, judge=judge, writer=writer))
+
+
+def asker_of(
+    project: Path,
+    folder: RunFolder,
+    settings: JudgeSettings,
+    mode: AskMode,
+    budget: Budget | None,
+    say: Callable[[str], None] = lambda _: None,
+) -> ModelClient:
+    """The client of the judge's model for a run, with the suite's judge cassettes. Raises UsageError for a
+    missing key.
+    """
+    suite = suite_of(project, folder)
+    options = ModelClientOptions(
+        mode=mode,
+        cassettes=folder.path / "judge" if folder.suite is not None else project / "cassettes",
+        suite=f"{suite.name}{SUFFIX}",
+        secrets=secrets_of(suite, settings),
+        budget=budget,
+        tries=settings.tries,
+        first_wait_s=settings.first_wait_s,
+        sampling=settings.sampling,
+        say=say,
+    )
+    return ModelClient(settings.spec, settings.provider, options)
+
+
+def family_warning(model: str, folders: Iterable[RunFolder]) -> str | None:
+    """A warning if judge and agent use models of the same family."""
+    agents = tuple(dict.fromkeys(one for folder in folders for one in agents_models(folder)))
+    family = shared_family(model, agents)
+    return None if family is None else f"judge and agent are of one model family ({family}), which may bias verdicts"
+
+
+def agents_models(folder: RunFolder) -> tuple[str, ...]:
+    """The observed models of the agent."""
+    return tuple(dict.fromkeys(model for card in folder.scorecards() for model in card.models))
+
+
+def _judged_by(session: "_JudgingSession") -> Judged:
+    request, spent = session.request, session.judge.asker.spent
+    panel = Panel(judge=session.judge, in_flight=request.settings.in_flight, keep=session.keep)
+    run_panel(panel, session.tasks())
+    return _judged(session, spent, panel.stopped)
+
+
+def _judged(session: "_JudgingSession", spent: ModelSpend, stopped: str | None) -> Judged:
+    return Judged(
+        trials=session.trials,
+        judged=session.answers.total(),
+        before=session.before,
+        answers=dict(session.answers),
+        failures=dict(session.failures.most_common()),
+        skipped=session.skipped,
+        calls=spent.calls,
+        recorded=spent.recorded,
+        input_tokens=spent.input_tokens,
+        output_tokens=spent.output_tokens,
+        usd=spent.usd,
+        left_out=dict(session.judge.asker.parameters.refused),
+        stopped=stopped,
+        warning=family_warning(session.judge.model, (session.folder,)),
+    )
+
+
+@dataclass(kw_only=True)
+class _JudgingSession:
+    """A run on its way through the panel: one trial at a time is read, and each verdict is written at once."""
+
+    folder: RunFolder
+    suite: Suite
+    request: JudgeRequest
+    judge: Judge
+    writer: JudgementWriter
+    answers: Counter[Answer] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
+    trials: int = 0
+    before: int = 0
+    skipped: int = 0
+
+    def keep(self, judgement: Judgement) -> None:
+        self.writer.add(judgement)
+        self.answers[judgement.answer] += 1
+        if judgement.failure is not None:
+            self.failures[judgement.failure] += 1
+        self.request.watch(judgement)
+
+    def tasks(self) -> Iterator[PanelTask]:
+        cases = {case.id: case for case in self.suite.cases}
+        done = set() if self.request.again else self._done()
+        for stored in self.folder.trials():
+            trial = stored.trial
+            if self.request.cases and trial.case_id not in self.request.cases:
+                continue
+            if trial.outcome not in judged_outcomes(self.request.rubric):
+                self.skipped += 1
+                continue
+            self.trials += 1
+            subject = JudgedTrial.of(self.folder.manifest.run, trial, cases.get(trial.case_id))
+            open_ones = self._open(subject, done)
+            if open_ones:
+                yield PanelTask(subject=subject, criteria=open_ones)
+
+    def _open(self, subject: JudgedTrial, done: set[tuple[str, ...]]) -> tuple[Criterion, ...]:
+        asked = [one for one in self.request.rubric.criteria_for(subject.trial.case_id) if self._wanted(one)]
+        place = (subject.trial.case_id, str(subject.trial.attempt), subject.digest)
+        open_ones = tuple(one for one in asked if (*place, one.id) not in done)
+        self.before += len(asked) - len(open_ones)
+        return open_ones
+
+    def _wanted(self, criterion: Criterion) -> bool:
+        wanted = self.request.criteria
+        return not wanted or criterion.id in wanted or criterion.id.rpartition(".")[0] in wanted
+
+    def _done(self) -> set[tuple[str, ...]]:
+        """The valid earlier judgements: same trajectory, rubric and judge (or code), with an answer."""
+        digest, identity = self.judge.rubric_digest, self.judge.identity
+        return {
+            (one.case_id, str(one.attempt), one.trajectory, one.criterion)
+            for one in read_judgements(self.folder.path, self.request.rubric.name)
+            if one.failure is None
+            and one.rubric_digest == digest
+            and (one.judge == identity or one.judge.prompt is None)
+        }
+
+
+def _check(request: JudgeRequest, suite: Suite) -> None:
+    ids = {criterion.id for criterion in request.rubric.criteria}
+    unknown = sorted({one for one in request.criteria if request.rubric.criterion(one) is None})
+    if unknown:
+        raise UsageError(
+            f"rubric {request.rubric.name!r} has no criterion {', '.join(unknown)}",
+            remedy=f"criteria of the rubric: {', '.join(sorted(ids))}",
+        )
+    check_cases(suite, request.cases)
+
+
+def secrets_of(suite: Suite, settings: JudgeSettings) -> dict[str, str]:
+    """Values that no cassette may contain and that model requests need; read from the environment."""
+    names = {*suite.secrets, *settings.spec.secrets}
+    return {name: os.environ[name] for name in sorted(names) if os.environ.get(name)}
+
+
+# A changed criterion or prompt tried on a few stored trials, without a trace in the run or in the cassettes.
+
+_ANSWER_TOKENS: Final = 150
+"""A verdict with one or two sentences of reasons."""
+_MTOK: Final = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class TryRequest:
+    """What is tried: one criterion of a rubric, as changed, on some trials."""
+
+    rubric: Rubric
+    criterion: str
+    prompt: Prompt
+    settings: JudgeSettings
+    trials: tuple[TrialKey, ...]
+    budget: Budget | None = None
+    watch: Callable[[Judgement], None] = field(default=lambda _: None)
+
+
+class TryEstimate(Frozen):
+    """What a try is expected to cost. Tokens are estimated from the length of the requests; an answer is taken for
+    150 tokens.
+    """
+
+    model: str
+    trials: int
+    questions: int
+    """Requests to the model; what code decides costs nothing."""
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+    """None: the model has no price in `judge.yaml`."""
+
+
+class TryResult(Frozen):
+    """The verdicts of a try, and what they cost."""
+
+    judgements: tuple[Judgement, ...]
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+    stopped: str | None
+    """Why not everything was judged; None: everything was."""
+
+
+def estimate_try(project: Path, folder: RunFolder, asked: TryRequest) -> TryEstimate:
+    """Builds every request, and sends none. Raises UsageError for a criterion that cannot be tried."""
+    questions, chars = 0, 0
+    suite = suite_of(project, folder)
+    for task in _tasks(folder, suite, asked):
+        for criterion in task.criteria:
+            if why_not_eligible(asked.rubric, task.subject, criterion) is None:
+                shown = task.subject.shown(criterion)
+                body = judge_request(asked.prompt.text, asked.settings.model, asked.settings.provider, criterion, shown)
+                questions += asked.settings.samples
+                chars += asked.settings.samples * len(canonical_json(body))
+    sent, answered = -(-chars // CHARS_PER_TOKEN), questions * _ANSWER_TOKENS
+    price = asked.settings.spec.price_of(asked.settings.model)
+    usd = None
+    if price is not None:
+        usd = (sent * price.input_usd_per_mtok + answered * price.output_usd_per_mtok) / _MTOK
+    return TryEstimate(
+        model=asked.settings.model,
+        trials=len(asked.trials),
+        questions=questions,
+        input_tokens=sent,
+        output_tokens=answered,
+        usd=usd,
+    )
+
+
+def try_criterion(project: Path, folder: RunFolder, asked: TryRequest) -> TryResult:
+    """Judges the trials. A spent budget ends it with the verdicts so far. Raises UsageError, and errors of the model's
+    provider.
+    """
+    suite = suite_of(project, folder)
+    settings = asked.settings
+    options = ModelClientOptions(
+        mode="live",
+        secrets=secrets_of(suite, settings),
+        budget=asked.budget,
+        tries=settings.tries,
+        first_wait_s=settings.first_wait_s,
+        sampling=settings.sampling,
+    )
+    asker = ModelClient(settings.spec, settings.provider, options)
+    judge = Judge(rubric=asked.rubric, prompt=asked.prompt, model=settings.model, asker=asker, samples=settings.samples)
+    found: list[Judgement] = []
+
+    def keep(judgement: Judgement) -> None:
+        found.append(judgement)
+        asked.watch(judgement)
+
+    panel = Panel(judge=judge, in_flight=settings.in_flight, keep=keep)
+    run_panel(panel, _tasks(folder, suite, asked))
+    return TryResult(
+        judgements=tuple(sorted(found, key=lambda one: (one.case_id, one.attempt, one.criterion))),
+        calls=asker.spent.calls,
+        input_tokens=asker.spent.input_tokens,
+        output_tokens=asker.spent.output_tokens,
+        usd=asker.spent.usd,
+        stopped=panel.stopped,
+    )
+
+
+def _tasks(folder: RunFolder, suite: Suite, asked: TryRequest) -> Iterator[PanelTask]:
+    model_decided(asked.rubric, asked.criterion)
+    cases = {case.id: case for case in suite.cases}
+    for case_id, attempt in asked.trials:
+        trial = folder.trial(case_id, attempt)
+        if trial is None:
+            raise UsageError(f"run {folder.manifest.run!r} has no trial {case_id[:100]!r} attempt {attempt}")
+        if trial.outcome not in judged_outcomes(asked.rubric):
+            continue
+        own = (one for one in asked.rubric.criteria_for(case_id) if asked.rubric.is_of(one.id, asked.criterion))
+        yield PanelTask(subject=JudgedTrial.of(folder.manifest.run, trial, cases.get(case_id)), criteria=tuple(own))
+
+
+def model_decided(rubric: Rubric, name: str) -> Criterion:
+    """The criterion of that id. Raises UsageError where the rubric has none, or code decides it."""
+    found = next((one for one in rubric.criteria if one.id == name), None)
+    if found is None or found.kind == "code":
+        known = ", ".join(one.id for one in rubric.criteria if one.kind != "code")
+        raise UsageError(
+            f"no model decides a criterion {name[:100]!r} of rubric {rubric.name!r}", remedy=f"criteria: {known}"
+        )
+    return found

@@ -1,0 +1,252 @@
+"""The plan of a run, and the options that it is made of."""
+
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from harness.errors import UsageError
+from harness.gateway.budgets import Budget
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import PlannedTrial
+from harness.runs.store.merging import shard_of
+from harness.sandbox.providers import ProviderName
+from harness.suite.cases import Case
+from harness.suite.interventions import TrialVariant
+from harness.suite.models import ModelMode, ToolMode
+from harness.suite.suites import Suite, check_cases
+from harness.users.users import UserOptions
+from harness.values import Frozen
+from pathlib import Path
+from pydantic import Field
+from typing import Literal
+
+
+# The plan of a run: trials, agent, and sources of answers.
+
+ExecutorName = str
+"""A built-in's, or an entry point's in the group `harness.executor`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """The selected cases of a suite; all given parts must match."""
+
+    cases: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    difficulties: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    failed_in: Path | None = None
+    """A run folder: only cases that did not succeed there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopEarly:
+    """The condition of `--stop-early`."""
+
+    floor: float | None = None
+    """The required success rate; None: a narrow interval is enough."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPlan:
+    """A plan with all options resolved: cases, agent, modes, sandbox, executor."""
+
+    project: Path
+    suite: Suite
+    planned: tuple[PlannedTrial, ...]
+    agent: str | None = None
+    tools: ToolMode = "replay"
+    model: ModelMode | None = None
+    """None selects the suite's setting."""
+    budget: Budget | None = None
+    """The budget of the run; None: unlimited."""
+    users: UserOptions = field(default_factory=UserOptions)
+    """The simulated users, which override suite and cases."""
+    sandbox: ProviderName = "docker"
+    executor: ExecutorName = "local"
+    """`ray`: on the machines of a Ray cluster; other names are installed executors."""
+    ray_address: str = "auto"
+    jobs_per_node: int | None = None
+    """Parallel trials on each node of a cluster; None: the number of its processors in Ray."""
+    shard: tuple[int, int] | None = None
+    """(2, 4): the second of four parts; `planned` is the whole run all the same."""
+    name: str | None = None
+    created: datetime = field(default_factory=lambda: datetime.now(UTC))
+    release: str | None = None
+    jobs: int = 1
+    """Parallel trials that use a processor."""
+    most: int = 0
+    """All parallel trials, including those that wait for a live answer."""
+    prefetch: int = 0
+    """Containers that are started before they are needed; only with the sandbox `docker`."""
+    shuffle: int | None = None
+    """The seed of the order in which trials start; results are in the planned order."""
+    replay: Literal["strict", "lenient"] = "strict"
+    """`lenient`: a call that the cassette does not hold in this state is answered as at an earlier one."""
+    max_inconclusive: int = 0
+    """Trials with a replay miss that the run may have; kept with it for its reports."""
+    refresh: bool = False
+    """Recording replaces answers that differ from the cassette's."""
+    otlp_endpoint: str | None = None
+    """The URL that spans are posted to while trials run; None: nowhere."""
+    cassettes: Path | None = None
+    """Where the cassettes are; None: the project's own."""
+    variants: Mapping[tuple[str, int], TrialVariant] = field(default_factory=dict)
+    """Trials, by case and attempt, that are run otherwise than their case says."""
+    early: StopEarly | None = None
+    """The condition of an early end; None: all trials are made."""
+    resumes: Path | None = None
+    """The run folder to resume; None: a new run."""
+    folder: str = "runs"
+    """The folder of run folders, within the project."""
+
+    @property
+    def model_mode(self) -> ModelMode | None:
+        """The mode of the model; None: the suite has no model."""
+        return None if self.suite.model is None else self.model or self.suite.model.mode
+
+    @property
+    def own(self) -> tuple[PlannedTrial, ...]:
+        """The trials that this run is to make: all that are planned, or its shard of them."""
+        return self.planned if self.shard is None else shard_of(self.planned, *self.shard)
+
+    @property
+    def runs(self) -> Path:
+        """The path of the folder of run folders."""
+        return self.project / self.folder
+
+
+def planned_trials(suite: Suite, selection: Selection, trials: int) -> tuple[PlannedTrial, ...]:
+    """`trials` attempts at each selected case, in the suite's order.
+
+    Raises UsageError where no case is selected.
+    """
+    check_cases(suite, selection.cases)
+    wanted = [case for case in suite.cases if _selected(case, selection)]
+    if selection.failed_in is not None:
+        succeeded = _succeeded(RunFolder.open(selection.failed_in))
+        wanted = [case for case in wanted if case.id not in succeeded]
+    if not wanted:
+        raise UsageError(
+            f"no case of suite {suite.name!r} is selected",
+            remedy=f"categories: {', '.join(sorted({case.category for case in suite.cases}))}",
+        )
+    return tuple(PlannedTrial(case_id=case.id, attempt=attempt) for case in wanted for attempt in range(1, trials + 1))
+
+
+def _selected(case: Case, selection: Selection) -> bool:
+    return all(
+        [
+            not selection.cases or case.id in selection.cases,
+            not selection.categories or case.category in selection.categories,
+            not selection.difficulties or case.difficulty in selection.difficulties,
+            not selection.tags or bool(set(selection.tags) & set(case.tags)),
+        ]
+    )
+
+
+def _succeeded(run: RunFolder) -> set[str]:
+    """Cases of which every attempt of the run succeeded."""
+    by_case: dict[str, list[bool]] = {}
+    for card in run.scorecards():
+        by_case.setdefault(card.case_id, []).append(card.success is True)
+    return {case_id for case_id, successes in by_case.items() if all(successes)}
+
+
+# One validated value for all options of a run, on the command line and in a program.
+
+class RunOptions(Frozen):
+    """All options of one run: those of `harness run`, and the arguments of `harness.run`.
+
+    Raises pydantic's ValidationError for an invalid value. Exactly one of `suite` and `resume` is set.
+    """
+
+    suite: str | None = None
+    """The suite's name; None: that of the run in `resume`."""
+    agent: str | None = None
+    """A version of the suite's agent, or `oracle` or `nop`; None: the suite's default."""
+    variables: tuple[str, ...] = ()
+    """`NAME=VALUE`: values of variables that the agent declares."""
+    prompt_label: str | None = None
+    """The label by which versions of the agent's prompts are chosen; None: `production`."""
+    prompts: tuple[str, ...] = ()
+    """`NAME@VERSION`: versions of the agent's prompts that are chosen in place of the label's."""
+    tools: ToolMode = "replay"
+    """The tool mode."""
+    model: ModelMode | None = None
+    """The mode of the model endpoint; None selects the suite's setting."""
+    user: str | None = None
+    """The kind of simulated users: `script`, `model`, `logged` or an installed one; None: as suite and cases declare.
+    """
+    user_mode: ModelMode | None = None
+    """The mode of the users' model; None selects the suite's setting."""
+    user_log: str | None = None
+    """The run whose conversations the user `logged` replays; None: the logs that the cases name."""
+    budget_usd: float | None = Field(default=None, gt=0)
+    """The run stops when models have cost this many US dollars."""
+    budget_tokens: int | None = Field(default=None, ge=1)
+    """The run stops when models have used this many tokens."""
+    budget_calls: tuple[str, ...] = ()
+    """`TOOL=N`: the run stops before real call N+1 of the tool."""
+    sandbox: ProviderName = "docker"
+    """The sandbox provider."""
+    executor: ExecutorName = "local"
+    """The executor of the trials."""
+    ray_address: str = "auto"
+    """The address of the cluster of the executor `ray`."""
+    cases: tuple[str, ...] = ()
+    """The selected cases; all given parts of the selection must match."""
+    categories: tuple[str, ...] = ()
+    difficulties: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    failed_in: str | None = None
+    """Only cases that did not succeed in this run."""
+    trials: int = Field(default=1, ge=1, le=1000)
+    """Attempts at each case."""
+    against: str | None = None
+    """The run that `no_worse_than` compares with, by name or path; None: the suite's baseline."""
+    stop_early: bool = False
+    """Stop the run once its success rate is precise enough: see `harness run --stop-early`."""
+    check_determinism: bool = False
+    """Reject live models; the command line exits 1 if two attempts at a case differ."""
+    run_name: str | None = None
+    """Name of the run folder; None: derived from time, suite and agent."""
+    release: str | None = None
+    """Release of the agent; None: the tag or commit in git."""
+    resume: str | None = None
+    """A run to resume, by name or path."""
+    jobs: int | None = Field(default=None, ge=1)
+    """Number of parallel trials; None: as many as the machine can run."""
+    prefetch: int | None = Field(default=None, ge=0)
+    """Number of containers that are started in advance; None: 2 with one job, else 0."""
+    shard: tuple[int, int] | None = None
+    """(2, 4): the second of four parts."""
+    shuffle: int | None = None
+    """The seed of the order in which trials start; results are in the planned order."""
+    replay: Literal["strict", "lenient"] = "strict"
+    """`lenient`: answer a replay miss from the nearest earlier state."""
+    refresh: bool = False
+    """With `tools="record"`: replace recordings whose answer has changed."""
+    floors: tuple[str, ...] = ()
+    """`METRIC=VALUE`: gates of the command line, in addition to those of the suite."""
+    no_worse_than: tuple[str, ...] = ()
+    """`METRIC=MARGIN`: gates of the command line, compared with the run in `against`, else with the baseline."""
+    against_baseline: bool = False
+    """Whether the command line gates by the suite's baseline."""
+    allow_unmeasured: int | None = Field(default=None, ge=0)
+    """The number of unmeasured trials that a gate allows. None selects the suite's gates."""
+    max_inconclusive: int | None = Field(default=None, ge=0)
+    """Maximum number of trials with a replay miss; with more, the command line exits 1. None selects the suite's gates.
+    """
+    otlp: str | None = None
+    """URL of an OTLP/HTTP endpoint that receives the spans."""
+    as_json: bool = False
+    """The command line prints the summary as JSON."""
+
+
+# The values of a suite's secrets, taken from the environment and known only to the gateway.
+
+def secret_values(suite: Suite) -> dict[str, str]:
+    """Name -> value of the secrets that are set in the environment."""
+    return {name: os.environ[name] for name in suite.secrets if os.environ.get(name)}

@@ -1,0 +1,234 @@
+"""Turns options of a run into a plan: loads the suite, selects cases, and rejects invalid combinations."""
+
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from harness.errors import UsageError
+from harness.gateway.budgets import budget_of
+from harness.processes import GIT, subprocess_environment
+from harness.runs.plan.plan import RunOptions, RunPlan, Selection, StopEarly, planned_trials
+from harness.runs.plan.users import refuse_cases_without_log, refuse_contradicted_plans, resumed_users, user_options
+from harness.runs.plan.variables import combinations, varied, with_prompts
+from harness.runs.store.folder import RunFolder, run_path
+from harness.runs.store.manifest import RunManifest
+from harness.runs.trial.parallel import jobs_held, trials_held
+from harness.sandbox.providers import provider_of
+from harness.scoring.evaluators import SUCCESS, success_floor
+from harness.suite.loading import load_stored_suite, load_suite
+from harness.suite.models import ModelMode, ToolMode
+from harness.suite.suites import Suite
+from pathlib import Path
+from typing import TypedDict
+
+
+# The default release of the agent: the tag or commit in git.
+
+def release_of(project: Path) -> str | None:
+    """`git describe` of the project, with `-dirty` for uncommitted changes; None if git has no commit."""
+    command = ["git", "-C", str(project), "describe", "--tags", "--always", "--dirty"]
+    try:
+        done = subprocess.run(
+            command, env=subprocess_environment(*GIT), capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None
+
+
+def plan_of(project: Path, options: RunOptions) -> RunPlan:
+    """The options as a plan. Raises UsageError for invalid options."""
+    if options.resume is not None:
+        _refuse_other_agent(options)
+        return _plan_of_run(project, options, run_path(project, options.resume))
+    if options.suite is None:
+        raise UsageError("give a suite, or a run to resume: --resume RUN")
+    return _plan_of_suite(project, options, options.suite)
+
+
+def _refuse_other_agent(options: RunOptions) -> None:
+    for option, given in (
+        ("--with", options.variables),
+        ("--prompt-label", options.prompt_label),
+        ("--prompt", options.prompts),
+    ):
+        if given:
+            raise UsageError(
+                f"{option} applies only to new runs; a resumed run keeps its settings",
+                remedy=f"omit {option}, or start a new run",
+            )
+
+
+def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
+    if options.refresh and "record" not in (options.tools, options.model):
+        raise UsageError("--refresh needs --tools record or --model record")
+    if options.replay == "lenient" and options.tools != "replay":
+        raise UsageError("--replay lenient needs --tools replay")
+    suite = load_suite(project, name)
+    chosen = combinations(suite, options.agent, options.variables)
+    if len(chosen) > 1:
+        raise UsageError(
+            f"a single run has one value of each variable, but --with gives {len(chosen)} combinations",
+            remedy="use `harness run`, or give one value of each variable",
+        )
+    suite = varied(suite, options.agent, chosen[0])
+    suite = with_prompts(project, suite, options.agent, options.prompt_label, options.prompts)
+    selection = Selection(
+        cases=options.cases,
+        categories=options.categories,
+        difficulties=options.difficulties,
+        tags=options.tags,
+        failed_in=None if options.failed_in is None else run_path(project, options.failed_in),
+    )
+    if options.check_determinism:
+        _refuse_undetermined(suite, options)
+    if options.against is not None and not options.no_worse_than:
+        raise UsageError("--against needs --no-worse-than", remedy="add a gate: --no-worse-than METRIC=MARGIN")
+    planned = planned_trials(suite, selection, options.trials)
+    users = user_options(project, suite, options)
+    refuse_cases_without_log(suite, users, planned)
+    refuse_contradicted_plans(suite, users, planned)
+    return RunPlan(
+        project=project,
+        suite=suite,
+        planned=planned,
+        agent=options.agent,
+        tools=options.tools,
+        model=options.model,
+        budget=budget_of(options.budget_usd, options.budget_tokens, options.budget_calls),
+        users=users,
+        sandbox=options.sandbox,
+        executor=options.executor,
+        ray_address=options.ray_address,
+        jobs_per_node=options.jobs,
+        name=options.run_name,
+        release=options.release or release_of(project),
+        shard=options.shard,
+        **_side_by_side(suite, options),
+        shuffle=options.shuffle,
+        max_inconclusive=_max_inconclusive(suite, options),
+        replay=options.replay,
+        refresh=options.refresh,
+        otlp_endpoint=_collector(options),
+        early=_early(suite, options),
+    )
+
+
+def _early(suite: Suite, options: RunOptions) -> StopEarly | None:
+    if not options.stop_early:
+        return None
+    if options.shard is not None:
+        raise UsageError(
+            "--stop-early and --shard exclude each other: a shard has only some of the cases",
+            remedy="omit one of the two",
+        )
+    typed = success_floor(options.floors)
+    return StopEarly(floor=suite.gates.fail_under.get(SUCCESS) if typed is None else typed)
+
+
+def _max_inconclusive(suite: Suite, options: RunOptions) -> int:
+    return suite.gates.max_inconclusive if options.max_inconclusive is None else options.max_inconclusive
+
+
+def _collector(options: RunOptions) -> str | None:
+    """The URL that spans are sent to. Raises UsageError for an invalid one before anything runs."""
+    if options.otlp is None:
+        return None
+    from harness.traces.exporting import Collector, otlp_endpoint
+
+    endpoint = otlp_endpoint(options.otlp)
+    Collector(endpoint).close()
+    return endpoint
+
+
+class Parallelism(TypedDict):
+    """The number of parallel trials of the plan."""
+
+    jobs: int
+    most: int
+    prefetch: int
+
+
+def _side_by_side(suite: Suite, options: RunOptions) -> Parallelism:
+    """The number of parallel trials including waiting ones; an explicit --jobs limits those too."""
+    limits = [case.limits for case in suite.cases]
+    jobs = options.jobs or jobs_held(limits)
+    most = jobs if options.jobs else trials_held(limits)
+    # Prefetching has no effect if all processors are busy or if all sandboxes differ.
+    alike = all(case.task_folder is None for case in suite.cases)
+    started_early = 2 if jobs == 1 and alike else 0
+    return Parallelism(jobs=jobs, most=most, prefetch=started_early if options.prefetch is None else options.prefetch)
+
+
+def _refuse_undetermined(suite: Suite, options: RunOptions) -> None:
+    """Rejects a live model: its answers vary, so that its failures would not be findings about the harness."""
+    if suite.model is None:
+        return
+    mode = options.model or suite.model.mode
+    if mode != "replay" or options.tools not in ("replay", "sealed"):
+        raise UsageError(
+            f"--check-determinism needs replayed answers; this run has tools {options.tools} and model {mode}",
+            remedy="use --model replay with --tools replay",
+        )
+
+
+def _plan_of_run(project: Path, options: RunOptions, path: Path) -> RunPlan:
+    manifest = RunFolder.open(path).manifest
+    with _naming(path / "manifest.json"):
+        suite = varied(load_stored_suite(project, manifest.suite, path), manifest.agent, manifest.variables)
+        suite = with_prompts(project, suite, manifest.agent, chosen=tuple(manifest.prompts.values()))
+        tools, model = _tool_mode(manifest), _model_mode(manifest)
+        sandbox = provider_of(manifest.provider, options.sandbox)
+    return RunPlan(
+        project=project,
+        suite=suite,
+        planned=manifest.planned,
+        agent=manifest.agent,
+        tools=tools,
+        model=model,
+        budget=budget_of(options.budget_usd, options.budget_tokens, options.budget_calls),
+        users=resumed_users(project, suite, manifest),
+        replay="lenient" if manifest.replay == "lenient" else "strict",
+        sandbox=sandbox,
+        executor=options.executor,
+        ray_address=options.ray_address,
+        jobs_per_node=options.jobs,
+        name=manifest.run,
+        resumes=path,
+        variants={(one.case_id, one.attempt): one.variant for one in manifest.variants},
+        release=manifest.release,
+        **_side_by_side(suite, options),
+        shuffle=options.shuffle,
+        max_inconclusive=_max_inconclusive(suite, options),
+        otlp_endpoint=_collector(options),
+        early=_early(suite, options),
+    )
+
+
+@contextmanager
+def _naming(manifest: Path) -> Iterator[None]:
+    """Adds the file to a UsageError about a value of the manifest."""
+    try:
+        yield
+    except UsageError as error:
+        if str(manifest.parent) in error.message:
+            raise
+        raise UsageError(f"{manifest}: {error.message}", remedy=error.remedy) from None
+
+
+def _tool_mode(manifest: RunManifest) -> ToolMode:
+    match manifest.tool_mode:
+        case "replay" | "record" | "live" | "sealed" as mode:
+            return mode
+        case other:
+            raise UsageError(f"run {manifest.run!r} has the tool mode {other!r}, which this version does not know")
+
+
+def _model_mode(manifest: RunManifest) -> ModelMode | None:
+    match manifest.model_mode:
+        case "replay" | "record" | "live" as mode:
+            return mode
+        case "none":
+            return None
+        case other:
+            raise UsageError(f"run {manifest.run!r} has the model mode {other!r}, which this version does not know")

@@ -1,0 +1,173 @@
+"""The simulated users of a run, from the options or from the manifest of a resumed run."""
+
+
+from collections.abc import Sequence
+from harness.errors import InvalidDocument, UsageError
+from harness.plugins import plugin_names
+from harness.runs.plan.plan import RunOptions
+from harness.runs.store.folder import RunFolder, run_path
+from harness.runs.store.manifest import PlannedTrial, RunManifest, RunUsers
+from harness.suite.models import ModelMode
+from harness.suite.suites import Suite
+from harness.text import alternatives
+from harness.users.log import UserLog, log_of_trajectory, read_user_log
+from harness.users.users import BUILT_IN, USERS, UserOptions, kind_of
+from pathlib import Path
+from typing import Final
+
+
+_NAMED_CASES: Final = 10
+_MODES: Final[tuple[ModelMode, ...]] = ("replay", "record", "live")
+
+
+def user_options(project: Path, suite: Suite, options: RunOptions) -> UserOptions:
+    """The options about users. Raises UsageError for an unknown user, and a log without a conversation of the suite."""
+    if options.user is not None and ":" not in options.user and options.user not in _named():
+        raise UsageError(
+            f"there is no user named {options.user!r}",
+            remedy=f"{alternatives(options.user, _named())}; or module:Name; or file.py:Name in the suite",
+        )
+    if options.user_log is not None and options.user not in (None, "logged"):
+        raise UsageError(
+            f"--user-log {options.user_log} needs --user logged, but --user is {options.user!r}",
+            remedy="omit one of the two",
+        )
+    logs = {} if options.user_log is None else logs_of_run(project, suite, options.user_log)
+    kind = options.user or ("logged" if logs else None)
+    return UserOptions(kind=kind, mode=options.user_mode, logs=logs, log_run=options.user_log)
+
+
+def refuse_cases_without_log(suite: Suite, options: UserOptions, planned: Sequence[PlannedTrial]) -> None:
+    """Raises UsageError where the run has cases whose user is to be played back, and no log of it is known;
+    InvalidDocument where the file of one cannot be read.
+    """
+    chosen = {trial.case_id for trial in planned}
+    without = [
+        case.id
+        for case in suite.cases
+        if case.id in chosen
+        and kind_of(suite, case, options) == "logged"
+        and case.id not in options.logs
+        and (case.user is None or case.user.log is None)
+    ]
+    if without:
+        more = f" and {len(without) - _NAMED_CASES} more" if len(without) > _NAMED_CASES else ""
+        raise UsageError(
+            f"no log exists for the user of {len(without)} case(s): {', '.join(without[:_NAMED_CASES])}{more}",
+            remedy="give a run that contains the conversations, --user-log RUN; or a file in each case, "
+            "`user: {kind: logged, log: FILE}`; or select other cases",
+        )
+    for case in suite.cases:
+        file = None if case.user is None or case.id in options.logs else case.user.log
+        if file is not None and case.id in chosen and kind_of(suite, case, options) == "logged":
+            read_user_log(suite.folder / file)
+
+
+def refuse_contradicted_plans(suite: Suite, options: UserOptions, planned: Sequence[PlannedTrial]) -> None:
+    """Raises InvalidDocument where the plan of a case that runs says something that its fixtures contradict: its user
+    would insist on it, and the agent could not be blamed. `user: {mistaken: true}` in a case states that it is meant.
+    """
+    chosen = {trial.case_id for trial in planned}
+    for case in suite.cases:
+        mistaken = case.user is not None and case.user.mistaken
+        if case.id not in chosen or mistaken or kind_of(suite, case, options) == "script":
+            continue
+        from harness.users.plan_check import contradictions  # it reads prose, which most runs have no need of
+
+        for one in contradictions(case, suite.packs):
+            pack = suite.folder / "fixtures" / f"{one.pack}.yaml"
+            line = line_with(pack, one.fact.split(", ")[0])
+            place, at = place_of_plan(suite.folder, case.id, one.said)
+            raise InvalidDocument(
+                place,
+                f"case {case.id!r}: the plan says {one.said!r} ({one.value}), but {pack.name}, line {line}, "
+                f"has {one.fact}",
+                line=at,
+                field="conversationPlan" if place.suffix == ".json" else "conversation.plan",
+                remedy="correct the plan or the fixture; or declare that the user is intentionally wrong: "
+                "`user: {mistaken: true}` in the case",
+            )
+
+
+def place_of_plan(folder: Path, case_id: str, said: str) -> tuple[Path, int | None]:
+    """The file of the suite that holds the case, and the line of what its plan says."""
+    naming: list[tuple[Path, int]] = []
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in (".yaml", ".yml", ".json")):
+        begins = line_with(path, case_id)
+        if begins is None:
+            continue
+        at = line_with(path, said, after=begins)
+        if at is not None:
+            return path, at
+        naming.append((path, begins))  # a rubric may name a case, too; a plan may be folded over lines
+    return naming[0] if naming else (folder / "suite.yaml", None)
+
+
+def line_with(path: Path, text: str, after: int = 1) -> int | None:
+    """The first line of a file, from line `after` on, that holds a text; None where none does."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return next((number for number, line in enumerate(lines, 1) if number >= after and text in line), None)
+
+
+def resumed_users(project: Path, suite: Suite, manifest: RunManifest) -> UserOptions:
+    """As the run began. Raises UsageError for a user that is neither built in nor installed: a run folder may come from
+    anybody, and names no code.
+    """
+    stored = manifest.users
+    if stored is None:
+        return UserOptions()
+    if stored.kind is not None and stored.kind not in _named():
+        raise UsageError(
+            f"run {manifest.run!r} names the user {stored.kind!r}, which a run folder cannot choose",
+            remedy=f"start a new run with --user; a run folder may name: {', '.join(_named())}",
+        )
+    mode = next((mode for mode in _MODES if mode == stored.mode), None)
+    logs = {} if stored.log_run is None else logs_of_run(project, suite, stored.log_run)
+    return UserOptions(kind=stored.kind, mode=mode, logs=logs, log_run=stored.log_run)
+
+
+def _named() -> tuple[str, ...]:
+    """The users that are known by name."""
+    return (*BUILT_IN, *plugin_names(USERS.seam))
+
+
+def users_for_manifest(suite: Suite, options: UserOptions) -> RunUsers | None:
+    """The simulated users in the manifest; None if all are scripts."""
+    kinds = {kind_of(suite, case, options) for case in suite.cases}
+    if kinds == {"script"}:
+        return None
+    played = suite.user.model is not None and bool(kinds & {"model", "logged"})
+    return RunUsers(
+        kind=options.kind,
+        mode=(options.mode or suite.user.mode) if played else None,
+        model=suite.user.model if played else None,
+        log_run=options.log_run,
+    )
+
+
+def logs_of_run(project: Path, suite: Suite, run: str) -> dict[str, UserLog]:
+    """Case id -> the conversation of its first attempt in the run that has one, and was not spoilt by its user, by
+    steering or by the harness. Raises UsageError where none has.
+    """
+    tools = {tool.name: tool for tool in suite.tools}
+    known = {case.id for case in suite.cases}
+    found: dict[str, UserLog] = {}
+    for stored in RunFolder.open(run_path(project, run)).trials():
+        trial = stored.trial
+        spoilt = trial.outcome in ("simulator_failed", "harness_failed") or (
+            trial.user is not None and trial.user.steered
+        )
+        if spoilt or trial.case_id in found or trial.case_id not in known:
+            continue
+        log = log_of_trajectory(trial.trajectory, tools, f"{run} {trial.case_id}/{trial.attempt}")
+        if log is not None:
+            found[trial.case_id] = log
+    if not found:
+        raise UsageError(
+            f"run {run!r} contains no conversation of a case of suite {suite.name!r}: no trial has a user message",
+            remedy="give a run of this suite, or an import with its cases: --user-log RUN",
+        )
+    return found

@@ -1,0 +1,163 @@
+"""What of an agent can be chosen for a run: values of its variables, and versions of its prompts."""
+
+
+import itertools
+from collections.abc import Mapping, Sequence
+from harness.errors import UsageError
+from harness.judging.prompts import Prompt, PromptRegistry
+from harness.suite.agents import AgentPrompt, VariableValue
+from harness.suite.suites import Suite, prompt_texts
+from harness.text import alternatives
+from pathlib import Path
+from pydantic import TypeAdapter, ValidationError
+from typing import Final
+
+
+# Variables of an agent (`--with NAME=VALUE,...`): combinations of values, and a suite with one combination.
+
+MOST_COMBINATIONS: Final = 64
+_VALUE: Final = TypeAdapter[str](VariableValue)
+
+
+def combinations(suite: Suite, agent: str | None, specs: Sequence[str]) -> list[dict[str, str]]:
+    """Each combination of the typed values, the first variable varying slowest; one without values where none is typed.
+
+    Raises UsageError for what is not `NAME=VALUE[,VALUE...]`, for a variable that the agent does not declare, and for
+    more than MOST_COMBINATIONS.
+    """
+    name = agent or suite.default_agent
+    typed: dict[str, list[str]] = {}
+    for spec in specs:
+        variable, values = _variable_and_values(spec)
+        _refuse_undeclared(suite, name, variable)
+        if variable in typed:
+            raise UsageError(
+                f"the variable {variable!r} is given twice",
+                remedy=f"write {variable}={','.join([*typed[variable], *values])}",
+            )
+        typed[variable] = values
+    found = [dict(zip(typed, values, strict=True)) for values in itertools.product(*typed.values())]
+    if len(found) > MOST_COMBINATIONS:
+        raise UsageError(
+            f"--with gives {len(found)} combinations, at most {MOST_COMBINATIONS} are run at once",
+            remedy="give fewer values, or run the parts one after another",
+        )
+    return found
+
+
+def varied(suite: Suite, agent: str | None, values: Mapping[str, str]) -> Suite:
+    """The suite whose agent has these values in place of its defaults. Agents are not part of a suite's digest.
+
+    Raises UsageError for a variable that the agent does not declare.
+    """
+    if not values:
+        return suite
+    name = agent or suite.default_agent
+    for variable in values:
+        _refuse_undeclared(suite, name, variable)
+    version = suite.agents[name]
+    changed = version.model_copy(update={"variables": {**version.variables, **values}})
+    return suite.model_copy(update={"agents": {**suite.agents, name: changed}})
+
+
+def _variable_and_values(spec: str) -> tuple[str, list[str]]:
+    variable, equals, text = spec.partition("=")
+    values = [value.strip() for value in text.split(",")]
+    if not equals or not variable.strip() or not all(values):
+        raise UsageError(
+            f"invalid --with {spec!r}: expected NAME=VALUE, or NAME=VALUE,VALUE for a run with each",
+            remedy="for example --with model=gpt-5,gpt-5-mini",
+        )
+    for value in values:
+        try:
+            _VALUE.validate_python(value)
+        except ValidationError:
+            raise UsageError(
+                f"--with {variable.strip()}: invalid value {value[:200]!r}",
+                remedy="use letters, digits and . _ : / @ + = -, at most 200",
+            ) from None
+    twice = sorted({value for value in values if values.count(value) > 1})
+    if twice:
+        raise UsageError(
+            f"--with {variable.strip()} names {twice[0]!r} twice", remedy="name each value once; --trials repeats"
+        )
+    return variable.strip(), values
+
+
+def _refuse_undeclared(suite: Suite, agent: str, variable: str) -> None:
+    if agent not in suite.agents:
+        raise UsageError(
+            f"suite {suite.name!r} has no agent {agent!r} that declares the variable {variable!r}",
+            remedy=alternatives(agent, suite.agents),
+        )
+    declared = suite.agents[agent].variables
+    if variable in declared:
+        return
+    if not declared:
+        raise UsageError(
+            f"agent {agent!r} of suite {suite.name!r} declares no variables, but --with sets {variable!r}",
+            remedy=f"under agents.{agent} of suite.yaml write `variables: {{{variable}: DEFAULT}}`, and"
+            f" {{{variable}}} in its command or env",
+        )
+    raise UsageError(
+        f"agent {agent!r} of suite {suite.name!r} declares no variable {variable!r}",
+        remedy=alternatives(variable, declared),
+    )
+
+
+# Versions of an agent's prompts (`prompts/<name>/<version>.md`), chosen by label or by version.
+
+FALLBACK = "fallback"
+
+
+def with_prompts(
+    project: Path, suite: Suite, agent: str | None, label: str | None = None, chosen: Sequence[str] = ()
+) -> Suite:
+    """The suite with the versions of its agent's prompts: those that `chosen` names (`NAME@VERSION`), the others by the
+    label (None: `production`). A missing label means `production`, and that the newest version; without a version the
+    file's own text is used, as the version `fallback`.
+
+    Raises UsageError for a prompt that the agent does not declare, and for a version that does not exist.
+    """
+    name = agent or suite.default_agent
+    declared = suite.agents[name].prompt_versions if name in suite.agents else {}
+    versions = dict(map(_name_and_version, chosen))
+    for prompt in versions:
+        if prompt not in declared.values():
+            raise UsageError(
+                f"agent {name!r} of suite {suite.name!r} declares no prompt {prompt!r} under `prompt_versions`",
+                remedy=alternatives(prompt, sorted(set(declared.values()))),
+            )
+    if not declared:
+        if label is not None:
+            raise UsageError(
+                f"agent {name!r} of suite {suite.name!r} declares no `prompt_versions` that a label could choose from",
+                remedy="declare them in suite.yaml, or omit --prompt-label",
+            )
+        return suite
+    registry, own = PromptRegistry(project, packaged=False), prompt_texts(suite, name)
+    found = []
+    for file, prompt in declared.items():
+        if file not in own:
+            raise UsageError(
+                f"agent {name!r} of suite {suite.name!r}, field 'prompt_versions': there is no file {file!r}"
+            )
+        version = versions.get(prompt)
+        made = _read(registry, prompt, version, label, own[file])
+        found.append(AgentPrompt(agent=name, file=file, name=prompt, version=made.version, text=made.text))
+    return suite.model_copy(update={"agent_prompts": tuple(found)})
+
+
+def _read(registry: PromptRegistry, name: str, version: str | None, label: str | None, own: str) -> Prompt:
+    if version == FALLBACK:
+        return Prompt(name=name, version=FALLBACK, text=own, source="fallback")
+    if version is not None:
+        return registry.version(name, version)
+    return registry.get(name, fallback=own) if label is None else registry.get(name, label, fallback=own)
+
+
+def _name_and_version(spec: str) -> tuple[str, str]:
+    name, at, version = spec.partition("@")
+    if not at or not name or not version:
+        raise UsageError(f"invalid --prompt {spec!r}: expected NAME@VERSION", remedy="for example --prompt greeting@3")
+    return name, version

@@ -1,0 +1,153 @@
+"""Scores a stored run again; scores a run that is merged of shards."""
+
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from harness import __version__
+from harness.errors import UsageError
+from harness.judging.verdicts import Judgement
+from harness.runs.store.beside_trials import stored_reference_states
+from harness.runs.store.folder import RunFolder, gc_paused
+from harness.runs.store.judgements import judged_rubrics, read_judgements
+from harness.runs.store.manifest import Scoring
+from harness.runs.store.merging import MergeLimits, merge_runs
+from harness.scoring.evaluators import Item, TrialKey, item_of
+from harness.scoring.evidence import Evidence, JudgedCriterion
+from harness.scoring.scorecard import Scorecard
+from harness.scoring.scorer import Scorer, build_scorer
+from harness.scoring.tool_use import decisions
+from harness.suite.suites import Suite
+from harness.traces.trial import MEASURED
+from pathlib import Path
+
+
+# Scores a stored run again with the current suite and scorers.
+
+@gc_paused()  # the garbage collector would traverse the stored scorecards repeatedly
+def rescore(folder: RunFolder, suite: Suite) -> tuple[Scorecard, ...]:
+    """Writes a further scoring; earlier ones are kept.
+
+    Raises UsageError where the suite no longer has one of the run's cases.
+    """
+    scorer = replace(build_scorer(suite), reference_states=stored_reference_states(folder.path, suite))
+    best = best_known(folder, suite)
+    cards = tuple(
+        scorer.score(one.model_copy(update={"best_known_steps": best.get(one.case.id)}))
+        for one in evidence_of(folder, suite)
+    )
+    scoring = Scoring(harness_version=__version__, suite_digest=suite.digest, scorer_versions=scorer.versions)
+    folder.write_scorecards(cards, scorer.score_run(cards, items_of(folder, suite, scorer)), scoring)
+    return cards
+
+
+def finish_scores(folder: RunFolder, suite: Suite, scorer: Scorer) -> None:
+    """Writes the scores that need the whole run: its run metrics, and the steps that its best successes needed.
+
+    A trial is scored when it ends, before a shorter success at the same case can be known. Where a case names no
+    optimum, a further scoring takes it from the run; the scorecards beside the trials stay as they were. This is not
+    done where trials are missing or the harness failed at some, since a rescored run cannot be resumed.
+    """
+    cards = folder.scorecards()
+    complete = len(cards) == len(folder.manifest.planned) and all(card.outcome != "harness_failed" for card in cards)
+    best = best_known(folder, suite, cards) if complete else {}
+    items = items_of(folder, suite, scorer)
+    if not best:
+        folder.write_run_scores(scorer.score_run(cards, items))
+        return
+    known = {(card.case_id, card.attempt): card for card in cards}
+    for one in evidence_of(folder, suite):
+        key = (one.case.id, one.trial.attempt)
+        if one.case.id in best and one.trial.outcome in MEASURED:
+            evidence = one.model_copy(update={"best_known_steps": best[one.case.id]})
+            known[key] = scorer.with_optimum(known[key], evidence)
+    cards = tuple(known.values())
+    scoring = Scoring(harness_version=__version__, suite_digest=suite.digest, scorer_versions=scorer.versions)
+    folder.write_scorecards(cards, scorer.score_run(cards, items), scoring)
+
+
+def evidence_of(folder: RunFolder, suite: Suite) -> Iterator[Evidence]:
+    """The stored trials as evidence, one at a time; raises UsageError where the suite lacks one of their cases."""
+    cases = {case.id: case for case in suite.cases}
+    judged = judged_criteria(folder.path) if _asks_judgements(suite) else {}
+    for stored in folder.trials():
+        case = cases.get(stored.trial.case_id)
+        if case is None:
+            raise UsageError(f"suite {suite.name!r} has no case {stored.trial.case_id!r}")
+        own = judged.get((stored.trial.case_id, stored.trial.attempt), {})
+        yield Evidence(
+            case=case,
+            trial=stored.trial,
+            tools=suite.tools,
+            end_state_archive=stored.end_state,
+            judged=tuple(own.get(stored.trial.trajectory.digest, ())) if own else (),  # a digest takes time
+        )
+
+
+def _asks_judgements(suite: Suite) -> bool:
+    checks = (*suite.checks, *(check for case in suite.cases for check in case.checks))
+    return any(check.verifier == "criterion" for check in checks)
+
+
+def judged_criteria(run: Path) -> dict[TrialKey, dict[str, list[JudgedCriterion]]]:
+    """By trial and digest of its trajectory, what judges found in a run, oldest first."""
+    found: dict[TrialKey, dict[str, list[JudgedCriterion]]] = {}
+    for rubric in judged_rubrics(run):
+        for one in read_judgements(run, rubric):
+            if one.rubric == rubric:  # what a file of others says of itself names no other rubric
+                found.setdefault((one.case_id, one.attempt), {}).setdefault(one.trajectory, []).append(judged_of(one))
+    return found
+
+
+def judged_of(one: Judgement) -> JudgedCriterion:
+    """A judgement as evidence."""
+    return JudgedCriterion(
+        rubric=one.rubric,
+        criterion=one.criterion,
+        passed=one.passed,
+        reason=one.rationale[:2000] or one.failure or "",
+        judge=one.judge.model,
+    )
+
+
+def best_known(folder: RunFolder, suite: Suite, latest: tuple[Scorecard, ...] | None = None) -> dict[str, int]:
+    """Per case without an optimum of its own the fewest steps of the run's successes, by its latest scores.
+
+    `latest`: these, where they were read already.
+    """
+    unknown = {case.id for case in suite.cases if case.optimal_steps is None and case.reference is None}
+    if not unknown:
+        return {}
+    cards = folder.scorecards() if latest is None else latest
+    good = {(card.case_id, card.attempt) for card in cards if card.success and card.case_id in unknown}
+    best: dict[str, int] = {}
+    for one in evidence_of(folder, suite) if good else ():
+        if (one.trial.case_id, one.trial.attempt) in good:
+            steps = len(decisions(one.counted))
+            best[one.case.id] = min(steps, best.get(one.case.id, steps))
+    return best
+
+
+def items_of(folder: RunFolder, suite: Suite, scorer: Scorer) -> dict[TrialKey, Item]:
+    """The inputs of the run-level evaluators; empty where the suite has none."""
+    if not scorer.reads_items:
+        return {}
+    return {(one.case.id, one.trial.attempt): item_of(one) for one in evidence_of(folder, suite)}
+
+
+# Merges the shards of a run into one run: its run scores are computed from all of its trials.
+
+def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str, limits: MergeLimits) -> RunFolder:
+    """The merged run, closed for writing; its trials' scorecards are the shards' own, byte for byte.
+
+    Raises UsageError where they are not the shards of one run, exceed the limit of size, or ran another suite.
+    """
+    for part in parts:
+        if part.manifest.suite_digest != suite.digest:
+            raise UsageError(
+                f"suite {suite.name!r} differs from the one that run {part.manifest.run!r} used",
+                remedy="check out the commit that the shards were run from",
+            )
+    scorer = build_scorer(suite)
+    with merge_runs(parts, runs, name, limits) as folder:
+        finish_scores(folder, suite, scorer)
+    return RunFolder.open(folder.path)

@@ -1,0 +1,228 @@
+"""What a run is compared with: the committed baseline, or the earlier run, and its trials in pairs."""
+
+
+import json
+from harness.disk import write_atomically
+from harness.errors import InvalidDocument, NotMeasured, ResultsError, UsageError
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.manifest import RunManifest
+from harness.scoring.scorecard import Scorecard
+from harness.suite.documents import read_document
+from harness.traces.trial import MEASURED
+from harness.values import Frozen
+from pathlib import Path
+from pydantic import Field
+from typing import Literal
+
+
+# Durations of trials with live tools or a live model.
+
+def takes_real_time(manifest: RunManifest) -> bool:
+    """Whether tools or a model answered live; durations of a replay say nothing about production."""
+    return manifest.tool_mode != "replay" or manifest.model_mode not in ("none", "replay")
+
+
+def real_durations(folder: RunFolder) -> dict[str, float]:
+    """`case/attempt` -> seconds of each measured trial; empty for a replay. Reads every trial of the run."""
+    if not takes_real_time(folder.manifest):
+        return {}
+    trials = [stored.trial for stored in folder.trials()]
+    return {
+        f"{trial.case_id}/{trial.attempt}": round(trial.duration_s, 6)
+        for trial in trials
+        if trial.outcome in MEASURED and trial.duration_s is not None
+    }
+
+
+# The baseline that a change is compared with: the scorecards and digests of one run, without its trajectories; small,
+# and committed.
+#
+# baselines/<suite>.json      the head, then one line a trial, so that a review shows which trials moved
+
+FOLDER = "baselines"
+_LONGEST_REASON = 200
+
+
+class KeptMutationScore(Frozen):
+    """The mutation score of the suite when it was stored."""
+
+    score: float = Field(allow_inf_nan=False)
+    """The share of detected mutants, without equivalent ones."""
+    mutants: int
+    """All that were made."""
+
+
+class Baseline(Frozen):
+    """The stored results of a run: every verdict and value, without evidence, explanations and steps."""
+
+    version: Literal[1] = 1
+    manifest: RunManifest
+    mutation: KeptMutationScore | None = None
+    """None: the suite was not mutated since the baseline was set."""
+    scorecards: tuple[Scorecard, ...]
+    durations: dict[str, float] = {}
+    """`case/attempt` -> duration in seconds; empty for a replay, whose durations have no meaning."""
+
+
+def baseline_of(folder: RunFolder, allow_unmeasured: int = 0) -> Baseline:
+    """Raises UsageError if more trials than allowed were not measured: later losses there would not be detected."""
+    manifest, cards = folder.manifest, folder.scorecards()
+    measured = sum(card.outcome in MEASURED for card in cards)
+    missing = len(manifest.planned) - measured
+    if missing > allow_unmeasured or not measured:
+        raise UsageError(
+            f"run {manifest.run!r} has {missing} trials of {len(manifest.planned)} that were not measured",
+            remedy=f"record the missing answers and run again, or allow it: --allow-unmeasured {missing}",
+        )
+    return Baseline(
+        manifest=manifest, scorecards=tuple(_slim(card) for card in cards), durations=real_durations(folder)
+    )
+
+
+def baseline_path(project: Path, suite: str) -> Path:
+    return project / FOLDER / f"{suite}.json"
+
+
+def write_baseline(project: Path, baseline: Baseline) -> Path:
+    """An earlier baseline of the suite is replaced; its mutation score stays where the suite is the same."""
+    path = baseline_path(project, baseline.manifest.suite)
+    if baseline.mutation is None:
+        baseline = baseline.model_copy(update={"mutation": _kept_mutation(project, baseline.manifest)})
+    write_atomically(path, _text(baseline).encode("ascii"))
+    return path
+
+
+def _kept_mutation(project: Path, manifest: RunManifest) -> KeptMutationScore | None:
+    try:
+        return read_baseline(project, manifest.suite, manifest.suite_digest).mutation
+    except (NotMeasured, InvalidDocument):
+        return None  # `baseline set` also replaces a damaged baseline
+
+
+def keep_mutation_score(project: Path, suite: str, score: float | None, mutants: int, suite_digest: str) -> Path:
+    """Adds the score to the suite's baseline; raises NotMeasured where there is no score, or no baseline of it."""
+    if score is None:
+        raise NotMeasured(f"suite {suite!r} has no mutation score: no mutant was counted")
+    known = read_baseline(project, suite, suite_digest)
+    kept = KeptMutationScore(score=round(score, 4), mutants=mutants)
+    return write_baseline(project, known.model_copy(update={"mutation": kept}))
+
+
+def mutation_floor(project: Path, suite: str, suite_digest: str) -> float:
+    """The score that the baseline has; raises NotMeasured where it has none."""
+    known = read_baseline(project, suite, suite_digest).mutation
+    if known is None:
+        raise NotMeasured(
+            f"the baseline of {suite!r} has no mutation score", remedy=f"harness case mutate {suite} --keep"
+        )
+    return known.score
+
+
+def read_baseline(project: Path, suite: str, suite_digest: str | None = None) -> Baseline:
+    """The suite's baseline. Raises NotMeasured where there is none, or none of the suite as it is now
+    (`suite_digest`); InvalidDocument for a damaged file."""
+    path = baseline_path(project, suite)
+    remedy = f"harness run {suite} --run-name new-baseline, then: harness baseline set new-baseline"
+    if path.is_symlink() or not path.is_file():  # the change under test may contain a link to any file
+        raise NotMeasured(f"suite {suite!r} has no baseline: {path} does not exist", remedy=remedy)
+    found = read_document(path, Baseline)
+    if suite_digest is not None and found.manifest.suite_digest != suite_digest:
+        raise NotMeasured(
+            f"the baseline of {suite!r} is outdated: the suite's cases or checks have changed since", remedy=remedy
+        )
+    return found
+
+
+def _slim(card: Scorecard) -> Scorecard:
+    return card.model_copy(
+        update={
+            "reason": None if card.reason is None else _short(card.reason),
+            "verdicts": tuple(
+                one.model_copy(update={"evidence": {}, "reason": "" if one.passed else _short(one.reason)})
+                for one in card.verdicts
+            ),
+            "scores": tuple(one.model_copy(update={"explanation": ""}) for one in card.scores),
+            "diagnoses": tuple(
+                one.model_copy(update={"evidence": "", "dependent_steps": ()}) for one in card.diagnoses
+            ),
+            "hints": (),
+            "modes_not_measured": {},
+            "tool_use": (),
+        }
+    )
+
+
+def _short(reason: str) -> str:
+    """Shortens a reason for readers, and replaces surrogates that represent bytes of a file's name."""
+    return reason[:_LONGEST_REASON].encode("utf-8", "replace").decode()
+
+
+def _text(baseline: Baseline) -> str:
+    plain = baseline.manifest.model_dump(mode="json", exclude_defaults=True)
+    head = ",\n".join(f" {json.dumps(name)}: {_line(plain[name])}" for name in sorted(plain))
+    lines = ",\n".join(_line(card.model_dump(mode="json", exclude_defaults=True)) for card in baseline.scorecards)
+    mutation = "" if baseline.mutation is None else f'"mutation": {_line(baseline.mutation.model_dump(mode="json"))},\n'
+    durations = f'"durations": {_line(baseline.durations)},\n' if baseline.durations else ""
+    return f'{{\n"version": 1,\n"manifest": {{\n{head}\n}},\n{mutation}{durations}"scorecards": [\n{lines}\n]\n}}\n'
+
+
+def _line(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+# Selects the earlier run that a run is compared with when the user names none.
+
+def latest_comparable(runs: Path, manifest: RunManifest, *, same_agent: bool = False) -> RunFolder | None:
+    """The newest finished run in the folder `runs` that can be compared with this one; None where there is none.
+
+    Comparable: same suite digest, tool mode, model mode, replay and scorer versions, and at least the same planned
+    trials. The sandbox provider and the agent may differ (`same_agent`: the agent's name may not). Folders that cannot
+    be read are skipped: a damaged old run must not stop a new one.
+    """
+    found = [run for run in runs_in(runs) if _comparable(run.manifest, manifest, same_agent)]
+    newest_first = sorted(found, key=lambda run: (run.manifest.created, run.manifest.run), reverse=True)
+    return next((run for run in newest_first if _finished(run)), None)
+
+
+def runs_in(runs: Path) -> list[RunFolder]:
+    """All readable run folders, by name."""
+    names = sorted(path for path in runs.glob("*") if not path.name.startswith("."))
+    return [run for run in map(_opened, names) if run is not None]
+
+
+def damaged_in(runs: Path) -> dict[str, str]:
+    """Run -> why it cannot be opened; a folder that is not that of a run is not among them."""
+    found = {}
+    for path in sorted(path for path in runs.glob("*") if not path.name.startswith(".")):
+        try:
+            _ = RunFolder.open(path).manifest
+        except UsageError:
+            continue
+        except ResultsError as error:
+            found[path.name] = error.message
+    return found
+
+
+def _opened(path: Path) -> RunFolder | None:
+    try:
+        run = RunFolder.open(path)
+        _ = run.manifest  # its latest scoring is read here
+    except (ResultsError, UsageError):
+        return None
+    return run
+
+
+def _finished(run: RunFolder) -> bool:
+    try:
+        return len(run.finished()) == len(run.manifest.planned)
+    except ResultsError:
+        return False
+
+
+def _comparable(other: RunManifest, manifest: RunManifest, same_agent: bool) -> bool:
+    alike = all(
+        getattr(other, field) == getattr(manifest, field)
+        for field in ("suite_digest", "tool_mode", "model_mode", "users", "replay", "scorer_versions")
+    )
+    covers = bool(manifest.planned) and set(manifest.planned) <= set(other.planned)
+    return alike and covers and other.run != manifest.run and (not same_agent or other.agent == manifest.agent)

@@ -1,0 +1,480 @@
+"""A run folder by name or by path."""
+
+
+import gc
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from harness.disk import is_folder, make_folder, write_atomically
+from harness.errors import ResultsError, UsageError
+from harness.processes import partial_name
+from harness.runs.store.manifest import (
+    MANIFEST,
+    RunManifest,
+    Scoring,
+    check_below,
+    check_run_name,
+    check_trial,
+    read_manifest,
+    take_name,
+)
+from harness.runs.store.storage import (
+    CHECKSUMS_FILE,
+    WriterLock,
+    commit_folder,
+    json_bytes,
+    json_line,
+    parsed,
+    read_as,
+    read_checked,
+    remove_unfinished,
+    verify_checksums,
+)
+from harness.scoring.scorecard import Score, Scorecard
+from harness.suite.suites import Suite
+from harness.text import alternatives
+from harness.traces.spans import Span
+from harness.traces.trial import Trial
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Self, TypeVar
+
+
+def run_path(project: Path, name: str) -> Path:
+    """The folder of a run, from its name or path. Raises UsageError, with the nearest names, where it does
+    not exist.
+    """
+    named = project / "runs" / name
+    if is_folder(named) or os.path.exists(name):  # `Path.exists` raises OSError for a name too long
+        return named if is_folder(named) else Path(name)
+    runs = [path.name for path in (project / "runs").glob("[!.]*") if path.is_dir()]
+    raise UsageError(
+        f"{name[:200]!r} is neither a run folder nor a run in {project / 'runs'}", remedy=alternatives(name, runs)
+    )
+
+
+# One committed trial of a run folder.
+
+END_STATE = "end_state.tar"
+
+TrialKey = tuple[str, int]
+"""Case id and attempt."""
+
+_Document = TypeVar("_Document", Trial, Scorecard)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredTrial:
+    """A committed trial; its spans are read on first access."""
+
+    trial: Trial
+    folder: Path
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The spans of the trial."""
+        path = self.folder / "spans.jsonl"
+        lines = read_checked(self.folder, path.name).splitlines()
+        return tuple(parsed(path, line, Span) for line in lines)
+
+    @property
+    def end_state(self) -> Path | None:
+        """The archive of the files that the agent changed; None where none was stored."""
+        path = self.folder / END_STATE
+        return path if path.exists() else None
+
+
+def commit_times(trials: Path, keys: Iterable[TrialKey]) -> dict[TrialKey, int]:
+    """The time of the commit of those that are there: nanoseconds since the epoch."""
+    found: dict[TrialKey, int] = {}
+    for case_id, attempt in keys:
+        try:
+            seen = os.lstat(f"{trials}/{case_id}/{attempt}")
+        except OSError:
+            continue
+        if stat.S_ISDIR(seen.st_mode):
+            found[case_id, attempt] = seen.st_mtime_ns
+    return found
+
+
+def set_failed_aside(target: Path) -> None:
+    """Renames a trial that the harness could not finish, so that the second try takes its place."""
+    if not target.exists():
+        return
+    if first_scorecard(target).outcome != "harness_failed":
+        raise ResultsError(f"{target} is already committed", remedy="a finished trial is never overwritten")
+    number = 1
+    while (aside := target.with_name(f"{target.name}.failed-{number}")).exists():
+        number += 1
+    target.rename(aside)
+
+
+def stored_trial(folder: Path) -> StoredTrial:
+    """The trial in the folder; raises ResultsError naming a damaged file."""
+    return StoredTrial(trial=_own(folder, "trial.json", Trial), folder=folder)
+
+
+def first_scorecard(folder: Path) -> Scorecard:
+    """The scorecard that the trial was committed with; raises ResultsError naming a damaged file."""
+    return _own(folder, "scorecard.json", Scorecard)
+
+
+def key_of(folder: Path) -> TrialKey:
+    """Which trial the folder `<case>/<attempt>` holds."""
+    return folder.parent.name, int(folder.name)
+
+
+def _own(folder: Path, name: str, shape: type[_Document]) -> _Document:
+    """A document that belongs to the folder's trial: its case becomes part of paths, and may be a path itself."""
+    found = parsed(folder / name, read_checked(folder, name), shape)
+    if (found.case_id, str(found.attempt)) != (folder.parent.name, folder.name):
+        raise ResultsError(
+            f"{folder / name} is of another trial: {found.case_id[:100]!r} attempt {found.attempt}",
+            remedy="the run folder is damaged: run again under another name",
+        )
+    return found
+
+
+# The later scorings of a run, beside its trials: `scores/<n>/`, of which the last one counts.
+
+RUN_SCORES = "run_scores.json"
+_SCORING = "scoring.json"
+_SCORECARDS = "scorecards.jsonl"
+_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+
+
+class Scorings:
+    """Of the run folder `run`. Each reading call raises ResultsError naming a damaged file."""
+
+    def __init__(self, run: Path) -> None:
+        self._folder = run / "scores"
+
+    def folders(self) -> list[Path]:
+        """One a scoring, the first one first; empty where the run was not scored again."""
+        if not self._folder.is_dir():  # as before every commit of a first run
+            return []
+        found = (path for path in self._folder.iterdir() if _NUMBER.fullmatch(path.name))
+        return sorted(found, key=lambda path: int(path.name))
+
+    def add(self, scorecards: Sequence[Scorecard], run_scores: Sequence[Score], scoring: Scoring) -> Path:
+        """Commits a further scoring and gives its folder; the earlier ones stay as they are."""
+        last = self._last()
+        number = 1 if last is None else int(last.name) + 1
+        target = self._folder / str(number)
+        commit_folder(
+            target,
+            {
+                _SCORECARDS: b"".join(json_line(card) for card in scorecards),
+                RUN_SCORES: json_bytes([score.model_dump() for score in run_scores]),
+                _SCORING: json_bytes(scoring),
+            },
+        )
+        return target
+
+    def latest(self) -> Scoring | None:
+        """By which suite and scorers the run was scored last; None where it was not scored again."""
+        folder = self._last()
+        return None if folder is None else parsed(folder / _SCORING, read_checked(folder, _SCORING), Scoring)
+
+    def run_scores(self) -> tuple[Score, ...] | None:
+        """The figures over the whole run; None where it was not scored again."""
+        folder = self._last()
+        return (
+            None if folder is None else parsed(folder / RUN_SCORES, read_checked(folder, RUN_SCORES), tuple[Score, ...])
+        )
+
+    def scorecards(self) -> list[Scorecard]:
+        """One a trial that was scored again."""
+        folder = self._last()
+        if folder is None:
+            return []
+        path = folder / _SCORECARDS
+        return [parsed(path, line, Scorecard) for line in read_checked(folder, _SCORECARDS).splitlines()]
+
+    def _last(self) -> Path | None:
+        return next(reversed(self.folders()), None)
+
+
+# Pauses Python's cyclic garbage collector while many stored values are read.
+#
+# The search walks over all values that live, as often as these have grown by a quarter: a run of 10,000 trials would
+# cost
+# half as much again a trial. Stored values are trees, and hold no cycles to be found.
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Holds for the whole process; from several threads it ends, at the latest, with the last of them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+# A run folder: the manifest, one checksummed folder a trial, and the scores of later scorers beside the first ones.
+#
+#     <run>/manifest.json, run_scores.json, suite.json (imported runs)
+#     <run>/trials/<case>/<attempt>/         trial.json, spans.jsonl, scorecard.json, seal.json, end_state.tar,
+#     page-*.png
+#     <run>/trials/<case>/<attempt>.failed-1/  an earlier try that the harness could not finish
+#     <run>/scores/<n>/                        scorecards.jsonl, run_scores.json, scoring.json, seal.json: n-th
+#     scoring
+#
+# Append-only: no committed file is changed or removed. Incomplete files of a killed harness are not results, and are
+# removed when the run is resumed.
+
+SUITE = "suite.json"
+TRIALS = "trials"
+_FEW = 100
+"""Trials up to which each is checked by itself, and not the whole folder."""
+
+
+class RunFolder:
+    """Created by `create`, `open` (to read) or `resume` (to continue); writers hold the lock until `close`."""
+
+    def __init__(self, path: Path, manifest: RunManifest, lock: WriterLock | None) -> None:
+        self.path = path
+        self._manifest = manifest
+        self._lock = lock
+        self._scorings = Scorings(path)
+        self._threads = Lock()
+        self._is_plain = False
+        """Whether the trials are known to be plain files and folders, as those are that this process writes."""
+
+    @classmethod
+    def create(cls, root: Path, manifest: RunManifest) -> Self:
+        """A new folder `root/<run>`; raises UsageError where the name is taken, which is never overwritten."""
+        path = root / check_run_name(manifest.run)
+        make_folder(root)
+        unfinished = root / partial_name(f"unfinished-{manifest.run}")
+        unfinished.mkdir()
+        lock = WriterLock(unfinished)
+        try:
+            write_atomically(unfinished / MANIFEST, json_bytes(manifest))
+            take_name(unfinished, path)
+        except BaseException:
+            lock.close()
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
+        made = cls(path, manifest, lock)
+        made._is_plain = True
+        return made
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """A folder to read; raises UsageError where there is none, ResultsError naming the damaged file.
+
+        ResultsError too for a link, a FIFO or a device in it: nothing in a run folder is followed, nor written through.
+        """
+        check_below(path, besides=frozenset({TRIALS}))
+        return cls(path, read_manifest(path), None)
+
+    @classmethod
+    def resume(cls, path: Path) -> Self:
+        """Opens a folder for further writing. Raises ResultsError if another process writes it."""
+        check_below(path, besides=frozenset({TRIALS}))
+        manifest = read_manifest(path)
+        lock = WriterLock(path)
+        remove_unfinished(path)
+        return cls(path, manifest, lock)
+
+    def keep_suite(self, suite: Suite) -> None:
+        """Stores the suite with a run that belongs to no project: an imported run is scored by it."""
+        self._must_write()
+        write_atomically(self.path / SUITE, json_bytes(suite.model_dump(mode="json", by_alias=True)))
+
+    @property
+    def suite(self) -> Suite | None:
+        """The suite that is stored with the run; None where it is the project's suite with the manifest's name."""
+        path = self.path / SUITE
+        return read_as(path, Suite) if path.exists() else None
+
+    @property
+    def manifest(self) -> RunManifest:
+        """As the run was made, and with the suite and the scorers of its latest scoring."""
+        scoring = self._scorings.latest()
+        if scoring is None:
+            return self._manifest
+        ran = self._manifest.suite_digest
+        return self._manifest.model_copy(
+            update={
+                "suite_digest": scoring.suite_digest,
+                "scorer_versions": scoring.scorer_versions,
+                "run_suite_digest": None if ran == scoring.suite_digest else ran,
+            }
+        )
+
+    def commit(
+        self, trial: Trial, spans: Sequence[Span], scorecard: Scorecard, end_state: Path | None = None, *pictures: Path
+    ) -> Path:
+        """Puts a whole trial on disk at once and gives its folder; safe from several threads.
+
+        Where the harness failed at this trial before, that record moves to `<attempt>.failed-<n>`. Raises ResultsError
+        where the trial was already committed, or is not planned.
+        """
+        self._must_write()
+        if self._scorings.folders():
+            raise ResultsError(
+                f"run {self._manifest.run!r} was scored again since it ran, and takes no further trials",
+                remedy="run the missing trials under another --run-name",
+            )
+        if (key := (trial.case_id, trial.attempt)) not in self._planned:
+            raise ResultsError(f"trial {key[0]!r} attempt {key[1]} is not planned in run {self._manifest.run!r}")
+        files: dict[str, bytes | Path] = {
+            "trial.json": json_bytes(trial),
+            "spans.jsonl": b"".join(json_line(span) for span in spans),
+            "scorecard.json": json_bytes(scorecard),
+        }
+        if end_state is not None and end_state.exists():
+            files[END_STATE] = end_state
+        files |= {picture.name: picture for picture in pictures}
+        target = self._place(key)
+        with self._threads:
+            set_failed_aside(target)
+            commit_folder(target, files)
+        return target
+
+    def adopt(self, other: "RunFolder") -> None:
+        """Takes over every trial of another run as it was committed there, earlier tries too.
+
+        Raises ResultsError where one is damaged, UsageError where the other was scored again, otherwise than it ran.
+        """
+        self._must_write()
+        if other.manifest != other._manifest:  # a second scoring at the end of the run itself does not count
+            raise UsageError(f"run {other.path.name!r} was scored again since it ran", remedy="merge, then score again")
+        other._check_trials()
+        for trial in sorted((other.path / TRIALS).glob("*/[!.]*")):  # a dot: temporary
+            verify_checksums(trial)
+            commit_folder(
+                self.path / trial.relative_to(other.path),
+                {file.name: file for file in sorted(trial.iterdir()) if file.name != CHECKSUMS_FILE},
+            )
+
+    def committed(self) -> dict[TrialKey, int]:
+        """The trials on disk, in the planned order, with the time of their commit: nanoseconds since the epoch."""
+        return {key_of(folder): folder.stat().st_mtime_ns for folder in self._committed()}
+
+    def committed_among(self, keys: Iterable[TrialKey]) -> dict[TrialKey, int]:
+        """As `committed`, of these planned trials alone: fast where few are asked for."""
+        return commit_times(self.path / TRIALS, (key for key in keys if key in self._planned))
+
+    def first_scorecards(self, keys: Iterable[TrialKey]) -> tuple[Scorecard, ...]:
+        """The scorecards that these trials were committed with; raises ResultsError naming a damaged file."""
+        keys = tuple(keys)
+        if len(keys) > _FEW:
+            self._check_trials()
+        for key in keys:
+            self._check_trial(key)
+        return tuple(first_scorecard(self._place(key)) for key in keys)
+
+    def scorecard(self, case_id: str, attempt: int) -> Scorecard:
+        """The latest scorecard of one committed trial; raises ResultsError naming a damaged file."""
+        later = self._scorings.scorecards()
+        found = next((card for card in later if (card.case_id, card.attempt) == (case_id, attempt)), None)
+        return found or self.first_scorecards([(case_id, attempt)])[0]
+
+    @property
+    def scorings(self) -> int:
+        """How often the run was scored again since it ran."""
+        return len(self._scorings.folders())
+
+    @gc_paused()
+    def finished(self) -> frozenset[TrialKey]:
+        """The trials that need not be run again: committed, and not failed by the harness."""
+        done = [folder for folder in self._committed() if first_scorecard(folder).outcome != "harness_failed"]
+        return frozenset(key_of(folder) for folder in done)
+
+    def trials(self) -> Iterator[StoredTrial]:
+        """The committed trials in the planned order; raises ResultsError naming a damaged file."""
+        for folder in self._committed():
+            yield stored_trial(folder)
+
+    def trial(self, case_id: str, attempt: int) -> Trial | None:
+        """One committed trial; None where there is none. Raises ResultsError naming a damaged file."""
+        stored = self.stored(case_id, attempt)
+        return None if stored is None else stored.trial
+
+    def stored(self, case_id: str, attempt: int) -> StoredTrial | None:
+        """As `trial`, with the folder that holds its other files."""
+        folder = self._place((case_id, attempt))
+        if (case_id, attempt) not in self._planned or not folder.is_dir():
+            return None
+        self._check_trial((case_id, attempt))
+        return stored_trial(folder)
+
+    @gc_paused()
+    def scorecards(self) -> tuple[Scorecard, ...]:
+        """The latest scorecard of each committed trial, in the planned order."""
+        later = {(card.case_id, card.attempt): card for card in self._scorings.scorecards()}
+        return tuple(later.get(key_of(folder)) or first_scorecard(folder) for folder in self._committed())
+
+    def run_scores(self) -> tuple[Score, ...]:
+        """The latest figures over the whole run; empty where none was written yet."""
+        latest = self._scorings.run_scores()
+        if latest is not None:
+            return latest
+        path = self.path / RUN_SCORES
+        return read_as(path, tuple[Score, ...]) if path.exists() else ()
+
+    def write_run_scores(self, run_scores: Sequence[Score]) -> None:
+        """The run's own figures, at its end; a resumed run writes them anew."""
+        self._must_write()
+        write_atomically(self.path / RUN_SCORES, json_bytes([score.model_dump() for score in run_scores]))
+
+    def write_scorecards(self, scorecards: Sequence[Scorecard], run_scores: Sequence[Score], scoring: Scoring) -> Path:
+        """A further scoring beside the earlier ones, which stay as they are; gives its folder."""
+        self._must_write()
+        return self._scorings.add(scorecards, run_scores, scoring)
+
+    def verify(self) -> None:
+        """Reads everything against its checksums; raises ResultsError naming the first damaged file."""
+        for folder in (*self._committed(), *self._scorings.folders()):
+            verify_checksums(folder)
+
+    def close(self) -> None:
+        """Lets others write; safe to call twice."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _must_write(self) -> None:
+        if self._lock is None:
+            raise ResultsError(f"run folder {str(self.path)!r} is open for reading only")
+
+    @cached_property
+    def _planned(self) -> frozenset[TrialKey]:
+        return frozenset((one.case_id, one.attempt) for one in self._manifest.planned)
+
+    def _place(self, key: TrialKey) -> Path:
+        return self.path.joinpath(TRIALS, key[0], str(key[1]))
+
+    def _check_trial(self, key: TrialKey) -> None:
+        if not self._is_plain:
+            check_trial(self.path / TRIALS, self._place(key))
+
+    def _check_trials(self) -> None:
+        """Once, and only where trials are read: a folder can hold many. Raises ResultsError."""
+        if not self._is_plain:
+            check_below(self.path / TRIALS)
+            self._is_plain = True
+
+    def _committed(self) -> list[Path]:
+        self._check_trials()
+        places = [self._place((one.case_id, one.attempt)) for one in self._manifest.planned]
+        return [place for place in places if place.is_dir()]

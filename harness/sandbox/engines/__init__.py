@@ -1,1 +1,0 @@
-"""Container engines that answer Docker's API: which one it is, and in what it differs from Docker."""

@@ -1,1 +1,0 @@
-"""Databases and other services of an environment: started, seeded, queried, and isolated by network."""

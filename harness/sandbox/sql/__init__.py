@@ -1,1 +1,0 @@
-"""Queries the rows of databases: PostgreSQL and SQLite, of a service or in a sandbox's files."""

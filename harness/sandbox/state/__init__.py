@@ -1,1 +1,0 @@
-"""The files that a sandbox starts from (snapshots) and those that it leaves (end states)."""

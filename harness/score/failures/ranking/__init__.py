@@ -1,1 +1,0 @@
-"""Which finding is reported first: confidence and causes, from fitted figures."""

@@ -1,1 +1,0 @@
-"""What detectors read in a trajectory: claims, repetition, progress, hand-overs, and the sources of values."""

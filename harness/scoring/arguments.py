@@ -1,0 +1,140 @@
+"""Tool arguments read by their schema: when two calls are the same, and when one is valid."""
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from pydantic import JsonValue
+
+from harness.scoring.evidence import Evidence, calls_of
+from harness.scoring.json_values import equality_key
+from harness.scoring.scorecard import ParameterFault
+from harness.suite.schemas import Schema
+from harness.suite.tools import ToolSpec, without_volatile
+from harness.traces.trajectory import ToolCall
+from harness.values import JsonObject
+
+UNORDERED = "x-unordered"
+"""An annotation of an array schema: the order of its elements does not matter. `uniqueItems` has the same effect."""
+
+
+def call_key(tool: ToolSpec | None, name: str, arguments: JsonObject) -> str:
+    """Two calls are the same exactly when their keys are: tool, and arguments with the schema's defaults filled in.
+
+    1 equals 1.0, True differs from 1, and arrays that the schema calls unordered are compared as bags. Arguments that
+    the tool declares volatile are left out.
+    """
+    if tool is None:
+        return f"{name} {equality_key(arguments)}"
+    return f"{name} {equality_key(_normal(without_volatile(tool, arguments), tool.parameters))}"
+
+
+def key_of(call: ToolCall, tools: dict[str, ToolSpec]) -> str:
+    """The key of a call as it was made; arguments that are not a JSON object equal only the same text."""
+    if call.arguments is None:
+        return f"{call.name} unparsed {call.unparsed!r}"
+    return call_key(tools.get(call.name), call.name, call.arguments)
+
+
+def keys_of(evidence: Evidence) -> tuple[str, ...]:
+    """The keys of the calls that count as made, in order."""
+    by_call = call_keys(evidence)
+    return tuple(by_call[id(call)] for call in evidence.made_calls)
+
+
+def call_keys(evidence: Evidence) -> Mapping[int, str]:
+    """The key of every call, by the call's identity."""
+    return evidence.once(_call_keys)
+
+
+def argument_faults(evidence: Evidence) -> Mapping[int, tuple[ParameterFault, str]]:
+    """What is wrong with the arguments of calls of known tools, by the call's identity; valid ones are left out."""
+    return evidence.once(_argument_faults)
+
+
+def argument_problem(tool: ToolSpec, call: ToolCall) -> str | None:
+    """In words why the arguments of a call are not valid; None where they are. Raises SchemaError for a bad schema."""
+    found = argument_fault(tool, call)
+    return None if found is None else found[1]
+
+
+def argument_fault(tool: ToolSpec, call: ToolCall) -> tuple[ParameterFault, str] | None:
+    """What is wrong with the arguments of a call, by kind and in words; None where they are valid.
+
+    Of several faults the first in the order of the kinds (see `validation.faults`). Raises SchemaError for a bad
+    schema, and OutOfTime for one whose expressions take too long.
+    """
+    if call.arguments is None:
+        return "unparsed", "the arguments are not a JSON object"
+    found = _schema(tool).fault(call.arguments)
+    return None if found is None else (cast(ParameterFault, found[0]), found[1])
+
+
+_SCHEMAS: Final[dict[int, tuple[JsonObject, Schema]]] = {}
+"""Keyed by the identity of the schema as written, which is stored with the entry so that no other object can reuse its
+id.
+"""
+_MOST_SCHEMAS: Final = 1024
+
+
+def _schema(tool: ToolSpec) -> Schema:
+    found = _SCHEMAS.get(id(tool.parameters))
+    if found is not None:
+        return found[1]
+    from jsonschema import Draft202012Validator
+
+    Draft202012Validator.check_schema(tool.parameters)
+    schema = Schema(tool.parameters, field=f"tool {tool.name!r}: parameters")
+    if len(_SCHEMAS) >= _MOST_SCHEMAS:
+        _SCHEMAS.clear()
+    _SCHEMAS[id(tool.parameters)] = (tool.parameters, schema)
+    return schema
+
+
+def _call_keys(evidence: Evidence) -> dict[int, str]:
+    tools = {tool.name: tool for tool in evidence.tools}
+    return {id(call): key_of(call, tools) for call in calls_of(evidence)}
+
+
+def _argument_faults(evidence: Evidence) -> dict[int, tuple[ParameterFault, str]]:
+    tools = {tool.name: tool for tool in evidence.tools}
+    known = (call for call in calls_of(evidence) if call.name in tools)
+    found = ((id(call), argument_fault(tools[call.name], call)) for call in known)
+    return {call: fault for call, fault in found if fault is not None}
+
+
+def _normal(value: JsonValue, schema: JsonValue) -> JsonValue:
+    if not isinstance(schema, dict):
+        return value
+    match value:
+        case dict():
+            return _normal_object(value, schema)
+        case list():
+            items = [_normal(item, schema.get("items")) for item in value]
+            unordered = schema.get(UNORDERED) is True or schema.get("uniqueItems") is True
+            return sorted(items, key=equality_key) if unordered else items
+        case _:
+            return value
+
+
+def _normal_object(value: JsonObject, schema: JsonObject) -> JsonObject:
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return value
+    filled = {**_defaults(properties), **value}
+    return {key: _normal(item, properties.get(key)) for key, item in filled.items()}
+
+
+def _defaults(properties: JsonObject) -> JsonObject:
+    return {key: part["default"] for key, part in properties.items() if isinstance(part, dict) and "default" in part}
+
+
+__all__ = [
+    "UNORDERED",
+    "argument_fault",
+    "argument_faults",
+    "argument_problem",
+    "call_key",
+    "call_keys",
+    "key_of",
+    "keys_of",
+]

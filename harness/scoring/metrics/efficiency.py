@@ -1,0 +1,212 @@
+"""What a trial used: steps, turns, repeated calls, tokens and cost."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from harness.scoring.evidence import Evidence, calls_of
+from harness.scoring.failures.reading import Act, read
+from harness.scoring.tool_use import decisions
+from harness.traces.trajectory import Usage
+
+# How long a trial was: decisions, and turns of the conversation.
+
+
+class Steps:
+    """Decisions in which tools were called: a model's reply with all its parallel calls, or one call; a count.
+
+    Its mean by category and over the run is the mean number of steps a task takes. Nothing is excluded and it is never
+    unknown: none is 0.
+    """
+
+    name: ClassVar[str] = "steps"
+    version: ClassVar[str] = "1"
+    lower_is_better: ClassVar[bool] = True
+
+    def measure(self, evidence: Evidence) -> tuple[float | None, str]:
+        steps = decisions(evidence)
+        return float(len(steps)), f"{len(steps)} steps, {sum(len(step.calls) for step in steps)} calls"
+
+
+class Turns:
+    """Times that the agent spoke to the user: steps of the agent with a message and without a call; a count.
+
+    A message beside calls is a remark, not a turn, and what a sub-agent says is heard by its caller alone. None where
+    there was neither a message nor an answer.
+    """
+
+    name: ClassVar[str] = "turns"
+    version: ClassVar[str] = "2"
+    lower_is_better: ClassVar[bool] = True
+
+    def measure(self, evidence: Evidence) -> tuple[float | None, str]:
+        steps = evidence.trial.trajectory.steps
+        spoken = sum(
+            step.source == "agent" and step.parent is None and step.message is not None and not step.calls
+            for step in steps
+        )
+        if not spoken and not evidence.answered:
+            return None, "the agent said nothing"
+        return float(max(spoken, 1)), f"{max(spoken, 1)} messages to the user"
+
+
+# How many steps the agent needed, against how many are known to do.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Length:
+    """The required and the actual length, in one unit."""
+
+    optimal: int
+    actual: int
+    known_from: str
+
+
+class StepEfficiency:
+    """Optimal / actual; a ratio that may exceed 1, where the agent needed fewer steps than the known optimum.
+
+    Optimal is the case's `optimal_steps`, else the length of its reference, else the best known success at the case;
+    the explanation names the source. Actual are the steps in which tools were called (one decision with all its
+    parallel calls); against a reference, whose length is counted in calls, the calls. Where the optimum is 0: 1 if no
+    call was made, else 0. Excluded (None): no optimum is known; a check failed (giving up early is not efficient); no
+    call was made though the optimum has some. Refused calls count too.
+    """
+
+    name: ClassVar[str] = "step_efficiency"
+    version: ClassVar[str] = "2"
+
+    def measure(self, evidence: Evidence) -> tuple[float | None, str]:
+        length = _length(evidence)
+        if isinstance(length, str):
+            return None, length
+        if not length.optimal:
+            return (0.0 if length.actual else 1.0), _words(length)
+        return length.optimal / length.actual, _words(length)
+
+
+class StepRatio:
+    """Actual / optimal, the inverse of `step_efficiency`; 1 is as good as is known, 2 twice as long.
+
+    As there; None also where the optimum is 0 and calls were made.
+    """
+
+    name: ClassVar[str] = "step_ratio"
+    version: ClassVar[str] = "1"
+    lower_is_better: ClassVar[bool] = True
+
+    def measure(self, evidence: Evidence) -> tuple[float | None, str]:
+        length = _length(evidence)
+        if isinstance(length, str):
+            return None, length
+        if not length.optimal:
+            return (None if length.actual else 1.0), _words(length)
+        return length.actual / length.optimal, _words(length)
+
+
+def _length(evidence: Evidence) -> Length | str:
+    found = _optimum(evidence)
+    if found is None:
+        return "neither an optimum nor a reference nor a success is known"
+    if evidence.success is False:
+        return "the task was not done, so that its length says nothing"
+    if found.optimal and not found.actual:
+        return f"no call was made; {found.optimal} are known to do"
+    return found
+
+
+def _optimum(evidence: Evidence) -> Length | None:
+    case, steps = evidence.case, len(decisions(evidence))
+    if case.optimal_steps is not None:
+        return Length(optimal=case.optimal_steps, actual=steps, known_from="steps, by the case's optimal_steps")
+    if case.reference is not None:
+        calls = len(calls_of(evidence))
+        return Length(optimal=len(case.reference), actual=calls, known_from="calls, by the reference")
+    if evidence.best_known_steps is not None:
+        return Length(optimal=evidence.best_known_steps, actual=steps, known_from="steps, by the best known success")
+    return None
+
+
+def _words(length: Length) -> str:
+    better = " (better than the best known)" if length.actual < length.optimal else ""
+    return f"{length.optimal} needed, {length.actual} made ({length.known_from}){better}"
+
+
+# The share of calls that repeated earlier ones without effect.
+
+
+class Redundancy:
+    """Redundant calls / calls made; share, 0 to 1, less being better.
+
+    Redundant: the very same call (tool and arguments by the schema) was made before, no call of a writing tool that
+    succeeded was made in between, and the answer is the same again: nothing could be learned and nothing was changed. A
+    write made again is redundant only where both were refused alike. Excluded: calls refused by the step limit and,
+    where the gateway observed any call, self-reported calls. None where no call was made.
+    """
+
+    name: ClassVar[str] = "redundancy"
+    version: ClassVar[str] = "1"
+    lower_is_better: ClassVar[bool] = True
+
+    def measure(self, evidence: Evidence) -> tuple[float | None, str]:
+        evidence = evidence.credited
+        calls = evidence.made_calls
+        if not calls:
+            return None, "no call was made"
+        made = {id(call) for call in calls}
+        latest: dict[str, Act] = {}
+        redundant = 0
+        for act in read(evidence).acts:
+            if id(act.call) not in made:
+                continue
+            before = latest.get(act.key)
+            redundant += before is not None and before.answer == act.answer
+            if act.writes and not act.failed:
+                latest.clear()
+            else:
+                latest[act.key] = act
+        return redundant / len(calls), f"{redundant} of {len(calls)} calls repeat an earlier one to no purpose"
+
+
+# The resources that a trial used, as far as the model's replies report them.
+
+
+class Tokens:
+    """Input and output tokens of all model replies; a count, less being better.
+
+    None where no reply reported its tokens; replies without a report are left out, and the explanation gives their
+    number.
+    """
+
+    name: ClassVar[str] = "tokens"
+    version: ClassVar[str] = "1"
+    lower_is_better: ClassVar[bool] = True
+
+    def measure(self, evidence: Evidence) -> tuple[float | None, str]:
+        used = [_tokens(usage) for usage in _usages(evidence)]
+        known = [tokens for tokens in used if tokens is not None]
+        if not known:
+            return None, "no model reply told its tokens"
+        return float(sum(known)), f"{sum(known)} tokens in {len(known)} of {len(used)} replies"
+
+
+class CostUsd:
+    """Cost of all model replies, US dollars, less being better. None where no reply's cost is known."""
+
+    name: ClassVar[str] = "cost_usd"
+    version: ClassVar[str] = "1"
+    lower_is_better: ClassVar[bool] = True
+
+    def measure(self, evidence: Evidence) -> tuple[float | None, str]:
+        usages = _usages(evidence)
+        costs = [usage.cost_usd for usage in usages if usage.cost_usd is not None]
+        if not costs:
+            return None, "no model reply's cost is known"
+        return sum(costs), f"{len(costs)} of {len(usages)} replies have a known cost"
+
+
+def _usages(evidence: Evidence) -> list[Usage]:
+    return [step.usage for step in evidence.trial.trajectory.steps if step.usage is not None]
+
+
+def _tokens(usage: Usage) -> int | None:
+    known = [part for part in (usage.input_tokens, usage.output_tokens) if part is not None]
+    return sum(known) if known else None

@@ -1,0 +1,275 @@
+"""Verifiers and metrics by name: the built-in ones, and a suite's own, found and checked before anything runs."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from harness.errors import UsageError
+from harness.plugins import find_object, find_plugin
+from harness.scoring.evaluators import ItemEvaluator, RunEvaluator, signature_problem
+from harness.scoring.failures.diagnose import built_in_versions, find_detector
+from harness.scoring.metrics.calls import (
+    CallMatch,
+    CallPrecision,
+    CallRecall,
+    EffectMatch,
+    ParameterValidity,
+    Routing,
+    ToolAllowed,
+    ToolSelection,
+)
+from harness.scoring.metrics.efficiency import CostUsd, Redundancy, StepEfficiency, StepRatio, Steps, Tokens, Turns
+from harness.scoring.metrics.outcomes import Completion, PartialCredit, Recovery, TaskSuccess, Termination
+from harness.scoring.metrics.plans import PlanAdherence, PlanCoverage, PlanOrder, PlanQuality
+from harness.scoring.scorecard import Detector, Metric, RunMetric, Verifier
+from harness.suite.cases import Case, CheckSpec
+from harness.suite.checks import DeclaredCheck
+from harness.suite.problems import first_problem
+from harness.suite.suites import Suite
+from harness.text import alternatives
+
+# The built-in checks, by the short names that a suite uses.
+
+_PLACES: Final[Mapping[str, str]] = {
+    "api": "harness.scoring.verifiers.probes:Api",
+    "check_answer": "harness.scoring.verifiers.answers:CheckAnswer",
+    "command": "harness.scoring.verifiers.files:Command",
+    "criterion": "harness.scoring.verifiers.answers:CriterionMet",
+    "dom": "harness.scoring.verifiers.dom:Dom",
+    "files": "harness.scoring.verifiers.files:Files",
+    "final_answer": "harness.scoring.verifiers.answers:FinalAnswer",
+    "forbidden_tools": "harness.scoring.verifiers.calls:ForbiddenTools",
+    "json_schema": "harness.scoring.verifiers.answers:JsonSchema",
+    "max_iterations": "harness.scoring.verifiers.calls:MaxIterations",
+    "max_tokens": "harness.scoring.verifiers.calls:MaxTokens",
+    "required_tools": "harness.scoring.verifiers.calls:RequiredTools",
+    "no_failure": "harness.scoring.verifiers.calls:NoFailure",
+    "reference_state": "harness.scoring.verifiers.reference_state:EqualsReferenceState",
+    "reward": "harness.scoring.verifiers.answers:Reward",
+    "rules": "harness.scoring.verifiers.rules:Rules",
+    "sql": "harness.scoring.verifiers.probes:Sql",
+    "state": "harness.scoring.verifiers.probes:State",
+    "task_tests": "harness.scoring.verifiers.files:TaskTests",
+    "trajectory": "harness.scoring.verifiers.calls:TrajectoryVerifier",
+}
+
+
+class _Verifiers(Mapping[str, type]):
+    """Imports a check's module when a suite uses the check: most suites use a few."""
+
+    def __getitem__(self, name: str) -> type:
+        module, _, kind = _PLACES[name].partition(":")
+        found: type = getattr(import_module(module), kind)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _PLACES
+
+
+VERIFIERS: Final[Mapping[str, type]] = _Verifiers()
+
+
+# The built-in metrics, by name. Each docstring gives formula, unit and exclusions before anything is counted.
+
+METRICS: dict[str, type] = {
+    metric.name: metric
+    for metric in (
+        TaskSuccess,
+        Completion,
+        ToolSelection,
+        ToolAllowed,
+        CallMatch,
+        CallPrecision,
+        CallRecall,
+        EffectMatch,
+        PartialCredit,
+        ParameterValidity,
+        PlanQuality,
+        PlanCoverage,
+        PlanOrder,
+        PlanAdherence,
+        StepEfficiency,
+        StepRatio,
+        Redundancy,
+        Recovery,
+        Termination,
+        Routing,
+        Steps,
+        Turns,
+        Tokens,
+        CostUsd,
+    )
+}
+
+
+# A suite's verifiers and metrics found by name and checked, before anything runs.
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedVerifier:
+    """A check as declared, and its verifier."""
+
+    check: CheckSpec
+    verifier: Verifier
+    version: str
+
+
+def verifiers_of(suite: Suite) -> dict[str, tuple[NamedVerifier, ...]]:
+    """Case id -> its checks. Raises UsageError naming suite, case, check and field."""
+    found: dict[str, tuple[NamedVerifier, ...]] = {}
+    for case in suite.cases:
+        checks = [*suite.checks, *case.checks]
+        names = [check.name for check in checks]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise UsageError(f"suite {suite.name!r}, case {case.id!r}: checks are named twice: {', '.join(twice)}")
+        found[case.id] = tuple(_verifier(suite, case, check) for check in checks)
+    return found
+
+
+def metrics_of(suite: Suite) -> tuple[Metric | ItemEvaluator, ...]:
+    """The built-in metrics and then the suite's own, in the order in which it names them."""
+    own = [_metric(suite, name) for name in suite.metrics if name not in METRICS]
+    found: tuple[Metric | ItemEvaluator, ...] = (*(metric() for metric in METRICS.values()), *own)
+    _refuse_twins(suite, "metrics", [metric.name for metric in found])
+    names = {metric.name for metric in found}
+    unknown = [] if any(isinstance(metric, ItemEvaluator) for metric in found) else sorted({*suite.composite} - names)
+    if unknown:
+        raise UsageError(
+            f"suite {suite.name!r}, field 'composite': there is no metric {', '.join(map(repr, unknown))}",
+            remedy=alternatives(unknown[0], sorted(names)),
+        )
+    return found
+
+
+def run_metrics_of(suite: Suite) -> tuple[RunMetric | RunEvaluator, ...]:
+    """The suite's figures over a whole run."""
+    found = tuple(_run_metric(suite, name) for name in suite.run_metrics)
+    _refuse_twins(suite, "run_metrics", [metric.name for metric in found])
+    return found
+
+
+def detectors_of(suite: Suite) -> tuple[Detector, ...]:
+    """The suite's own detectors, in the order in which it names them."""
+    found = tuple(_detector(suite, name) for name in suite.detectors)
+    _refuse_twins(suite, "detectors", [*built_in_versions(), *(one.name for one in found)])
+    return found
+
+
+def _detector(suite: Suite, name: str) -> Detector:
+    try:
+        return find_detector(name, suite.folder)
+    except UsageError as error:
+        raise UsageError(f"suite {suite.name!r}, field 'detectors': {error.message}", remedy=error.remedy) from None
+
+
+def _metric(suite: Suite, name: str) -> Metric | ItemEvaluator:
+    found = _figure(suite, "metric", "item", name)
+    if not isinstance(found, type):
+        return ItemEvaluator(name=_name_of(found), function=found)
+    metric: Metric = found()
+    return metric
+
+
+def _run_metric(suite: Suite, name: str) -> RunMetric | RunEvaluator:
+    found = _figure(suite, "run_metric", "run", name)
+    if not isinstance(found, type):
+        return RunEvaluator(name=_name_of(found), function=found)
+    metric: RunMetric = found()
+    return metric
+
+
+def _name_of(function: Callable[..., object]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _verifier(suite: Suite, case: Case, check: CheckSpec) -> NamedVerifier:
+    declared = DeclaredCheck(suite, case, check)
+    try:
+        found = find_plugin("verifier", check.verifier, VERIFIERS, folder=suite.folder)
+    except UsageError as error:
+        raise declared.error(error.message, "verifier", remedy=error.remedy) from None
+    if not hasattr(found, "verify") or not isinstance(getattr(found, "version", None), str):
+        raise declared.error(f"{check.verifier!r} has no `verify` method or no text `version`", "verifier")
+    verifier = _made(declared, check, found)
+    problem_in = getattr(verifier, "problem_in", None)
+    problem = problem_in(suite) if callable(problem_in) else None
+    if problem is not None:
+        field, _, words = problem.partition(": ")
+        raise declared.error(words, *field.split("."))
+    return NamedVerifier(check=check, verifier=verifier, version=verifier.version)
+
+
+def _made(declared: DeclaredCheck, check: CheckSpec, found: type) -> Verifier:
+    try:
+        built: Any = (
+            found.model_validate(check.parameters) if issubclass(found, BaseModel) else found(**check.parameters)
+        )
+    except ValidationError as error:
+        location, problem = first_problem(found, error)
+        fields = found.model_fields.items() if issubclass(found, BaseModel) else ()
+        known = ", ".join(info.alias or name for name, info in fields) or "none"
+        raise declared.error(problem, "with", *location, remedy=f"its parameters: {known}") from None
+    except TypeError as error:
+        raise declared.error(str(error), "with") from None
+    verifier: Verifier = built
+    return verifier
+
+
+def _figure(suite: Suite, seam: str, level: Literal["item", "run"], name: str) -> Callable[..., Any]:
+    try:
+        found = find_object(seam, name, {}, folder=suite.folder)
+    except UsageError as error:
+        raise UsageError(f"suite {suite.name!r}, field '{seam}s': {error.message}", remedy=error.remedy) from error
+    if not callable(found):
+        raise UsageError(f"suite {suite.name!r}, field '{seam}s': {name!r} is neither a class nor a function")
+    if not isinstance(found, type):
+        problem = signature_problem(found, level)
+        if problem is not None:
+            raise UsageError(f"suite {suite.name!r}, field '{seam}s': the evaluator {name!r} {problem}")
+        return found
+    for needed in ("name", "version", "measure"):
+        if not hasattr(found, needed):
+            raise UsageError(f"suite {suite.name!r}, field '{seam}s': {name!r} has no `{needed}`")
+    return found
+
+
+def _refuse_twins(suite: Suite, field: str, names: list[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(f"suite {suite.name!r}, field {field!r}: two figures are named {', '.join(twice)}")
+
+
+# The code in a suite: a suite that is stored beside a run may come from an untrusted source, and must name none.
+
+
+def named_code(suite: Suite) -> tuple[str, ...]:
+    """Each field that names code outside of the harness, as `field: name`.
+
+    These are checks, metrics and detectors that are not built in, from a file, a module or an installed package;
+    functions in parameters of checks; and servers that are programs or Python files.
+    """
+    return tuple(dict.fromkeys(_named(suite)))
+
+
+def _named(suite: Suite) -> Iterator[str]:
+    for check in (*suite.checks, *(check for case in suite.cases for check in case.checks)):
+        if check.verifier not in VERIFIERS:
+            yield f"check {check.name!r}: {check.verifier}"
+        if check.parameters.get("function") is not None:
+            yield f"check {check.name!r}: {check.parameters['function']}"
+    for field in ("metrics", "run_metrics"):
+        yield from (f"{field}: {name}" for name in getattr(suite, field) if name not in METRICS)
+    yield from (f"detectors: {name}" for name in suite.detectors)
+    for name, server in suite.servers.items():
+        if server.is_program or server.tool_source is not None:
+            yield f"server {name!r}"

@@ -1,0 +1,344 @@
+"""What scoring gives for one trial: scores, findings, the use of tools, and the interfaces of what decides,
+measures and diagnoses.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, ClassVar, Final, Literal, Protocol, get_args
+
+from pydantic import Field
+
+from harness.scoring.evidence import Evidence, Verdict
+from harness.suite.suites import CompositePart
+from harness.traces.trial import MEASURED, Outcome
+from harness.values import Frozen, JsonObject
+
+# What a detector says: which failure, where it began, what followed from it, and how sure it is.
+
+Failure = Literal[
+    "loop_trap", "goal_drift", "tool_hallucination", "premature_commitment", "cascading_error", "wrong_outcome", "other"
+]
+
+Kind = Literal[
+    "repeated_call",
+    "repeated_cycle",
+    "stuck_on_error",
+    "echoed_call",
+    "barren_calls",
+    "foreign_task",
+    "plan_for_another_task",
+    "plan_not_carried_out",
+    "goal_left_out",
+    "objective_switched",
+    "answer_off_goal",
+    "invented_tool",
+    "invented_parameter",
+    "claimed_call",
+    "fabricated_result",
+    "unsupported_answer",
+    "made_up_data",
+    "guessed_argument",
+    "unseen_target",
+    "missing_reads",
+    "stopped_early",
+    "unwarranted_write",
+    "assumed_data",
+    "stated_assumption",
+    "recalled_figures",
+    "unchecked_answer",
+    "claimed_check",
+    "ambiguous_match",
+    "unread_items",
+    "miscopied_value",
+    "invented_value",
+    "carried_premise",
+    "unsourced_figures_carried",
+    "first_result_carried",
+    "failed_code_carried",
+    "first_answer_carried",
+    "worker_result_carried",
+    "hidden_error_carried",
+    "injected_answer_carried",
+    "contradicted_answer_carried",
+    "contradicted_user_carried",
+    "wrong_target",
+    "wrong_argument",
+    "wrong_encoding",
+    "missing_write",
+    "needless_write",
+    "wrong_order",
+    "wrong_words",
+    "wrong_tool",
+    "missing_call",
+    "wrong_answer",
+    "left_to_the_user",
+    "refused",
+    "first_change",
+    "judged",
+    "failed_without_a_known_mode",
+]
+"""The kinds of the built-in detectors, a closed list. The docstring of a kind's detector describes its failure, and
+which cases count.
+"""
+
+
+OwnKind = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+:[a-z0-9_]+$")]
+"""A kind of a detector that is not built in: `<name of the detector>:<kind>`."""
+
+
+class Diagnosis(Frozen):
+    """One finding. A trial may have several, of the same failure too where the origins differ."""
+
+    failure: Failure
+    kind: Kind | OwnKind
+    origin_step: int | None
+    """Index of the step in which it began; None: not known."""
+    dependent_steps: tuple[int, ...] = ()
+    """Later steps that repeat it or rest on it, ascending."""
+    evidence: str
+    """A description of the observation."""
+    prevention: str | None = None
+    """A description of the measure that would have stopped it before other steps depended on it; None where it is not
+    known.
+    """
+    confidence: float = Field(ge=0, le=1)
+    """The detector's own: 0.9 and more where the finding follows from its definition, less where it is inferred."""
+    version: str
+    """The detector's, changed whenever the same evidence could give another finding."""
+
+
+# What scoring gives for one trial: scores, the use of tools, and the scorecard that holds them.
+
+
+class Score(Frozen):
+    """One metric's value. None where it does not apply or is not known; None is never averaged as 0."""
+
+    metric: str
+    version: str
+    value: float | None = Field(allow_inf_nan=False)
+    explanation: str = ""
+    lower_is_better: bool = False
+
+
+ParameterFault = Literal["unparsed", "unknown", "missing", "wrong_type", "out_of_range", "other"]
+"""What is wrong with a call's arguments: no JSON object; a parameter that the tool does not have; a required one left
+out; another JSON type than declared; a value outside what the schema allows (enum, bounds, pattern, length); else."""
+
+
+EncodingFault = Literal[
+    "json_as_text", "value_as_text", "json_for_text", "value_for_text", "list_of_one", "one_without_list"
+]
+"""How an argument that is right in substance is written otherwise than declared: an object or a list as text; a number
+or truth value as text; an object or a list where text is declared; a number or truth value there; a single value inside
+a list; and a single value where a list is declared."""
+
+
+class ToolUse(Frozen):
+    """How one tool was used in a trial, by the model that called it."""
+
+    tool: str
+    undeclared: bool = False
+    """The suite does not declare the tool: the agent chose its name."""
+    others: int = 0
+    """If not 0: the calls of so many undeclared names together, which have no row of their own."""
+    model: str | None = None
+    """None: no model traffic was seen."""
+    calls: int
+    wrong: int = 0
+    """Calls that `tool_selection` counts as wrong."""
+    invalid: dict[ParameterFault, int] = {}
+    """Calls by what is wrong with their arguments, each under its first fault in the order of the kinds."""
+    encodings: dict[EncodingFault, int] = {}
+    """Calls by how an argument that is right in substance is written wrongly, each under the first; see `encodings`."""
+    errors: int = 0
+    """Answered with an error; misses and refusals by the step limit are not among them."""
+    recovered: int = 0
+    """Of the errors; see the metric `recovery`."""
+    faults: int = 0
+    """Met a fault that was injected on purpose."""
+    misses: int = 0
+    cost_usd: float | None = Field(default=None, allow_inf_nan=False)
+    """The cost of the model replies that decided the calls, each divided evenly among its calls; None where it is not
+    known.
+    """
+
+
+class Scorecard(Frozen):
+    """All verdicts and scores of one trial. Holds no time, id or machine: equal trials give equal bytes."""
+
+    case_id: str
+    attempt: int
+    category: str
+    difficulty: str
+    tags: tuple[str, ...] = ()
+    outcome: Outcome
+    reason: str | None = None
+    success: bool | None
+    """True where every verdict passed; None where the outcome is "not measured", where no check failed and one is
+    undecided, or where the case has no check.
+    """
+    verdicts: tuple[Verdict, ...] = ()
+    scores: tuple[Score, ...] = ()
+    diagnoses: tuple[Diagnosis, ...] = ()
+    """What the failure detectors found, by origin step; also in trials that succeeded."""
+    hints: tuple[Diagnosis, ...] = ()
+    """What points at a failure mode, but no better than simple rules do on runs of unseen sources: no findings, and in
+    no figure; the ranking of steps looks at them."""
+    modes_not_measured: dict[Failure, str] = {}
+    """Maps failure modes that this trial has no data to measure to the reason. The absence of a finding of these has no
+    meaning.
+    """
+    tool_use: tuple[ToolUse, ...] = ()
+    """By tool and model, in the order of their first call."""
+    models: tuple[str, ...] = ()
+    """The models that were seen to answer."""
+    prompt: str | None = None
+    """The prompts that spans name (`name@version`), else the digest of the system messages seen; None: neither was."""
+    digest: str
+    """The trajectory's."""
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the trial was measured and has checks, and yet it is not known whether it succeeded."""
+        return self.success is None and bool(self.verdicts) and self.outcome in MEASURED
+
+    def value(self, metric: str) -> float | None:
+        """The value of a metric by name; None where it is absent or not known."""
+        return next((score.value for score in self.scores if score.metric == metric), None)
+
+
+# The seams of scoring: what decides, measures and diagnoses.
+
+
+class Verifier(Protocol):
+    """A check. Implementations are Frozen models whose fields are the check's `with:` parameters.
+
+    A class attribute `reads` names the content that it reads (`harness.trace.Content`); without one, it is not asked
+    where the spans of another program leave out any.
+    """
+
+    version: ClassVar[str]
+    """Changed whenever the same evidence could give another verdict."""
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        """Returns (passed, description of the reason, observed data). Never raises for actions of the agent."""
+        ...
+
+
+class Metric(Protocol):
+    """A figure about one trial. Higher is better, unless the class sets `lower_is_better = True`."""
+
+    name: ClassVar[str]
+    version: ClassVar[str]
+
+    def measure(self, evidence: Evidence) -> tuple[float | None, str]:
+        """(value or None, explanation in words). Never raises for what the agent did."""
+        ...
+
+
+class Detector(Protocol):
+    """Finds one way in which a trial went wrong, and where it began."""
+
+    name: ClassVar[str]
+    version: ClassVar[str]
+    """Changed whenever the same evidence could give another finding."""
+
+    def find(self, evidence: Evidence) -> Sequence[Diagnosis]:
+        """Every finding, in any order. Pure: looks at nothing but the evidence. Never raises for what the agent did.
+
+        A detector of a third party gives its kinds as `<name of the detector>:<kind>`.
+        """
+        ...
+
+
+class RunMetric(Protocol):
+    """A figure over a whole run."""
+
+    name: ClassVar[str]
+    version: ClassVar[str]
+
+    def measure(self, scorecards: Sequence[Scorecard]) -> tuple[float | None, str]:
+        """(value or None, explanation), over the scorecards in their fixed order."""
+        ...
+
+
+# A metric, check or detector whose own code raised: its value is not known, and the reason says so.
+
+METRIC_FAILED = "the metric itself failed: "
+CHECK_FAILED = "the check itself failed: "
+DETECTOR_FAILED = "the detector itself failed: "
+"""With these the reason begins; what was raised follows. They stand in stored scorecards."""
+
+
+def raised_by(one: Score | Verdict | Diagnosis) -> str | None:
+    """What the code raised, and where; None: it did not raise."""
+    if isinstance(one, Score):
+        return _after(METRIC_FAILED, one.explanation if one.value is None else "")
+    if isinstance(one, Verdict):
+        return _after(CHECK_FAILED, one.reason if one.passed is None else "")
+    return _after(DETECTOR_FAILED, one.evidence)
+
+
+def _after(beginning: str, reason: str) -> str | None:
+    return reason.removeprefix(beginning) if reason.startswith(beginning) else None
+
+
+# A suite's declared composite: one figure computed from several, weighted as the suite declares.
+
+NAME: Final = "composite"
+_VERSION: Final = "1"
+
+
+def composite_score(parts: Mapping[str, CompositePart], scores: Sequence[Score]) -> Score:
+    """Sum of weight x figure / sum of the weights; 0 to 1 where the figures are.
+
+    A part with `worst` and `best` is first scaled between these two to the range from 0 to 1, and clipped, so that cost
+    or tokens can be combined with shares. None where one of the parts is not known: leaving it out would change the
+    weights of the others.
+    """
+    values = {score.metric: score.value for score in scores}
+    total = math.fsum(part.weight for part in parts.values())
+    found = {name: values.get(name) for name in parts}
+    known = {name: _scaled(parts[name], value) for name, value in found.items() if value is not None}
+    unknown = sorted(name for name, value in found.items() if value is None)
+    if unknown:
+        return Score(metric=NAME, version=_VERSION, value=None, explanation=f"not known: {', '.join(unknown)}")
+    value = math.fsum(parts[name].weight * known[name] for name in parts) / total
+    words = ", ".join(f"{parts[name].weight / total:.2g} x {name} {known[name]:.3g}" for name in parts)
+    return Score(metric=NAME, version=_VERSION, value=value, explanation=words)
+
+
+def _scaled(part: CompositePart, value: float) -> float:
+    if part.best is None or part.worst is None:
+        return value
+    return min(1.0, max(0.0, (value - part.worst) / (part.best - part.worst)))
+
+
+# A scorecard as named values, for systems that keep scores one by one. What is not known has none.
+#
+# success               whether every check passed
+# <metric>              a number
+# check.<name>          whether it passed, with the verifier's reason
+# failure.<mode>        whether a detector found it; none where nothing was found and not all of it could be searched
+# for
+
+
+def card_values(card: Scorecard, reason: str | None = None) -> Iterator[tuple[str, float | bool, str]]:
+    """(name, value, comment). `reason`: why the outcome is what it is."""
+    if card.success is not None:
+        yield "success", card.success, reason or ""
+    for score in card.scores:
+        if score.value is not None:
+            yield score.metric, score.value, score.explanation
+    for verdict in card.verdicts:
+        if verdict.passed is not None:
+            yield f"check.{verdict.check}", verdict.passed, verdict.reason
+    if card.outcome in MEASURED:
+        yield from _failures(card)
+
+
+def _failures(card: Scorecard) -> Iterator[tuple[str, bool, str]]:
+    for mode in get_args(Failure):
+        found = [one for one in card.diagnoses if one.failure == mode]
+        if found or mode not in card.modes_not_measured:
+            yield f"failure.{mode}", bool(found), "; ".join(f"{one.kind}: {one.evidence}" for one in found)

@@ -1,0 +1,366 @@
+"""One trial's scorecard from its evidence: pure, so that a stored trial can be scored again by a later version."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final, TypeVar, get_args
+
+from harness.errors import HarnessError, OutOfTime, UsageError
+from harness.plugins import described
+from harness.scoring.evaluators import Item, ItemEvaluator, RunEvaluator, TrialKey
+from harness.scoring.evidence import BY_AGENT, MADE_UNMEASURABLE, Evidence, ReferenceState, Verdict, content_words
+from harness.scoring.failures.diagnose import built_in_versions, findings, not_measured
+from harness.scoring.metrics.efficiency import StepEfficiency, StepRatio
+from harness.scoring.registry import METRICS, NamedVerifier, detectors_of, metrics_of, run_metrics_of, verifiers_of
+from harness.scoring.scorecard import (
+    CHECK_FAILED,
+    METRIC_FAILED,
+    Detector,
+    Diagnosis,
+    Metric,
+    RunMetric,
+    Score,
+    Scorecard,
+    Verifier,
+    composite_score,
+)
+from harness.scoring.tool_use import models, prompt, tool_use
+from harness.suite.cases import CheckSpec
+from harness.suite.suites import Suite
+from harness.traces.trajectory import Content, Trajectory
+from harness.traces.trial import MEASURED
+
+# What a verifier or a metric reads of a trajectory: what the spans do not carry is unknown, neither right nor wrong.
+#
+# Instrumentations capture no content unless they are told to: a trace then names models, tools and tokens, and no
+# text.
+# A check of the answer cannot be decided then, while the tools that were called are known.
+
+_ALL: Final[frozenset[Content]] = frozenset(get_args(Content))
+_NOTHING: Final[frozenset[Content]] = frozenset()
+_READS: Final[Mapping[str, frozenset[Content]]] = MappingProxyType(
+    {
+        **dict.fromkeys(("Api", "Command", "Dom", "EqualsReferenceState", "Files", "Reward", "Sql", "State"), _NOTHING),
+        **dict.fromkeys(
+            ("TaskTests", "MaxTokens", "MaxIterations", "RequiredTools", "ForbiddenTools", "CriterionMet"), _NOTHING
+        ),
+        **dict.fromkeys(("TaskSuccess", "ToolSelection", "ToolAllowed", "PartialCredit"), _NOTHING),
+        **dict.fromkeys(("StepEfficiency", "StepRatio", "Steps", "Tokens", "CostUsd"), _NOTHING),
+        **dict.fromkeys(("CheckAnswer", "FinalAnswer", "JsonSchema", "Completion"), frozenset({"answer"})),
+        **dict.fromkeys(("TrajectoryVerifier", "CallMatch", "CallPrecision", "CallRecall"), frozenset({"arguments"})),
+        **dict.fromkeys(("EffectMatch", "ParameterValidity", "Recovery"), frozenset({"arguments"})),
+        **dict.fromkeys(("PlanQuality", "PlanCoverage", "PlanOrder", "PlanAdherence"), frozenset({"messages"})),
+        "Rules": frozenset({"answer", "messages", "arguments"}),
+        "Redundancy": frozenset({"arguments", "results"}),
+        "Termination": frozenset({"answer", "arguments"}),
+        "Routing": frozenset({"messages"}),
+        "Turns": frozenset({"answer", "messages"}),
+        "NoFailure": _ALL,
+    }
+)
+"""By the names of the built-in classes."""
+
+
+def content_read(scorer: object) -> frozenset[Content]:
+    """The content that a verifier or metric reads: what its attribute `reads` says, and everything without one."""
+    built_in = type(scorer).__module__.startswith("harness.scoring.")
+    if built_in and _reads_no_content(scorer):
+        return _NOTHING
+    declared = getattr(scorer, "reads", None)
+    if isinstance(declared, frozenset):
+        return declared & _ALL
+    return _READS.get(type(scorer).__name__, _ALL) if built_in else _ALL
+
+
+def _reads_no_content(scorer: object) -> bool:
+    """Whether a built-in check reads none as it is declared; its module is imported by whoever has made it."""
+    match type(scorer).__name__:
+        case "JsonSchema":
+            from harness.scoring.verifiers.answers import JsonSchema
+
+            return isinstance(scorer, JsonSchema) and scorer.of != "answer"
+        case "TrajectoryVerifier":
+            from harness.scoring.verifiers.calls import TrajectoryVerifier
+
+            return isinstance(scorer, TrajectoryVerifier) and scorer.arguments == "ignore" and not scorer.minefields
+        case _:
+            return False
+
+
+def unknown_because(scorer: object, evidence: Evidence) -> str | None:
+    """Why a verifier or metric cannot tell; None where everything that it reads was captured."""
+    uncaptured = evidence.trial.trajectory.uncaptured
+    if not uncaptured:
+        return None
+    read = content_read(scorer)
+    missing = [one for one in uncaptured if one in read]
+    return f"the spans do not carry {content_words(missing)}" if missing else None
+
+
+_BY_OPTIMUM: Final = frozenset({StepEfficiency.name, StepRatio.name})
+_CHECKS: Final = "harness.scoring.verifiers"
+"""The package of the built-in checks."""
+_T = TypeVar("_T")
+_Figure = Metric | RunMetric | ItemEvaluator | RunEvaluator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scorer:
+    """A suite's verifiers and metrics, found and checked."""
+
+    suite: Suite
+    verifiers: Mapping[str, tuple[NamedVerifier, ...]]
+    """Case id -> its checks, the suite's first."""
+    metrics: tuple[Metric | ItemEvaluator, ...]
+    run_metrics: tuple[RunMetric | RunEvaluator, ...]
+    detectors: tuple[Detector, ...] = ()
+    """The suite's own, beside the built-in ones."""
+    diagnoses: bool = True
+    """Whether the built-in detectors, and what tools and models were used for, are evaluated too."""
+    only_failed: bool = False
+    """Whether that is left out for trials that succeeded."""
+    reference_states: Mapping[str, ReferenceState] = field(default_factory=dict)
+    """Case id -> the state that its reference leaves, of the cases with a check that compares with it."""
+
+    def of_verdicts(self) -> "Scorer":
+        """The same checks without any metric or detector, which take most of the time: for trials of which nothing but
+        their success is asked.
+        """
+        return replace(self.without_metrics(), detectors=(), diagnoses=False)
+
+    def without_metrics(self) -> "Scorer":
+        """The same checks, and detectors for trials that have failed, of which nothing but the failures is told."""
+        suite = self.suite.model_copy(update={"composite": {}})
+        return replace(self, suite=suite, metrics=(), only_failed=True)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """`verifier:`, `metric:`, `run_metric:` and `detector:<name>` -> version; unlike ones do not compare."""
+        checks = {f"verifier:{one.check.verifier}": one.version for each in self.verifiers.values() for one in each}
+        figures = {f"metric:{metric.name}": metric.version for metric in self.metrics}
+        run_figures = {f"run_metric:{metric.name}": metric.version for metric in self.run_metrics}
+        detectors = {f"detector:{name}": version for name, version in built_in_versions().items()}
+        detectors |= {f"detector:{one.name}": one.version for one in self.detectors}
+        return dict(sorted({**checks, **figures, **run_figures, **detectors}.items()))
+
+    def score(self, evidence: Evidence) -> Scorecard:
+        """The scorecard of one trial; a trial that was not measured has no success and only unknown scores."""
+        checks = self.verifiers.get(evidence.case.id)
+        if checks is None:
+            raise UsageError(f"case {evidence.case.id!r} is none of the suite {self.suite.name!r}")
+        trial, reference = evidence.trial, self.reference_states.get(evidence.case.id)
+        if reference is not None:
+            evidence = evidence.model_copy(update={"reference_state": reference})
+        if trial.outcome in MEASURED:
+            verdict = _unreadable if trial.unreadable else _verdict
+            verdicts = (*(verdict(one, evidence) for one in checks), *_too_many_misses(evidence))
+            complete = evidence.counted.model_copy(update={"verdicts": verdicts})
+            scores = tuple(score for metric in self.metrics for score in _measured(metric, complete))
+            scores = (*scores, *self._composed(scores))
+        else:
+            reason = f"not measured: {trial.outcome}"
+            verdicts = tuple(_unmeasured(one, reason) for one in checks)
+            complete = evidence.counted
+            scores = tuple(_unknown(metric, reason) for metric in self.metrics)
+        card = self._card(complete, trial.trajectory, verdicts, scores)
+        evidence.forget()
+        return card
+
+    def with_optimum(self, card: Scorecard, evidence: Evidence) -> Scorecard:
+        """The scorecard with updated values of the figures that depend on the best known success."""
+        complete = evidence.counted.model_copy(update={"verdicts": card.verdicts})
+        own = (metric for metric in self.metrics if metric.name in _BY_OPTIMUM)
+        fresh = {score.metric: score for metric in own for score in _measured(metric, complete)}
+        kept = card.scores[:-1] if self.suite.composite else card.scores
+        scores = tuple(fresh.get(score.metric, score) for score in kept)
+        return card.model_copy(update={"scores": (*scores, *self._composed(scores))})
+
+    def _composed(self, scores: Sequence[Score]) -> tuple[Score, ...]:
+        return (composite_score(self.suite.composite, scores),) if self.suite.composite else ()
+
+    def _card(
+        self, evidence: Evidence, trajectory: Trajectory, verdicts: tuple[Verdict, ...], scores: tuple[Score, ...]
+    ) -> Scorecard:
+        trial = evidence.trial
+        measured = trial.outcome in MEASURED
+        diagnosed = measured and self.diagnoses and not (self.only_failed and evidence.success)
+        found, hints = _diagnosed(evidence, self.detectors) if diagnosed else ((), ())
+        return Scorecard(
+            case_id=evidence.case.id,
+            attempt=trial.attempt,
+            category=evidence.case.category,
+            difficulty=evidence.case.difficulty,
+            tags=evidence.case.tags,
+            outcome=trial.outcome,
+            reason=trial.reason,
+            success=evidence.success if measured else None,
+            verdicts=verdicts,
+            scores=scores,
+            diagnoses=found,
+            hints=hints,
+            modes_not_measured=not_measured(evidence, found, hints) if diagnosed else {},
+            tool_use=_as_far_as_known(tool_use, evidence) if self.diagnoses else (),
+            models=models(evidence) if self.diagnoses else (),
+            prompt=prompt(evidence) if self.diagnoses else None,
+            digest=trajectory.digest,
+        )
+
+    @property
+    def reads_items(self) -> bool:
+        """Whether a figure over the whole run looks at the trials' outputs, which scorecards do not hold."""
+        return any(isinstance(metric, RunEvaluator) for metric in self.run_metrics)
+
+    def score_run(
+        self, scorecards: Sequence[Scorecard], items: Mapping[TrialKey, Item] | None = None
+    ) -> tuple[Score, ...]:
+        """The figures over a whole run, from its scorecards in their fixed order."""
+        return tuple(score for metric in self.run_metrics for score in _run_score(metric, scorecards, items or {}))
+
+
+def build_scorer(suite: Suite) -> Scorer:
+    """Finds and checks every verifier and metric of a suite.
+
+    Raises UsageError that names the check and the field, so that a wrong suite is refused before anything runs.
+    """
+    return Scorer(
+        suite=suite,
+        verifiers=verifiers_of(suite),
+        metrics=metrics_of(suite),
+        run_metrics=run_metrics_of(suite),
+        detectors=detectors_of(suite),
+    )
+
+
+def score_trial(evidence: Evidence, suite: Suite) -> Scorecard:
+    """One trial's scorecard; for many trials build the scorer once."""
+    return build_scorer(suite).score(evidence)
+
+
+def _unreadable(one: NamedVerifier, evidence: Evidence) -> Verdict:
+    return _verdict_of(one.check, one.version, False, evidence.trial.reason or "the trial could not be read")
+
+
+def _verdict(one: NamedVerifier, evidence: Evidence) -> Verdict:
+    """A check passes only if it passes both on what the gateway observed and on that with the agent's own reports.
+
+    So no report satisfies a check, and a report of something forbidden still fails it.
+    """
+    observed = _asked(one, evidence.observed)
+    if not evidence.self_reports:
+        return observed
+    reported = _asked(one, evidence)
+    if observed.passed is True or reported.passed is False:
+        return reported
+    if reported.passed is not True:
+        return observed
+    reason = f"{observed.reason} (calls and messages that only the agent reports do not count)"
+    return observed.model_copy(update={"reason": reason})
+
+
+def _asked(one: NamedVerifier, evidence: Evidence) -> Verdict:
+    unknown = unknown_because(one.verifier, evidence)
+    if unknown is not None:
+        return _verdict_of(one.check, one.version, None, unknown)
+    try:
+        passed, reason, seen = one.verifier.verify(evidence)
+    except OutOfTime as error:
+        passed, reason, seen = None, str(error), BY_AGENT
+    except Exception as error:  # noqa: BLE001 - a plug-in's own code: its fault must cost no other verdict of the run
+        passed, reason, seen = None, f"{CHECK_FAILED}{described(error)}", {}
+        if _never_raises(one.verifier) and not isinstance(error, HarnessError | OSError):
+            seen = BY_AGENT  # nested too deep, too long a number
+    if passed is None and seen.get("unmeasured_by") == "agent":
+        passed, reason = False, f"{MADE_UNMEASURABLE}: {reason}"
+    return _verdict_of(one.check, one.version, passed, reason).model_copy(update={"evidence": seen})
+
+
+def _too_many_misses(evidence: Evidence) -> tuple[Verdict, ...]:
+    """A failure where the case's budget of misses is exceeded: who makes other calls on purpose is not excused."""
+    allowed, made = evidence.case.limits.misses, len(evidence.trial.misses)
+    if allowed is None or made <= allowed:
+        return ()
+    reason = f"{made} call(s) met no recording, and the case allows {allowed}"
+    return (Verdict(check="limits.misses", verifier="limits.misses", version="1", passed=False, reason=reason),)
+
+
+def _never_raises(verifier: Verifier) -> bool:
+    """A verifier of the harness's own that calls no code of the suite's."""
+    built_in = type(verifier).__module__.startswith(f"{_CHECKS}.")
+    return built_in and getattr(verifier, "function", None) is None
+
+
+def _as_far_as_known(measure: Callable[[Evidence], tuple[_T, ...]], evidence: Evidence) -> tuple[_T, ...]:
+    """Returns nothing where a pattern or a schema of the trial's tools takes too long: the figures that evaluate it
+    report that.
+    """
+    try:
+        return measure(evidence)
+    except OutOfTime:
+        return ()
+
+
+def _diagnosed(evidence: Evidence, own: Sequence[Detector]) -> tuple[tuple[Diagnosis, ...], tuple[Diagnosis, ...]]:
+    try:
+        return findings(evidence, own=own)
+    except OutOfTime:
+        return (), ()
+
+
+def _unmeasured(one: NamedVerifier, reason: str) -> Verdict:
+    return _verdict_of(one.check, one.version, None, reason)
+
+
+def _verdict_of(check: CheckSpec, version: str, passed: bool | None, reason: str) -> Verdict:
+    return Verdict(check=check.name, verifier=check.verifier, version=version, passed=passed, reason=reason)
+
+
+def _measured(metric: Metric | ItemEvaluator, evidence: Evidence) -> tuple[Score, ...]:
+    unknown = unknown_because(metric, evidence)
+    if unknown is not None:
+        return (_unknown(metric, unknown),)
+    try:
+        if isinstance(metric, ItemEvaluator):
+            return _not_built_in(metric.scores(evidence))
+        return (_score_of(metric, *metric.measure(evidence)),)
+    except Exception as error:  # noqa: BLE001 - as above: unknown, with the reason, and the run goes on
+        return (_failed(metric, error),)
+
+
+def _not_built_in(scores: tuple[Score, ...]) -> tuple[Score, ...]:
+    taken = sorted({score.metric for score in scores} & METRICS.keys())
+    if taken:
+        raise ValueError(f"gives a figure the name of a built-in metric: {', '.join(taken)}")
+    return scores
+
+
+def _run_score(
+    metric: RunMetric | RunEvaluator, scorecards: Sequence[Scorecard], items: Mapping[TrialKey, Item]
+) -> tuple[Score, ...]:
+    try:
+        if isinstance(metric, RunEvaluator):
+            return metric.scores(scorecards, items)
+        return (_score_of(metric, *metric.measure(scorecards)),)
+    except Exception as error:  # noqa: BLE001 - as above
+        return (_failed(metric, error),)
+
+
+def _score_of(metric: Metric | RunMetric, value: float | None, explanation: str) -> Score:
+    if value is not None and not math.isfinite(value):
+        raise ValueError(f"{value} is not a finite number")
+    return _score(metric, value, explanation)
+
+
+def _failed(metric: _Figure, error: Exception) -> Score:
+    return _unknown(metric, f"{METRIC_FAILED}{described(error)}")
+
+
+def _unknown(metric: _Figure, why: str) -> Score:
+    return _score(metric, None, why)
+
+
+def _score(metric: _Figure, value: float | None, explanation: str) -> Score:
+    lower = getattr(metric, "lower_is_better", False) is True
+    return Score(
+        metric=metric.name, version=metric.version, value=value, explanation=explanation, lower_is_better=lower
+    )

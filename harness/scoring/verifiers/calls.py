@@ -1,0 +1,326 @@
+"""Checks of the calls: against the reference, required and forbidden tools, the budget, a failure mode that was
+diagnosed before.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from harness.scoring.arguments import call_key, key_of
+from harness.scoring.evidence import Evidence
+from harness.scoring.failures.diagnose import diagnose
+from harness.scoring.json_values import json_contains
+from harness.scoring.metrics.efficiency import Tokens
+from harness.scoring.reference_calls import match_calls, neutral_calls
+from harness.scoring.scorecard import Failure, Kind, OwnKind
+from harness.suite.cases import Case, ReferenceCall
+from harness.suite.suites import Suite
+from harness.traces.trajectory import ToolCall
+from harness.values import Frozen, JsonObject
+
+# Compares the calls with the reference, in one of six modes, with partial credit.
+#
+# Argument equality is the schema's (defaults filled in, 1 = 1.0, True is not 1), each call is paired with at most one
+# reference call, and the number of pairs is maximal: no call counts twice, an empty call matches no call with
+# arguments,
+# and arguments that are not JSON are a wrong call, not an error of the check.
+
+Mode = Literal["strict", "ordered", "unordered", "subset", "superset", "dag"]
+Extra = Literal["none", "neutral", "any"]
+
+
+class ForbiddenCall(Frozen):
+    """A call that must not be made: of this tool, with at least these arguments."""
+
+    tool: str
+    """Name of the tool."""
+    arguments: JsonObject = {}
+    """Arguments that the call must have at least; empty: any call of the tool."""
+
+
+class TrajectoryVerifier(Frozen):
+    """The calls against the case's reference, or against `calls`.
+
+    `strict`: these calls in this order, nothing else; calls of one parallel step may be in any order. `ordered`: these
+    calls in this order. `unordered`: these calls in any order, nothing else. `superset`: these calls in any order.
+    `dag`: these calls in the order that their `after` demands. `subset`: no call but these, and at least one where
+    there is any. `extra` sets which other calls are allowed: nothing (`none`: strict, unordered, subset), looking
+    around (`neutral`: ordered, superset, dag), or anything (`any`). Looking around is an allowed reading tool that the
+    reference does not call, without repeated calls between two writes; a loop does not count.
+
+    The credit is 2 x pairs / (calls that count + reference calls), for `subset` pairs / calls that count; 0 where a
+    minefield was met. The check passes where everything holds, or where the credit reaches `at_least`.
+    """
+
+    version: ClassVar[str] = "1"
+
+    mode: Mode = "dag"
+    """The required order, and whether other calls are allowed."""
+    calls: tuple[ReferenceCall, ...] | None = None
+    """None: the case's reference."""
+    arguments: Literal["schema", "ignore"] = "schema"
+    """`schema`: arguments must be equal as their schema reads them; `ignore`: names of tools alone are compared."""
+    only: dict[str, tuple[str, ...]] = {}
+    """Tool -> the arguments that matter; the others of that tool are not compared."""
+    extra: Extra | None = None
+    """Which other calls are allowed; None selects the mode's default."""
+    minefields: tuple[ForbiddenCall, ...] = ()
+    """Calls that must never be made; one of them fails the check."""
+    at_least: float = Field(default=1.0, gt=0, le=1)
+    """The credit from which on the check passes; 0 to 1."""
+
+    @model_validator(mode="after")
+    def _calls_are_a_dag(self) -> "TrajectoryVerifier":
+        if self.calls is not None:
+            Case(id="check", task="check", reference=self.calls)  # refuses what a case would be refused for
+        return self
+
+    def problem_in(self, suite: Suite) -> str | None:
+        """In words why this check cannot work in its suite; None where it can."""
+        known = {tool.name for tool in suite.tools}
+        named = {call.tool for call in self.calls or ()} | {one.tool for one in self.minefields} | set(self.only)
+        unknown = sorted(named - known)
+        return f"with: {', '.join(unknown)} is none of the suite's tools" if unknown and known else None
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        reference = self.calls if self.calls is not None else evidence.case.reference
+        if reference is None:
+            return None, "neither the check nor the case has reference calls", {}
+        hit = next((call for call in evidence.made_calls if self._is_mine(call)), None)
+        if hit is not None:
+            return False, f"{hit.name} was called, which is a minefield", {"credit": 0.0}
+        return self._judged(evidence, reference)
+
+    def _judged(self, evidence: Evidence, reference: Sequence[ReferenceCall]) -> tuple[bool | None, str, JsonObject]:
+        wanted = [self._wanted_key(evidence, call) for call in reference]
+        made = self._made_keys(evidence, wanted)
+        counted = [key for key, counts in zip(made, self._counts(evidence, made, wanted), strict=True) if counts]
+        paired = self._pairs(reference, wanted, counted)
+        others = 0 if self._allows == "any" else len(counted) - paired
+        credit = self._credit(paired, others, len(wanted))
+        complete = paired == len(wanted) or (self.mode == "subset" and paired > 0)
+        passed = (complete and not others) or credit >= self.at_least
+        words = f"{paired} of {len(wanted)} reference calls paired ({self.mode}), {others} others"
+        return passed, words, {"credit": credit, "paired": paired, "needed": len(wanted), "others": others}
+
+    @property
+    def _allows(self) -> Extra:
+        if self.extra is not None:
+            return self.extra
+        return "neutral" if self.mode in ("ordered", "superset", "dag") else "none"
+
+    def _credit(self, paired: int, others: int, needed: int) -> float:
+        if self.mode == "subset":
+            return paired / (paired + others) if paired + others else float(not needed)
+        return 2 * paired / (2 * paired + others + needed - paired) if paired + others + needed else 1.0
+
+    def _pairs(self, reference: Sequence[ReferenceCall], wanted: Sequence[str], made: Sequence[str]) -> int:
+        match self.mode:
+            case "unordered" | "superset" | "subset":
+                return (Counter(wanted) & Counter(made)).total()
+            case "strict" | "ordered":
+                return len(match_calls(_chained(reference), wanted, made).pairs)
+            case "dag":
+                return len(match_calls(reference, wanted, made).pairs)
+
+    def _counts(self, evidence: Evidence, made: Sequence[str], wanted: Sequence[str]) -> list[bool]:
+        """For each call whether it counts."""
+        if self._allows == "none":
+            return [True] * len(made)
+        asked = set(wanted)
+        neutral = neutral_calls(evidence) if self._allows == "neutral" else frozenset(range(len(made)))
+        return [key in asked or place not in neutral for place, key in enumerate(made)]
+
+    def _made_keys(self, evidence: Evidence, wanted: Sequence[str]) -> list[str]:
+        made = {id(call) for call in evidence.made_calls}
+        keys: list[str] = []
+        for step in evidence.trial.trajectory.steps:
+            own = [self._key(evidence, call) for call in step.calls if id(call) in made]
+            window = list(wanted[len(keys) : len(keys) + len(own)])
+            keys += window if len(own) > 1 and Counter(own) == Counter(window) else own
+        return keys
+
+    def _key(self, evidence: Evidence, call: ToolCall) -> str:
+        if self.arguments == "ignore":
+            return call.name
+        kept = self.only.get(call.name)
+        if kept is not None and call.arguments is not None:
+            call = call.model_copy(update={"arguments": {k: v for k, v in call.arguments.items() if k in kept}})
+        return key_of(call, {tool.name: tool for tool in evidence.tools})
+
+    def _wanted_key(self, evidence: Evidence, call: ReferenceCall) -> str:
+        if self.arguments == "ignore":
+            return call.tool
+        kept = self.only.get(call.tool)
+        arguments = call.arguments if kept is None else {k: v for k, v in call.arguments.items() if k in kept}
+        tool = next((tool for tool in evidence.tools if tool.name == call.tool), None)
+        return call_key(tool, call.tool, arguments)
+
+    def _is_mine(self, call: ToolCall) -> bool:
+        return any(
+            mine.tool == call.name and (not mine.arguments or json_contains(call.arguments, mine.arguments))
+            for mine in self.minefields
+        )
+
+
+def _chained(reference: Sequence[ReferenceCall]) -> list[ReferenceCall]:
+    """The same calls, each after the previous one."""
+    return [
+        ReferenceCall(id=str(place), tool=call.tool, after=(str(place - 1),) if place else ())
+        for place, call in enumerate(reference)
+    ]
+
+
+# The tools that had to be called were, and those that must not be were not.
+
+
+class RequiredTools(Frozen):
+    """Each of `tools`, or of the case's `required_tools`, was called; with `answered`, once without an error.
+
+    Calls that the step limit rejected do not count. Without a required tool the check is undecided.
+    """
+
+    version: ClassVar[str] = "1"
+
+    tools: tuple[str, ...] | None = None
+    """None: the case's."""
+    answered: bool = False
+    """Whether a call counts only if it was answered without an error."""
+
+    def problem_in(self, suite: Suite) -> str | None:
+        """In words why this check cannot work in its suite; None where it can."""
+        return _unknown(self.tools, suite)
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        wanted = evidence.case.required_tools if self.tools is None else self.tools
+        if not wanted:
+            return None, "neither the check nor the case requires a tool", {}
+        seen = evidence.trial.trajectory.observations
+        good = {
+            call.name
+            for call in evidence.made_calls
+            if not self.answered or (call.id in seen and seen[call.id].error is None)
+        }
+        missing = sorted(set(wanted) - good)
+        how = "answered without an error" if self.answered else "called"
+        return not missing, f"never {how}: {', '.join(missing)}" if missing else f"all were {how}", {}
+
+
+class ForbiddenTools(Frozen):
+    """None of `tools`, or of the case's `forbidden_tools`, was called, whatever came back.
+
+    Without a forbidden tool the check is undecided.
+    """
+
+    version: ClassVar[str] = "1"
+
+    tools: tuple[str, ...] | None = None
+    """None: the case's."""
+
+    def problem_in(self, suite: Suite) -> str | None:
+        """In words why this check cannot work in its suite; None where it can."""
+        return _unknown(self.tools, suite)
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        unwanted = evidence.case.forbidden_tools if self.tools is None else self.tools
+        if not unwanted:
+            return None, "neither the check nor the case forbids a tool", {}
+        called = sorted({call.name for call in evidence.trial.trajectory.calls} & set(unwanted))
+        return not called, f"called: {', '.join(called)}" if called else "none was called", {}
+
+
+def _unknown(tools: tuple[str, ...] | None, suite: Suite) -> str | None:
+    known = {tool.name for tool in suite.tools}
+    unknown = sorted(set(tools or ()) - known)
+    return f"with.tools: {', '.join(unknown)} is none of the suite's tools" if unknown and known else None
+
+
+# Checks that the trial stayed within its budget.
+
+
+class MaxTokens(Frozen):
+    """Input and output tokens of all model replies, at most `limit` or the case's `limits.tokens`.
+
+    The gateway's counts are used: where a reply did not report its tokens, they are estimated from its length, and a
+    trial without model replies used none. For an imported trial, only the reported tokens are known. Without a limit,
+    or where an imported trial reports none, the check is undecided.
+    """
+
+    version: ClassVar[str] = "2"
+
+    limit: int | None = Field(default=None, gt=0)
+    """The most tokens that pass; None: the case's `limits.tokens`."""
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        limit = evidence.case.limits.tokens if self.limit is None else self.limit
+        used, why = _tokens(evidence)
+        if limit is None:
+            return None, "neither the check nor the case has a limit of tokens", {}
+        if used is None:
+            return None, why, {}
+        return used <= limit, f"{used:.0f} of {limit} tokens", {"tokens": used}
+
+
+class MaxIterations(Frozen):
+    """Decisions of the agent, at most `limit` or the case's `limits.steps`.
+
+    A decision is a model's reply with all its parallel calls; where no model is seen, a call or a reply to the user.
+    """
+
+    version: ClassVar[str] = "1"
+
+    limit: int | None = Field(default=None, gt=0)
+    """The most decisions that pass; None: the case's `limits.steps`."""
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        limit = evidence.case.limits.steps if self.limit is None else self.limit
+        steps = [step for step in evidence.trial.trajectory.steps if step.source == "agent"]
+        made = sum(bool(step.calls) or step.message is not None or step.model is not None for step in steps)
+        return made <= limit, f"{made} of {limit} iterations", {"iterations": made}
+
+
+def _tokens(evidence: Evidence) -> tuple[float | None, str]:
+    """The gateway's count, else the count from the trajectory."""
+    trial = evidence.trial
+    if trial.model_use is not None:
+        return float(trial.model_use.input_tokens + trial.model_use.output_tokens), "as the gateway counted"
+    used, why = Tokens().measure(evidence)
+    if used is None and trial.exit is not None:  # we ran it, and no model replied
+        return 0.0, "no model replied"
+    return used, why
+
+
+# A failure mode that was diagnosed once must not be there again.
+
+
+class NoFailure(Frozen):
+    """No detector finds `failure` in the trajectory; `kinds` names its kinds that count (empty: all).
+
+    The detectors run without the other checks' verdicts, so that the same trajectory always gives the same answer. A
+    finding below `min_confidence` does not count.
+    """
+
+    version: ClassVar[str] = "1"
+
+    failure: Failure
+    """The failure that must not be found."""
+    kinds: tuple[Kind | OwnKind, ...] = ()
+    """Kinds of that failure that count; empty: all."""
+    min_confidence: float = 0.0
+    """Findings below it do not count; 0 to 1."""
+
+    def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
+        found = [
+            one
+            for one in diagnose(evidence)
+            if one.failure == self.failure
+            and (not self.kinds or one.kind in self.kinds)
+            and one.confidence >= self.min_confidence
+        ]
+        if not found:
+            return True, f"no {self.failure} was found", {}
+        first = found[0]
+        where = "" if first.origin_step is None else f" from step {first.origin_step}"
+        return False, f"{first.kind}{where}: {first.evidence}", {"found": [one.kind for one in found]}

@@ -1,0 +1,1 @@
+"""What is asked: suites, cases and tools; reading them with file, line and field."""

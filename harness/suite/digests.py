@@ -1,0 +1,108 @@
+"""Digests of suites, which show whether two runs can be compared."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeGuard
+
+from pydantic import JsonValue
+
+from harness.disk import is_file
+from harness.errors import UsageError
+from harness.suite.suites import Suite
+from harness.values import digest_of
+
+_CODE: Final = re.compile(r"[\w./-]+\.py:[A-Za-z_]\w*")
+_ASKED = {"environment", "tools", "probes", "checks", "metrics", "run_metrics", "packs", "defaults", "cases"}
+_ANSWERS: Final = {"model": True, "temperature": True, "max_tokens": True}
+_USER: Final[dict[str, Any]] = _ANSWERS | {
+    "kind": True,
+    "corrections": True,
+    "silence": True,
+    "instructions": True,
+    "persona": True,
+    "entailment": _ANSWERS,
+}
+"""What the user says may depend on; where the model is served, and what it may cost, is not in the digest."""
+
+
+def suite_digest(suite: Suite) -> str:
+    """The SHA-256 digest of all that the agent is tested on: the content of `Suite.digest`, also for a suite that was
+    built in another way.
+    """
+    asked = suite.model_dump(mode="json", by_alias=True, include=_ASKED | ({"hosts"} if suite.hosts else set()))
+    if suite.detectors:
+        asked["detectors"] = list(suite.detectors)
+    user = suite.user.model_dump(mode="json", include=_USER, exclude_defaults=True)
+    if user:
+        asked["user"] = user
+    _drop_unused(asked)
+    _drop_unset_limits(asked)
+    for host in asked.get("hosts", ()):  # how a live host is recorded, and its kind, are not in the digest
+        del host["health"], host["reset"], host["double"]
+    return digest_of({"asked": asked, "code": _code_digests(suite)})
+
+
+def tools_digest(suite: Suite) -> str:
+    """Sha-256 over the tools as the suite declares them."""
+    tools = [tool.model_dump(mode="json") for tool in suite.tools]
+    _drop_undeclared(tools)
+    return digest_of(tools)
+
+
+def _drop_unused(asked: dict[str, Any]) -> None:
+    """Removes unused fields, so that a suite without a newer field keeps its digest."""
+    for case in asked["cases"]:
+        del case["adk"]  # another spelling of what the case says
+        for name in ("probes", "routes", "user", "task_folder", "snapshot"):
+            if not case[name]:
+                del case[name]
+        case.get("user", {}).pop("mistaken", None)  # nothing of what is said depends on it
+        if case["conversation"] is not None and case["conversation"]["persona"] is None:
+            del case["conversation"]["persona"]
+    _drop_undeclared((*asked["tools"], *asked.get("hosts", ())))
+    for probe in (*asked["probes"], *(probe for case in asked["cases"] for probe in case.get("probes", ()))):
+        for kind in ("sql", "api"):
+            if probe[kind] is None:
+                del probe[kind]
+
+
+def _drop_unset_limits(asked: dict[str, Any]) -> None:
+    """Likewise for a budget of misses."""
+    for limits in (asked["defaults"], *(case["limits"] for case in asked["cases"])):
+        if limits["misses"] is None:
+            del limits["misses"]
+
+
+def _drop_undeclared(tools: Iterable[dict[str, Any]]) -> None:
+    """Removes fields that are younger than the digests of suites without them, and keeps the earlier names."""
+    for one in tools:
+        if "generated_ids" in one:
+            one["mints"] = one.pop("generated_ids")  # the name that the digests of earlier runs were taken with
+        for name in ("state", "volatile"):
+            if not one.get(name, True):
+                del one[name]
+
+
+def _code_digests(suite: Suite) -> dict[str, str]:
+    checks = [*suite.checks, *(check for case in suite.cases for check in case.checks)]
+    functions = {value for check in checks for value in check.parameters.values() if _names_code(value)}
+    names = {*suite.metrics, *suite.run_metrics, *suite.detectors, *(check.verifier for check in checks), *functions}
+    files = {name.rpartition(":")[0] for name in names if ".py:" in name}
+    logs = {case.user.log for case in suite.cases if case.user is not None and case.user.log is not None}
+    return {name: digest_of(_source(suite.folder / name)) for name in sorted(files | logs)}
+
+
+def _names_code(value: JsonValue) -> TypeGuard[str]:
+    """Whether a check's parameter names code, such as `checks.py:is_polite`: the code is then part of the digest."""
+    return isinstance(value, str) and _CODE.fullmatch(value) is not None
+
+
+def _source(path: Path) -> str:
+    if not is_file(path):
+        _missing(path)
+    return path.read_text(encoding="utf-8")
+
+
+def _missing(path: Path) -> NoReturn:
+    raise UsageError(f"{path} is named by a check or metric and does not exist")

@@ -1,0 +1,167 @@
+"""A host of the outside world that the agent calls by itself, over HTTP or HTTPS."""
+
+import re
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from pydantic import Field, JsonValue, field_validator, model_validator
+
+from harness.suite.tools import POINTER, Effect, RateLimit
+from harness.values import Frozen
+
+# What brings a live server back to a known state before each trial.
+
+
+class Reset(Frozen):
+    """A request to the server (`path`), or a program that is run on this machine (`command`); exactly one of them.
+
+    Trials of a suite that resets a server run one after the other: a reset would change the server under the others.
+    """
+
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "POST"
+    """Of the request."""
+    path: str | None = Field(default=None, pattern="^/")
+    """Put behind the server's `base_url`; the server's `headers` are sent. A status below 300 counts as done; a
+    redirect, which is not followed, does not."""
+    body: JsonValue = None
+    """Sent as JSON; None: no body."""
+    command: tuple[str, ...] = ()
+    """Run in the suite's folder with PATH, HOME and the locale of this environment; status 0 counts as done."""
+    timeout_s: float = Field(default=60.0, gt=0)
+    """Seconds within which it must be done."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "Reset":
+        if (self.path is None) == (not self.command):
+            raise ValueError("needs exactly one of `path` (a request) and `command` (a program)")
+        return self
+
+
+_NAME = r"^[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*$"
+_ADDRESS = re.compile(r"^[0-9.]+$")
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_GATEWAY_PORT = 8700
+
+
+class EffectRule(Frozen):
+    """Declares the effect of some requests where their method does not show it: a search by POST, a GET that counts."""
+
+    methods: tuple[str, ...] = ()
+    """The methods of the rule; an empty list matches any method."""
+    path: str = "*"
+    """A pattern for the path; `*` matches any characters, including slashes."""
+    effect: Effect
+    """What the requests that fit do."""
+
+    def fits(self, method: str, path: str) -> bool:
+        return (not self.methods or method in self.methods) and fnmatchcase(path, self.path)
+
+
+class IgnoredParts(Frozen):
+    """What is left out of the cassette key, volatile by rule."""
+
+    query: tuple[str, ...] = ()
+    """Names of query parameters."""
+    headers: tuple[str, ...] = ()
+    """Names of headers that would matter (see HostSpec.match_headers)."""
+    body: tuple[str, ...] = ()
+    """JSON pointers into the body; `*` matches every item of a list."""
+
+    @field_validator("headers")
+    @classmethod
+    def _in_lower_case(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(name.lower() for name in value)
+
+    @field_validator("body")
+    @classmethod
+    def _pointers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for pointer in value:
+            if not re.match(POINTER, pointer):
+                raise ValueError(f"expected a JSON pointer, which begins with /, found {pointer!r}")
+        return value
+
+
+class HostSpec(Frozen):
+    """One host. Its requests are recorded, replayed, limited and traced like the calls of a tool `http:<host>`.
+
+    Without `upstream` and `service`, live requests go to the host itself.
+    """
+
+    host: str = Field(pattern=_NAME, max_length=253)
+    """The host name that the agent uses, in lower case; neither a pattern nor an IP address."""
+    ports: tuple[int, ...] = (80, 443)
+    """Ports that the agent may connect to."""
+    upstream: str | None = None
+    """An address that live requests go to instead; the request's path is put behind it."""
+    service: str | None = None
+    """A service of the environment that answers in place of the host."""
+    session_header: str | None = None
+    """Carries the trial's id, so that trials that share a service do not share its state."""
+    state: str | None = None
+    """Name of the state that its requests read and write; see ToolServer.state."""
+    headers: dict[str, str] = {}
+    """Set on every live request; `${NAME}` takes the environment variable NAME, which must be in `secrets`."""
+    disposable: bool = False
+    """States that the host's state may be discarded; live writes are allowed only then."""
+    double: bool = False
+    """States that a double answers in place of the real host; see ToolServer.double."""
+    retries: int = Field(default=2, ge=0, le=10)
+    """How often a live *read* is sent again that met no connection, or one that was lost before any answer."""
+    health: str | None = Field(default=None, pattern="^/")
+    """As of a server; needs `upstream`."""
+    reset: Reset | None = None
+    """As of a server; a request needs `upstream`."""
+    only_browser: bool = False
+    """Only the pages of the trial's browser reach it, the agent by itself does not."""
+    effects: tuple[EffectRule, ...] = ()
+    """The first that fits counts. Where none does, GET, HEAD and OPTIONS read, and all others write."""
+    ignore: IgnoredParts = IgnoredParts()
+    """What is left out of the cassette key."""
+    volatile: tuple[str, ...] = ()
+    """JSON pointers to what changes in the answers' bodies by itself; see ToolSpec.volatile."""
+    match_headers: tuple[str, ...] = ()
+    """Request headers that are part of the cassette key, beside those that always choose the answer."""
+    rate_limit: RateLimit | None = None
+    """The rate limit of calls to the live host. None sets no limit."""
+    timeout_s: float = Field(default=60.0, gt=0)
+    """For the answer to begin, and between its pieces."""
+
+    @field_validator("host")
+    @classmethod
+    def _is_name(cls, value: str) -> str:
+        if _ADDRESS.match(value) or value == "localhost" or value.endswith(".localhost"):
+            raise ValueError(f"{value!r} is the sandbox itself or an address; a name is needed")
+        return value
+
+    @field_validator("ports")
+    @classmethod
+    def _are_ports(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        for port in value:
+            if not 0 < port < 65536 or port == _GATEWAY_PORT:
+                raise ValueError(f"port {port} cannot be one of a host's here")
+        return value
+
+    @field_validator("match_headers")
+    @classmethod
+    def _in_lower_case(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(name.lower() for name in value)
+
+    @model_validator(mode="after")
+    def _has_one_place(self) -> "HostSpec":
+        if self.upstream is not None and self.service is not None:
+            raise ValueError("a host has at most one of `upstream` and `service`")
+        asks = self.health is not None or (self.reset is not None and self.reset.path is not None)
+        if asks and self.upstream is None:
+            raise ValueError("`health` and a `reset` by request need `upstream`: the address that they are sent to")
+        return self
+
+    @property
+    def tool(self) -> str:
+        """The name that its requests have in traces and cassettes, and in a case's lists of tools."""
+        return f"http:{self.host}"
+
+    def effect_of(self, method: str, path: str) -> Effect:
+        for rule in self.effects:
+            if rule.fits(method, path):
+                return rule.effect
+        return "read" if method in _READING else "write"

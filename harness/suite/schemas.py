@@ -1,0 +1,172 @@
+"""JSON Schemas (draft 2020-12) that values are validated against; references stay within the schema.
+
+jsonschema calls Python's `re` without any limit. So `pattern` is evaluated here, and the members of
+`patternProperties` are put under `properties`, for the names that the value has.
+"""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from harness.suite.expressions import compiled, time_left, time_limit
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+    from pydantic import JsonValue
+
+    from harness.values import JsonObject
+
+
+_SHOWN = 1000
+_DATA: Final = frozenset({"const", "default", "enum", "examples"})
+"""Keywords whose values are no schemas."""
+_NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
+"""Keywords whose values are schemas by names."""
+
+
+class SchemaProblem(NamedTuple):
+    """The first problem of an invalid value."""
+
+    path: list[str | int]
+    json_path: str
+    message: str
+
+
+class Schema:
+    """One compiled schema; `field` is its location, for errors. The schema must be well formed."""
+
+    def __init__(self, schema: "JsonObject", *, field: str) -> None:
+        self._schema = schema
+        self._expressions = tuple(_expressions(schema, field))
+        self._has_names = any(name == "patternProperties" for _, name, _ in members(schema, field))
+
+    @property
+    def asks_expressions(self) -> bool:
+        """Whether validation may take long, so that a caller with other clients should not wait for it."""
+        return bool(self._expressions)
+
+    def problem(self, value: "JsonValue") -> SchemaProblem | None:
+        """None: it fits. Raises OutOfTime, which names the expressions, and Unresolvable."""
+        from jsonschema.exceptions import best_match
+
+        with self._limit():
+            found = best_match(self._validator_for(value).iter_errors(value))
+        if found is None:
+            return None
+        return SchemaProblem(list(found.absolute_path), found.json_path, found.message[:_SHOWN])
+
+    def fault(self, value: "JsonValue") -> tuple[str, str] | None:
+        """As `problem`: the kind of what is wrong (see `faults`), and words for it."""
+        from harness.suite.argument_faults import fault_in
+
+        with self._limit():
+            return fault_in(self._validator_for(value), value)
+
+    def _limit(self) -> AbstractContextManager[None]:
+        if not self._expressions:
+            return nullcontext()
+        places = ", ".join(f"{place}: {expression[:200]!r}" for place, expression in self._expressions[:3])
+        more = f" and {len(self._expressions) - 3} more" if len(self._expressions) > 3 else ""
+        return time_limit(f"{places}{more}")
+
+    def _validator_for(self, value: "JsonValue") -> "Validator":
+        return _validator(_with_names(self._schema, _names_in(value))) if self._has_names else self._validator
+
+    @cached_property
+    def _validator(self) -> "Validator":
+        """Made when a value is first validated: importing the library takes long."""
+        return _validator(self._schema)
+
+
+def _validator(schema: Any) -> "Validator":
+    from referencing import Registry
+
+    # An empty registry: a reference to another document is never fetched.
+    validator: Validator = _validator_class()(schema, registry=Registry())
+    return validator
+
+
+@cache
+def _validator_class() -> Any:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.validators import extend
+
+    def pattern(validator: Any, expression: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        del schema
+        if validator.is_type(instance, "string") and not _is_found(expression, instance):
+            yield ValidationError(f"{instance!r} does not match {expression!r}")
+
+    extended: Any = extend
+    return extended(Draft202012Validator, {"pattern": pattern})
+
+
+def _is_found(expression: str, text: str) -> bool:
+    return compiled(expression).search(text, timeout=time_left()) is not None
+
+
+def _with_names(schema: Any, names: frozenset[str]) -> Any:
+    """The schema with `properties` in place of `patternProperties`, for these names."""
+    match schema:
+        case list():
+            return [_with_names(item, names) for item in schema]
+        case dict():
+            changed = {keyword: _with_names_in(keyword, item, names) for keyword, item in schema.items()}
+        case _:
+            return schema
+    by_expression = changed.pop("patternProperties", None)
+    if isinstance(by_expression, dict):
+        properties = dict(changed.get("properties", {}))
+        for expression, inner in by_expression.items():
+            for name in names:
+                if _is_found(expression, name):
+                    properties[name] = {"allOf": [properties[name], inner]} if name in properties else inner
+        changed["properties"] = properties
+    return changed
+
+
+def _with_names_in(keyword: str, item: Any, names: frozenset[str]) -> Any:
+    if keyword in _DATA:
+        return item
+    if keyword in _NAMED and isinstance(item, dict):
+        return {name: _with_names(inner, names) for name, inner in item.items()}
+    return _with_names(item, names)
+
+
+def _names_in(value: "JsonValue") -> frozenset[str]:
+    """The names of the members of every object in a value."""
+    found, waiting = set[str](), [value]
+    while waiting:
+        match waiting.pop():
+            case dict() as members_of:
+                found |= members_of.keys()
+                waiting += members_of.values()
+            case list() as items:
+                waiting += items
+            case _:
+                pass
+    return frozenset(found)
+
+
+def _expressions(schema: "JsonValue", path: str) -> Iterator[tuple[str, str]]:
+    """The expressions in a schema with their locations; values that only look like expressions do no harm."""
+    for place, name, item in members(schema, path):
+        if name == "pattern" and isinstance(item, str):
+            yield place, item
+        if name == "patternProperties" and isinstance(item, dict):
+            yield from ((place, expression) for expression in item)
+
+
+def members(schema: "JsonValue", path: str) -> "Iterator[tuple[str, str, JsonValue]]":
+    """Every named value in a schema, at any depth: its location, its name, and the value."""
+    match schema:
+        case dict():
+            for name, item in schema.items():
+                yield f"{path}.{name}", name, item
+                yield from members(item, f"{path}.{name}")
+        case list():
+            for index, item in enumerate(schema):
+                yield from members(item, f"{path}[{index}]")
+        case _:
+            pass

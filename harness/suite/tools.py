@@ -1,0 +1,282 @@
+"""A tool as the agent sees it, and where its answers come from."""
+
+import json
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Literal
+
+from pydantic import Field, JsonValue, field_validator, model_validator
+
+from harness.suite.expressions import check_expression, cut
+from harness.values import Frozen, JsonObject
+
+Effect = Literal["read", "write"]
+ToolKind = Literal["http", "mcp", "python", "tool_source", "sandbox", "browser"]
+IMPORTED_SERVER = "imported"
+"""The server of tools that an import found: their list may be incomplete."""
+POINTER = r"^(/[^/]*)+$"
+"""A JSON pointer; `*` matches every item of a list."""
+
+
+_RENAMED = (
+    "the field `mints` of a tool is called `generated_ids` now: rename it; the old name goes with the next release"
+)
+
+
+class HttpRoute(Frozen):
+    """A call described over HTTP. Placeholders `{name}` in `path` and `query` are filled from the arguments."""
+
+    method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] = "GET"
+    """HTTP method. The result of HEAD is the status and the headers of the answer."""
+    path: str
+    """Path below the server's address; `{name}` takes the argument of that name."""
+    query: dict[str, str] = {}
+    """Query parameter -> argument name. An argument that the call leaves out is left out of the query."""
+    body: Literal["arguments", "body", "none"] = "none"
+    """`arguments`: the arguments that are in neither path nor query, as one JSON object. `body`: the argument of that
+    name, unchanged.
+    """
+
+
+class RateLimit(Frozen):
+    """At most `calls` in every `per_s` seconds, over all trials together; live calls only."""
+
+    calls: int = Field(gt=0)
+    """Calls that may begin within the period."""
+    per_s: float = Field(gt=0)
+    """Length of the period in seconds."""
+
+
+class VolatilePart(Frozen):
+    """What changes with every run inside an argument that otherwise matters."""
+
+    at: str = Field(pattern=POINTER)
+    """JSON pointer to the argument; `*` matches every item of a list."""
+    pattern: str
+    """Regular expression; what it finds is left out of the key."""
+
+    @field_validator("pattern")
+    @classmethod
+    def _compiles(cls, value: str) -> str:
+        check_expression(value)
+        return value
+
+
+class ToolSpec(Frozen):
+    """One tool. `server` names an entry of the suite's `servers`: calls of one server share their write state."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$", max_length=64)
+    """Name as the agent calls it; some providers of models take no dots in it."""
+    description: str = ""
+    """What the agent reads about the tool."""
+    parameters: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
+    """JSON Schema (2020-12) of the arguments object."""
+    effect: Effect = "write"
+    """What is not declared counts as a write."""
+    server: str
+    """Name of an entry of the suite's `servers`, which answers the tool."""
+    source: ToolKind = "http"
+    """Who answers it."""
+    http: HttpRoute | None = None
+    """The HTTP request that the tool performs; set for all tools of an HTTP service, and for no others."""
+    source_name: str | None = None
+    """The name in its source, where the suite has given it another name."""
+    listed: JsonObject = {}
+    """Further fields of its source's listing (title, annotations, output schema): passed on unchanged."""
+    output: JsonObject | None = Field(default=None, exclude=True)
+    """The JSON Schema of a successful answer of an HTTP tool, where one is declared; `harness drift` reads it. It does
+    not affect the agent's task, so it is not part of the suite's digest.
+    """
+    rate_limit: RateLimit | None = None
+    """How often the live tool may be called. None: without limit."""
+    timeout_s: float = Field(default=30.0, gt=0)
+    """Seconds within which the tool must have answered."""
+    ignore_arguments: tuple[str | VolatilePart, ...] = ()
+    """What is left out of the cassette key, volatile by rule (request ids, timestamps): names of top-level arguments,
+    JSON pointers (`/filter/requested_at`, `/items/*/trace`), and parts of texts (`{at: /query, pattern: ...}`)."""
+    generated_ids: tuple[str, ...] = ()
+    """JSON pointers to texts in the answer that are new in every run (ids, cursors): they are bound to the call that
+    gave them, so that a recording made again is the same, and are recognised when the agent sends them back. A number
+    is not bound, because it may occur elsewhere by chance: it is translated as a `volatile` one is.
+    """
+    volatile: tuple[str, ...] = ()
+    """JSON pointers to values in the answer that vary by themselves, such as the time of a clock: a recorded answer may
+    be returned again where only these differ, and recording again translates them, numbers included.
+    """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _earlier_name(cls, value: object) -> object:
+        """Reads `mints`, the name of `generated_ids` before 0.1, until the release after it."""
+        if not isinstance(value, dict) or "mints" not in value:
+            return value
+        if "generated_ids" in value:
+            raise ValueError("`mints` is the earlier name of `generated_ids`: keep `generated_ids` alone")
+        if value["mints"]:
+            warnings.warn(_RENAMED, FutureWarning, stacklevel=2)
+        return {"generated_ids": value["mints"]} | {name: one for name, one in value.items() if name != "mints"}
+
+    @field_validator("generated_ids", "volatile")
+    @classmethod
+    def _pointers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for pointer in value:
+            if not pointer.startswith("/"):
+                raise ValueError(f"expected a JSON pointer, which begins with /, found {pointer!r}")
+        return value
+
+    @model_validator(mode="after")
+    def _http_has_a_route(self) -> "ToolSpec":
+        if (self.source == "http") != (self.http is not None):
+            raise ValueError("needs `http`: the call that stands for it")
+        return self
+
+    @field_validator("parameters")
+    @classmethod
+    def _object_schema(cls, value: JsonObject) -> JsonObject:
+        if value.get("type") != "object":
+            raise ValueError("the schema of a tool's arguments has type: object")
+        return value
+
+
+# JSON pointers with a star, and arguments without what is volatile by a tool's rule.
+
+
+class OmittedValue:
+    """What a change gives for a value that is to be left out."""
+
+
+Change = Callable[[JsonValue], JsonValue | OmittedValue]
+
+
+def without_volatile(tool: ToolSpec, arguments: JsonObject) -> JsonObject:
+    """The arguments that matter; `arguments` itself stays as it is.
+
+    Raises OutOfTime for a pattern that takes too long.
+    """
+    kept: JsonValue = arguments
+    assert isinstance(kept, dict)
+    for rule in tool.ignore_arguments:
+        match rule:
+            case VolatilePart():
+                kept = changed_at(kept, rule.at, partial(_cut, tool.name, rule))
+            case str() if rule.startswith("/"):
+                kept = changed_at(kept, rule, _leave_out)
+            case str():
+                kept = {name: item for name, item in kept.items() if name != rule}
+        assert isinstance(kept, dict)  # a pointer never names the whole
+    return kept
+
+
+def changed_at(value: JsonValue, pointer: str, change: Change) -> JsonValue:
+    """`value` with `change` applied to the values at the pointer (`*`: every item); unchanged where there are none."""
+    changed = _changed(value, _parts(pointer), change)
+    assert not isinstance(changed, OmittedValue)  # a pointer has at least one part
+    return changed
+
+
+def without(value: JsonValue, pointer: str) -> JsonValue:
+    """`value` without the values at the pointer."""
+    return changed_at(value, pointer, _leave_out)
+
+
+def renamed_at(value: JsonValue, pointer: str, name: str) -> JsonValue:
+    """`value` with the members that the pointer names under another name, in their place."""
+    *parents, last = _parts(pointer)
+
+    def rename(holder: JsonValue) -> JsonValue:
+        if not isinstance(holder, dict):
+            return holder
+        return {name if key == last else key: item for key, item in holder.items()}
+
+    changed = _changed(value, parents, rename)
+    assert not isinstance(changed, OmittedValue)  # renaming takes nothing out
+    return changed
+
+
+def values_at(value: JsonValue, pointer: str) -> tuple[JsonValue, ...]:
+    """The values at the pointer: none, one, or with a star as many as there are."""
+    return tuple(_found(value, _parts(pointer)))
+
+
+def _parts(pointer: str) -> list[str]:
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+
+
+def _changed(value: JsonValue, parts: Sequence[str], change: Change) -> JsonValue | OmittedValue:
+    if not parts:
+        return change(value)
+    first, rest = parts[0], parts[1:]
+    match value:
+        case dict():
+            members = {name: _changed(item, rest, change) if name == first else item for name, item in value.items()}
+            return {name: item for name, item in members.items() if not isinstance(item, OmittedValue)}
+        case list():
+            items = [
+                _changed(item, rest, change) if first in {"*", str(index)} else item for index, item in enumerate(value)
+            ]
+            return [item for item in items if not isinstance(item, OmittedValue)]
+        case _:
+            return value
+
+
+def _found(value: JsonValue, parts: Sequence[str]) -> Iterator[JsonValue]:
+    if not parts:
+        yield value
+        return
+    match value:
+        case dict() if parts[0] in value:
+            yield from _found(value[parts[0]], parts[1:])
+        case list():
+            for index, item in enumerate(value):
+                if parts[0] in {"*", str(index)}:
+                    yield from _found(item, parts[1:])
+        case _:
+            pass
+
+
+def _leave_out(value: JsonValue) -> OmittedValue:
+    del value
+    return OmittedValue()
+
+
+def _cut(tool: str, rule: VolatilePart, value: JsonValue) -> JsonValue:
+    if not isinstance(value, str):
+        return value
+    return cut(rule.pattern, value, field=f"tool {tool!r}: ignore_arguments: the pattern at {rule.at}")
+
+
+# A tool's arguments in one line, for people.
+
+
+def signature(tool: ToolSpec) -> str:
+    """`add(item: string, quantity: integer = 1)`; an argument with `?` may be left out."""
+    properties = tool.parameters.get("properties")
+    required = tool.parameters.get("required")
+    needed = required if isinstance(required, list) else []
+    declared = properties if isinstance(properties, dict) else {}
+    shown = [_argument(name, schema, name in needed) for name, schema in declared.items()]
+    return f"{tool.name}({', '.join(shown)})"
+
+
+def _argument(name: str, schema: JsonValue, needed: bool) -> str:
+    kind = _kind(schema)
+    if isinstance(schema, dict) and "default" in schema:
+        return f"{name}: {kind} = {json.dumps(schema['default'], ensure_ascii=False)}"
+    return f"{name}: {kind}" if needed else f"{name}?: {kind}"
+
+
+def _kind(schema: JsonValue) -> str:
+    if not isinstance(schema, dict):
+        return "any"
+    for union in ("anyOf", "oneOf"):
+        choices = schema.get(union)
+        if isinstance(choices, list):
+            return " | ".join(_kind(choice) for choice in choices)
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        return reference.rpartition("/")[2]
+    kind = schema.get("type", "any")
+    if isinstance(kind, list):
+        return " | ".join(str(one) for one in kind)
+    return f"{_kind(schema['items'])}[]" if kind == "array" and "items" in schema else str(kind)

@@ -1,0 +1,204 @@
+"""A suite's `tools:` read: described calls and groups of tools in one list, and the servers that the groups bring."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from harness.disk import is_file
+from harness.errors import InvalidDocument, UsageError
+from harness.suite.builtin_tools import browser_tools, sandbox_tools
+from harness.suite.documents import Document, open_document, read_plain
+from harness.suite.suites import McpServer, ToolServer
+from harness.suite.tool_groups import (
+    KINDS,
+    BrowserTools,
+    Group,
+    Listing,
+    McpTools,
+    OpenApiTools,
+    PythonTools,
+    SandboxTools,
+    SourceTools,
+    listed_tools,
+    listing_digest,
+    listing_path,
+    read_listing,
+)
+from harness.suite.tool_sources import tool_source_class
+from harness.suite.tools import ToolSpec
+from harness.values import JsonObject
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Item:
+    """One item of `tools:` and its location."""
+
+    source: Document
+    at: tuple[int | str, ...]
+    data: JsonValue
+    group: Group | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tools:
+    """All tools of a suite, and every server they name."""
+
+    tools: tuple[ToolSpec, ...]
+    servers: dict[str, ToolServer]
+
+
+def read_tools(document: Document, declared: JsonValue, servers: Mapping[str, ToolServer]) -> Tools:
+    """The suite's tools. Raises InvalidDocument; for a listing that is missing, with the way to get it."""
+    together = dict(servers)
+    tools: list[ToolSpec] = []
+    for item in _items(document, declared):
+        if item.group is None:
+            tools.append(item.source.shaped(ToolSpec, item.data, *item.at))
+            continue
+        _add_server(item, item.group, together)
+        try:
+            found = _tools_of(item.group, document.path.parent)
+        except ValueError as error:
+            item.source.refuse(*item.at, problem=str(error))
+        tools += [item.source.shaped(ToolSpec, tool, *item.at) for tool in found]
+    return Tools(tools=tuple(tools), servers=together)
+
+
+def read_groups(document: Document, declared: JsonValue) -> list[Group]:
+    """The groups alone, which need no listing to be read."""
+    return [item.group for item in _items(document, declared) if item.group is not None]
+
+
+def remote_document_path(folder: Path, group: OpenApiTools) -> Path:
+    """The path at which the document of a URL is stored."""
+    return listing_path(folder, f"{group.server}.openapi")
+
+
+def _items(document: Document, declared: JsonValue) -> Iterator[_Item]:
+    if isinstance(declared, str):
+        source = _named(document, declared, "tools")
+        yield from _listed(source, source.data, ())
+    else:
+        yield from _listed(document, declared, ("tools",))
+
+
+def _listed(source: Document, items: JsonValue, at: tuple[int | str, ...]) -> Iterator[_Item]:
+    if not isinstance(items, list):
+        source.refuse(*at, problem="expected a list of tools", remedy="begin each tool with `- name: ...`")
+    for index, data in enumerate(items):
+        here = (*at, index)
+        kinds = [kind for kind in KINDS if isinstance(data, dict) and kind in data]
+        if isinstance(data, str):
+            other = _named(source, data, *here)
+            yield from _listed(other, other.data, ())
+        elif len(kinds) > 1:
+            source.refuse(*here, problem=f"is of one kind only, not {' and '.join(kinds)}")
+        else:
+            group = source.shaped(KINDS[kinds[0]], data, *here) if kinds else None
+            if isinstance(group, SourceTools):
+                _check_source(source, here, group)
+            yield _Item(source=source, at=here, data=data, group=group)
+
+
+def _check_source(document: Document, at: tuple[int | str, ...], group: SourceTools) -> None:
+    """Finds the tool source and validates its parameters, with the line of each."""
+    try:
+        found = tool_source_class(group.tool_source, document.path.parent)
+    except UsageError as error:
+        document.refuse(*at, "tool_source", problem=error.message, remedy=error.remedy)
+    document.shaped(found, group.parameters, *at, "with")
+
+
+def _named(document: Document, name: str, *at: int | str) -> Document:
+    """Another file, by the field that names it."""
+    path = document.path.parent / name
+    if not is_file(path):
+        document.refuse(*at, problem=f"{name[:200]!r} is not a readable file")
+    return open_document(path)
+
+
+def _add_server(item: _Item, group: Group, servers: dict[str, ToolServer]) -> None:
+    if isinstance(group, OpenApiTools):
+        return  # its server is declared: what is called has an address
+    if group.server in servers:
+        item.source.refuse(*item.at, "server", problem=f"there is a server {group.server!r} already")
+    servers[group.server] = server_of(group)
+
+
+def server_of(group: McpTools | PythonTools | SourceTools | SandboxTools | BrowserTools) -> ToolServer:
+    """The server that the group brings."""
+    match group:
+        case McpTools(mcp=place):
+            return ToolServer(
+                service=place.service,
+                base_url=place.url,
+                headers=place.headers,
+                health=place.health,
+                reset=place.reset,
+                mcp=McpServer.model_validate(place.model_dump(include=set(McpServer.model_fields))),
+                disposable=group.disposable,
+                double=group.double,
+                state=group.state,
+            )
+        case PythonTools():
+            return ToolServer(python=group.python, disposable=group.disposable, double=group.double, state=group.state)
+        case SourceTools():
+            return ToolServer(
+                tool_source=group.tool_source,
+                parameters=group.parameters,
+                disposable=group.disposable,
+                double=group.double,
+                state=group.state,
+            )
+        case SandboxTools():
+            return ToolServer(sandbox=True, disposable=True)
+        case BrowserTools():
+            return ToolServer(browser=True, disposable=True)
+
+
+def _tools_of(group: Group, folder: Path) -> list[JsonObject]:
+    match group:
+        case SandboxTools():
+            return sandbox_tools(group)
+        case BrowserTools():
+            return browser_tools(group)
+        case OpenApiTools():
+            path = remote_document_path(folder, group) if group.is_remote else folder / group.openapi
+            if not group.is_remote and not is_file(path):
+                raise ValueError(f"`openapi`: {group.openapi[:200]!r} is not a readable file")
+            from harness.suite.openapi import openapi_tools
+
+            return openapi_tools(group, _there(path, folder) if group.is_remote else read_plain(path)[0])
+        case McpTools():
+            return listed_tools(group, _listing(group.server, folder), "mcp")
+        case PythonTools():
+            return listed_tools(group, _unchanged(group, group.python, folder), "python")
+        case SourceTools():
+            return listed_tools(group, _unchanged(group, f"`with` of {group.tool_source}", folder), "tool_source")
+
+
+def _unchanged(group: PythonTools | SourceTools, what: str, folder: Path) -> Listing:
+    """The stored listing, if it was made of the group as it is now."""
+    listing = _listing(group.server, folder)
+    if listing.digest != listing_digest(group, folder):
+        raise ValueError(f"{what} has changed since its tools were listed: {_refresh(folder)}")
+    return listing
+
+
+def _listing(server: str, folder: Path) -> Listing:
+    path = listing_path(folder, server)
+    _there(path, folder, read=False)
+    return read_listing(path)
+
+
+def _there(path: Path, folder: Path, *, read: bool = True) -> JsonValue:
+    if not is_file(path):
+        raise InvalidDocument(path, "is not there: the source's listing was never taken", remedy=_refresh(folder))
+    value: JsonValue = read_plain(path)[0] if read else None
+    return value
+
+
+def _refresh(folder: Path) -> str:
+    return f"harness tool refresh {folder.name}"

@@ -1,0 +1,1 @@
+"""What happened: spans and trajectories; importers and exporters of other formats."""

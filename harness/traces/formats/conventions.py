@@ -1,0 +1,231 @@
+"""The content of a span, in every spelling of the conventions: GenAI old and new, OpenInference, traceloop."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Literal
+
+from pydantic import JsonValue
+
+from harness.traces.foreign_json import embedded_json
+from harness.traces.formats.found import FoundTool
+from harness.traces.formats.span_messages import Message, message_of, messages_in, unflattened
+from harness.traces.spans import Span
+from harness.traces.trajectory import Usage
+from harness.values import JsonObject
+
+SpanKind = Literal["chat", "tool", "agent", "other"]
+
+AGENT = ("gen_ai.agent.name", "agent.name", "llm.agent.name")
+MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "llm.response.model", "llm.request.model")
+TOOL = ("gen_ai.tool.name", "tool.name", "tool_call.function.name", "traceloop.entity.name")
+CALL_ID = ("gen_ai.tool.call.id", "tool_call.id", "tool.call.id")
+ARGUMENTS = (
+    "gen_ai.tool.call.arguments", "tool_call.function.arguments", "tool.parameters", "gcp.vertex.agent.tool_call_args",
+    "input.value", "traceloop.entity.input",
+)  # fmt: skip
+RESULT = ("gen_ai.tool.call.result", "gcp.vertex.agent.tool_response", "output.value", "traceloop.entity.output")
+_INPUT_TOKENS = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
+_OUTPUT_TOKENS = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion")
+_KINDS: Mapping[str, SpanKind] = MappingProxyType(
+    {
+        "chat": "chat", "generate_content": "chat", "text_completion": "chat", "completion": "chat", "LLM": "chat",
+        "llm": "chat", "execute_tool": "tool", "TOOL": "tool", "tool": "tool", "invoke_agent": "agent",
+        "AGENT": "agent", "agent": "agent", "invoke_workflow": "agent",
+    }
+)  # fmt: skip
+_KIND_NAMES = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "llm.request.type")
+_EVENT_ROLES: Mapping[str, str] = MappingProxyType(
+    {
+        "gen_ai.system.message": "system",
+        "gen_ai.user.message": "user",
+        "gen_ai.assistant.message": "assistant",
+        "gen_ai.tool.message": "tool",
+    }
+)
+_DETAILS = "gen_ai.client.inference.operation.details"
+_EVALUATION = "gen_ai.evaluation.result"
+
+
+def first(span: Span, names: Sequence[str]) -> JsonValue:
+    """The first existing attribute."""
+    return next((span.attributes[name] for name in names if span.attributes.get(name) is not None), None)
+
+
+def first_text(span: Span, names: Sequence[str]) -> str | None:
+    found = first(span, names)
+    return None if found is None else str(found)
+
+
+def kind_of_span(span: Span) -> SpanKind:
+    """The kind of a span; "other" for a span that is not a step of an agent."""
+    for name in _KIND_NAMES:
+        kind = _KINDS.get(str(span.attributes.get(name)))
+        if kind is not None:
+            return kind
+    return "other"
+
+
+def usage_of_span(span: Span) -> Usage | None:
+    counts = [first(span, _INPUT_TOKENS), first(span, _OUTPUT_TOKENS)]
+    known = [count if isinstance(count, int) and not isinstance(count, bool) else None for count in counts]
+    return None if known == [None, None] else Usage(input_tokens=known[0], output_tokens=known[1])
+
+
+def arguments_of_span(span: Span) -> JsonValue:
+    """What a tool was called with; None where they were not captured. Smolagents and traceloop store them as `args` and
+    `kwargs`, traceloop also below `inputs`.
+    """
+    for name in ("input.value", "traceloop.entity.input"):
+        raw = span.attributes.get(name)
+        plain = embedded_json(raw) if isinstance(raw, str) else raw
+        if isinstance(plain, dict) and {"args", "kwargs"} <= plain.keys():
+            args, kwargs = plain["args"], plain["kwargs"]
+            named = embedded_json(str(span.attributes.get("tool.parameters")))
+            names = list(named) if isinstance(named, dict) else []
+            given = args if isinstance(args, list) else []
+            placed = {names[place] if place < len(names) else f"arg{place}": value for place, value in enumerate(given)}
+            return {**placed, **(kwargs if isinstance(kwargs, dict) else {})}
+        if name == "traceloop.entity.input" and isinstance(plain, dict) and isinstance(plain.get("inputs"), dict):
+            return plain["inputs"]
+    return first(span, ARGUMENTS)
+
+
+_TASKS = ("task", "question", "query", "user_input", "prompt", "goal")
+
+
+def task_of_span(span: Span) -> str | None:
+    """The task that an agent's span was started with, where it names one."""
+    raw = span.attributes.get("input.value")
+    plain = embedded_json(raw) if isinstance(raw, str) else raw
+    told = [plain.get(name) for name in _TASKS] if isinstance(plain, dict) else []
+    return next((task for task in told if isinstance(task, str) and task.strip()), None)
+
+
+def inputs_of(span: Span) -> list[Message]:
+    """The model's input: the whole history, which nearly every convention repeats."""
+    facts = _with_details(span)
+    found = _system(facts) + (_messages(facts, _INPUTS, "user") or [])
+    return found or [message_of(_plain(event), role) for event, role in _role_events(span)]
+
+
+def outputs_of(span: Span) -> list[Message] | None:
+    """The model's answer; None where it was not captured."""
+    facts = _with_details(span)
+    found = _messages(facts, _OUTPUTS, "assistant")
+    if found:
+        return found
+    choices = [_plain(event) for event in span.events if event.get("name") == "gen_ai.choice"]
+    return [_choice(choice) for choice in choices] or None
+
+
+_INPUTS = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", "input.value")
+_OUTPUTS = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion", "output.value")
+
+
+def tools_of_span(span: Span) -> tuple[FoundTool, ...] | None:
+    """The tools that a model call offered; None where they are not recorded."""
+    facts = _with_details(span)
+    raw = facts.get("gen_ai.tool.definitions")
+    plain = embedded_json(raw) if isinstance(raw, str) else raw
+    listed = plain if isinstance(plain, list) else [_schema(item) for item in unflattened(facts, "llm.tools")]
+    found = [tool for tool in map(_tool, listed) if tool is not None]
+    return tuple(found) or None
+
+
+def scores_of_span(span: Span) -> dict[str, float]:
+    """Evaluations by name, from events of a span."""
+    found: dict[str, float] = {}
+    for event in span.events:
+        facts = _plain(event)
+        value = facts.get("gen_ai.evaluation.score.value")
+        if event.get("name") == _EVALUATION and isinstance(value, int | float):
+            found[str(facts.get("gen_ai.evaluation.name"))] = float(value)
+    return found
+
+
+def _with_details(span: Span) -> JsonObject:
+    details = [_plain(event) for event in span.events if event.get("name") == _DETAILS]
+    older = [
+        _plain(event)
+        for event in span.events
+        if event.get("name") in ("gen_ai.content.prompt", "gen_ai.content.completion")
+    ]
+    merged = dict(span.attributes)
+    for facts in details + older:
+        merged |= {name: value for name, value in facts.items() if value is not None}
+    return merged
+
+
+def _messages(facts: JsonObject, names: Sequence[str], role: str) -> list[Message] | None:
+    for name in names:
+        flat = unflattened(facts, name)
+        if flat:
+            return [message_of(item, role) for item in flat]
+        raw = facts.get(name)
+        if raw is None:
+            continue
+        found = messages_in(raw, role)
+        if found:
+            return found
+        if isinstance(raw, str) and not name.endswith(".messages"):
+            return [Message(role=role, text=raw)]
+    return None
+
+
+def _system(facts: JsonObject) -> list[Message]:
+    raw = facts.get("gen_ai.system_instructions")
+    plain = (embedded_json(raw) or raw) if isinstance(raw, str) else raw
+    if plain is None:
+        return []
+    parts: JsonValue = plain if isinstance(plain, list) else [{"type": "text", "content": plain}]
+    return [message_of({"role": "system", "parts": parts}, "system")]
+
+
+def _role_events(span: Span) -> list[tuple[JsonObject, str]]:
+    return [(event, _EVENT_ROLES[name]) for event in span.events if (name := str(event.get("name"))) in _EVENT_ROLES]
+
+
+def _choice(facts: JsonObject) -> Message:
+    message = facts.get("message")
+    plain = embedded_json(message) if isinstance(message, str) else message
+    if isinstance(plain, dict):
+        outer = facts.get("tool_calls")
+        return message_of({"tool_calls": outer, **plain} if outer is not None else plain, "assistant")
+    return message_of(facts if plain is None else {"content": message}, "assistant")
+
+
+def _plain(event: JsonObject) -> JsonObject:
+    """An event's attributes, with what stands as JSON text opened."""
+    attributes = event.get("attributes")
+    if not isinstance(attributes, dict):
+        return {}
+    opened = {name: embedded_json(value) if isinstance(value, str) else None for name, value in attributes.items()}
+    return {
+        name: opened[name] if isinstance(opened[name], list | dict) else value for name, value in attributes.items()
+    }
+
+
+def _schema(item: JsonObject) -> JsonValue:
+    tool = item.get("tool")
+    schema = tool.get("json_schema") if isinstance(tool, dict) else None
+    plain = embedded_json(schema) if isinstance(schema, str) else schema
+    if not isinstance(plain, dict):
+        return tool
+    return {**(tool if isinstance(tool, dict) else {}), **plain}
+
+
+def _tool(raw: JsonValue) -> FoundTool | None:
+    """A definition that is none is not a tool: what a trace tells beside its spans is never worth a refusal."""
+    if not isinstance(raw, dict):
+        return None
+    function = raw.get("function")
+    inner = function if isinstance(function, dict) else raw
+    schema = next((inner[name] for name in ("parameters", "input_schema", "inputSchema") if name in inner), None)
+    name, description = inner.get("name"), inner.get("description")
+    if not isinstance(name, str) or not name:
+        return None
+    return FoundTool(
+        name=name,
+        description=description if isinstance(description, str) else "",
+        parameters=schema if isinstance(schema, dict) else None,
+    )

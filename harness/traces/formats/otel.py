@@ -1,0 +1,244 @@
+"""OpenTelemetry traces: OTLP JSON, and this harness's own spans.jsonl. One conversation is one trial.
+
+Traces that name the same conversation are one trial, in the order of their time; a trace that names none is one by
+itself (option `conversations`: every trace is).
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from pydantic import JsonValue
+
+from harness.errors import InvalidDocument, ResultsError
+from harness.suite.cases import Case
+from harness.traces import names
+from harness.traces import step_names as ours
+from harness.traces.foreign_json import Record
+from harness.traces.formats import conventions as says
+from harness.traces.formats.dialects import as_genai
+from harness.traces.formats.found import REDACTED, Found, FoundRun, Importer, Source, case_id, task_id
+from harness.traces.formats.otel_conversations import ConversationReader, task_of
+from harness.traces.formats.span_files import spans_in
+from harness.traces.projection import trajectory_from
+from harness.traces.spans import Span
+from harness.traces.step_names import CONVERSATION_NAMES
+from harness.traces.trajectory import Step, Trajectory
+from harness.values import JsonObject
+
+# Spans that this harness wrote, read back as exactly the steps that they were made of.
+
+
+def is_ours(spans: Sequence[Span]) -> bool:
+    """Whether the trace has the marks of a trial of this harness, recorded or imported."""
+    return any(names.CASE_ID in span.attributes for span in spans)
+
+
+def trajectory_of_ours(source: Source, spans: Sequence[Span]) -> Trajectory:
+    """Of an imported trial its steps as they were; of a recorded one the projection that the harness itself uses."""
+    if not any(ours.STEP_INDEX in span.attributes or ours.STEP_COUNT in span.attributes for span in spans):
+        try:
+            return trajectory_from(spans)
+        except ResultsError as error:
+            raise InvalidDocument(source.path, error.message) from None
+    root = next((span for span in spans if span.attributes.get(names.OPERATION) == names.INVOKE_AGENT), None)
+    if root is None:
+        raise InvalidDocument(source.path, "holds steps of a trial without its root span")
+    by_index: dict[int, JsonObject] = {}
+    for span in spans:
+        index = span.attributes.get(ours.STEP_INDEX)
+        if isinstance(index, int):
+            _collect(source, by_index.setdefault(index, {"calls": {}, "observations": {}}), span)
+    if len(by_index) != root.attributes.get(ours.STEP_COUNT):
+        raise InvalidDocument(
+            source.path, f"holds {len(by_index)} of a trial's {root.attributes.get(ours.STEP_COUNT)} steps"
+        )
+    final = root.attributes.get(ours.FINAL_OUTPUT)
+    return Trajectory(
+        trace_id=root.trace_id,
+        agent=str(root.attributes.get(names.AGENT_NAME) or ""),
+        version=_text(root, names.AGENT_VERSION),
+        steps=tuple(_step(source, index, by_index[index]) for index in sorted(by_index)),
+        final_output=None if final is None else _opened(source, root, ours.FINAL_OUTPUT),
+    )
+
+
+def _collect(source: Source, step: JsonObject, span: Span) -> None:
+    facts = span.attributes
+    if facts.get(names.OPERATION) != names.EXECUTE_TOOL:
+        tokens = {
+            "input_tokens": facts.get(ours.INPUT_TOKENS),
+            "output_tokens": facts.get(ours.OUTPUT_TOKENS),
+            "cost_usd": facts.get(ours.COST),
+        }
+        step |= {
+            "source": facts.get(ours.STEP_SOURCE),
+            "agent": facts.get(ours.STEP_AGENT),
+            "parent": facts.get(ours.STEP_PARENT),
+            "span_id": facts.get(ours.STEP_SPAN),
+            "message": facts.get(names.MESSAGE),
+            "thought": facts.get(names.THOUGHT),
+            "plan": _opened(source, span, names.PLAN),
+            "model": facts.get(ours.MODEL),
+            "usage": None if set(tokens.values()) == {None} else tokens,
+            "started_ns": facts.get(names.STARTED_MONOTONIC),
+            "ended_ns": facts.get(names.ENDED_MONOTONIC),
+        }
+        return
+    _numbered(step, "calls", facts.get(ours.CALL_ORDER), _call(source, span))
+    _numbered(step, "observations", facts.get(ours.OBSERVATION_ORDER), _observation(source, span))
+
+
+def _numbered(step: JsonObject, name: str, order: JsonValue, value: JsonObject) -> None:
+    held = step[name]
+    if isinstance(order, int) and isinstance(held, dict):
+        held[f"{order:09d}"] = value
+
+
+def _call(source: Source, span: Span) -> JsonObject:
+    return {
+        "id": _text(span, names.TOOL_CALL_ID) or span.span_id,
+        "name": _text(span, names.TOOL_NAME) or "",
+        "arguments": _opened(source, span, names.TOOL_ARGUMENTS),
+        "unparsed": span.attributes.get(names.TOOL_UNPARSED),
+    }
+
+
+def _observation(source: Source, span: Span) -> JsonObject:
+    kind = span.attributes.get(names.ERROR_TYPE)
+    return {
+        "call_id": _text(span, names.TOOL_CALL_ID) or span.span_id,
+        "content": _opened(source, span, names.TOOL_RESULT),
+        "error": None if kind is None else {"type": kind, "message": _text(span, names.TOOL_ERROR_MESSAGE) or ""},
+        "replayed": span.attributes.get(names.REPLAY_TIER),
+        "duration_ms": span.attributes.get(ours.DURATION),
+    }
+
+
+def _step(source: Source, index: int, attributes: JsonObject) -> Step:
+    for name in ("calls", "observations"):
+        held = attributes[name]
+        attributes[name] = [held[order] for order in sorted(held)] if isinstance(held, dict) else []
+    return Record(path=source.path, data={"index": index, **attributes}, at=f"step {index}").shaped(Step)
+
+
+def _opened(source: Source, span: Span, name: str) -> JsonValue:
+    raw = span.attributes.get(name)
+    if not isinstance(raw, str):
+        return raw
+    try:
+        value: JsonValue = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise InvalidDocument(source.path, "is not JSON", field=f"span {span.span_id}.{name}") from None
+    return value
+
+
+def _text(span: Span, name: str) -> str | None:
+    found = span.attributes.get(name)
+    return None if found is None else str(found)
+
+
+def read(source: Source) -> Iterator[Found]:
+    """Every conversation of the file, in the order in which they begin in it."""
+    groups: dict[str, list[Span]] = {}
+    spans = spans_in(source)
+    named = _conversations(spans) if source.options.conversations else {}
+    for span in spans:
+        groups.setdefault(named.get(span.trace_id, span.trace_id), []).append(cleaned_span(source, span))
+    for group in groups.values():
+        found = conversation_in(source, group)
+        if found is not None:
+            yield found
+
+
+def conversation_in(source: Source, spans: list[Span]) -> Found | None:
+    """The content of one conversation's spans; None, with a note, where they contain no agent, model or tool."""
+    if is_ours(spans):
+        return _ours(source, spans)
+    translated = as_genai(spans)
+    if any(says.kind_of_span(span) != "other" for span in translated):
+        return _foreign(source, translated)
+    source.note(f"trace {spans[0].trace_id}", "a trace tells of no agent, model or tool; it is left out")
+    return None
+
+
+IMPORTER = Importer(patterns=("spans.jsonl", "*.jsonl", "*.json"), read=read)
+
+
+def _conversations(spans: list[Span]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for span in spans:
+        conversation = says.first_text(span, CONVERSATION_NAMES)
+        if conversation:
+            found.setdefault(span.trace_id, f"conversation {conversation}")
+    return found
+
+
+def cleaned_span(source: Source, span: Span) -> Span:
+    """The span without what looks like a credential."""
+    before = source.cleaner.found
+    attributes = source.cleaner.fields(span.attributes)
+    events = tuple(source.cleaner.fields(event) for event in span.events)
+    if source.cleaner.found == before:
+        return span
+    source.note(f"span {span.span_id}", REDACTED)
+    return span.model_copy(update={"attributes": attributes, "events": events})
+
+
+def _ours(source: Source, spans: list[Span]) -> Found:
+    trajectory = trajectory_of_ours(source, spans)
+    root = next((span for span in spans if names.CASE_ID in span.attributes), spans[0])
+    attempt = root.attributes.get(names.ATTEMPT)
+    name = f"trace {trajectory.trace_id}"
+    identifier = says.first_text(root, (names.CASE_ID,)) or trajectory.trace_id
+    task = next((step.message for step in trajectory.steps if step.source == "user" and step.message), None)
+    return Found(
+        case=source.case(name, {"id": case_id(identifier), "task": task, "origin": source.path.name}),
+        record=name,
+        run=FoundRun(
+            steps=trajectory.steps,
+            agent=trajectory.agent,
+            version=trajectory.version,
+            attempt=attempt if isinstance(attempt, int) and not isinstance(attempt, bool) else None,
+            final_output=trajectory.final_output,
+            trace_id=trajectory.trace_id,
+            spans=tuple(spans),
+        ),
+    )
+
+
+def _foreign(source: Source, spans: list[Span]) -> Found:
+    name = f"trace {spans[0].trace_id}"
+    transcript = source.transcript(name)
+    conversation = ConversationReader(spans, transcript, lambda problem: source.note(name, problem))
+    steps = conversation.steps()
+    scores = {label: score for span in spans for label, score in says.scores_of_span(span).items()}
+    chosen = source.options.score or next(iter(scores), None)
+    ended = max(span.end_ns for span in spans)
+    return Found(
+        case=_case(source, name, conversation, steps),
+        record=name,
+        tools=conversation.tools,
+        run=FoundRun(
+            steps=steps,
+            uncaptured=conversation.uncaptured(steps),
+            agent=conversation.agent,
+            version=says.first_text(conversation.root, ("gen_ai.agent.version",)) if conversation.root else None,
+            reward=None if chosen is None else scores.get(chosen),
+            final_output=conversation.answer(steps),
+            trace_id=spans[0].trace_id,
+            spans=tuple(spans),
+            duration_s=max(0, ended - conversation.began_ns) / 1e9,
+        ),
+    )
+
+
+def _case(source: Source, name: str, conversation: ConversationReader, steps: tuple[Step, ...]) -> Case:
+    task = task_of(conversation, steps)
+    system = next((step.message for step in steps if step.source == "system" and step.parent is None), None)
+    fields: JsonObject = {
+        "id": task_id(task, system),
+        "task": task,
+        "system": system,
+        "origin": f"{source.path.name} {name}",
+    }
+    return source.case(name, fields)

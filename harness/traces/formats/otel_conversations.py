@@ -1,0 +1,502 @@
+"""The spans of one conversation as steps: model calls and tool calls in the order in which they began."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from harness.traces.formats import conventions as says
+from harness.traces.formats.found import FoundTool
+from harness.traces.formats.span_messages import Message, decoded
+from harness.traces.formats.transcript import (
+    ForeignCall,
+    ForeignResult,
+    ForeignStep,
+    Report,
+    TranscriptBuilder,
+    final_output,
+)
+from harness.traces.spans import Span
+from harness.traces.step_names import STATUS_MESSAGE
+from harness.traces.trajectory import Content, Source, Step, ToolErrorType, ToolFailure
+
+# The history of one agent, which every model call repeats: each of its messages is a step once.
+#
+# New messages of a call's input follow the last known message. Messages are compared as they are
+# meant (without ids and reasoning); a reply that comes back in other words is recognised by its place.
+
+
+@dataclass(kw_only=True)
+class Thread:
+    """The messages that one agent's model has seen and given so far."""
+
+    agent: str | None
+    parent: int | None
+    is_main: bool
+    transcript: TranscriptBuilder
+    report: Report
+    _known: list[str] = field(default_factory=list)
+    _places: dict[str, list[int]] = field(default_factory=dict)
+    _replies: dict[int, int] = field(default_factory=dict)
+    """Place of each reply -> index of its step."""
+    _results: set[int] = field(default_factory=set)
+    """Places of results."""
+    _last_calls: list[str] = field(default_factory=list)
+
+    def overlap(self, inputs: Sequence[Message]) -> int:
+        """How many replies and results of this history the input repeats: 0 means another conversation."""
+        return sum(place in self._replies or place in self._results for place in self._matches(inputs).values())
+
+    def take(self, inputs: Sequence[Message]) -> None:
+        """Turns what is new in a model's input into steps and results."""
+        matches = self._matches(inputs)
+        last = max(matches, default=-1)
+        behind = matches[last] + 1 if matches else 0
+        waiting = [place for place in sorted(self._replies) if place >= behind]
+        answered = 0
+        for message in inputs[last + 1 :]:
+            if _is_only_calls(message) and (open_reply := self._reply_without_calls(waiting)) is not None:
+                waiting = [place for place in waiting if self._replies[place] != open_reply]
+                self._last_calls = [self.transcript.add_call(open_reply, call) for call in message.calls]
+                self._remember(message.key)
+                answered = 0
+            elif message.role == "assistant" and waiting:
+                self._recognise(self._replies[waiting.pop(0)], message)
+            elif message.results:
+                for number, result in enumerate(message.results, start=answered):
+                    self._answer(result, number)
+                answered += len(message.results)
+                self._results.add(self._remember(message.key))
+                self._say(message)
+            else:
+                self._history(message)
+
+    def reply(self, message: Message | None, step: ForeignStep) -> int:
+        """Adds the model's answer, or a step without content where it was not captured; the step's index."""
+        self._last_calls = list(self.transcript.add(step))
+        place = self._remember("" if message is None else message.key)
+        self._replies[place] = len(self.transcript) - 1
+        return self._replies[place]
+
+    def _matches(self, inputs: Sequence[Message]) -> dict[int, int]:
+        """Index in the input -> place in the history, both rising."""
+        found: dict[int, int] = {}
+        behind = 0
+        for index, message in enumerate(inputs):
+            places = self._places.get(message.key, [])
+            at = bisect_left(places, behind)
+            if at < len(places):
+                found[index] = places[at]
+                behind = places[at] + 1
+        return found
+
+    def _remember(self, key: str) -> int:
+        self._known.append(key)
+        place = len(self._known) - 1
+        if key:
+            self._places.setdefault(key, []).append(place)
+        return place
+
+    def _history(self, message: Message) -> None:
+        """A message that no traced call gave: the user's, the system's, or a reply from before the trace began."""
+        place = self._remember(message.key)
+        source: Source = "agent" if message.role == "assistant" else "user" if message.role == "user" else "system"
+        agent = self.agent if source == "agent" or not self.is_main else None
+        self._last_calls = (
+            list(
+                self.transcript.add(
+                    ForeignStep(
+                        source=source,
+                        message=message.text,
+                        thought=message.thought,
+                        calls=message.calls,
+                        agent=agent,
+                        parent=self.parent,
+                    )
+                )
+            )
+            or self._last_calls
+        )
+        if source == "agent":
+            self._replies[place] = len(self.transcript) - 1
+
+    def _say(self, message: Message) -> None:
+        """What the user says in the message that brings results."""
+        if message.text is not None and message.role == "user":
+            self._history(Message(role="user", text=message.text))
+
+    def _recognise(self, index: int, message: Message) -> None:
+        """A reply that stands in the history otherwise than it was given, or was not captured when it was given."""
+        if self.transcript.is_bare(index):
+            self.transcript.complete(index, message.text, message.thought)
+            self._last_calls = [self.transcript.add_call(index, call) for call in message.calls]
+            return
+        self._last_calls = self.transcript.calls_of(index)
+        self.report("a reply stands in the history otherwise than it was given; it is counted once")
+
+    def _reply_without_calls(self, waiting: Sequence[int]) -> int | None:
+        """The step of the reply that a list of calls belongs to, told apart from its words; None: there is none."""
+        places = waiting[:1] or sorted(self._replies)[-1:]
+        index = self._replies[places[0]] if places else None
+        if index is None or self.transcript.is_bare(index) or self.transcript.calls_of(index):
+            return None
+        return index
+
+    def _answer(self, result: ForeignResult, number: int) -> None:
+        """A result in the history: that of a call whose own span may have told it already, all of it or in part."""
+        known = self.transcript.called(result.call_id) if result.call_id else None
+        if known is None and number < len(self._last_calls):
+            known = self._last_calls[number]
+        if known is None:
+            self.transcript.result(result)
+        elif self.transcript.is_answered(known):
+            if result.error is not None:
+                self.transcript.fail(known, result.error, result.content)
+            self.transcript.fill(known, result.content)
+        else:
+            self.transcript.answer(known, result)
+
+
+def _is_only_calls(message: Message) -> bool:
+    """A list of calls without words: some frameworks tell a reply's words and its calls as two messages."""
+    return message.role == "assistant" and bool(message.calls) and message.text is None
+
+
+# What the spans of a conversation carry of its content, noted while they are read.
+#
+# Instrumentations capture content for all spans or for none, so a call without arguments is one that has none where
+# other spans carry theirs, and one whose arguments are not known where no span does. A result may also stand in the
+# history that a later model call was sent. A model call that failed has no reply that could have been captured.
+
+
+@dataclass(kw_only=True)
+class CapturedContent:
+    """Counts of what was there and what was not."""
+
+    _replies: list[tuple[int, bool]] = field(default_factory=list)
+    """Of each model call of the outermost agent: the index of its step, and whether its reply was captured."""
+    _others: list[int] = field(default_factory=list)
+    """Steps of other model calls whose reply was not captured."""
+    _asked: bool = False
+    _calls: int = 0
+    _bare_calls: int = 0
+    _unread_results: int = 0
+    _has_arguments: bool = False
+    _has_answer: bool = False
+    _failed: set[int] = field(default_factory=set)
+    """Steps of model calls that ended in an error, and without a reply."""
+
+    def model_call(self, index: int, *, is_main: bool, asked: bool, replied: bool, failed: bool) -> None:
+        """`asked`: whether the span carries what the model was sent; `replied`: what it replied."""
+        self._asked = self._asked or asked
+        if failed and not replied:
+            self._failed.add(index)
+        if is_main:
+            self._replies.append((index, replied))
+        elif not replied:
+            self._others.append(index)
+
+    def tool_span(self, *, has_arguments: bool) -> None:
+        """A span of a tool call."""
+        self._has_arguments = self._has_arguments or has_arguments
+
+    def bare_call(self) -> None:
+        """A call of which neither its span nor a model's reply gives arguments."""
+        self._bare_calls += 1
+
+    def unread_result(self) -> None:
+        """A call that ended without an error, and of which nothing gives the result."""
+        self._unread_results += 1
+
+    def agent_span(self, *, asked: bool) -> None:
+        """The outermost agent's own span; `asked`: whether it carries what the agent was asked."""
+        self._asked = self._asked or asked
+
+    def answered(self) -> None:
+        """The agent's own span carries what it answered."""
+        self._has_answer = True
+
+    def lacks_last_reply(self, is_completed: Callable[[int], bool]) -> bool:
+        """Whether the last reply of the outermost agent was not captured, or no model call was."""
+        if not self._replies:
+            return True
+        index, replied = self._replies[-1]
+        return not replied and not is_completed(index)
+
+    def missing(self, steps: Sequence[Step], is_completed: Callable[[int], bool]) -> tuple[Content, ...]:
+        """What is not carried, in the order of the type."""
+        return tuple(self._missing(steps, is_completed))
+
+    def _missing(self, steps: Sequence[Step], is_completed: Callable[[int], bool]) -> Iterator[Content]:
+        if final_output(steps) is None and not self._has_answer and self._lacks_answer(is_completed):
+            yield "answer"
+        unknown = {index for index, replied in self._replies if not replied} | {*self._others}
+        unknown -= self._failed if self._asked else set()
+        heard = any(step.source == "user" and step.message for step in steps)
+        if not (self._asked or heard) or any(not is_completed(index) for index in unknown):
+            yield "messages"
+        if self._bare_calls and not self._has_arguments:
+            yield "arguments"
+        if self._unread_results and not any(one.content is not None for step in steps for one in step.observations):
+            yield "results"
+
+    def _lacks_answer(self, is_completed: Callable[[int], bool]) -> bool:
+        """Where content is captured, a last model call that failed shows that there is no answer."""
+        ended_in_error = self._asked and bool(self._replies) and self._replies[-1][0] in self._failed
+        return self.lacks_last_reply(is_completed) and not ended_in_error
+
+
+_TIMEOUTS = ("timeout", "timed out", "timeouterror", "deadline")
+
+
+class ConversationReader:
+    """Reads the spans of one conversation."""
+
+    def __init__(self, spans: Sequence[Span], transcript: TranscriptBuilder, report: Report) -> None:
+        self._spans = {span.span_id: span for span in spans}
+        self._transcript = transcript
+        self._report = report
+        self._kinds = {span.span_id: says.kind_of_span(span) for span in spans}
+        self._depths = _depths(self._spans)
+        self._threads: dict[str, Thread] = {}
+        self._calls: dict[str, str] = {}
+        self._bare: dict[str | None, int] = {}
+        self._tools: dict[str, FoundTool] = {}
+        self._content = CapturedContent()
+        self._unread: dict[str, Span] = {}
+        """Calls that were made without an error, by spans that do not carry their result."""
+        agents = [span for span in self._ordered() if self._kinds[span.span_id] == "agent"]
+        self.root = agents[0] if agents else None
+        self.agent = (says.first_text(agents[0], says.AGENT) or agents[0].name if agents else "") or "agent"
+        self.began_ns = min((span.start_ns for span in spans), default=0)
+
+    def steps(self) -> tuple[Step, ...]:
+        wrapped = self._wrapping_chats()
+        for span in self._ordered():
+            match self._kinds[span.span_id]:
+                case "chat" if span.span_id not in wrapped:
+                    self._chat(span)
+                case "tool":
+                    self._tool(span)
+                case _:
+                    pass
+        self._without_replies()
+        self._answered_without_content()
+        return self._transcript.steps()
+
+    def uncaptured(self, steps: Sequence[Step]) -> tuple[Content, ...]:
+        """What the spans do not carry of these steps."""
+        return self._content.missing(steps, self._transcript.is_completed)
+
+    @property
+    def tools(self) -> tuple[FoundTool, ...] | None:
+        return tuple(self._tools.values()) or None
+
+    def answer(self, steps: Sequence[Step]) -> str | None:
+        """The agent's last message; where it ended with a call, what the outermost agent's own span gives out."""
+        said = final_output(steps)
+        if said is not None or self.root is None:
+            return said
+        return "\n".join(message.text for message in says.outputs_of(self.root) or () if message.text) or None
+
+    def _ordered(self) -> list[Span]:
+        return sorted(self._spans.values(), key=lambda span: (span.start_ns, self._depths[span.span_id]))
+
+    def _wrapping_chats(self) -> set[str]:
+        """Chat spans that tell of the same model call as another one, and are left out: a framework and the client
+        below it both do. The framework's is left out, unless it alone carries the reply.
+        """
+        left_out: set[str] = set()
+        for span_id, kind in self._kinds.items():
+            for above in self._above(span_id) if kind == "chat" else ():
+                if self._kinds[above.span_id] in ("tool", "agent"):
+                    break
+                if self._kinds[above.span_id] == "chat":
+                    inner_only = says.outputs_of(self._spans[span_id]) or not says.outputs_of(above)
+                    left_out.add(above.span_id if inner_only else span_id)
+                    break
+        return left_out
+
+    def _above(self, span_id: str) -> Iterable[Span]:
+        seen = {span_id}
+        above = self._spans[span_id].parent_id
+        while above in self._spans and above not in seen:
+            seen.add(above)
+            yield self._spans[above]
+            above = self._spans[above].parent_id
+
+    def _agent_span(self, span: Span) -> Span | None:
+        return next((above for above in self._above(span.span_id) if self._kinds[above.span_id] == "agent"), None)
+
+    def _agent_name(self, span: Span) -> str | None:
+        own = says.first_text(span, says.AGENT)
+        above = self._agent_span(span)
+        return own or (says.first_text(above, says.AGENT) if above else None)
+
+    def _parent_step(self, span: Span) -> int | None:
+        """The step whose call started the agent that this span belongs to."""
+        for above in self._above(span.span_id):
+            if above.span_id in self._calls:
+                return self._transcript.step_of(self._calls[above.span_id])
+        return None
+
+    def _thread(self, span: Span, inputs: Sequence[Message]) -> Thread:
+        name, above = self._agent_name(span), self._agent_span(span)
+        key = f"{above.span_id if above else ''}/{name}"
+        if key not in self._threads:
+            parent = self._parent_step(span)
+            alike = [thread for thread in self._threads.values() if thread.agent == name and thread.overlap(inputs)]
+            self._threads[key] = (
+                alike[-1]
+                if alike
+                else Thread(
+                    agent=name,
+                    parent=parent,
+                    is_main=parent is None and name in (None, self.agent),
+                    transcript=self._transcript,
+                    report=self._report,
+                )
+            )
+        return self._threads[key]
+
+    def _chat(self, span: Span) -> None:
+        inputs, outputs = says.inputs_of(span), says.outputs_of(span)
+        self._tools |= {tool.name: tool for tool in says.tools_of_span(span) or () if tool.name not in self._tools}
+        thread = self._thread(span, inputs)
+        thread.take(inputs)
+        if outputs is not None and len(outputs) > 1:
+            self._report("a model call gave several choices; the first is taken")
+        message = outputs[0] if outputs else None
+        index = thread.reply(
+            message,
+            ForeignStep(
+                source="agent",
+                agent=thread.agent,
+                parent=thread.parent,
+                message=message.text if message else None,
+                thought=message.thought if message else None,
+                calls=message.calls if message else (),
+                model=says.first_text(span, says.MODEL),
+                usage=says.usage_of_span(span),
+                started_ns=max(0, span.start_ns - self.began_ns),
+                ended_ns=max(0, span.end_ns - self.began_ns),
+                span_id=span.span_id,
+            ),
+        )
+        failed = span.status == "error"
+        replied = message is not None
+        self._content.model_call(index, is_main=thread.is_main, asked=bool(inputs), replied=replied, failed=failed)
+        if message is None:
+            if not failed:
+                self._report("a model call's answer was not captured; its step has only what its tools' spans tell")
+            self._bare[thread.agent] = index
+        else:
+            self._bare.pop(thread.agent, None)
+
+    def _tool(self, span: Span) -> None:
+        call_id, name = says.first_text(span, says.CALL_ID), says.first_text(span, says.TOOL) or span.name
+        known = self._transcript.waiting(call_id, None if call_id else name)
+        if known is None and call_id and self._transcript.called(call_id):
+            self._report("two spans tell of one tool call; it is counted once")
+            return
+        self._declare(span, name)
+        self._calls[span.span_id] = known if known is not None else self._own_call(span, call_id, name)
+        content, failure = says.first(span, says.RESULT), _failure(span)
+        self._content.tool_span(has_arguments=says.arguments_of_span(span) is not None)
+        if content is None and failure is None:
+            self._unread[self._calls[span.span_id]] = span  # the history of the next model call may tell it
+            return
+        self._transcript.answer(
+            self._calls[span.span_id],
+            ForeignResult(
+                call_id=call_id,
+                content=decoded(content),
+                error=failure,
+                duration_ms=max(0, span.end_ns - span.start_ns) / 1e6,
+            ),
+        )
+
+    def _declare(self, span: Span, name: str) -> None:
+        description = says.first_text(span, ("tool.description",))
+        if description is not None and name not in self._tools and name == says.first_text(span, says.TOOL):
+            self._tools[name] = FoundTool(name=name, description=description)
+
+    def _own_call(self, span: Span, call_id: str | None, name: str) -> str:
+        """A call that no captured reply tells of: of the reply before it, or a step of its own."""
+        arguments = says.arguments_of_span(span)
+        if arguments is None:
+            self._content.bare_call()
+            self._report("the arguments of a call were not captured; it stands without any")
+        call = ForeignCall(id=call_id, name=name, arguments=arguments)
+        agent = self._agent_name(span)
+        if agent in self._bare:
+            return self._transcript.add_call(self._bare[agent], call)
+        return self._transcript.add(
+            ForeignStep(
+                source="agent",
+                agent=agent,
+                calls=(call,),
+                parent=self._parent_step(span),
+                started_ns=max(0, span.start_ns - self.began_ns),
+                ended_ns=max(0, span.end_ns - self.began_ns),
+                span_id=span.span_id,
+            )
+        )[0]
+
+    def _without_replies(self) -> None:
+        """Where the last reply was not captured, the agent's own output is what it said in the end."""
+        if self.root is not None:
+            self._content.agent_span(asked=bool(says.task_of_span(self.root) or says.inputs_of(self.root)))
+        if self.root is None or not self._content.lacks_last_reply(self._transcript.is_completed):
+            return
+        said = [message.text for message in says.outputs_of(self.root) or () if message.text]
+        if said:
+            self._transcript.add(ForeignStep(source="agent", agent=self.agent, message="\n".join(said)))
+            self._content.answered()
+
+    def _answered_without_content(self) -> None:
+        for known, span in self._unread.items():
+            if not self._transcript.is_answered(known):
+                self._content.unread_result()
+                lasted = max(0, span.end_ns - span.start_ns) / 1e6
+                self._transcript.answer_late(known, ForeignResult(call_id=None, content=None, duration_ms=lasted))
+
+
+def task_of(conversation: ConversationReader, steps: Sequence[Step]) -> str | None:
+    """What was asked: the task of the outermost agent, else the user's first message, else that agent's input."""
+    given = says.task_of_span(conversation.root) if conversation.root is not None else None
+    if given is not None:
+        return given
+    message = next((step.message for step in steps if step.source == "user" and step.message), None)
+    if message is not None or conversation.root is None:
+        return message
+    return next((m.text for m in says.inputs_of(conversation.root) if m.role == "user" and m.text), None)
+
+
+def _depths(spans: dict[str, Span]) -> dict[str, int]:
+    depths: dict[str, int] = {}
+    for span_id in spans:
+        path: list[str] = []
+        at: str | None = span_id
+        while at is not None and at in spans and at not in depths:
+            depths[at] = 0  # also ends a circle of parents
+            path.append(at)
+            at = spans[at].parent_id
+        below = depths[at] + 1 if at in depths and at not in path else 0
+        for up, step in enumerate(reversed(path)):
+            depths[step] = below + up
+    return depths
+
+
+def _failure(span: Span) -> ToolFailure | None:
+    raw = span.attributes.get("error.type")
+    if span.status != "error" and raw is None:
+        return None
+    message = span.attributes.get("harness.tool.error.message") or span.attributes.get(STATUS_MESSAGE)
+    thrown = [event.get("attributes") for event in span.events if event.get("name") == "exception"]
+    for facts in thrown:
+        message = message or (facts.get("exception.message") if isinstance(facts, dict) else None)
+    return ToolFailure(type=_error_type(f"{raw or ''} {message or ''}"), message=str(message or raw or "failed")[:500])
+
+
+def _error_type(raw: str) -> ToolErrorType:
+    return "timeout" if any(word in raw.lower() for word in _TIMEOUTS) else "tool_error"

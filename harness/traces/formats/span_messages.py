@@ -1,0 +1,170 @@
+"""Messages of a model call in a span's attributes, in the shapes of all instrumentations."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from harness.traces.foreign_json import embedded_json, text_of
+from harness.traces.formats.transcript import ForeignCall, ForeignResult, read_arguments
+from harness.traces.trajectory import ToolFailure
+from harness.values import JsonObject, canonical_json
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """One message of a model's input or output."""
+
+    role: str
+    text: str | None = None
+    thought: str | None = None
+    calls: tuple[ForeignCall, ...] = ()
+    results: tuple[ForeignResult, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The part that stays equal when an output is repeated in the history: no ids of calls, no reasoning, no outer
+        spaces.
+        """
+        if self.results:
+            raw: list[JsonValue] = [[result.call_id or result.content] for result in self.results]
+            return canonical_json(["result", *raw])
+        calls: list[JsonValue] = [[call.name, *read_arguments(call.arguments)] for call in self.calls]
+        return canonical_json([self.role, (self.text or "").strip(), calls])
+
+
+def messages_in(raw: JsonValue, default_role: str) -> list[Message] | None:
+    """Messages that stand structured or as JSON text; None where it is neither."""
+    plain = embedded_json(raw) if isinstance(raw, str) else raw
+    if isinstance(plain, dict):
+        inner = plain.get("messages")
+        plain = inner if isinstance(inner, list) else [plain]
+    if not isinstance(plain, list):
+        return None
+    return [message_of(item, default_role) for item in plain if isinstance(item, dict)]
+
+
+def message_of(raw: JsonObject, default_role: str) -> Message:
+    """A message in the shape of the conventions (`parts`), of OpenAI (`content`, `tool_calls`) or of Gemini."""
+    inner = raw.get("message")
+    if isinstance(inner, dict):  # OpenInference, and the choice event of older conventions
+        raw = inner
+    role = {"model": "assistant", "ai": "assistant", "human": "user"}.get(str(raw.get("role")), raw.get("role"))
+    parts = raw.get("parts")
+    if not isinstance(parts, list):
+        content = raw.get("content", raw.get("contents"))
+        parts = content if isinstance(content, list) else [{"type": "text", "content": content}]
+    collected = _Parts()
+    for part in parts:
+        collected.add(part if isinstance(part, dict) else {"type": "text", "content": part})
+    calls = raw.get("tool_calls")
+    for call in calls if isinstance(calls, list) else []:
+        collected.call(call)
+    return collected.message(str(role or default_role), raw)
+
+
+class _Parts:
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.thoughts: list[str] = []
+        self.calls: list[ForeignCall] = []
+        self.results: list[ForeignResult] = []
+
+    def add(self, part: JsonObject) -> None:
+        inner = part.get("message_content")
+        part = inner if isinstance(inner, dict) else part
+        match part.get("type"):
+            case "tool_call" | "server_tool_call" | "tool_use" | "function_call":
+                self.call(part)
+            case "tool_call_response" | "server_tool_call_response" | "tool_result":
+                self.results.append(_result(part))
+            case "reasoning" | "thinking":
+                self.thoughts.append(text_of(part.get("content", part.get("thinking", part.get("text")))) or "")
+            case _ if isinstance(part.get("function_call", part.get("functionCall")), dict):
+                self.call(part)
+            case _ if isinstance(part.get("function_response", part.get("functionResponse")), dict):
+                self.results.append(_result(part.get("function_response", part.get("functionResponse"))))
+            case _:
+                self.texts.append(text_of(part.get("content", part.get("text", _named(part)))) or "")
+
+    def call(self, raw: JsonValue) -> None:
+        if not isinstance(raw, dict):
+            return
+        for name in ("tool_call", "function_call", "functionCall"):
+            inner = raw.get(name)
+            raw = inner if isinstance(inner, dict) else raw
+        function = raw.get("function")
+        inner = function if isinstance(function, dict) else raw
+        arguments = next((inner[name] for name in ("arguments", "args", "input") if inner.get(name) is not None), None)
+        self.calls.append(
+            ForeignCall(id=_text(raw.get("id")), name=_text(inner.get("name")) or "", arguments=arguments)
+        )
+
+    def message(self, role: str, raw: JsonObject) -> Message:
+        text = "\n".join(part for part in self.texts if part) or None
+        if role in ("tool", "function") and not self.results:
+            called = _text(raw.get("tool_call_id", raw.get("id")))
+            content = raw.get("content", text)
+            self.results.append(ForeignResult(call_id=called, name=_text(raw.get("name")), content=decoded(content)))
+            text = None
+        reasoning = raw.get("reasoning_content", raw.get("reasoning"))
+        thought = "\n".join(part for part in [*self.thoughts, text_of(reasoning) or ""] if part) or None
+        return Message(role=role, text=text, thought=thought, calls=tuple(self.calls), results=tuple(self.results))
+
+
+def decoded(value: JsonValue) -> JsonValue:
+    """A result that stands as JSON text, as it is meant. Exporters write a text as a JSON string or as it is, and both
+    are that text; numbers and other plain texts stay as they are.
+    """
+    found = embedded_json(value) if isinstance(value, str) else value
+    if isinstance(found, str) and found != value:
+        inner = embedded_json(found)
+        return inner if isinstance(inner, dict | list) else found
+    return found if isinstance(found, dict | list) else value
+
+
+def unflattened(attributes: Mapping[str, JsonValue], prefix: str) -> list[JsonObject]:
+    """Attributes `prefix.<n>.<rest>` as a list of nested objects, in the order of n."""
+    root: dict[str, JsonValue] = {}
+    for name, value in attributes.items():
+        if name.startswith(prefix + "."):
+            _place(root, name[len(prefix) + 1 :].split("."), value)
+    listed = _as_lists(root)
+    return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+
+
+def _place(root: dict[str, JsonValue], path: list[str], value: JsonValue) -> None:
+    at = root
+    for step in path[:-1]:
+        below = at.setdefault(step, {})
+        if not isinstance(below, dict):
+            return  # one attribute is a value and a prefix of another: the first to stand there stays
+        at = below
+    at.setdefault(path[-1], value)
+
+
+def _as_lists(value: JsonValue, depth: int = 0) -> JsonValue:
+    if not isinstance(value, dict) or depth > 32:
+        return value
+    if value and all(name.isascii() and name.isdecimal() for name in value):
+        return [_as_lists(value[name], depth + 1) for name in sorted(value, key=lambda digits: (len(digits), digits))]
+    return {name: _as_lists(item, depth + 1) for name, item in value.items()}
+
+
+def _result(part: JsonValue) -> ForeignResult:
+    raw = part if isinstance(part, dict) else {}
+    # The conventions' schema says `response`, their own examples `result`.
+    names = ("response", "result", "content")
+    content = next((raw[name] for name in names if raw.get(name) is not None), None)
+    called = _text(raw.get("id", raw.get("tool_use_id")))
+    error = ToolFailure(type="tool_error", message=str(content)[:500]) if raw.get("is_error") is True else None
+    return ForeignResult(call_id=called, name=_text(raw.get("name")), content=decoded(content), error=error)
+
+
+def _named(part: JsonObject) -> str | None:
+    kind = part.get("type")
+    return f"[{kind}]" if isinstance(kind, str) and kind != "text" else None
+
+
+def _text(value: JsonValue) -> str | None:
+    return None if value is None or value == "" else str(value)

@@ -1,0 +1,310 @@
+"""A trial: one attempt at one case, how it ended, and what was read of its user and its page."""
+
+from typing import Literal
+
+from pydantic import JsonValue
+
+from harness.traces.trajectory import Trajectory
+from harness.values import Frozen, JsonObject
+
+# The report of a trial's user: how the conversation ended, what was replayed, and the user's faults.
+
+UserEnding = Literal[
+    "goal_reached", "gave_up", "turn_limit", "script_over", "agent_left", "replay_miss", "simulator_failed"
+]
+"""`goal_reached`, `gave_up`: the user's own decision. `turn_limit`: `max_turns` messages were sent. `script_over`: a
+script or a log has no further turn. `agent_left`: the agent ended, or requested no further message. `replay_miss`: no
+recording contains the user's answer. `simulator_failed`: the user itself failed."""
+
+FaultClass = Literal[
+    "unknowable",
+    "revealed_early",
+    "contradiction",
+    "repetition",
+    "speaks_as_agent",
+    "ends_too_early",
+    "never_ends",
+    "other_language",
+    "no_message",
+    "tool_call",
+    "too_long",
+    "out_of_role",
+]
+"""What a simulated user can do wrong. `unknowable`: says what it could not know. `revealed_early`: says what the plan
+withholds before it was asked. `contradiction`: of the plan, the profile or itself. `out_of_role`: shows its
+instructions, or speaks of the conversation as a test."""
+
+
+class UserFault(Frozen):
+    """One mistake of a simulated user."""
+
+    turn: int
+    """Number of the user's message, from 1 for the opening; that of the missing one where there was none."""
+    fault: FaultClass
+    reason: str
+    """The expected and the actual message."""
+    excused: bool = False
+    """Whether the agent's own words may have caused it, so that it does not invalidate the conversation."""
+
+
+class Divergence(Frozen):
+    """The point at which a logged conversation no longer matched."""
+
+    turn: int
+    """Number of the first message of the user that is not the log's, from 1 for the opening."""
+    kind: Literal["calls", "slots", "act", "meaning", "log_over"]
+    """What differed first: the calls; items, quantities, prices, dates, ids; statement, question, yes or no; the rest
+    of the meaning; or nothing, where the log has no further turn."""
+    reason: str
+    """The log's content and the agent's action."""
+
+
+class UserReport(Frozen):
+    """The user of one trial."""
+
+    kind: str
+    """`script`, `model`, `logged`, or the name of an installed user."""
+    ended: UserEnding
+    reason: str | None = None
+    """The reason for the end."""
+    turns: int
+    """Messages of the user, including the opening."""
+    persona: str | None = None
+    model: str | None = None
+    """The model that played the user; None: no model did."""
+    replayed: int | None = None
+    """Messages after the opening that were the log's own; None: no log was used."""
+    entailed: int = 0
+    """Of these, messages before which the model of `entailment:` found that the agent's other words mean the same."""
+    generated: int | None = None
+    """Messages after the opening that a model wrote; None where there is no model."""
+    divergence: Divergence | None = None
+    """None: every message was the log's, or no log was used."""
+    faults: tuple[UserFault, ...] = ()
+    """The user's faults by the rules; one of them makes the trial `simulator_failed`, unless the agent caused it.
+    """
+    left_out: tuple[UserFault, ...] = ()
+    """Messages that were written without the agent's words, since the user's model failed on them and on nothing else:
+    the conversation went on and counts.
+    """
+    steered: tuple[str, ...] = ()
+    """The agent's attempts to steer the user, by turn: such a trial counts, as failed."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    """The cost of the user's model; None where no price is known."""
+    waited_s: float = 0.0
+    """Seconds that the agent waited for the user."""
+
+    @property
+    def invalid(self) -> UserFault | None:
+        """The first fault that invalidates the conversation; None where it is valid, or the agent caused it."""
+        return None if self.steered else next((one for one in self.faults if not one.excused), None)
+
+
+# A web page as it was when the agent had ended, as stored evidence.
+
+
+class ElementSeen(Frozen):
+    """One element."""
+
+    text: str
+    """The displayed text; the first 4,000 characters."""
+    value: str | None = None
+    """The value of a form field; None: the element is not a form field."""
+    checked: bool | None = None
+    visible: bool = True
+    attributes: dict[str, str | None] = {}
+    """The requested attributes; None where the element lacks it."""
+
+
+class ElementsSeen(Frozen):
+    """All elements that match one selector."""
+
+    count: int
+    elements: tuple[ElementSeen, ...] = ()
+    """The first fifty, in the order of the page."""
+    problem: str | None = None
+    """Why the selector is invalid."""
+
+
+class PageSeen(Frozen):
+    """One page."""
+
+    digest: str
+    """The digest of the page read, so that a changed check is not scored with an old result."""
+    url: str | None = None
+    """The browser's URL at the end."""
+    title: str | None = None
+    status: int | None = None
+    """The HTTP status of the page; None: unknown."""
+    found: dict[str, ElementsSeen] = {}
+    problem: str | None = None
+    """A description of the reason why no page could be read."""
+    screenshot: str | None = None
+    """A PNG in the trial's folder."""
+
+
+# A trial: one attempt at one case, and how it ended.
+
+Outcome = Literal["finished", "limit_reached", "agent_failed", "inconclusive", "simulator_failed", "harness_failed"]
+"""`inconclusive` (a replay miss), `simulator_failed` (the simulated user invalidated the conversation) and
+`harness_failed` are "not measured": they are excluded from all denominators.
+"""
+
+MEASURED: frozenset[Outcome] = frozenset({"finished", "limit_reached", "agent_failed"})
+
+
+class ProgramExit(Frozen):
+    """How the agent's program ended, and its output."""
+
+    code: int | None
+    """Exit status; None where a signal ended it."""
+    signal: int | None = None
+    timed_out: bool = False
+    stdout: str = ""
+    """The first `limits.output_kb`; bytes that are not UTF-8 appear as replacement characters."""
+    stderr: str = ""
+    stdout_end: str = ""
+    """The last complete lines, at most 16 KB and `limits.output_kb`; empty where nothing was discarded."""
+    stderr_end: str = ""
+    stdout_bytes: int = 0
+    """The total number of printed bytes, including the discarded part."""
+    stderr_bytes: int = 0
+    duration_s: float | None = None
+
+
+FileKind = Literal["file", "directory", "link", "other"]
+
+
+class FileChange(Frozen):
+    """One difference between the end state's files and those of the snapshot."""
+
+    path: str
+    """Absolute in the sandbox; bytes that are not UTF-8 are surrogate-escaped and written as `\\udcXX`."""
+    change: Literal["added", "modified", "deleted"]
+    kind: FileKind = "file"
+    mode: int | None = None
+    size: int | None = None
+    sha256: str | None = None
+    link: str | None = None
+
+
+class EndState(Frozen):
+    """What the agent left behind. `complete` is False where it exceeds the limits of the harness."""
+
+    changes: tuple[FileChange, ...] = ()
+    complete: bool = True
+    problem: str | None = None
+
+
+class CommandResult(Frozen):
+    """The result of a check's command in a sandbox restored to the end state."""
+
+    digest: str
+    """The digest of the command, so that a changed check is not scored with an old result."""
+    exit: ProgramExit
+    written: dict[str, str | None] = {}
+    """Names of the files in which tests of a task folder give their reward, and what is in them; None: it cannot be
+    read."""
+
+
+class ModelUse(Frozen):
+    """The usage of the model's replies in one trial; where a reply reports none, tokens are estimated from
+    its length.
+    """
+
+    replies: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None = None
+    """The cost by the suite's prices; None: no reply had a price."""
+
+
+class Outage(Frozen):
+    """An external live server, host or model that gave no answer after all retries."""
+
+    server: str
+    """Its name in the suite; `http:<host>` of a host, `model:<provider>` of a model."""
+    tool: str
+    """The call that met the outage."""
+    reason: str
+    answered: bool
+    """Whether it had answered any other request in the run."""
+
+
+class RecordingReport(Frozen):
+    """The changes to a case's cassette by recording a trial: counts of recordings."""
+
+    added: int = 0
+    kept: int = 0
+    """Recordings that the cassette had already."""
+    marked: int = 0
+    """The number of kept recordings whose provenance was added by this trial."""
+    replaced: int = 0
+    dropped: int = 0
+    """Recordings that depended on a lost write, and were not repeated."""
+    levelled: int = 0
+    """The number of answers that the agent received as the cassette has them: the live ones differ only in volatile
+    values or ids.
+    """
+    differing: tuple[str, ...] = ()
+    """Tools whose answers differ from the cassette, which keeps its own answers unless it is refreshed."""
+    failed: dict[str, int] = {}
+    """Tool, or `model:<provider>` -> calls that ended in a transient error: no connection, a timeout, 503. They are not
+    recorded."""
+    unsettled: int = 0
+    """The number of answers that were not recorded, because a lost write came before them."""
+    advice: tuple[str, ...] = ()
+    """Declarations that the suite should add."""
+
+
+class Trial(Frozen):
+    """One attempt at one case, with all evidence that scoring needs."""
+
+    case_id: str
+    attempt: int
+    outcome: Outcome
+    reason: str | None = None
+    """Why the outcome is not `finished`."""
+    trajectory: Trajectory
+    exit: ProgramExit | None = None
+    end_state: EndState | None = None
+    states: dict[str, JsonValue] = {}
+    """The suite's probes: name -> result of the read at the end."""
+    commands: dict[str, CommandResult] = {}
+    service_logs: dict[str, str] = {}
+    """The end of what each service printed, where the harness failed for a service."""
+    outage: Outage | None = None
+    """The unavailable service, where it is the cause of the outcome `harness_failed`."""
+    pages: dict[str, PageSeen] = {}
+    """Maps checks of pages by name to the page's content at the end."""
+    misses: tuple[JsonObject, ...] = ()
+    """Replay misses: tool, arguments and the nearest recordings."""
+    tiers: dict[str, int] = {}
+    """Calls served, by replay tier."""
+    exported: bool | None = None
+    """Only in trials of releases that sent a trial's spans after it: whether the OTLP endpoint took them."""
+    model_tiers: dict[str, int] = {}
+    """Requests to models, by replay tier."""
+    reused_once_recorded: int = 0
+    """The number of reads that received a recorded answer again, of tools that were never recorded twice for one call:
+    whether their answers vary is unknown.
+    """
+    provenances: dict[str, int] = {}
+    """The number of answers of tools, hosts, models and probes by their source: `service`, `double`, `trajectory`,
+    `hand`, or `unknown` for recordings that do not state it. Answers of the trial's own sandbox are not counted.
+    """
+    model_use: ModelUse | None = None
+    """None: no model replied."""
+    unfired_faults: tuple[str, ...] = ()
+    """Faults of the case that no call triggered."""
+    recording: RecordingReport | None = None
+    """The changes to the cassette; None: nothing was recorded."""
+    unreadable: bool = False
+    """Whether the agent's data could not be read, so that every check fails."""
+    unsaid_turns: tuple[str, ...] = ()
+    """Messages of the scripted user whose conditions never held."""
+    user: UserReport | None = None
+    """The report of the user; None: the trial has a task but no user, or is older than this field."""
+    duration_s: float | None = None

@@ -1,1 +1,0 @@
-"""Providers of models."""

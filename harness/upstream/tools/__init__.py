@@ -1,1 +1,0 @@
-"""Tools of real services: HTTP, MCP servers and Python functions."""

@@ -1,1 +1,0 @@
-"""Real hosts to which an agent itself sends HTTP(S) requests."""

@@ -1,0 +1,1 @@
+"""Simulated users: played by a model, or from a log."""

@@ -1,1 +1,0 @@
-"""Annotation in the app: the questions of runs, and the queues of the people who answer them."""

@@ -1,1 +1,0 @@
-"""What the app knows of each run without opening it again."""
