@@ -129,7 +129,7 @@ def test_every_package_is_installed_by_its_hash_the_harness_too(outside: Path, t
         env={**os.environ, "PYTHONPATH": str(tmp_path / "site")}, cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
     assert str(tmp_path / "site/harness/cli/init.py") == printed.stdout.strip(), printed.stderr
-    assert (tmp_path / "site/harness/cli/project/template_github" / Path(PULL_REQUEST).name).is_file()
+    assert (tmp_path / "site/harness/cli/template_github" / Path(PULL_REQUEST).name).is_file()
 
 
 COMMIT = "git+https://git.example.com/tools/harness@" + "0123456789" * 4

@@ -9,7 +9,7 @@ from harness.reports.palette import palette
 
 _STYLES = {
     room: (files(room) / "assets" / "style.css").read_text(encoding="utf-8")
-    for room in ("harness.report.html", "harness.view")
+    for room in ("harness.reports.html", "harness.reports.pages")
 }
 _COLOURS = {
     name: (light, dark) for name, light, dark in re.findall(r"--([\w-]+): light-dark\(#(\w{6}), #(\w{6})\);", palette())
