@@ -65,6 +65,7 @@ def test_a_first_project_runs_as_it_is_and_is_never_overwritten(walk: Walk) -> N
     assert 2 == summary["success"]["successes"]
 
 
+@pytest.mark.slow
 def test_without_an_engine_the_demo_says_so_and_runs_in_the_local_sandbox(drive_thru: Walk) -> None:
     done = drive_thru("demo", "drive_thru", env={"DOCKER_HOST": "unix:///nonexistent/docker.sock"})
     assert "container engine" in done.stderr

@@ -97,7 +97,7 @@ def talking(walk: Walk) -> Walk:
 
 
 @pytest.mark.parametrize("agent", ["turns", "lines", "http"])
-@pytest.mark.parametrize("sandbox", ["local", pytest.param("docker", marks=pytest.mark.docker)])
+@pytest.mark.parametrize("sandbox", ["local", pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.slow])])
 def test_each_kind_of_agent_serves_the_same_conversation(talking: Walk, agent: str, sandbox: str) -> None:
     summary = talking.summary("run", "s", "--agent", agent, "--sandbox", sandbox, "--run-name", "r")
     assert 1 == summary["success"]["successes"]

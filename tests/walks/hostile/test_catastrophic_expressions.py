@@ -26,13 +26,13 @@ CASES = """\
   conversation:
     opening: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"
     turns:
-      - {when: {regex: "(a+)+$"}, say: "no"}
+      - {when: {regex: "(a|a)+$"}, say: "no"}
 - id: check
   task: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"
-  checks: [{name: only a, verifier: final_answer, with: {regex: "^(a+)+$"}}]
+  checks: [{name: only a, verifier: final_answer, with: {regex: "^(a|a)+$"}}]
 - id: plain
   task: "aaa"
-  checks: [{name: only a, verifier: final_answer, with: {regex: "^(a+)+$"}}]
+  checks: [{name: only a, verifier: final_answer, with: {regex: "^(a|a)+$"}}]
 """
 
 
@@ -49,10 +49,10 @@ def test_a_run_ends_and_says_which_expression_and_what_to_do(walk: Walk, write_s
 
     failed = walk.trial("r", "user")
     assert "harness_failed" == failed["outcome"]
-    assert re.search(r"conversation\.turns\[0\]\.when\.regex: '\(a\+\)\+\$'.*\b53\b", failed["reason"])
+    assert re.search(r"conversation\.turns\[0\]\.when\.regex: '\(a\|a\)\+\$'.*\b53\b", failed["reason"])
     assert "conversation.turns[0].when.regex" in told
     verdicts = {
         name: json.loads(walk.scorecards("r")[f"{name}/1/scorecard.json"])["verdicts"][0] for name in ("check", "plain")
     }
     assert {"check": False, "plain": True} == {name: verdict["passed"] for name, verdict in verdicts.items()}
-    assert "regex: '^(a+)+$'" in verdicts["check"]["reason"]
+    assert "regex: '^(a|a)+$'" in verdicts["check"]["reason"]
