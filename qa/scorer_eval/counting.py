@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from math import sqrt
 from pathlib import Path
 
-import harness.score.failures
 from sources import MODES, SETS, Labelled, labelled
 from wrong_writes import ABOUT_WRITES, first_wrong_write, hidden
 
+from harness.scoring.failures import ranking
 from harness.scoring.failures.ranking import INFERRED, Counted, Fitted, Seen, suspects
 from harness.scoring.scorecard import Diagnosis, Failure, Kind
 
@@ -22,7 +22,7 @@ FEWEST = 5
 def fit(data: Path) -> None:
     """Counts on all labelled sets and writes the package's `fitted.json`."""
     runs = [one for name in SETS for one in labelled(data, name)]
-    path = Path(str(harness.score.failures.__file__)).parent / "ranking" / "fitted.json"
+    path = Path(str(ranking.__file__)).with_name("fitted.json")
     found = counted(runs)
     path.write_text(json.dumps(found.model_dump(mode="json"), indent=1, sort_keys=True) + "\n", encoding="utf-8")
     told = [kind for kind in INFERRED if found.is_finding(kind)]
