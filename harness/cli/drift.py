@@ -253,9 +253,6 @@ class DriftCheckOptions(Frozen):
     as_json: bool = False
     file_too: bool = False
     tracker: str | None = None
-    repo: str | None = None
-    api_url: str | None = None
-    timeout: int = 30
 
 
 _SHARED = {"cases", "agent", "sandbox", "run_name"}
@@ -310,13 +307,7 @@ def show_and_file(
     code = show_examined(result, as_json=options.as_json, at_least=at_least)
     if not options.file_too:
         return code
-    filing = FileOptions(
-        tracker=options.tracker,
-        repo=options.repo,
-        api_url=options.api_url,
-        timeout=options.timeout,
-        beside=options.as_json,
-    )
+    filing = FileOptions(tracker=options.tracker, beside=options.as_json)
     return max(code, file_look(project, result.report, filing))
 
 

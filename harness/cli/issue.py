@@ -9,7 +9,6 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack
 import click
 
 from harness.cli.console import print_json, say
-from harness.cli.options import github_request_options
 from harness.drift.filing import Done, Filing, ReportOutbox, TrackerAction, file_report, planned
 from harness.drift.issue import IssueTracker, Note, TrackerOptions
 from harness.drift.messages import MergeRequest, put_note
@@ -21,18 +20,10 @@ from harness.runs.store.folder import run_path
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class RepositoryOptions(TypedDict):
-    """The options that select a tracker's repository."""
-
-    repo: str | None
-    api_url: str | None
-
-
-class TrackerValues(RepositoryOptions):
-    """The values of `tracker_options`."""
+class TrackerValues(TypedDict):
+    """The value of `tracker_option`."""
 
     tracker: str | None
-    timeout: int
 
 
 class ListValues(TrackerValues):
@@ -54,36 +45,26 @@ def command() -> None:
     """File drift as issues: one for each tool and severity, updated in later runs, closed when the drift is gone."""
 
 
-def tracker_options(function: Command) -> Command:
-    """Which tracker."""
-    for option in reversed(
-        (
-            click.option(
-                "--tracker",
-                metavar="NAME",
-                help="`folder` (Markdown files in issues/), `github`, or an installed tracker. Default: github if "
-                "GITHUB_TOKEN and a repository are set, else folder.",
-            ),
-            click.option(
-                "--repo", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", show_envvar=True, help="The repository."
-            ),
-            github_request_options,
-        )
-    ):
-        function = option(function)
-    return function
+def tracker_option(function: Command) -> Command:
+    """The option for the tracker."""
+    return click.option(
+        "--tracker",
+        metavar="NAME",
+        help="`folder` (Markdown files in issues/), `github` (the repository in GITHUB_REPOSITORY), or an installed"
+        " tracker. Default: github if GITHUB_TOKEN and GITHUB_REPOSITORY are set, else folder.",
+    )(function)
 
 
 def file_option(function: Command) -> Command:
     """The option for verbs that check for drift."""
     return click.option(
         "--file", "file_too", is_flag=True, help="File the findings as issues: see `harness issue file`."
-    )(tracker_options(function))
+    )(tracker_option(function))
 
 
 @command.command("file")
 @click.argument("source", metavar="RUN|FILE")
-@tracker_options
+@tracker_option
 @click.option(
     "--max-new",
     type=click.IntRange(0, 1000),
@@ -107,7 +88,7 @@ def file_command(ctx: click.Context, /, source: str, **options: Unpack[FileValue
     \b
     harness issue file nightly
     harness issue file nightly --dry-run
-    harness issue file nightly --tracker github --repo acme/agents
+    GITHUB_REPOSITORY=acme/agents harness issue file nightly --tracker github
 
     Issues that cannot be filed are kept in issues/outbox and filed the next time. Labels control the updates:
     `drift:mute` stops comments, `drift:accepted` accepts an intended change.
@@ -119,7 +100,7 @@ def file_command(ctx: click.Context, /, source: str, **options: Unpack[FileValue
 
 
 @command.command("list")
-@tracker_options
+@tracker_option
 @click.option("--all", "with_closed", is_flag=True, help="Include closed issues.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
@@ -138,76 +119,42 @@ def list_command(project: Path, /, with_closed: bool, **options: Unpack[ListValu
 @click.argument("number", type=click.IntRange(1))
 @click.argument("body", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @click.option(
-    "--repo", metavar="OWNER/NAME", envvar="GITHUB_REPOSITORY", show_envvar=True, required=True, help="The repository."
-)
-@github_request_options
-@click.option(
     "--name", default="report", show_default=True, help="Identifier of the comment: one comment is kept for each name."
 )
 @click.pass_obj
-def comment_command(
-    project: Path, /, number: int, body: Path, name: str, timeout: int, **options: Unpack[RepositoryOptions]
-) -> None:
-    """Post the Markdown file BODY as a comment on the pull request NUMBER; later calls update the same comment.
-
-    \b
-    harness compare baseline:drive_thru RUN --format markdown > comment.md
-    harness issue comment 12 comment.md --repo acme/agents
-    """
-    from harness.drift.issue import TrackerOptions
-
-    click.echo(put_comment(TrackerOptions(project=project, timeout_s=timeout, **options), number, body, name))
-
-
-@command.command("note")
-@click.argument("number", type=click.IntRange(1))
-@click.argument("body", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-@click.option(
-    "--gitlab-project",
-    metavar="NUMBER|PATH",
-    envvar="CI_PROJECT_ID",
-    show_envvar=True,
-    required=True,
-    help="The project of GitLab.",
-)
-@click.option(
-    "--gitlab-api",
-    metavar="URL",
-    envvar="CI_API_V4_URL",
-    show_envvar=True,
-    default="https://gitlab.com/api/v4",
-    show_default=True,
-    help="Address of the server's API.",
-)
-@click.option(
-    "--token-env",
-    default="HARNESS_GITLAB_TOKEN",
-    show_default=True,
-    metavar="NAME",
-    help="Environment variable that holds an access token with the scope `api`.",
-)
-@click.option(
-    "--name", default="report", show_default=True, help="Identifier of the note: one note is kept for each name."
-)
-def note_command(number: int, body: Path, gitlab_project: str, gitlab_api: str, token_env: str, name: str) -> None:
-    """Post the Markdown file BODY as a note on GitLab's merge request NUMBER; later calls update the same note.
+def comment_command(project: Path, /, number: int, body: Path, name: str) -> None:
+    """Post the Markdown file BODY as a comment on the pull request or merge request NUMBER; later calls update it.
 
     \b
     harness compare baseline:drive_thru RUN --format comment > comment.md
-    harness issue note 12 comment.md --gitlab-project acme/agents
+    GITHUB_REPOSITORY=acme/agents harness issue comment 12 comment.md
+    CI_PROJECT_ID=acme/agents harness issue comment 12 comment.md
 
-    Exit status: 0 posted, 3 not posted.
+    If CI_PROJECT_ID is set, as in GitLab's pipelines, the comment is a note of the server in CI_API_V4_URL (default:
+    gitlab.com), and HARNESS_GITLAB_TOKEN holds an access token with the scope `api`. Otherwise it is a comment on
+    GitHub, and GITHUB_TOKEN and GITHUB_REPOSITORY are needed. Exit status: 0 posted, 3 not posted.
     """
-    from harness.drift.messages import MergeRequest
-
-    merge_request = MergeRequest(api_url=gitlab_api, project=gitlab_project, number=number)
-    written = put_merge_request_note(merge_request, token_env, body, name)
+    note = _comment(body, name)
+    gitlab_project = os.environ.get("CI_PROJECT_ID")
+    if not gitlab_project:
+        click.echo(
+            github_tracker(TrackerOptions.of(project, os.environ), os.environ).comment(number, note, replace=True)
+        )
+        return
+    token = os.environ.get(_GITLAB_TOKEN, "")
+    if not token:
+        raise UsageError(
+            f"{_GITLAB_TOKEN} is not set", remedy="export a GitLab access token with the scope `api` in it"
+        )
+    url = os.environ.get("CI_API_V4_URL") or "https://gitlab.com/api/v4"
+    written = put_note(MergeRequest(api_url=url, project=gitlab_project, number=number), token, note)
     click.echo(f"note {written} of merge request {number} has the report")
 
 
 # Implements `harness issue`: files reports, prints the actions, and chooses the exit status.
 
 _MOST_COMMENT = 65_000
+_GITLAB_TOKEN = "HARNESS_GITLAB_TOKEN"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,9 +162,6 @@ class FileOptions:
     """The options of `harness issue file`, before validation."""
 
     tracker: str | None = None
-    repo: str | None = None
-    api_url: str | None = None
-    timeout: int = 30
     max_new: int = 10
     min_severity: Severity = "info"
     dry_run: bool = False
@@ -226,8 +170,12 @@ class FileOptions:
     """Whether the actions are printed to standard error, because standard output contains another document."""
 
     def open(self, project: Path) -> IssueTracker:
-        options = TrackerOptions(project=project, repo=self.repo, api_url=self.api_url, timeout_s=self.timeout)
-        return tracker_named(self.tracker, options, os.environ)
+        return open_tracker(project, self.tracker)
+
+
+def open_tracker(project: Path, name: str | None) -> IssueTracker:
+    """The tracker with the name; None: the one that the environment selects."""
+    return tracker_named(name, TrackerOptions.of(project, os.environ), os.environ)
 
 
 def file_drift(project: Path, source: str, options: FileOptions) -> ExitCode:
@@ -273,20 +221,6 @@ def list_issues(project: Path, options: FileOptions, *, with_closed: bool) -> No
         click.echo(f"       {issue.url}")
     if not found:
         click.echo(f"no {'' if with_closed else 'open '}issue about drift in the tracker `{tracker.name}`")
-
-
-def put_comment(options: TrackerOptions, number: int, body: Path, name: str) -> str:
-    """One comment on a pull request, updated the next time; gives its address."""
-    tracker = github_tracker(options, os.environ)
-    return tracker.comment(number, _comment(body, name), replace=True)
-
-
-def put_merge_request_note(merge_request: MergeRequest, token_env: str, body: Path, name: str) -> int:
-    """One note on a merge request, updated the next time; gives its number."""
-    token = os.environ.get(token_env, "")
-    if not token:
-        raise UsageError(f"{token_env} is not set", remedy="export a GitLab access token with the scope `api` in it")
-    return put_note(merge_request, token, _comment(body, name))
 
 
 def _comment(body: Path, name: str) -> Note:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
-from harness.cli.issue import TrackerValues, tracker_options
+from harness.cli.issue import TrackerValues, tracker_option
 from harness.cli.online import open_store, scored_facts, store_option
 from harness.text import one_line
 
@@ -71,7 +71,7 @@ def report(project: Path, /, suite: str, folder: Path | None, day: str | None, a
 @click.option(
     "--accept", "accepted", metavar="ID", help="Accept the new rates of an incident as the reference of later days."
 )
-@tracker_options
+@tracker_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
 def watch(
@@ -129,16 +129,10 @@ def _day(text: str) -> str:
 
 
 def _file(project: Path, incidents: "tuple[Incident, ...]", options: TrackerValues) -> list[dict[str, Any]]:
-    import os
-
-    from harness.drift.issue import TrackerOptions
-    from harness.drift.trackers import tracker_named
+    from harness.cli.issue import open_tracker
     from harness.production.issues import file_incidents
 
-    settings = TrackerOptions(
-        project=project, repo=options["repo"], api_url=options["api_url"], timeout_s=options["timeout"]
-    )
-    tracker = tracker_named(options["tracker"], settings, os.environ)
+    tracker = open_tracker(project, options["tracker"])
     return [one.model_dump(mode="json") for one in file_incidents(incidents, tracker)]
 
 

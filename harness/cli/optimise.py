@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 import click
 
 from harness.cli.main import LazyGroup, Verb
-from harness.cli.options import MODEL_MODES, PluginType, github_request_options, jobs_option, run_name, sandbox_option
+from harness.cli.options import MODEL_MODES, PluginType, jobs_option, run_name, sandbox_option
 
 if TYPE_CHECKING:
     from harness.improve.opening import OptimiseRequest
@@ -320,15 +320,6 @@ def _reflector(project: Path, suite_folder: Path, options: Options) -> "JudgeSet
 # `harness optimise promote`: the accepted candidate as a patch or a pull request for review.
 
 
-class PullRequestOptions(TypedDict):
-    """The options of the pull request."""
-
-    folder: str
-    repo: str | None
-    api_url: str | None
-    timeout: int
-
-
 @click.command("promote")
 @click.argument("run")
 @click.option(
@@ -348,18 +339,9 @@ class PullRequestOptions(TypedDict):
 )
 @click.option(
     "--folder",
-    default="",
     metavar="PATH",
     help="With --pull-request: the folder of the project in the repository; default: the root.",
 )
-@click.option(
-    "--repo",
-    metavar="OWNER/NAME",
-    envvar="GITHUB_REPOSITORY",
-    show_envvar=True,
-    help="With --pull-request: the repository.",
-)
-@github_request_options
 @click.option("--json", "as_json", is_flag=True, help="Print title, evidence, patch and versions as JSON.")
 @click.pass_obj
 def promote_command(
@@ -370,7 +352,7 @@ def promote_command(
     evidence: Path | None,
     as_json: bool,
     pull_request: bool,
-    **where: Unpack[PullRequestOptions],
+    folder: str | None,
 ) -> None:
     """Write the candidate that RUN accepted: a version of each changed text in prompts/ with the label `candidate`, and
     a patch of the agent's files for `git apply`, preceded by the evidence.
@@ -378,19 +360,23 @@ def promote_command(
     \b
     harness optimise promote optimise-grocery-cart-1a2b3c4d --patch cart.patch --evidence cart.md
     git apply cart.patch
-    harness issue comment 12 cart.md --repo acme/agents
-    harness optimise promote optimise-grocery-cart-1a2b3c4d --pull-request --repo acme/agents
+    harness issue comment 12 cart.md
+    harness optimise promote optimise-grocery-cart-1a2b3c4d --pull-request
 
-    A pull request needs GITHUB_TOKEN with `contents: write` and `pull_requests: write`. It is opened once, against the
-    default branch, and refused if the texts there differ from those that the optimisation started from.
+    A pull request needs GITHUB_REPOSITORY=OWNER/NAME, and GITHUB_TOKEN with `contents: write` and
+    `pull_requests: write`. It is opened once, against the default branch, and refused if the texts there differ from
+    those that the optimisation started from.
     """
     from harness.cli.console import print_json, say
     from harness.disk import write_output
+    from harness.errors import UsageError
     from harness.improve.outcome import StoredOptimisation
     from harness.improve.promotion import promote
     from harness.runs.store.folder import run_path
     from harness.suite.loading import load_stored_suite
 
+    if folder is not None and not pull_request:
+        raise UsageError("--folder applies only to --pull-request")
     stored = StoredOptimisation(run_path(project, run))
     made = promote(project, load_stored_suite(project, stored.asked.suite, stored.folder), stored)
     say(f"prompts/: {', '.join(made.versions)}, with the label candidate")
@@ -402,16 +388,14 @@ def promote_command(
         write_output(evidence, f"{made.evidence}\n".encode())
         say(str(evidence))
     if pull_request:
-        say(_opened(project, made, **where))
+        say(_opened(project, made, folder or ""))
     if as_json:
         print_json(made.model_dump(mode="json"))
     elif patch is None and not pull_request:
         click.echo(content, nl=False)
 
 
-def _opened(
-    project: Path, made: "Promotion", *, repo: str | None, api_url: str | None, timeout: int, folder: str
-) -> str:
+def _opened(project: Path, made: "Promotion", folder: str) -> str:
     import os
     from pathlib import PurePosixPath
 
@@ -419,7 +403,6 @@ def _opened(
     from harness.drift.issue import TrackerOptions
     from harness.drift.trackers import github_tracker
 
-    options = TrackerOptions(project=project, repo=repo, api_url=api_url, timeout_s=timeout)
     files = {
         str(PurePosixPath(folder) / path): ProposedFile(before=made.before[path], after=text)
         for path, text in made.files.items()
@@ -427,7 +410,7 @@ def _opened(
     change = ProposedChange(
         branch=f"harness/optimise-{made.candidate}", title=made.title, body=made.evidence, files=files
     )
-    return github_tracker(options, os.environ).propose(change)
+    return github_tracker(TrackerOptions.of(project, os.environ), os.environ).propose(change)
 
 
 # `harness optimise show`: the candidates of an optimisation and its result.

@@ -186,25 +186,6 @@ def jobs_option(command: Command) -> Command:
     )(command)
 
 
-def github_request_options(command: Command) -> Command:
-    """`--api-url` and `--timeout` of requests to GitHub's API."""
-    timeout = click.option(
-        "--timeout",
-        type=click.IntRange(1, 600),
-        default=30,
-        show_default=True,
-        help="Timeout of a request in seconds.",
-    )
-    address = click.option(
-        "--api-url",
-        metavar="URL",
-        envvar="GITHUB_API_URL",
-        show_envvar=True,
-        help="Base URL of the API; default: GitHub's public API.",
-    )
-    return address(timeout(command))
-
-
 # Options for models, simulated users and budgets.
 
 MODEL_MODES = ("replay", "record", "live")

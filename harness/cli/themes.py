@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import click
 
-from harness.cli.issue import TrackerValues, tracker_options
+from harness.cli.issue import TrackerValues, tracker_option
 from harness.cli.online import open_store, since_ns, store_option
 from harness.text import one_line
 
@@ -156,7 +156,7 @@ def show(project: Path, /, theme: str, run: str | None, as_json: bool, **options
     show_default=True,
     help="Minimum number of affected sessions; themes below it are not filed.",
 )
-@tracker_options
+@tracker_option
 @click.pass_context
 def file_command(
     ctx: click.Context, /, run: str | None, as_json: bool, only: str | None, **options: Unpack[ThemeFileValues]
@@ -171,20 +171,14 @@ def file_command(
     ended if the number of sessions without it would have a probability below 5 % otherwise. Exit status: 0 everything
     was filed, 3 an issue could not be filed.
     """
-    import os
-
     from harness.cli.console import print_json
-    from harness.drift.issue import TrackerOptions
-    from harness.drift.trackers import tracker_named
+    from harness.cli.issue import open_tracker
     from harness.errors import ExitCode
     from harness.production.issues import file_themes
     from harness.production.themes import theme_named
 
     project: Path = ctx.obj
-    settings = TrackerOptions(
-        project=project, repo=options["repo"], api_url=options["api_url"], timeout_s=options["timeout"]
-    )
-    tracker = tracker_named(options["tracker"], settings, os.environ)
+    tracker = open_tracker(project, options["tracker"])
     report = _report(project, run, options, remember=True)
     chosen = None if only is None else [theme_named(report, only)]
     done = file_themes(

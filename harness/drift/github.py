@@ -117,7 +117,7 @@ class GithubTracker:
 
     def __init__(self, options: TrackerOptions, token: str, pace: RequestPace | None = None) -> None:
         if options.repo is None or not re.fullmatch(r"[\w.-]+/[\w.-]+", options.repo):
-            raise UsageError(f"invalid repository {options.repo!r}", remedy="expected --repo owner/name")
+            raise UsageError(f"invalid repository {options.repo!r}", remedy="expected GITHUB_REPOSITORY=owner/name")
         url = options.api_url or API_URL
         _refuse_open_line(url)
         self._pace = pace = pace or RequestPace()

@@ -135,7 +135,7 @@ class RetryingClient:
             case 404 | 410:
                 return TrackerUnavailable(
                     f"{self._repo} is not there, has no issues, or the token may not see it ({error.status})",
-                    remedy=f"check --repo owner/name, and the token's permission `{self._permission}`",
+                    remedy=f"check GITHUB_REPOSITORY=owner/name, and the token's permission `{self._permission}`",
                 )
             case status if status >= 500:
                 return _Unclear(f"GitHub fails ({status}): {said}", remedy=_LATER)
@@ -182,7 +182,7 @@ def _short(text: str) -> str:
 # PyGithub's requests, with an error for invalid answers: PyGithub reads a redirect that it does not follow,
 # and any other answer without content, as an empty list of issues.
 
-_ADDRESS = "give the server's own address by --api-url or GITHUB_API_URL, and the repository's present name by --repo"
+_ADDRESS = "set GITHUB_API_URL to the server's own address, and GITHUB_REPOSITORY to the repository's present name"
 
 _NOTHING = ("", "{}", "null")
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -34,6 +34,15 @@ class TrackerOptions(Frozen):
     api_url: str | None = None
     timeout_s: int = 30
     """The time limit of one request to the tracker."""
+
+    @classmethod
+    def of(cls, project: Path, environment: Mapping[str, str]) -> "TrackerOptions":
+        """The repository and the API's address as GitHub Actions sets them: GITHUB_REPOSITORY and GITHUB_API_URL."""
+        return cls(
+            project=project,
+            repo=environment.get("GITHUB_REPOSITORY") or None,
+            api_url=environment.get("GITHUB_API_URL") or None,
+        )
 
 
 class TrackedIssue(Frozen):

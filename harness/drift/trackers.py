@@ -223,7 +223,9 @@ def _github(options: TrackerOptions, token: str) -> "GithubTracker":
     if not token:
         raise UsageError(f"the tracker `github` needs a token in {TOKEN}", remedy="or use --tracker folder")
     if options.repo is None:
-        raise UsageError("the tracker `github` needs a repository", remedy="--repo owner/name, or --tracker folder")
+        raise UsageError(
+            "the tracker `github` needs a repository", remedy="GITHUB_REPOSITORY=owner/name, or --tracker folder"
+        )
     try:
         from harness.drift.github import GithubTracker
     except ModuleNotFoundError as error:

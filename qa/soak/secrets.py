@@ -108,7 +108,11 @@ def _done(project: Path, temporary: Path, server: Echoing, url: str, sandbox: st
     run = ["run", "s", "--sandbox", sandbox]
     judge = ["--rubric", "tool_agent", "--model", "small", "--base-url", f"{url}/judge", "--api-key", "JUDGE_KEY"]
     live = ["--tools", "live", "--model", "live"]
-    github = ["--tracker", "github", "--repo", "acme/x", "--api-url", url]
+    github = {
+        "GITHUB_TOKEN": CHANNELS["GITHUB_TOKEN"],
+        "GITHUB_REPOSITORY": "acme/x",
+        "GITHUB_API_URL": url,
+    }
     probe = ["drift", "probe", "s", "--sandbox", sandbox, "--no-learn", "--run-name"]
     (project / "out").mkdir()
     for words, more in (
@@ -131,7 +135,7 @@ def _done(project: Path, temporary: Path, server: Echoing, url: str, sandbox: st
         (["judge", "send", "live", "--rubric", "tool_agent"], {}),
         (["judge", "prompt", "pull", "tool_agent"], {}),
         ([*probe, "drifted", "--file"], {"changed": "1"}),
-        (["issue", "file", "drifted", *github], {"GITHUB_TOKEN": CHANNELS["GITHUB_TOKEN"]}),
+        (["issue", "file", "drifted", "--tracker", "github"], github),
         (["run", "no-such-suite", "--tools", "live"], {}),
     ):
         server.changed = more.pop("changed", "") == "1"

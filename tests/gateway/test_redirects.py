@@ -81,8 +81,9 @@ def test_the_end_of_an_mcp_session_is_told_its_server_alone(pair: Pair) -> None:
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_github_s_token_stays_with_its_host(pair: Pair, tmp_path: Path, status: int) -> None:
     pair.status = status
-    words = ("issue", "list", "--tracker", "github", "--repo", "acme/x", "--api-url", pair.first)
-    done = run_command(*words, folder=tmp_path, env={"GITHUB_TOKEN": KEY})
+    words = ("issue", "list", "--tracker", "github")
+    env = {"GITHUB_TOKEN": KEY, "GITHUB_REPOSITORY": "acme/x", "GITHUB_API_URL": pair.first}
+    done = run_command(*words, folder=tmp_path, env=env)
     assert done.returncode in ({3} if status == 301 else {0, 3}), done.stderr
     assert "Traceback" not in done.stderr
     assert [] == pair.came

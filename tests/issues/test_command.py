@@ -37,7 +37,7 @@ class Ended:
 
 def harness(project: Path, *arguments: str, **environment: str) -> Ended:
     """In this process: a new one for each command takes a second, mostly to import."""
-    unset = {name: None for name in os.environ if name.startswith("GITHUB_")}
+    unset = {name: None for name in os.environ if name.startswith(("GITHUB_", "CI_"))}
     done = CliRunner().invoke(
         command_line, ["--project", str(project), "issue", *arguments], env={**unset, **environment}
     )
@@ -81,8 +81,8 @@ def test_two_runs_at_once_leave_one_open_issue_on_github(github: GithubServer, t
         night(tmp_path / name, name, look(finding(), run=name))
     running = [
         subprocess.Popen(
-            [HARNESS, "--project", str(tmp_path / name), "issue", "file", name, "--repo", REPO],
-            env={**ENVIRONMENT, "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": github.url},
+            [HARNESS, "--project", str(tmp_path / name), "issue", "file", name],
+            env={**ENVIRONMENT, "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": github.url, "GITHUB_REPOSITORY": REPO},
         )
         for name in ("one", "two")
     ]
@@ -125,9 +125,13 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
         (["file", "nightli"], {}, "did you mean 'nightly'"),
         (["file", "undrifted"], {}, "drift.json"),
         (["file", "nightly", "--tracker", "github"], {}, "GITHUB_TOKEN"),
-        (["file", "nightly", "--tracker", "github"], {"GITHUB_TOKEN": TOKEN}, "--repo owner/name"),
+        (["file", "nightly", "--tracker", "github"], {"GITHUB_TOKEN": TOKEN}, "GITHUB_REPOSITORY=owner/name"),
         (["file", "nightly", "--tracker", "jira"], {}, "there is no tracker named 'jira'"),
-        (["list", "--repo", REPO], {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": "http://192.0.2.1"}, "in the clear"),
+        (
+            ["list"],
+            {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": "http://192.0.2.1", "GITHUB_REPOSITORY": REPO},
+            "in the clear",
+        ),
     ):
         found = harness(tmp_path, *arguments, **environment)
         assert 2 == found.returncode
@@ -149,7 +153,7 @@ def test_the_comment_of_a_pull_request_is_put_there_once(github: GithubServer, t
     body = tmp_path / "comment.md"
     for text in ("first", "second"):
         body.write_text(text)
-        put = ["comment", "1", str(body), "--repo", REPO]
-        done = harness(tmp_path, *put, GITHUB_TOKEN=TOKEN, GITHUB_API_URL=github.url)
+        where = {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": github.url, "GITHUB_REPOSITORY": REPO}
+        done = harness(tmp_path, "comment", "1", str(body), **where)
         assert (0, f"{github.url}/c/1\n") == (done.returncode, done.stdout)
     assert ["second"] == [one["body"].split("\n")[0] for one in github.comments[1]]

@@ -1,4 +1,4 @@
-"""`harness issue note`: one note on a merge request of GitLab."""
+"""`harness issue comment` in a pipeline of GitLab: one note on a merge request of GitLab."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ def report(tmp_path: Path) -> Path:
 
 
 def noted(report: Path, environment: dict[str, str], *options: str, number: int = 7) -> Result:
-    return CliRunner().invoke(harness, ["issue", "note", str(number), str(report), *options], env=environment)
+    return CliRunner().invoke(harness, ["issue", "comment", str(number), str(report), *options], env=environment)
 
 
 def test_one_note_is_written_and_replaced_later(gitlab: GitlabServer, report: Path) -> None:

@@ -218,6 +218,4 @@ def test_a_served_verb_is_one_of_the_command_line_and_cannot_spend_delete_or_lea
     given |= {f"--{argument}" for argument in verb.arguments if argument not in verb.positional}
     assert set() == given - set(options)
     assert {"run", "record", "judge", "fork", "blame", "delete", "prune", "send"}.isdisjoint(verb.words)
-    assert {"--output", "--store", "--tracker", "--repo", "--api-url", "--model"}.isdisjoint(
-        f"--{argument}" for argument in verb.arguments
-    )
+    assert {"--output", "--store", "--tracker", "--model"}.isdisjoint(f"--{argument}" for argument in verb.arguments)

@@ -31,8 +31,8 @@ def project(tmp_path: Path, github: GithubServer) -> Path:
 
 
 def opened(project: Path, github: GithubServer, *words: str, token: str = TOKEN) -> Result:
-    command = ["--project", str(project), "optimise", "promote", "made", "--pull-request", "--repo", REPO]
-    env = {"GITHUB_TOKEN": token, "GITHUB_API_URL": github.url}
+    command = ["--project", str(project), "optimise", "promote", "made", "--pull-request"]
+    env = {"GITHUB_TOKEN": token, "GITHUB_API_URL": github.url, "GITHUB_REPOSITORY": REPO}
     return CliRunner().invoke(harness, [*command, *words], env=env)
 
 

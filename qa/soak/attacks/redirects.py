@@ -151,7 +151,11 @@ def _verbs(origins: Origins) -> list[tuple[list[str], dict[str, str]]]:
     judge = ["--rubric", "tool_agent", "--model", "small", "--base-url", f"{url}/judge", "--api-key", "JUDGE_KEY"]
     collector = {"OTEL_EXPORTER_OTLP_HEADERS": f"x-collector-key={CHANNELS['COLLECTOR_KEY']}"}
     langfuse = {"LANGFUSE_HOST": url}
-    github = ["--tracker", "github", "--repo", "acme/x", "--api-url", url]
+    github = {
+        "GITHUB_TOKEN": CHANNELS["GITHUB_TOKEN"],
+        "GITHUB_REPOSITORY": "acme/x",
+        "GITHUB_API_URL": url,
+    }
     return [
         (["tool", "refresh", "s"], {}),
         ([*_RUN, "--tools", "live", "--model", "live", "--run-name", "live", "--otlp", f"{url}/collector"], collector),
@@ -160,7 +164,7 @@ def _verbs(origins: Origins) -> list[tuple[list[str], dict[str, str]]]:
         (["judge", "ask", "--criterion", "It is told.", "--answer", "fail", *judge[2:]], {}),
         (["judge", "send", "live", "--rubric", "tool_agent"], langfuse),
         (["judge", "prompt", "pull", "tool_agent"], langfuse),
-        (["issue", "list", *github], {"GITHUB_TOKEN": CHANNELS["GITHUB_TOKEN"]}),
+        (["issue", "list", "--tracker", "github"], github),
     ]
 
 
