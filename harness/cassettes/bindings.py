@@ -1,7 +1,7 @@
 """Which value of one side stands for which value of the other, and in which fields.
 
 A long value is the same thing wherever it occurs. A short one, such as 7, may be the number of an order in one field
-and that of a customer in another: it is translated where the field tells the kind of thing that it was learnt for.
+and that of a customer in another: it is translated if the field tells the kind of thing that it was learnt for.
 """
 
 import re
@@ -37,7 +37,7 @@ class Place:
 
     @property
     def around(self) -> frozenset[str]:
-        """Words for the kind where the member does not say it: of the member around it and of the tool."""
+        """Words for the kind if the member does not say it: of the member around it and of the tool."""
         return words(self.path[-2] if len(self.path) > 1 else "") | words(self.tool)
 
     def below(self, name: str) -> "Place":

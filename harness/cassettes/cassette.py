@@ -73,7 +73,7 @@ class Cassette:
         return self._tools.get(tool, [])
 
     def changing(self, tool: str) -> frozenset[Steps]:
-        """Where the tool's recorded answers to one call differ although nothing was written: a clock, a counter."""
+        """If the tool's recorded answers to one call differ although nothing was written: a clock, a counter."""
         if tool not in self._changing:
             groups: defaultdict[tuple[str, str], list[Recording]] = defaultdict(list)
             for recording in self.of_tool(tool):
@@ -105,9 +105,9 @@ def _differences(one: Recording, other: Recording) -> Iterator[ValueChange]:
 
 
 def cassette_path(cassettes: Path, suite: str, case: str) -> Path:
-    """The path of a case's cassette: YAML, or JSON where the user has converted it.
+    """The path of a case's cassette: YAML, or JSON if the user has converted it.
 
-    Raises CassetteError where both exist.
+    Raises CassetteError if both exist.
     """
     as_yaml, as_json = (cassettes / suite / f"{case}{ending}" for ending in (".yaml", ".json"))
     if as_yaml.exists() and as_json.exists():
@@ -143,7 +143,7 @@ def load_cassette(path: Path) -> Cassette:
 
 
 def refuse_secrets(path: Path, recordings: Iterable[Recording], redactor: Redactor) -> None:
-    """Raises CassetteError where one of the recordings contains a known secret."""
+    """Raises CassetteError if one of the recordings contains a known secret."""
     for recording in recordings:
         name = redactor.left_in(recording.texts())
         if name is not None:
@@ -188,7 +188,7 @@ def _refuse_binary(path: Path, cassette: Cassette) -> None:
 
 
 def lines_of(path: Path) -> dict[Location, int]:
-    """The line on which each part of the file starts; empty where the format's parser reports no lines."""
+    """The line on which each part of the file starts; empty if the format's parser reports no lines."""
     try:
         return read_plain(path)[1]
     except InvalidDocument:
@@ -271,7 +271,7 @@ def _refuse_twins(path: Path, recordings: list[Recording]) -> None:
 
 
 def _explained(path: Path, error: Exception) -> str:
-    """Why vcrpy cannot load a file, in terms of this harness's own reader where that one finds the error too."""
+    """Why vcrpy cannot load a file, in terms of this harness's own reader if that one finds the error too."""
     try:
         plain, lines = read_plain(path)
     except InvalidDocument as known:
@@ -304,7 +304,7 @@ _RECORDINGS: TypeAdapter[tuple[Recording, ...]] = TypeAdapter(tuple[Recording, .
 
 
 def open_cassette(path: Path) -> Cassette:
-    """Loads a cassette as `load_cassette` does, through the index where the cassette is large enough."""
+    """Loads a cassette as `load_cassette` does, through the index if the cassette is large enough."""
     try:
         worth = path.suffix != ".json" and path.stat().st_size >= _WORTH_BYTES
         digest = _digest(path.read_bytes()) if worth else b""
@@ -328,7 +328,7 @@ def index_path(path: Path) -> Path:
 
 
 def _read(index: Path, digest: bytes) -> tuple[Recording, ...] | None:
-    """The content of the index; None where it belongs to another cassette, or is truncated."""
+    """The content of the index; None if it belongs to another cassette, or is truncated."""
     try:
         form, cassette, own, content = index.read_bytes().split(b"\n", 3)
     except (OSError, ValueError):

@@ -35,7 +35,7 @@ _WORDS: Final = {
 
 
 def provenance_of(recording: Recording) -> str:
-    """The provenance of a recording; `unknown` where it states none."""
+    """The provenance of a recording; `unknown` if it states none."""
     return recording.mark.provenance or UNKNOWN
 
 
@@ -46,7 +46,7 @@ def provenance_counts(recordings: Iterable[Recording]) -> dict[str, int]:
 
 
 def provenance_words(counts: Mapping[str, int]) -> str:
-    """`recorded from a double`; how many of each where there are several kinds."""
+    """`recorded from a double`; how many of each if there are several kinds."""
     named = {name: count for name, count in counts.items() if count}
     if len(named) == 1:
         return _WORDS[next(iter(named))]
@@ -56,7 +56,7 @@ def provenance_words(counts: Mapping[str, int]) -> str:
 def state_provenance(path: Path, suite: str, of: Callable[[Recording], Provenance | None]) -> int:
     """Writes the results of `of` into a cassette's recordings with unknown provenance, and returns their number.
 
-    A stated provenance is kept. Raises CassetteError where the cassette cannot be read.
+    A stated provenance is kept. Raises CassetteError if the cassette cannot be read.
     """
     with only_writer(path.parent):
         held = load_cassette(path).recordings
@@ -104,7 +104,7 @@ class CassetteSummary(Frozen):
     recordings: int
     tools: dict[str, int]
     provenance: dict[str, int]
-    """The number of recordings of each provenance (see `harness.suite.models`); `unknown` where a
+    """The number of recordings of each provenance (see `harness.suite.models`); `unknown` if a
     recording does not state it.
     """
 

@@ -1,6 +1,6 @@
 """Removes credentials from imported trajectories before anything is stored.
 
-Three ways: values that the importer knows, content of fields that are secret by their name (also where an object
+Three ways: values that the importer knows, content of fields that are secret by their name (also if an object
 stands as JSON text inside a message), and strings of the shapes that issuers give to their keys.
 """
 

@@ -61,7 +61,7 @@ def is_transient_of_model(status: int) -> bool:
 #
 # An answer that the cassette has is kept, because other agents' recordings depend on it; a different one replaces it
 # only
-# on `refresh`, or where what the cassette has cannot be right:
+# on `refresh`, or if what the cassette has cannot be right:
 # - it is a transient error, which older versions of this harness kept
 # - it was recorded after a write that was lost, so that only the present trial knows its answer
 
@@ -138,7 +138,7 @@ def merged_recordings(
 
 
 def _confirmed(old: Recording, new: Recording, *, refresh: bool) -> Recording:
-    """A recording whose answer was returned again, with the provenance of that answer where it states none."""
+    """A recording whose answer was returned again, with the provenance of that answer if it states none."""
     provenance = new.mark.provenance
     known = old.mark.provenance is not None and not refresh
     return old if provenance is None or known else old.with_provenance(provenance)
@@ -207,7 +207,7 @@ class TrialJournal:
             raise
 
     def add(self, recording: Recording) -> None:
-        """Raises CassetteError, and writes nothing, where the recording contains a known secret."""
+        """Raises CassetteError, and writes nothing, if the recording contains a known secret."""
         _refuse_secrets(recording, self.redactor, self.path)
         self._file.write(recording.model_dump_json() + "\n")
         self.recordings.append(recording)
@@ -242,7 +242,7 @@ def merge_recordings(
     """Adds new recordings, and keeps the existing ones: see `harness.cassettes.journals`.
 
     Only one thread of one process writes at a time. A cassette without new recordings is not written. Raises
-    CassetteError where the cassette would contain a secret that `redactor` knows.
+    CassetteError if the cassette would contain a secret that `redactor` knows.
     """
     with only_writer(path.parent):
         held = open_cassette(path).recordings if path.exists() else ()
@@ -358,7 +358,7 @@ class LiveCassette:
     path: Path
 
     def load(self) -> Cassette:
-        """Raises CassetteError where the file is damaged."""
+        """Raises CassetteError if the file is damaged."""
         return load_cassette(self.path)
 
 

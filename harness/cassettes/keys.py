@@ -36,7 +36,7 @@ class CallKey:
 def call_key(tool: ToolSpec, arguments: JsonObject, redactor: Redactor) -> CallKey:
     """The key of a call whose `arguments` are complete (see `complete_arguments`).
 
-    Raises OutOfTime where a pattern of `ignore_arguments` takes too long.
+    Raises OutOfTime if a pattern of `ignore_arguments` takes too long.
     """
     return key_of_kept(tool, without_volatile(tool, arguments), redactor)
 
@@ -97,7 +97,7 @@ def _filled(properties: JsonObject, value: JsonObject) -> JsonObject:
 # Servers and hosts that share a backend share one chain: a read after a different write is a different request. For a
 # server that may share its state with others, without a declaration, the writes to the others are part of the state
 # too:
-# answers recorded after them are not returned where they were not made.
+# answers recorded after them are not returned if they were not made.
 
 WORLD = "world"
 """Represents all servers together: a read there may depend on a write to any of them."""
@@ -126,7 +126,7 @@ class StateChain:
         return self._states.get(name) or initial_state(name)
 
     def others(self, server: str) -> dict[str, str]:
-        """The states of the other servers, by name, that the server may share where the suite does not declare it; only
+        """The states of the other servers, by name, that the server may share if the suite does not declare it; only
         those with writes.
         """
         if server not in self.names.undeclared:
@@ -152,7 +152,7 @@ class StateChain:
         self._writes[name] = self._writes.get(name, 0) + 1
 
     def turn(self, server: str) -> asyncio.Lock:
-        """A lock held while a call is recorded: the preceding writes are only known where none is in progress."""
+        """A lock held while a call is recorded: the preceding writes are only known if none is in progress."""
         return self._turns["" if server in self.names.undeclared else self.names.of(server)]
 
 

@@ -32,7 +32,7 @@ from harness.cassettes.volatility import (
 _SHORTEST = 4
 """A shorter text is distinguished by its field only."""
 _IN_TEXTS = 8
-"""A text or number of at least this many characters is also replaced inside longer texts, where it does not occur by
+"""A text or number of at least this many characters is also replaced inside longer texts, if it does not occur by
 chance.
 """
 _TIME = re.compile(r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?$|^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d \w+$")
@@ -101,7 +101,7 @@ class Normalisation:
         return _replaced(text, self._today, None)
 
     def sent_body(self, body: bytes) -> bytes:
-        """The body of a request, likewise; byte for byte the same where it contains no value of the cassette."""
+        """The body of a request, likewise; byte for byte the same if it contains no value of the cassette."""
         if not self._today.values or not body:
             return body
         plain = decoded(body)
@@ -246,7 +246,7 @@ def _mapped(value: JsonValue, values: Bindings, place: Place) -> JsonValue:
 
 
 def _laid_out_like(text: str, plain: JsonValue, mapped: JsonValue) -> str:
-    """`mapped` as JSON in the layout that the text has, which is `plain`; compact where the layout is another."""
+    """`mapped` as JSON in the layout that the text has, which is `plain`; compact if the layout is another."""
     for indent, separators in _LAYOUTS:
         for ascii_only in (False, True):
             if json.dumps(plain, ensure_ascii=ascii_only, indent=indent, separators=separators) == text:

@@ -142,7 +142,7 @@ class Missed:
     call: CallKey
     nearest: tuple[Nearest, ...]
     note: str | None = None
-    """Why an answer was not returned, and which declaration would allow it; None where there is no such hint."""
+    """Why an answer was not returned, and which declaration would allow it; None if there is no such hint."""
 
     @property
     def message(self) -> str:
@@ -180,7 +180,7 @@ class Player:
         self._lock = Lock()
 
     def play(self, call: CallKey) -> Played | Missed:
-        """Returns the answer to the call in the trial's current state. A write advances the state, even where no answer
+        """Returns the answer to the call in the trial's current state. A write advances the state, even if no answer
         exists.
         """
         with self._lock:

@@ -116,9 +116,9 @@ class PathProfile(Frozen):
     holders: int = 0
     """The number of objects that could have had it."""
     format: str | None = None
-    """The format of its texts, where all have the same."""
+    """The format of its texts, if all have the same."""
     words: tuple[str, ...] | None = None
-    """Its texts, where they are few and short."""
+    """Its texts, if they are few and short."""
     low: float | None = None
     high: float | None = None
     ordered: bool | None = None
@@ -153,7 +153,7 @@ class OperationProfile(Frozen):
     """The date on which a person accepted this behaviour."""
     paths: dict[str, PathProfile] = {}
     differing: dict[str, dict[str, str]] = {}
-    """Call -> path -> digest of the last value, where it was not the recorded one."""
+    """Call -> path -> digest of the last value, if it was not the recorded one."""
     latency: tuple[LatencySample, ...] = ()
 
     @property
@@ -191,7 +191,7 @@ def profile_path(cassettes: Path, suite: str, tool: str) -> Path:
 
 
 def read_profile(cassettes: Path, suite: str, tool: str) -> ToolProfile:
-    """The tool's profile; empty where nothing was learned. Raises InvalidDocument for a malformed file."""
+    """The tool's profile; empty when nothing was learned. Raises InvalidDocument for a malformed file."""
     path = profile_path(cassettes, suite, tool)
     return read_document(path, ToolProfile) if path.is_file() else ToolProfile(tool=tool)
 

@@ -106,7 +106,7 @@ class Mark(Frozen):
     writes: int = Field(ge=0)
     """How many writes were made before to the same state: the length of the chain that `state` is the hash of."""
     shared: str = ""
-    """The name of the state, where it differs from the server's."""
+    """The name of the state, if it differs from the server's."""
     elsewhere: int | None = None
     """How many writes were made before to other states that the server may share. None: such writes have no effect, or
     the recording is older than this field."""
@@ -117,7 +117,7 @@ class Mark(Frozen):
     chunks: tuple[tuple[int, int], ...] = ()
     """The pieces of a streamed answer: for each, its milliseconds since the call and its length in bytes."""
     provenance: Provenance | None = None
-    """The source of the answer. None where it is unknown, because the recording is older than this field."""
+    """The source of the answer. None if it is unknown, because the recording is older than this field."""
 
     @property
     def state_name(self) -> str:
@@ -166,7 +166,7 @@ class Recording(Frozen):
     def fingerprint(self) -> str:
         """The first 16 hexadecimal digits of a SHA-256 over the call and its answer.
 
-        The recorder writes it beside the provenance; where it does not match, the recording was changed afterwards. It
+        The recorder writes it beside the provenance; if it does not match, the recording was changed afterwards. It
         no signature: anybody can compute it.
         """
         parts = (self.mark.tool, self.arguments, self.mark.state, self.mark.outcome, str(self.status))
@@ -208,7 +208,7 @@ def to_interaction(recording: Recording) -> tuple["Request", dict[str, Any]]:
 
 
 def from_interaction(request: "Request", response: dict[str, Any]) -> Recording:
-    """Raises ValueError (pydantic's, with the place) where the interaction is not one that this harness recorded."""
+    """Raises ValueError (pydantic's, with the place) if the interaction is not one that this harness recorded."""
     body = request.body
     content = response.get("body")
     status = response.get("status")

@@ -1,4 +1,4 @@
-"""Removes known secrets from a stream of events, also where the texts of several events make one together.
+"""Removes known secrets from a stream of events, also if the texts of several events make one together.
 
 A client joins the deltas of a streamed answer, so that a key stands nowhere in the bytes and whole in the result.
 """
@@ -16,7 +16,7 @@ from harness.cassettes.split_secrets import (
     pseudonym_of,
 )
 
-# Removes known secrets from a stream, also where one is split over several chunks.
+# Removes known secrets from a stream, also if one is split over several chunks.
 #
 # Only a possible beginning of a secret is buffered, so that a stream without secrets passes without delay.
 
@@ -83,7 +83,7 @@ class RedactedEvents:
         return clean if self._is_plain else self._divided(clean)
 
     def release(self) -> bytes:
-        """The events that wait, where the stream pauses."""
+        """The events that wait, when the stream pauses."""
         return b"".join(event.encoded for event in self._queue.release())
 
     def finish(self) -> bytes:

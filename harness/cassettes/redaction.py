@@ -119,7 +119,7 @@ class Redactor:
         self._learned: dict[str, str] = {}
 
     def bind(self, value: str, pseudonym: str) -> None:
-        """Registers `value` to be stored as `pseudonym` where it is a whole text."""
+        """Registers `value` to be stored as `pseudonym` if it is a whole text."""
         self._learned[value] = pseudonym
 
     @property
@@ -135,11 +135,11 @@ class Redactor:
         return text if self.search.next(raw) is None else self.known(raw).decode("utf-8", errors)
 
     def known(self, content: bytes) -> bytes:
-        """Bytes without known secrets; the same object where they contain none."""
+        """Bytes without known secrets; the same object if they contain none."""
         return content if self.search is None else _replaced(self.search, content)
 
     def everywhere(self, text: str) -> str:
-        """`text` without known secrets and without learned values, even where they occur inside a longer text."""
+        """`text` without known secrets and without learned values, even if they occur inside a longer text."""
         if not self._learned:
             return self.text(text)
         for value, pseudonym in self._learned.copy().items():  # another thread may learn more meanwhile
@@ -150,7 +150,7 @@ class Redactor:
 
     def leaves_all(self, texts: Sequence[str]) -> bool:
         """Whether `everywhere` leaves each of the texts as it is: one search of all, so that many short ones take no
-        longer than a long one. False also where only a look at each can tell.
+        longer than a long one. False also if only a look at each can tell.
         """
         between = b"" if self.search is None else self.search.separator
         if between is None or any(map("\n".join(texts).__contains__, self._learned.copy())):
@@ -201,7 +201,7 @@ class Redactor:
                 return [self._cleaned(item, learn) for item in value]
 
     def body(self, body: bytes) -> bytes:
-        """A tool's answer in its stored form: byte for byte the same where it contains no secret."""
+        """A tool's answer in its stored form: byte for byte the same if it contains no secret."""
         try:
             plain = json.loads(body)
             clean = self.value(plain, learn=True)
@@ -210,7 +210,7 @@ class Redactor:
         return self._unsplit(self._pieced(body if clean == plain else _dumped(clean)))
 
     def _pieced(self, body: bytes) -> bytes:
-        """JSON without secrets that are split over several values; unchanged where the result would not be JSON."""
+        """JSON without secrets that are split over several values; unchanged if the result would not be JSON."""
         clean = self.known(body)
         if clean is body:
             return body
@@ -246,7 +246,7 @@ class Redactor:
         return body if self.search is None else without_split(self.search, body)
 
     def content(self, content: bytes) -> bytes:
-        """A file's or a log's bytes in their stored form; the same where they contain no secret."""
+        """A file's or a log's bytes in their stored form; the same if they contain no secret."""
         clean = self.known(content)
         for value, pseudonym in self._learned.copy().items():
             raw = encoded(value)[0]
@@ -321,7 +321,7 @@ def _leaves(search: SecretSearch, body: bytes) -> bool:
 
 @lru_cache(maxsize=1024)
 def _answer_left(search: SecretSearch | None, body: bytes) -> str | None:
-    """The JSON of the value in a body; None where it holds a secret. Remembered for the same reason."""
+    """The JSON of the value in a body; None if it holds a secret. Remembered for the same reason."""
     value = json.loads(body.decode())
     text = spaced_json(value)
     return text if _is_left(search, value, text) else None

@@ -50,7 +50,7 @@ def with_answers(cassette: Cassette, fresh: Fresh) -> Cassette:
 def refreshed_cassettes(
     cassettes: Path, suite: str, fresh: Mapping[str, Fresh], redactor: Redactor
 ) -> Iterator[RefreshedCassette]:
-    """The cassettes that the answers change, by case. Raises CassetteError where one contains a known secret."""
+    """The cassettes that the answers change, by case. Raises CassetteError if one contains a known secret."""
     for case, answers in sorted(fresh.items()):
         path = cassette_path(cassettes, suite, case)
         old = load_cassette(path)
@@ -73,7 +73,7 @@ def apply_refresh(cassettes: Iterable[RefreshedCassette]) -> None:
 
 
 def patch_of(cassettes: Iterable[RefreshedCassette], project: Path) -> str:
-    """A patch that `git apply` takes in the project's folder; empty where nothing changes."""
+    """A patch that `git apply` takes in the project's folder; empty if nothing changes."""
     return "".join(line for cassette in cassettes for line in _patch(cassette, project))
 
 
@@ -102,7 +102,7 @@ Format = Literal["yaml", "json"]
 def convert_cassette(cassettes: Path, suite: str, case: str, to: Format) -> Path:
     """Writes the case's cassette as `to`, removes the other file, and returns the new path.
 
-    Raises CassetteError, and leaves the cassette as it is, where it cannot be read, or contains data that JSON cannot
+    Raises CassetteError, and leaves the cassette as it is, if it cannot be read, or contains data that JSON cannot
     represent.
     """
     with only_writer(cassettes / suite):

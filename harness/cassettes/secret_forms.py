@@ -18,7 +18,7 @@ _LONG_ENOUGH: Final = 8
 """The number of bytes from which an encoded form is unlikely to occur by chance."""
 
 _UNBROKEN: Final = 4
-"""The number of initial base64 characters without a search for line breaks: where a line break occurs among them, the
+"""The number of initial base64 characters without a search for line breaks: if a line break occurs among them, the
 characters after it are found.
 """
 
@@ -50,7 +50,7 @@ class Token:
 
     @cached_property
     def beginning(self) -> re.Pattern[bytes]:
-        """Matches what a spelling may begin with, where the text ends in it."""
+        """Matches what a spelling may begin with, if the text ends in it."""
         longer = [_beginning(one) for one in self.spellings if len(one) > 1]
         return re.compile(b"|".join(longer) if longer else rb"\Z.")
 
@@ -73,7 +73,7 @@ def forms_of(value: str) -> Iterable[Form]:
 
 
 def _sixtyfour(raw: bytes) -> Iterable[Form]:
-    """Base64 inside a longer text, where it starts at one of three offsets; characters that the neighbours share are
+    """Base64 inside a longer text, if it starts at one of three offsets; characters that the neighbours share are
     cut off.
     """
     for offset in range(3):

@@ -51,7 +51,7 @@ class FormTree:
         self.branches = tuple(FormTree(group, until) for group in grouped.values())
 
     def at(self, text: bytes, at: int, *, ends: bool) -> FormMatch | Literal["open"] | None:
-        """The first form in order that matches at `at`, or that more text could complete (`open`, where the text does
+        """The first form in order that matches at `at`, or that more text could complete (`open`, if the text does
         not end here).
         """
         found: FormMatch | Literal["open"] | None = None
@@ -169,7 +169,7 @@ class SecretSearch:
         return None
 
     def next_or_open(self, text: bytes, at: int) -> SecretMatch | int:
-        """The first secret, or the position at which an incomplete one may start; the text's length where there is
+        """The first secret, or the position at which an incomplete one may start; the text's length if there is
         neither.
         """
         tail = max(at, len(text) - self._widest)

@@ -99,7 +99,7 @@ class SplitSearch:
 
 def holds_none(search: SecretSearch, parts: Iterable[EventText]) -> bool:
     """Whether certainly no channel of these texts, which are all that there are, holds a secret: one search of all
-    channels. False also where only a `SplitSearch` can tell.
+    channels. False also if only a `SplitSearch` can tell.
     """
     channels: defaultdict[Place, list[bytes]] = defaultdict(list)
     for part in parts:
@@ -183,7 +183,7 @@ def framing_of(content_type: str) -> Framing | None:
 
 
 class StreamEvent:
-    """One event: its bytes, the texts in it, and how it is written where they changed."""
+    """One event: its bytes, the texts in it, and how it is written if they changed."""
 
     def __init__(self, raw: bytes, parts: list[EventText], write: Callable[[list[EventText]], bytes]) -> None:
         self._raw = raw
@@ -256,7 +256,7 @@ def _around(raw: bytes, before: bytes, body: bytes, after: bytes) -> StreamEvent
 
 
 def _parsed(body: bytes) -> JsonValue:
-    """The JSON value; None where it is none, or nested too deeply to be looked into."""
+    """The JSON value; None if it is none, or nested too deeply to be looked into."""
     try:
         value: JsonValue = json.loads(body)
     except (ValueError, RecursionError):
@@ -319,7 +319,7 @@ class EventQueue:
 
 
 def without_split(search: SecretSearch, body: bytes) -> bytes:
-    """A whole body without secrets that its texts make together; the same object where there are none."""
+    """A whole body without secrets that its texts make together; the same object if there are none."""
     if len(body) > _LARGEST_BODY:
         return body
     events = _events_of(body)

@@ -61,7 +61,7 @@ class SharingWatch:
 
     @property
     def found(self) -> tuple[SharedBackend, ...]:
-        """The finding for each tool, without tools whose answers change where nothing was written."""
+        """The finding for each tool, without tools whose answers change if nothing was written."""
         return tuple(one for tool, one in sorted(self._found.items()) if tool not in self._restless)
 
 
@@ -91,9 +91,9 @@ class CallPosition:
     elsewhere: int | None
     occurrence: int
     settled: bool
-    """False where a write that may have been made precedes the call."""
+    """False if a write that may have been made precedes the call."""
     doubles: Doubles | None = None
-    """None where the answer is not recorded at the position where it is returned."""
+    """None if the answer is not recorded at the position where it is returned."""
 
     def mark(self, kind: Kind, outcome: Outcome = "answer", chunks: tuple[tuple[int, int], ...] = ()) -> Mark:
         """The mark of a recording of the call, which is being answered now."""
@@ -165,7 +165,7 @@ class TrialRecording:
             self.chain.advance(call)
 
     def outcome(self, position: CallPosition, outcome: str, status: int) -> Outcome | None:
-        """The outcome under which the answer is recorded; None where it is not recorded, which is counted."""
+        """The outcome under which the answer is recorded; None if it is not recorded, which is counted."""
         call = position.call
         match outcome:
             case "answer" if not is_transient(status):
@@ -181,7 +181,7 @@ class TrialRecording:
         return kept
 
     def keep(self, position: CallPosition, recording: Recording) -> None:
-        """Stores the recording of a call. Raises CassetteError where it contains a known secret."""
+        """Stores the recording of a call. Raises CassetteError if it contains a known secret."""
         call = position.call
         self._made[call.key, position.state] += 1
         if call.effect == "read" and call.server != WORLD:
@@ -201,7 +201,7 @@ class TrialRecording:
         return self.chain.names.of(server) not in self._lost
 
 
-# The cassette of one trial: the recordings that it used, and its observed answers where no cassette has them.
+# The cassette of one trial: the recordings that it used, and its observed answers if no cassette has them.
 #
 # The calls pass the same state chain as in a recording, so that the same calls get the same answers.
 
@@ -217,7 +217,7 @@ class ObservedAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedCall:
-    """A call that reached its tool; `answer` is None where the answer is unknown, or was changed by a fault."""
+    """A call that reached its tool; `answer` is None when the answer is unknown, or was changed by a fault."""
 
     key: CallKey
     answer: ObservedAnswer | None

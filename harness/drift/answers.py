@@ -33,7 +33,7 @@ class Answer:
 
     status: int
     media: str | None
-    """The media type without parameters; None where the answer has none."""
+    """The media type without parameters; None if the answer has none."""
     value: JsonValue
     """Texts with a JSON object or list are parsed: MCP tools answer in this form."""
     body: bytes = b""
@@ -74,9 +74,9 @@ def answer_of(recording: Recording) -> Answer:
 
 
 def why_not_comparable(live: Answer, recorded: Answer) -> str | None:
-    """The reason why the live answer cannot be compared; None where it can.
+    """The reason why the live answer cannot be compared; None if it can.
 
-    A failure is unavailability, except where the recording holds the same one: then it is the service's answer.
+    A failure is unavailability, except if the recording holds the same one: then it is the service's answer.
     """
     if live.unavailable is None or (live.status == recorded.status and not live.is_silent and not recorded.is_silent):
         return None
@@ -242,7 +242,7 @@ def _counted(items: list[JsonValue]) -> Counter[str]:
 def _identity(
     old: list[JsonValue], new: list[JsonValue], rule: AnswerRule | None
 ) -> Callable[[JsonValue], object] | None:
-    """A function that returns the identity of an item of both lists; None where only positions identify items."""
+    """A function that returns the identity of an item of both lists; None if only positions identify items."""
     names = (rule.key,) if rule is not None and rule.key is not None else _IDENTITIES
     for name in names:
         before, after = _names(old, name), _names(new, name)
@@ -252,7 +252,7 @@ def _identity(
 
 
 def _names(items: list[JsonValue], name: str) -> set[object]:
-    """The items' names; empty where they are not unique."""
+    """The items' names; empty if they are not unique."""
     named = [one.get(name) if isinstance(one, dict) else None for one in items]
     if not all(isinstance(one, str | int) for one in named):
         return set()

@@ -99,7 +99,7 @@ def excerpt(value: JsonValue, holder: JsonValue, name: str) -> JsonValue:
 
 
 def shortened(value: JsonValue) -> JsonValue:
-    """The value itself where it is short, or the beginning of it."""
+    """The value itself if it is short, or the beginning of it."""
     match value:
         case str():
             return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 3]}..."

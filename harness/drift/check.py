@@ -52,7 +52,7 @@ class ServerAccess:
 
     @contextmanager
     def open(self, servers: Collection[str], snapshot: str | None) -> Iterator[tuple[Prober, LoopThread]]:
-        """A prober of these servers; services are started, from the snapshot, only where one of them is a service."""
+        """A prober of these servers; services are started, from the snapshot, only if one of them is a service."""
         suite, secrets = self.suite, secret_values(self.suite)
         if not any(suite.reached[name].service is not None for name in servers if name in suite.reached):
             with open_prober(_without_services(suite), {}, secrets, self.per_s) as opened:
@@ -121,7 +121,7 @@ def _without_services(suite: Suite) -> Suite:
 
 
 PER_S = 10
-"""Calls per second to servers of third parties, where the suite sets no limit."""
+"""Calls per second to servers of third parties, if the suite sets no limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +173,7 @@ class DriftResult:
 def probe_suite(plan: DriftPlan) -> DriftResult:
     """Sends the suite's recorded reads again and writes the report into `runs/<name>/`.
 
-    Raises CassetteError where nothing is recorded, UsageError for a case or tool that does not exist.
+    Raises CassetteError if nothing is recorded, UsageError for a case or tool that does not exist.
     """
     operations = _book(plan)
     probed = _probed(plan, operations, plan.samples, writes=True)
@@ -186,7 +186,7 @@ def probe_suite(plan: DriftPlan) -> DriftResult:
 def learn_suite(plan: DriftPlan, samples: int, *, accept: bool) -> tuple[ToolProfile, ...]:
     """Sends every recorded read `samples` times while the tools are known to work, and stores which values vary.
 
-    Raises ServiceError, and learns nothing, where a tool does not answer.
+    Raises ServiceError, and learns nothing, if a tool does not answer.
     """
     operations = _book(plan)
     probed = _probed(plan, operations, samples)
@@ -203,7 +203,7 @@ def learn_suite(plan: DriftPlan, samples: int, *, accept: bool) -> tuple[ToolPro
 def compare_run(plan: DriftPlan, run: Path, *, confirm: bool) -> DriftResult:
     """Compares the answers of a live run's tools with the recordings; writes `drift.json` into the run's folder.
 
-    `confirm`: reads whose answer changed are sent again. Raises UsageError where the run has stored no live answers.
+    `confirm`: reads whose answer changed are sent again. Raises UsageError if the run has stored no live answers.
     """
     kept = [one for one in live_cassettes(run) if not plan.cases or one.case is None or one.case in plan.cases]
     if not kept:
@@ -221,7 +221,7 @@ def compare_run(plan: DriftPlan, run: Path, *, confirm: bool) -> DriftResult:
 
 
 def suite_of(project: Path, run: Path) -> Suite:
-    """The current suite of a run or probe. Raises UsageError where the folder names none."""
+    """The current suite of a run or probe. Raises UsageError if the folder names none."""
     kept = next(live_cassettes(run), None)
     if kept is None:
         raise UsageError(f"{run} contains no live answers to compare", remedy="make a live run: harness drift SUITE")
@@ -275,7 +275,7 @@ def _new_folder(path: Path) -> Path:
 
 
 def _probed(plan: DriftPlan, operations: OperationIndex, samples: int, *, writes: bool = False) -> Probed:
-    """`writes`: reads after writes are sent too, where servers may be written to and can be restored."""
+    """`writes`: reads after writes are sent too, if servers may be written to and can be restored."""
     probed = Probed(observations=(), recordings=(), not_asked={})
     for snapshot, asks in asks_by_snapshot(plan.suite, _of_cases(operations, plan), plan.tools):
         later = [ask for ask in asks if ask.follows_a_write] if writes else []

@@ -161,7 +161,7 @@ def _fullness(value: JsonValue) -> str:
 
 
 def _kind(value: JsonValue, other: JsonValue) -> str:
-    """The kind, with its format where the other value's format differs."""
+    """The kind, with its format if the other value's format differs."""
     if not isinstance(value, str) or not isinstance(other, str):
         return kind_of(value)
     mine = _strict(value)
@@ -192,7 +192,7 @@ def _rest(path: str) -> str:
     return path
 
 
-# Response headers of two answers, compared where a rule of the suite names them.
+# Response headers of two answers, compared if a rule of the suite names them.
 
 HEADERS = "headers"
 """The prefix of their paths."""
@@ -244,7 +244,7 @@ def _change(change: ChangeClass, name: str, before: str | None, after: str | Non
 #
 # A release changes several parts at once, or a part that never varies by chance (a type, a status, a media type): the
 # answers that show one change then show the others too. A single member that is sometimes missing counts as a release
-# only where enough earlier answers always had it.
+# only if enough earlier answers always had it.
 
 BY_TURNS = 8
 """The number of answers to one call that the detection needs."""

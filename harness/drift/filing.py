@@ -131,7 +131,7 @@ class _Planning:
         )
 
     def _current(self, key: str) -> TrackedIssue | None:
-        """The oldest open issue; where none is open, the one closed last."""
+        """The oldest open issue; if none is open, the one closed last."""
         own = self._by_key.get(key, [])
         opened = [issue for issue in own if issue.is_open]
         return opened[0] if opened else own[-1] if own else None
@@ -189,7 +189,7 @@ class _Planning:
         )
 
     def _remembered(self, issue: TrackedIssue, tool: str = "", about: About = "info") -> IssueState:
-        """The state in the issue's marker; where the marker is damaged, a new state starts with this report's
+        """The state in the issue's marker; if the marker is damaged, a new state starts with this report's
         findings.
         """
         state = state_in(issue.body)
@@ -330,7 +330,7 @@ class ReportOutbox:
 
 # Files a drift report: plans the actions, performs them, and stores on disk those that failed.
 #
-# An action that the tracker rejects is stored and the others continue; where the tracker is unavailable, all
+# An action that the tracker rejects is stored and the others continue; if the tracker is unavailable, all
 # remaining
 # actions are stored. Filing the same report again performs the missing actions and none twice.
 
@@ -342,7 +342,7 @@ class Done(Frozen):
 
     step: TrackerAction
     issue: TrackedIssue | None = None
-    """The issue after the action; None where no action was performed."""
+    """The issue after the action; None if no action was performed."""
     error: str | None = None
 
 
@@ -352,7 +352,7 @@ class Filing(Frozen):
     report: DriftReport
     done: tuple[Done, ...] = ()
     error: str | None = None
-    """Why an action failed; None where all actions were performed."""
+    """Why an action failed; None if all actions were performed."""
     kept: str | None = None
     """The folder that stores the report until the next attempt."""
 

@@ -198,7 +198,7 @@ def refreshed(
 ) -> tuple[RefreshedCassette, ...]:
     """Returns the cassettes as updated by the answers that show the report's findings; writes nothing.
 
-    `run` is the folder of the run or probe that stored the answers. Raises UsageError where it stored none.
+    `run` is the folder of the run or probe that stored the answers. Raises UsageError if it stored none.
     """
     kept = list(live_cassettes(run))
     if not kept:

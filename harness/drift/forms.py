@@ -310,7 +310,7 @@ class Forms:
         return path not in self.records and (_keys_are_data(objects) or _keys_vary(objects))
 
     def over(self, other: "Forms") -> "Forms":
-        """Both combined; where they disagree, this one takes precedence."""
+        """Both combined; if they disagree, this one takes precedence."""
         return Forms(
             maps=self.maps | (other.maps - self.records),
             records=self.records | (other.records - self.maps),
@@ -359,7 +359,7 @@ def _declared(schema: JsonObject, root: JsonObject, path: str, depth: int) -> It
 
 
 def _free_values(schema: JsonObject) -> JsonObject | None:
-    """The schema of the values under any key; None where the schema does not declare free keys."""
+    """The schema of the values under any key; None if the schema does not declare free keys."""
     free: JsonValue = schema.get("additionalProperties")
     patterns = schema.get("patternProperties")
     if isinstance(patterns, dict) and patterns:

@@ -2,7 +2,7 @@
 
 Duplicates are prevented as follows. A write with an unknown outcome is searched for by its marker and never sent again.
 An issue that was created without its labels (the process died, or the token may not label) is found among the recently
-changed ones and labelled. After filing, the list is read until it contains the new issue; where another process filed
+changed ones and labelled. After filing, the list is read until it contains the new issue; if another process filed
 the same issue in the meantime, the younger one is closed.
 """
 
@@ -56,7 +56,7 @@ class ProposedChange(Frozen):
 def propose(repo: Repository, client: RetryingClient, change: ProposedChange) -> str:
     """Opens a pull request against the default branch, unless it exists, and returns its address.
 
-    Raises TrackerError where a file on that branch differs from the start of the change.
+    Raises TrackerError if a file on that branch differs from the start of the change.
     """
     found = client.read(lambda: _opened(repo, change.branch))
     if found is not None:

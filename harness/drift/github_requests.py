@@ -19,7 +19,7 @@ from harness.values import Frozen
 
 # Requests to GitHub: which are retried, how long the pauses are, and which error each failure becomes.
 #
-# A read is retried after a failure of the server or of the network. A write is retried only where GitHub reports that
+# A read is retried after a failure of the server or of the network. A write is retried only if GitHub reports that
 # it
 # was not performed (a rate limit): after any other failure it may have been performed, and a retry could duplicate
 # it.
@@ -79,7 +79,7 @@ class RetryingClient:
         return self._asked(work, self._worth_reading_again)
 
     def write(self, work: Callable[[], T]) -> T:
-        """Performs a write; raises WriteUnknown where it may have taken effect."""
+        """Performs a write; raises WriteUnknown if it may have taken effect."""
         try:
             return self._asked(work, self._refused_for_now)
         except _Unclear as error:
@@ -151,7 +151,7 @@ _LATER = "the drafts are kept; filing again later files them"
 
 
 def limit_of(error: BaseException) -> float | None:
-    """Seconds to wait where GitHub refused for its rate limit; None: it did not."""
+    """Seconds to wait if GitHub refused for its rate limit; None: it did not."""
     if not isinstance(error, GithubException) or error.status not in (403, 429):
         return None
     headers = {name.lower(): value for name, value in (error.headers or {}).items()}
@@ -188,9 +188,9 @@ _NOTHING = ("", "{}", "null")
 
 
 class CheckedRequester(Requester):
-    """Sends the requests of one client; raises TrackerUnavailable for a redirect, and where content is missing.
+    """Sends the requests of one client; raises TrackerUnavailable for a redirect, and if content is missing.
 
-    A redirect within the server is followed by PyGithub where its status is 301, as for a repository that was renamed.
+    A redirect within the server is followed by PyGithub if its status is 301, as for a repository that was renamed.
     """
 
     def __init__(self, auth: Auth, base_url: str, *, timeout_s: int, between_writes_s: float) -> None:

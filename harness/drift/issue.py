@@ -86,7 +86,7 @@ class Note(Frozen):
 
 
 class IssueTracker(Protocol):
-    """Raises TrackerUnavailable where further requests would fail too, TrackerError where the tracker rejects this one
+    """Raises TrackerUnavailable if further requests would fail too, TrackerError if the tracker rejects this one
     issue.
 
     Nothing is written twice: a tracker searches for the result of a write with an unknown outcome before it retries.
@@ -95,7 +95,7 @@ class IssueTracker(Protocol):
     name: str
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Held from the first search to the last write: other processes wait where the tracker has a lock. Where it has
+        """Held from the first search to the last write: other processes wait if the tracker has a lock. If it has
         none, `file` searches for a duplicate that another process filed in the meantime.
         """
         ...
@@ -192,7 +192,7 @@ class IssueState(Frozen):
     """Digest of the body's content, except excerpts and `last_seen`: while it is unchanged, nothing is written."""
     revision: int = 0
     twin_of: str | None = None
-    """The older issue with the same content, where this one is closed as its duplicate."""
+    """The older issue with the same content, if this one is closed as its duplicate."""
 
     @property
     def key(self) -> str:

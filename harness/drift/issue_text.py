@@ -332,7 +332,7 @@ def _link_in(body: str) -> str | None:
     return None if found is None else found[1]
 
 
-# Comments on issues: written only where a change appeared, disappeared or returned, so that every notification
+# Comments on issues: written only if a change appeared, disappeared or returned, so that every notification
 # reports
 # a change.
 
@@ -340,7 +340,7 @@ _MOST = 20
 
 
 def changed_note(state: IssueState, seen: IssueUpdate) -> Note | None:
-    """The comment about new, returned and gone changes; None where there are none."""
+    """The comment about new, returned and gone changes; None if there are none."""
     parts = [
         *_part("New:", seen.new),
         *_part("There again:", seen.returned),

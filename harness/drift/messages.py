@@ -41,7 +41,7 @@ class MergeRequest(Frozen):
 
     @property
     def host(self) -> str:
-        """The server's name. Raises UsageError where the address is none."""
+        """The server's name. Raises UsageError if the address is none."""
         try:
             parts = urlsplit(self.api_url)
         except ValueError:

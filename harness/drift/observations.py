@@ -88,7 +88,7 @@ class OperationIndex:
 
 
 def open_operation_index(suite: Suite, cassettes: Path, secrets: Mapping[str, str]) -> OperationIndex:
-    """Reads the cassettes of the suite's cases. Raises CassetteError where one is damaged or none exists."""
+    """Reads the cassettes of the suite's cases. Raises CassetteError if one is damaged or none exists."""
     redactor, loaded = Redactor(secrets), dict[str, Cassette]()
     for case in suite.cases:
         path = cassette_path(cassettes, suite.name, case.id)
@@ -306,7 +306,7 @@ def times_of(day: date, took_ms: Sequence[float]) -> LatencySample:
 
 
 def slower_findings(observations: Iterable[CallObservations], operations: OperationIndex) -> Iterator[DriftFinding]:
-    """Findings where half of at least five calls took twice as long as in any of at least two sessions, and half a
+    """Findings if half of at least five calls took twice as long as in any of at least two sessions, and half a
     second more than all but the slowest calls did."""
     own: defaultdict[tuple[str, str], list[CallObservations]] = defaultdict(list)
     for observation in observations:

@@ -214,7 +214,7 @@ async def probe(
 async def confirm(
     prober: Sender, ask: ReplayableRead, observation: CallObservations, operations: OperationIndex
 ) -> None:
-    """Repeats a request whose answer has changed: often enough to confirm it, and more often where answers disagree."""
+    """Repeats a request whose answer has changed: often enough to confirm it, and more often if answers disagree."""
     if observation.has_changes and len(observation.compared) < ALONE:
         await repeat_request(prober, ask, observation, operations, ALONE - len(observation.compared))
     if observation.disagrees and len(observation.compared) < BY_TURNS:

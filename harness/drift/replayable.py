@@ -39,7 +39,7 @@ class ReplayableRead:
     recordings: Mapping[str, Recording]
     """The recordings by case: their answers may differ."""
     call: ToolRequest | WebCall | None
-    """The request to send; None where it cannot be sent, for the reason in `why_not`."""
+    """The request to send; None if it cannot be sent, for the reason in `why_not`."""
     why_not: str | None = None
 
     @property
@@ -126,7 +126,7 @@ class CallBuilder:
     def call(self, recording: Recording, arguments: JsonObject) -> ToolRequest | WebCall:
         """The recorded call with these arguments, which still contain the suite's secrets as placeholders.
 
-        Raises ValueError with the reason why it cannot be sent, OutOfTime where an expression of the schema takes too
+        Raises ValueError with the reason why it cannot be sent, OutOfTime if an expression of the schema takes too
         long.
         """
         text = json.dumps(arguments, ensure_ascii=False)

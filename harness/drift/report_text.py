@@ -61,7 +61,7 @@ def report_lines(report: DriftReport, details: int = 40) -> Iterator[str]:
 
 
 def _nothing_found(report: DriftReport) -> str:
-    """Explains the absence of findings: unknown where nothing was compared, qualified where values changed."""
+    """Explains the absence of findings: unknown if nothing was compared, qualified if values changed."""
     if not report.exercised:
         return "not known, since no recorded call could be compared"
     if report.compared == 0:

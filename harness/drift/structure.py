@@ -225,7 +225,7 @@ def _kind(value: JsonValue, known: PathShape | None) -> str:
 
 
 def _example(value: JsonValue, path: str, kind: str | None) -> tuple[JsonValue, JsonValue]:
-    """A value at the path with its holder; where there is none, only the object that would hold it."""
+    """A value at the path with its holder; if there is none, only the object that would hold it."""
     for found, holder in found_at(value, path):
         if kind is None or kind_of(found) == kind:
             return found, holder

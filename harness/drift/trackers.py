@@ -72,7 +72,7 @@ class FolderTracker:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Locks the folder; raises TrackerUnavailable where another process holds the lock for more than a minute."""
+        """Locks the folder; raises TrackerUnavailable if another process holds the lock for more than a minute."""
         self._folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(self._folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
@@ -196,10 +196,10 @@ TOKEN = "GITHUB_TOKEN"
 
 
 def tracker_named(name: str | None, options: TrackerOptions, environment: Mapping[str, str]) -> IssueTracker:
-    """Opens the tracker `name`; None: `github` where a token and a repository are set, else `folder`.
+    """Opens the tracker `name`; None: `github` if a token and a repository are set, else `folder`.
 
     Other names are entry points in the group `harness.tracker`, or `module:Name`: a class, or a function, that takes
-    TrackerOptions. Raises UsageError where something is missing.
+    TrackerOptions. Raises UsageError if something is missing.
     """
     chosen = name or ("github" if environment.get(TOKEN) and options.repo else "folder")
     match chosen:

@@ -91,7 +91,7 @@ class Body:
         self.values = 0
 
     def admits(self, size: int) -> bool:
-        """Counts `size` more bytes; False where the trial's limit would be exceeded."""
+        """Counts `size` more bytes; False if the trial's limit would be exceeded."""
         if self._intake.buffered + size > BODIES_MAX_BYTES:
             return False
         self._intake.buffered += size
@@ -100,7 +100,7 @@ class Body:
         return True
 
     def admits_values(self, count: int) -> bool:
-        """Counts the objects, lists and commas of the body; False where the trial's limit would be exceeded."""
+        """Counts the objects, lists and commas of the body; False if the trial's limit would be exceeded."""
         if self._intake.values + count > VALUES_MAX:
             return False
         self._intake.values += count
@@ -152,7 +152,7 @@ class LargeWork:
         await self.done(0, lambda: None)
 
     async def finished(self, size: int, work: Coroutine[object, object, None]) -> None:
-        """Waits for work that is done to its end, also where the trial ends first; not where it is closed."""
+        """Waits for work that is done to its end, also if the trial ends first; not if it is closed."""
         if self._closed:
             work.close()
             return
@@ -231,7 +231,7 @@ async def read_body(request: web.BaseRequest, most: int = MAX_BODY_BYTES) -> byt
 
 
 async def read_json(request: web.BaseRequest, large: LargeWork, most: int = MAX_BODY_BYTES) -> bytes:
-    """Like `read_body`, for a body that is read as JSON; raises Refusal also where the trial's requests hold too many
+    """Like `read_body`, for a body that is read as JSON; raises Refusal also if the trial's requests hold too many
     values.
     """
     raw = await read_body(request, most)

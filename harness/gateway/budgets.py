@@ -15,7 +15,7 @@ from harness.suite.tools import RateLimit, ToolSpec
 
 
 def budget_of(usd: float | None, tokens: int | None, calls: Sequence[str]) -> "Budget | None":
-    """The budget from command-line options (`TOOL=N` for calls); None where none is set. Raises UsageError."""
+    """The budget from command-line options (`TOOL=N` for calls); None if none is set. Raises UsageError."""
     counts: dict[str, int] = {}
     for given in calls:
         tool, _, number = given.partition("=")
@@ -77,12 +77,12 @@ class Budget:
             self._reach(f"{self.spent_tokens} of {self.tokens} tokens spent")
 
     def admits_model(self) -> bool:
-        """Counts a request to a model; False where no further request may be sent."""
+        """Counts a request to a model; False if no further request may be sent."""
         with self._lock:
             return self.reached is None and self._reserved()
 
     def admits_call(self, tool: str) -> bool:
-        """Counts a call; False where no further call is allowed."""
+        """Counts a call; False if no further call is allowed."""
         with self._lock:
             most = self.calls.get(tool)
             if most is not None and self.spent_calls[tool] >= most:

@@ -15,7 +15,7 @@ from harness.traces.trial import ModelUse, RecordingReport, UserReport
 from harness.values import JsonObject
 
 SHARED = "shared"
-"""The argument of a ServiceOpener where one set of services serves all trials of a run."""
+"""The argument of a ServiceOpener if one set of services serves all trials of a run."""
 
 
 class ServiceOpener(Protocol):
@@ -46,8 +46,8 @@ class QueryableServices(Protocol):
     def rows(self, name: str, query: str, timeout_s: float) -> list[JsonValue]:
         """The result of a query.
 
-        Raises QueryFailed where the database refuses, Unmeasurable where it needs more than the limits give,
-        ServiceError where the service is not available.
+        Raises QueryFailed if the database refuses, Unmeasurable if it needs more than the limits give,
+        ServiceError if the service is not available.
         """
         ...
 
@@ -93,9 +93,9 @@ class SessionRecord:
     one call.
     """
     provenances: Mapping[str, int] = field(default_factory=dict)
-    """The number of answers of tools, hosts, models and probes, by provenance; `unknown` where it is not known."""
+    """The number of answers of tools, hosts, models and probes, by provenance; `unknown` if it is not known."""
     used: ModelUse | None = None
-    """The usage of the model's replies; None where there was no reply."""
+    """The usage of the model's replies; None if there was no reply."""
     out_of_budget: str | None = None
     """Why the run's budget, and no other limit, rejected a call: such a trial measures nothing."""
     recorded: int = 0

@@ -58,7 +58,7 @@ class CallResult:
     content: JsonValue = None
     body: bytes = b"null"
     read_from: bytes | None = None
-    """The JSON that `content` was read from, where a source gave it as bytes."""
+    """The JSON that `content` was read from, if a source gave it as bytes."""
     failure: CallFailure | None = None
     tier: ReplayTier | None = None
     nearest: tuple[JsonObject, ...] = ()
@@ -88,7 +88,7 @@ class Exchange:
         return CallFailure(type="limit_reached", message=f"the limit of {self.ledger.limit_reached} is reached")
 
     async def followed(self, answering: Awaitable[T], cut_short: Callable[[], Awaitable[None]] | None = None) -> T:
-        """Waits for an answer; `cut_short` is awaited where the trial ends first."""
+        """Waits for an answer; `cut_short` is awaited if the trial ends first."""
         task = asyncio.current_task()
         assert task is not None
         self.under_way.add(task)
@@ -215,7 +215,7 @@ class Recorder(Generic[R]):
     """Records every answer that belongs to a call of one trial.
 
     Calls in the same state are made one after the other: the cassette stores which writes preceded each answer, which
-    is only known where no write is in progress.
+    is only known if no write is in progress.
     """
 
     codec: Codec[R]
@@ -278,7 +278,7 @@ def _normalised_answer(answer: ToolAnswer, normalised: NormalisedAnswer) -> Tool
 
 
 def replayed(player: Player, key: CallKey) -> ToolAnswer | ToolMiss:
-    """The recorded answer to a call in the trial's current state. The status is 0 where no answer had started."""
+    """The recorded answer to a call in the trial's current state. The status is 0 if no answer had started."""
     played = player.play(key)
     if isinstance(played, Missed):
         return ToolMiss(message=played.message, nearest=tuple(item.model_dump(mode="json") for item in played.nearest))

@@ -38,7 +38,7 @@ TOOL_STATUSES: dict[int, tuple[ToolErrorType, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class CallFailure:
-    """A call that failed. Where `status` is None, the default status of the type applies."""
+    """A call that failed. If `status` is None, the default status of the type applies."""
 
     type: ToolErrorType
     message: str

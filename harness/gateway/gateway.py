@@ -92,7 +92,7 @@ class GatewayOptions(TypedDict, total=False):
 
 
 def run_models(suite: Suite, mode: ModelMode | None, secrets: Mapping[str, str]) -> "RunModels | None":
-    """None: the suite has no model. Raises UsageError where the key of a provider is missing."""
+    """None: the suite has no model. Raises UsageError if the key of a provider is missing."""
     if suite.model is None:
         return None
     from harness.gateway.model_handler import RunModels
@@ -125,7 +125,7 @@ class RunCassettes:
         self._lock = threading.Lock()
 
     def of(self, case_id: str) -> Cassette:
-        """The case's cassette; empty where the case has none. Raises CassetteError, also for a secret in it."""
+        """The case's cassette; empty if the case has none. Raises CassetteError, also for a secret in it."""
         with self._lock:
             if case_id not in self._loaded or self._grow:
                 path = cassette_path(self._folder, self._suite, case_id)

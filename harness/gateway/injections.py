@@ -40,7 +40,7 @@ class _Armed:
 
 
 class FaultySource:
-    """Applies faults to the calls of one trial; where several apply to one call, the first declared one is used."""
+    """Applies faults to the calls of one trial; if several apply to one call, the first declared one is used."""
 
     def __init__(self, inner: TrialTools, faults: Sequence[FaultSpec]) -> None:
         self._inner = inner
@@ -94,7 +94,7 @@ def _refused(spec: FaultSpec) -> ToolAnswer:
 
 
 def _spoilt(spec: FaultSpec, answer: ToolAnswer) -> ToolAnswer:
-    """The answer as changed by the fault; the same answer with `fault` None where the fault could not change it."""
+    """The answer as changed by the fault; the same answer with `fault` None if the fault could not change it."""
     match spec.kind:
         case "latency":
             return replace(answer, fault=spec.kind)

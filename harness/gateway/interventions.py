@@ -60,11 +60,11 @@ class InterveningCalls(ToolCallHandler):
         self._layers = [_Layer(item) for item in variant.interventions]
 
     async def call(self, name: str, raw: bytes) -> ToolReply:
-        """One call of the agent. Raises ReplayDiverged where it is not the call that the parent made here."""
+        """One call of the agent. Raises ReplayDiverged if it is not the call that the parent made here."""
         return await self._through(0, name, raw)
 
     async def finish(self) -> None:
-        """Makes the calls that follow the agent's last one; raises ReplayDiverged where injected calls were not
+        """Makes the calls that follow the agent's last one; raises ReplayDiverged if injected calls were not
         made.
         """
         if self._made < len(self._fed):

@@ -81,7 +81,7 @@ class Ledger:
         return False
 
     def within_budget(self, tool: str) -> bool:
-        """Counts a call against the run's budget; False where nothing is left for it."""
+        """Counts a call against the run's budget; False if nothing is left for it."""
         if self.tool_budget is None or self.tool_budget.admits_call(tool):
             return True
         self.out_of_budget = self.limit_reached = self.tool_budget.reached
@@ -90,7 +90,7 @@ class Ledger:
     def count_provenance(
         self, kind: CalledKind, tier: ReplayTier, key: CallKey, recorded: Provenance | None = None
     ) -> None:
-        """Counts an answer. `recorded` is the provenance in its recording, where it was replayed."""
+        """Counts an answer. `recorded` is the provenance in its recording, if it was replayed."""
         if tier in ("live", "sealed"):
             declared = self.doubles.provenance(kind, key.server, key.arguments)
             self.provenances.update(() if declared is None else (declared,))
@@ -118,7 +118,7 @@ class Ledger:
 
     @property
     def used(self) -> ModelUse | None:
-        """The usage of the model's replies; None where there was no reply."""
+        """The usage of the model's replies; None if there was no reply."""
         if not self.replies and not self.input_tokens:
             return None
         return ModelUse(

@@ -35,7 +35,7 @@ _LOOK_AGAIN_S = 0.02
 def listening(path: Path) -> socket.socket:
     """A socket that any user with access to its folder may connect to; connections wait until an `Acceptor` serves it.
 
-    Raises OSError where it cannot be created.
+    Raises OSError if it cannot be created.
     """
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

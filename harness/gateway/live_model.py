@@ -46,8 +46,8 @@ class LiveModel:
     ) -> web.StreamResponse:
         """Passes on the provider's answer, also an incomplete one; `keep` is called at its end.
 
-        Raises GatewayError where the provider rejects the key, unless it has accepted it in this run: an agent may ask
-        for what the key is not allowed, and gets that refusal as an answer. Raises UpstreamUnavailable where no
+        Raises GatewayError if the provider rejects the key, unless it has accepted it in this run: an agent may ask
+        for what the key is not allowed, and gets that refusal as an answer. Raises UpstreamUnavailable if no
         connection produced an answer after all retries: neither is a failure of the agent.
         """
         exchange.tier = "live"
@@ -175,7 +175,7 @@ class _ReplyStream:
         self.redacted: RedactedStream | RedactedEvents = RedactedStream(redactor)
 
     async def take(self, piece: bytes | None) -> None:
-        """Passes on a piece, or what waits where there is a pause (None)."""
+        """Passes on a piece, or what waits if there is a pause (None)."""
         await self._pass(self.redacted.release() if piece is None else self.redacted.feed(piece))
 
     async def finish(self) -> None:

@@ -84,7 +84,7 @@ def message_of(value: JsonValue) -> RpcMessage:
 
 
 def id_of(value: JsonValue) -> MessageId:
-    """The id of a message that may be malformed; None where it has no readable one."""
+    """The id of a message that may be malformed; None if it has no readable one."""
     try:
         return _valid_id(value.get("id")) if isinstance(value, dict) else None
     except RpcError:
@@ -240,7 +240,7 @@ def _mismatch(header: str, field: str) -> RpcError:
 
 
 def _unwrapped(value: str | None) -> str | None:
-    """A header's value, decoded where the client encoded it because it is not plain ASCII; None where the encoding is
+    """A header's value, decoded if the client encoded it because it is not plain ASCII; None if the encoding is
     invalid.
     """
     found = None if value is None else _WRAPPED.fullmatch(value)

@@ -64,7 +64,7 @@ class ModelChanges:
 
 
 def model_changes(variant: TrialVariant | None) -> ModelChanges | None:
-    """None where no model request is changed."""
+    """None if no model request is changed."""
     layers = () if variant is None else variant.interventions
     changes = [item.asks_model for item in layers if item.asks_model is not None]
     return ModelChanges(changes) if changes else None
@@ -109,7 +109,7 @@ class ModelContext:
     changes: ModelChanges | None = None
     """What the intervention of a variant changes in the requests; None: nothing."""
     recorded: Player | None = None
-    """Replays the requests before the first change, where they were recorded."""
+    """Replays the requests before the first change, if they were recorded."""
 
 
 class ModelHandler:
@@ -323,7 +323,7 @@ class RunModels:
     """The suite's models in one tool mode."""
 
     def __init__(self, spec: ModelSpec, mode: ModelMode, secrets: Mapping[str, str]) -> None:
-        """Raises UsageError where a real provider is to be called and its key is missing."""
+        """Raises UsageError if a real provider is to be called and its key is missing."""
         self._spec = spec
         self.mode = mode
         self._secrets = secrets

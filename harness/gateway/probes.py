@@ -36,7 +36,7 @@ class ProbeClient(Protocol):
     """Makes the reads of one trial against real services."""
 
     async def ask(self, probe: StateProbe) -> JsonObject | None:
-        """None where the answer cannot be stored. Raises ServiceError where a service has ended."""
+        """None if the answer cannot be stored. Raises ServiceError if a service has ended."""
         ...
 
 
@@ -234,7 +234,7 @@ def probe_key(probe: StateProbe, redactor: Redactor) -> CallKey:
 
 
 def _value_of(body: bytes, read: Callable[[bytes], JsonValue]) -> JsonValue:
-    """What `read` makes of an answer; its text where that is not JSON for `read`; an empty body: None."""
+    """What `read` makes of an answer; its text if that is not JSON for `read`; an empty body: None."""
     try:
         return read(body) if body else None
     except (ValueError, RecursionError):

@@ -61,7 +61,7 @@ class Dialogue:
         self._waits_since: float | None = None
 
     async def next(self, gone: Callable[[], bool]) -> str | None:
-        """The user's next message; None where the conversation is over. `gone` returns whether the client has stopped
+        """The user's next message; None if the conversation is over. `gone` returns whether the client has stopped
         waiting.
         """
         async with self._turn:
@@ -110,7 +110,7 @@ class Dialogue:
         return () if self._user is None else self._user.unsaid()
 
     def report(self) -> UserReport | None:
-        """See User.report; None where the trial has a task but no user."""
+        """See User.report; None if the trial has a task but no user."""
         if self._user is None:
             return None
         cut: Cut | None = None
@@ -148,7 +148,7 @@ _PIECES = 10
 
 
 async def trickle(request: web.BaseRequest, reply: ToolReply) -> web.StreamResponse:
-    """Sends the reply in at most ten pieces; stops where the client disconnects."""
+    """Sends the reply in at most ten pieces; stops if the client disconnects."""
     response = web.StreamResponse(status=reply.status, headers=reply.headers)
     response.content_type = "application/json"
     response.content_length = len(reply.body)

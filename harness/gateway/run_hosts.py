@@ -25,7 +25,7 @@ from harness.suite.suites import Suite, allowed_hosts
 
 
 class ExternalHosts:
-    """Passes requests on to `inner`. Raises UpstreamUnavailable where the connection to an external host failed."""
+    """Passes requests on to `inner`. Raises UpstreamUnavailable if the connection to an external host failed."""
 
     def __init__(self, inner: WebSource, external: frozenset[str], reach: Reachability) -> None:
         self._inner = inner
@@ -139,7 +139,7 @@ def _sent_pair(pair: str, sent: Callable[[str], str]) -> str:
 
 
 async def _give(call: WebCall, answer: ToolAnswer, sink: Sink) -> None:
-    """Sends the buffered answer; nothing where the host has not started to answer."""
+    """Sends the buffered answer; nothing if the host has not started to answer."""
     if answer.status:
         headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
         if call.method != "HEAD" and answer.status not in {204, 304} and answer.outcome == "answer":

@@ -47,7 +47,7 @@ class SessionParts:
     trial_sources: TrialSources
     web: "TrialProxy | None" = None
     pages_socket: Path | None = None
-    """The socket of the trial's browser; None where the trial needs none."""
+    """The socket of the trial's browser; None if the trial needs none."""
     user_may_wait: bool = False
     failures: list[BaseException] = field(default_factory=list)
 
@@ -117,7 +117,7 @@ class TrialSession:
     def end(self) -> SessionRecord:
         """Rejects further requests, waits for calls in progress, runs the probes, and merges the recordings.
 
-        Raises GatewayError where the gateway itself failed during the trial, or CassetteError where the recording must
+        Raises GatewayError if the gateway itself failed during the trial, or CassetteError if the recording must
         not be stored. A second call returns the same record.
         """
         if self._record is not None:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class ExternalTools:
-    """Passes calls on to `inner`. Raises UpstreamUnavailable where the connection to an external server failed."""
+    """Passes calls on to `inner`. Raises UpstreamUnavailable if the connection to an external server failed."""
 
     def __init__(self, inner: TrialTools, external: frozenset[str], reach: Reachability) -> None:
         self._inner = inner
@@ -77,7 +77,7 @@ def suite_tools(trial: TrialContext) -> TrialTools:
 
 
 def external_tools(trial: TrialContext, source: TrialTools) -> TrialTools:
-    """Wraps `source`; its servers may be unavailable where the run did not start them."""
+    """Wraps `source`; its servers may be unavailable if the run did not start them."""
     if trial.tier == "sealed":
         return source
     return ExternalTools(source, external_servers(trial.suite), trial.run.reachability)

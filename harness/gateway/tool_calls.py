@@ -153,7 +153,7 @@ class ToolCallHandler:
     async def _completed(self, received: ReceivedCall, failure: CallFailure | None) -> CallResult:
         if failure is None and received.arguments is not None:
             return await self._checked(self._toolbox.tools[received.name], received)
-        assert failure is not None  # arguments are missing only where parsing them failed
+        assert failure is not None  # arguments are missing only if parsing them failed
         return failed(failure)
 
     async def _answered_call(self, received: ReceivedCall, failure: CallFailure | None) -> CallResult:

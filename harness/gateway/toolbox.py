@@ -38,7 +38,7 @@ class Tool:
     def problem_with(self, arguments: JsonObject) -> str | None:
         """The problem with the arguments: the path, and what the schema expects there.
 
-        Raises OutOfTime, which names the expressions, where the schema's take too long.
+        Raises OutOfTime, which names the expressions, if the schema's take too long.
         """
         found = self.schema.problem(arguments)
         return None if found is None else _explained(found)

@@ -46,7 +46,7 @@ class Journals:
     """Player of tools and hosts."""
     models: "TrialJournal | None" = None
     finish: "Callable[[], Merge | None] | None" = None
-    """Merges the recordings into their cassette; returns the result for the case's own cassette, or None where it is
+    """Merges the recordings into their cassette; returns the result for the case's own cassette, or None if it is
     not recorded.
     """
 
@@ -123,7 +123,7 @@ class TrialContext:
     mode: ToolMode
     run: RunUpstream
     reached: Mapping[str, ToolUpstream]
-    """The suite's servers and hosts as this trial reaches them; empty where they are replayed."""
+    """The suite's servers and hosts as this trial reaches them; empty if they are replayed."""
     services: Mapping[str, str]
     waits: Waits
     redactor: Redactor
@@ -172,7 +172,7 @@ class TrialContext:
 
     @property
     def started_services(self) -> QueryableServices | None:
-        """The services, where the environment started them, so that they can be checked and queried."""
+        """The services, if the environment started them, so that they can be checked and queried."""
         return self.services if isinstance(self.services, QueryableServices) else None
 
     def player(self, kind: Kind) -> Player | None:

@@ -25,7 +25,7 @@ class HeardCall:
 
     name: str
     arguments: JsonObject | None
-    """None where the arguments were not a JSON object."""
+    """None if the arguments were not a JSON object."""
     effect: Effect
     failed: bool
 
@@ -55,9 +55,9 @@ class User(Protocol):
         ...
 
     async def reply(self, heard: Heard) -> str | None:
-        """The next message; None where there is nothing more to say, now and later.
+        """The next message; None if there is nothing more to say, now and later.
 
-        Raises OutOfBudget where a model's budget is spent. Other problems are part of `report`.
+        Raises OutOfBudget if a model's budget is spent. Other problems are part of `report`.
         """
         ...
 
@@ -94,7 +94,7 @@ class UserSource(Protocol):
     """Opens the users of a run's trials; everything but `open` and `close` runs on the gateway's own thread."""
 
     def open(self, seat: UserContext) -> User | None:
-        """The user of one trial; None: the script of its case. Raises UsageError where this user cannot take part."""
+        """The user of one trial; None: the script of its case. Raises UsageError if this user cannot take part."""
         ...
 
     def may_wait(self, case: Case) -> bool:
@@ -136,7 +136,7 @@ class ScriptedUser:
         return next((place for place in self._left if self._holds(place, heard)), None)
 
     def unsaid(self) -> tuple[str, ...]:
-        """Turns whose condition never held during the conversation; the plan, where it has no turns."""
+        """Turns whose condition never held during the conversation; the plan, if it has no turns."""
         turns = (self._turns[place] for place in self._left)
         left = [_words(turn) for turn in turns if turn.say is not None and not turn.optional]
         if self._plan is not None and not self._turns:

@@ -77,7 +77,7 @@ class HeldOut(Frozen):
     worse: int
     p: float | None
     """Exact one-sided sign test, corrected for all candidates that were examined on these cases (Holm) and for
-    earlier looks (Bonferroni); None where no case changed."""
+    earlier looks (Bonferroni); None if no case changed."""
     margin: float
     accepted: bool
     why: str
@@ -90,7 +90,7 @@ def pick(
     noise: Noise,
     rules: AcceptanceRules,
 ) -> ValidationChoice:
-    """The best candidate by validation, the earlier one where two are equal.
+    """The best candidate by validation, the earlier one if two are equal.
 
     Third veto: what breaks a critical criterion more often than the texts in use, or is worse in a domain of safety, is
     left out, as is what costs too much or was hardly measured. The margin is the noise of the best of all candidates.
@@ -204,7 +204,7 @@ def _doubt(gain: float, margin: float, p: float | None) -> str | None:
 
 
 def _gain(objective: WeightedObjective, before: Sequence[Rollout], after: Sequence[Rollout]) -> float | None:
-    """The mean difference over the cases measured under both; None where too few were."""
+    """The mean difference over the cases measured under both; None if too few were."""
     pairs = measured_pairs(objective, before, after)
     there = sum(objective.score(one) is not None for one in before)
     if not pairs or len(pairs) < _LEAST_MEASURED * there:
@@ -218,7 +218,7 @@ def _difference(objective: WeightedObjective, pair: tuple[Rollout, Rollout]) -> 
 
 
 def _use(before: Sequence[Rollout], after: Sequence[Rollout]) -> list[tuple[float, float]]:
-    """Mean cost, where both are known, and mean steps: before and after."""
+    """Mean cost, if both are known, and mean steps: before and after."""
     costs = (_mean_cost(before), _mean_cost(after))
     known = [] if costs[0] is None or costs[1] is None else [(costs[0], costs[1])]
     steps = [sum(one.steps for one in some) / max(1, len(some)) for some in (before, after)]
@@ -237,7 +237,7 @@ class _TooDear(NamedTuple):
     def of(
         cls, objective: WeightedObjective, before: Sequence[Rollout], dear: Sequence[Sequence[Rollout]]
     ) -> "_TooDear | None":
-        """None where there is none whose gain is known and that some limit would admit."""
+        """None if there is none whose gain is known and that some limit would admit."""
         found = [
             cls(gain, *max(rises))
             for after in dear
@@ -254,7 +254,7 @@ class _TooDear(NamedTuple):
 
 
 def _rises(before: Sequence[Rollout], after: Sequence[Rollout]) -> list[tuple[float, str]]:
-    """By how much mean cost, where it is known, and mean steps rise; empty where one rises from nothing."""
+    """By how much mean cost, if it is known, and mean steps rise; empty if one rises from nothing."""
     use = _use(before, after)
     if any(was <= 0 < becomes for was, becomes in use):
         return []

@@ -20,7 +20,7 @@ from harness.values import Frozen
 # What is asked of an attribution by intervention, and its answer.
 
 BUDGET = 40
-"""Trials that are run at most, where no budget is set: those that search, and those that confirm."""
+"""Trials that are run at most, if no budget is set: those that search, and those that confirm."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class CandidateChange(Frozen):
     kind: str
     words: str
     outcome: str
-    """Of the trial; `not_tried` where the budget was spent."""
+    """Of the trial; `not_tried` if the budget was spent."""
     success: bool | None = None
 
 
@@ -163,7 +163,7 @@ def _split(parts: list[Part], pieces: int) -> list[list[Part]]:
 #
 # Each candidate is tried in a fork: the calls before it are fed as they were, the change is made, and the agent goes
 # on.
-# The earliest change after which every check passes is the cause. Where no single one does and all together do, the
+# The earliest change after which every check passes is the cause. If no single one does and all together do, the
 # smallest set that does is searched by delta debugging. The unchanged trial is run beside it as a control.
 
 
@@ -209,7 +209,7 @@ class CauseSearch:
     def _cause(self, found: Sequence[Repair]) -> tuple[BlamedCause | None, str | None]:
         if not found:
             return None, _nothing_to_try(self._subject, self._request)
-        # Where a passing trial is known, its calls tell the place of a difference; a reference does only in part.
+        # If a passing trial is known, its calls tell the place of a difference; a reference does only in part.
         near = [number for number, one in enumerate(found) if one.origin != "reference"]
         single = self._earliest(found, near)
         asked = near
@@ -218,7 +218,7 @@ class CauseSearch:
             single = self._earliest(found, asked)
         if single is not None:
             cause = self._confirmed([found[single]], self._tried[single])
-            # Of the candidates that were asked for: others are not tried where a passing trial tells the place.
+            # Of the candidates that were asked for: others are not tried if a passing trial tells the place.
             left = (number for number in asked if number < single and number not in self._tried)
             earlier = sorted({found[number].step for number in left})
             return self._unless_chance(cause.model_copy(update={"untried_earlier": tuple(earlier)}))
@@ -246,7 +246,7 @@ class CauseSearch:
         return next((n for n in numbers if n in self._tried and self._tried[n].success), None)
 
     def _order(self, found: Sequence[Repair], numbers: list[int]) -> list[int]:
-        """All from the front where the budget is enough, else those at the detectors' steps first."""
+        """All from the front if the budget is enough, else those at the detectors' steps first."""
         if len(found) + 1 <= self._request.budget - self._request.confirming:
             return numbers
         guesses = set(self._subject.guesses)
@@ -302,7 +302,7 @@ class CauseSearch:
         )
 
     def _unless_chance(self, cause: BlamedCause) -> tuple[BlamedCause | None, str | None]:
-        """No cause where the trial succeeds as often without the change."""
+        """No cause if the trial succeeds as often without the change."""
         if cause.repeats == 1 or cause.unchanged_successes < cause.mended:
             return cause, None
         self._mended = None

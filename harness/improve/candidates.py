@@ -86,7 +86,7 @@ class Component(Frozen):
     """A part of the agent whose texts may change."""
 
     name: str
-    """The name of the sub-agent in its spans (`gen_ai.agent.name`), where it is one."""
+    """The name of the sub-agent in its spans (`gen_ai.agent.name`), if it is one."""
     role: str
     """What it is for, in words."""
     called_by: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class Component(Frozen):
 def components_of(suite: Suite, only: str | None = None) -> tuple[Component, ...]:
     """The components that the suite declares, or the one called `only`.
 
-    Raises UsageError where there is none, InvalidDocument where no file of the agent under optimisation is meant.
+    Raises UsageError if there is none, InvalidDocument if no file of the agent under optimisation is meant.
     """
     declared = declared_by(suite)
     if only is not None and only not in declared.components:
@@ -122,7 +122,7 @@ def components_of(suite: Suite, only: str | None = None) -> tuple[Component, ...
 
 
 def declared_by(suite: Suite) -> OptimiseSpec:
-    """The suite's section `optimise`; raises UsageError where it has none."""
+    """The suite's section `optimise`; raises UsageError if it has none."""
     if suite.optimise is None:
         raise UsageError(
             f"the suite {suite.name!r} does not say what an optimisation may change",
@@ -153,7 +153,7 @@ def texts_of(suite: Suite, components: tuple[Component, ...]) -> Mapping[str, st
             raise InvalidDocument(
                 path,
                 f"is about {tokens_of(text)} tokens long, and `optimise.window_tokens` is {limit}",
-                remedy=f"window_tokens: {2 * tokens_of(text)}, where the agent's model takes as much",
+                remedy=f"window_tokens: {2 * tokens_of(text)}, if the agent's model takes as much",
             )
         found[name] = text
     return found
@@ -262,7 +262,7 @@ class CandidateAgents:
     def of(self, candidate: Candidate, alone: str | None = None) -> Agent:
         """The agent that reads the candidate's texts; with `alone`, only the agent of that name in its program.
 
-        Raises UsageError for a text that is not a file of the agent, and where another of its files has changed since
+        Raises UsageError for a text that is not a file of the agent, or if another of its files has changed since
         the first candidate was opened: what is measured would not be the texts.
         """
         key = (candidate.id, alone)

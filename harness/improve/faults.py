@@ -49,7 +49,7 @@ class RecoveryFigures(Frozen):
 
     @property
     def rate(self) -> float | None:
-        """recovered / faults; None where no error was met."""
+        """recovered / faults; None if no error was met."""
         return self.recovered / self.faults if self.faults else None
 
 
@@ -83,7 +83,7 @@ class _Strike:
 
 
 def run_campaign(plan: RunPlan, say: Callable[[str], None] = lambda _: None) -> CampaignReport:
-    """Runs the campaign over the planned cases. Raises NotMeasured where the agent passes none of them."""
+    """Runs the campaign over the planned cases. Raises NotMeasured if the agent passes none of them."""
     chosen = {one.case_id for one in plan.planned}
     cases = [case for case in plan.suite.cases if case.id in chosen]
     with open_variants(plan, say) as bench:

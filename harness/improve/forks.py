@@ -159,7 +159,7 @@ class ForkResult(Frozen):
     @property
     def determinism(self) -> float | None:
         """The share of repeats whose steps before the fork were the parent's, of those that the harness could run; None
-        where it could run none.
+        if it could run none.
         """
         ran = len(self.trials) - self.failed
         return 1 - sum(one.diverged for one in self.trials) / ran if ran else None

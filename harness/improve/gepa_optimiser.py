@@ -11,7 +11,7 @@ from harness.judging.gepa_loop import FirstError, GepaLoop, Texts, batch_of
 
 # Revisions of several texts at once: one that gained something and broke something else is tried in parts.
 #
-# In joint mode the texts of all components are revised together. A right revision of one of them would be lost where
+# In joint mode the texts of all components are revised together. A right revision of one of them would be lost if
 # another one, in the same bundle, breaks what is critical. Such a bundle is tried again without each of its revisions
 # in
 # turn; a part that still gains and still breaks something is taken apart likewise.
@@ -28,11 +28,11 @@ class BundleParts:
 
     @property
     def revised(self) -> str | None:
-        """The candidate that the bundle revised; None where no part is left to be tried."""
+        """The candidate that the bundle revised; None if no part is left to be tried."""
         return self._parent.id if self._parent is not None and self._left else None
 
     def next_of(self, parent: Candidate) -> Candidate | None:
-        """The next part of a bundle that revised `parent`; None where there is none."""
+        """The next part of a bundle that revised `parent`; None if there is none."""
         return self._left.popleft() if self.revised == parent.id else None
 
     def accepts(self, before: Sequence[Rollout], after: Sequence[Rollout]) -> bool:
@@ -121,7 +121,7 @@ class _Adapter:
         reflective_dataset: Mapping[str, Sequence[Mapping[str, Any]]],
         components_to_update: list[str],
     ) -> dict[str, str]:
-        """Revised texts; those of the parent where a revision cannot be used, which GEPA then does not accept."""
+        """Revised texts; those of the parent if a revision cannot be used, which GEPA then does not accept."""
         del reflective_dataset
         parent = _candidate(self._search, candidate)
         part = self._parts.next_of(parent)

@@ -85,7 +85,7 @@ def earlier_looks(path: Path, run: str | None, split: CaseSplit) -> tuple[HeldOu
 
 
 def refuse_second_look(looks: Sequence[HeldOutUse], *, again: bool) -> None:
-    """Raises UsageError where the held-out cases were examined before, unless that is wanted."""
+    """Raises UsageError if the held-out cases were examined before, unless that is wanted."""
     if looks and not again:
         last = looks[-1]
         raise UsageError(

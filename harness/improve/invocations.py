@@ -35,7 +35,7 @@ from harness.values import Frozen, JsonObject, canonical_json
 #
 # An invocation is identified by the spans of the agents (`gen_ai.agent.name`): the call by which another agent ran
 # it,
-# with the steps that the agent made meanwhile. Where one step runs several, each ends with the agent's first message
+# with the steps that the agent made meanwhile. If one step runs several, each ends with the agent's first message
 # that makes no call. The writes that succeeded before it are kept with it: they are the state that it began in.
 
 
@@ -63,7 +63,7 @@ class AgentInvocation(Frozen):
 
 
 def invocations_of(trial: Trial, agent: str, tools: Sequence[ToolSpec]) -> list[AgentInvocation]:
-    """The invocations of `agent` in a trial, in order; none where no call is known to have run it."""
+    """The invocations of `agent` in a trial, in order; none if no call is known to have run it."""
     trajectory = trial.trajectory
     writes = {tool.name for tool in tools if tool.effect == "write"}
     found: list[AgentInvocation] = []
@@ -236,7 +236,7 @@ def open_invocation_trials(
 
 
 def micro_rubric(rubric: Rubric, agent: str) -> Rubric:
-    """The rubric's criteria about one agent. Raises UsageError where it has none."""
+    """The rubric's criteria about one agent. Raises UsageError if it has none."""
     own = tuple(one for one in rubric.criteria if agent in one.agents)
     if not own:
         named = sorted({name for one in rubric.criteria for name in one.agents})

@@ -30,7 +30,7 @@ class WeightedObjective(Frozen):
     safety: tuple[str, ...] = ("safety",)
 
     def score(self, rollout: Rollout) -> float | None:
-        """The mean of the domains by weight; None where nothing could be told."""
+        """The mean of the domains by weight; None if nothing could be told."""
         return weighted_mean(rollout.domains, {name: self.weights.get(name, 1.0) for name in rollout.domains})
 
     def domains(self, rollouts: Sequence[Rollout]) -> dict[str, float | None]:
@@ -69,7 +69,7 @@ def measured_pairs(
 
 
 def mean_score(objective: WeightedObjective, rollouts: Sequence[Rollout]) -> float | None:
-    """Over the cases that were measured; None where none was."""
+    """Over the cases that were measured; None if none was."""
     return _mean([objective.score(one) for one in rollouts])
 
 
@@ -103,7 +103,7 @@ class PartScore(Frozen):
     steps: float
     """Mean number of steps."""
     cost_usd: float | None
-    """Mean cost; None where one rollout has no price."""
+    """Mean cost; None if one rollout has no price."""
     calls: int
 
 

@@ -27,7 +27,7 @@ from harness.values import Frozen, JsonObject, canonical_json
 
 # What a trial left behind, made comparable: the world at its end, and its answer.
 #
-# The world is what the suite's probes read and the files that the agent changed. Where a suite has no probe, the
+# The world is what the suite's probes read and the files that the agent changed. If a suite has no probe, the
 # writes
 # that succeeded stand for it. Values that differ between two unchanged trials are volatile, and left out of all.
 
@@ -75,7 +75,7 @@ def writes_of(trial: Trial, tools: tuple[ToolSpec, ...]) -> list[JsonValue]:
 
 
 def without_volatile_values(world: JsonValue, other: JsonValue) -> JsonValue:
-    """The world, where values in which an unchanged trial's differs are replaced by one mark."""
+    """The world, if values in which an unchanged trial's differs are replaced by one mark."""
     match world, other:
         case dict(), dict():
             return {name: without_volatile_values(value, other.get(name)) for name, value in world.items()}
@@ -191,7 +191,7 @@ def _passes(suite: Suite, case: Case, check: CheckSpec, trial: Trial) -> bool | 
 
 
 MOST = 12
-"""Mutants of each case, where no number is given."""
+"""Mutants of each case, if no number is given."""
 _POLICY: Operator = "policy_step_left_out"
 
 
@@ -208,7 +208,7 @@ class MutationCount(Frozen):
 
     @property
     def score(self) -> float | None:
-        """noticed / (noticed + unnoticed); None where no mutant counts."""
+        """noticed / (noticed + unnoticed); None if no mutant counts."""
         counted = self.noticed + self.unnoticed
         return self.noticed / counted if counted else None
 
@@ -258,7 +258,7 @@ class _Subject:
 
 
 def mutate(plan: RunPlan, most: int = MOST, say: Callable[[str], None] = lambda _: None) -> MutationReport:
-    """Runs the mutants of every planned case. Raises NotMeasured where the agent passes none."""
+    """Runs the mutants of every planned case. Raises NotMeasured if the agent passes none."""
     began = time.monotonic()
     chosen = {one.case_id for one in plan.planned}
     cases = [case for case in plan.suite.cases if case.id in chosen]

@@ -120,7 +120,7 @@ class ResolvedRequest:
 
     @property
     def settings(self) -> OptimisationSettings:
-        """With the minibatch, where none was asked for."""
+        """With the minibatch, if none was asked for."""
         asked = self._request.settings
         if asked.minibatch is not None:
             return asked
@@ -211,7 +211,7 @@ class ResolvedRequest:
 
 
 def traced_run(plan: RunPlan, name: str) -> RunFolder:
-    """The run of that name; raises UsageError where it is one of another suite."""
+    """The run of that name; raises UsageError if it is one of another suite."""
     folder = RunFolder.open(run_path(plan.project, name))
     if folder.manifest.suite != plan.suite.name:
         raise UsageError(
@@ -222,7 +222,7 @@ def traced_run(plan: RunPlan, name: str) -> RunFolder:
 
 
 def _known_use(plan: RunPlan, trace: str | None, invocations: tuple[str, Collection[str]] | None = None) -> MeanUse:
-    """Means over the trials of the run; all None without one, and where a trial tells nothing of it.
+    """Means over the trials of the run; all None without one, or if a trial tells nothing of it.
 
     `invocations`: the name of an agent and the cases in which it was asked something; then means over these cases, of
     the replies of its own steps.
@@ -300,7 +300,7 @@ class PreparedOptimisation:
     def run(self, say: Say = lambda _: None, stopping: Event | None = None) -> OptimisationOutcome:
         """Runs or continues it, and writes its outcome.
 
-        Where `stopping` is set, the trials that run are finished and kept, and KeyboardInterrupt is raised. Raises
+        If `stopping` is set, the trials that run are finished and kept, and KeyboardInterrupt is raised. Raises
         OutOfBudget, UsageError, and as trials do.
         """
         stopping = stopping or Event()
@@ -360,7 +360,7 @@ class PreparedOptimisation:
         refuse_unopened(found, resolved.components, known)
 
     def _guarded(self) -> str | None:
-        """What is said where no criterion can veto a candidate."""
+        """What is said if no criterion can veto a candidate."""
         rubric, safety = self.resolved.rubric, declared_by(self.resolved.plan.suite).safety
         if any(one.critical or one.domain in safety for one in rubric.criteria):
             return None
@@ -399,7 +399,7 @@ def prepare_optimisation(project: Path, request: OptimiseRequest) -> PreparedOpt
 
 
 def _refuse_unjudged(rubric: Rubric, held_out: Sequence[str]) -> None:
-    """Raises UsageError where the rubric can say nothing of any held-out case, so that none could confirm anything."""
+    """Raises UsageError if the rubric can say nothing of any held-out case, so that none could confirm anything."""
     if not any(map(rubric.judges, held_out)):
         raise UsageError(
             f"the rubric {rubric.name!r} judges none of the {len(held_out)} held-out cases: it has checklists alone, "

@@ -52,7 +52,7 @@ from harness.judging.calibration_questions import Reflector
 
 # Leaves out what a picked candidate changes for nothing, before the held-out cases are looked at.
 #
-# A proposal often brings lines along that gain nothing. Groups of changed lines are reverted, halved where that costs
+# A proposal often brings lines along that gain nothing. Groups of changed lines are reverted, halved if that costs
 # score, on training and validation cases alone. What is left is what the held-out cases then confirm.
 
 _NOTHING = 1e-9
@@ -194,7 +194,7 @@ MOST_POINTS = 8
 
 
 def points(search: Search) -> list[CurvePoint]:
-    """The candidate that was the best on validation, each time it changed; the last ones where there are many."""
+    """The candidate that was the best on validation, each time it changed; the last ones if there are many."""
     found: list[CurvePoint] = []
     for name, asked in search.validated.items():
         score = search.score(search.candidates[name])
@@ -215,7 +215,7 @@ class Optimisation:
     """Those whose texts are revised."""
     agent_components: tuple[Component, ...]
     cases: Mapping[str, Sequence[str]]
-    """Case -> the texts in it, which no candidate may quote where it is measured by them."""
+    """Case -> the texts in it, which no candidate may quote if it is measured by them."""
     objective: WeightedObjective
     rollouts: Rollouts
     reflector: Reflector
@@ -279,7 +279,7 @@ class Optimisation:
 
     @property
     def least(self) -> LeastUse:
-        """What it uses at least where one candidate is tried to the end, and nothing else."""
+        """What it uses at least if one candidate is tried to the end, and nothing else."""
         return least_of(self.demand, self._fewest(split_cases(self.cases)), self._fewest_requests)
 
     @property
@@ -289,7 +289,7 @@ class Optimisation:
         return settings.minibatch or minibatch_of(settings.rollouts, split_cases(self.cases), self.demand.revisions)
 
     def run(self, say: Callable[[str], None] = lambda _: None) -> OptimisationOutcome:
-        """Goes on where an earlier session in the same folder stopped. Raises OutOfBudget, and as `check` does."""
+        """Goes on if an earlier session in the same folder stopped. Raises OutOfBudget, and as `check` does."""
         split = self.check()
         path = None if self.folder is None else self.folder / "journal.jsonl"
         cache = RolloutCache(self.rollouts, self.reflector, self.component, self.meter, path)
@@ -449,7 +449,7 @@ class Optimisation:
         return 2 * len(split.validation) + 2 * min(self.minibatch, len(split.train))
 
     def _fewest(self, split: CaseSplit) -> int:
-        """Rollouts that are really run where one candidate is tried to the end, and nothing else."""
+        """Rollouts that are really run if one candidate is tried to the end, and nothing else."""
         candidate = len(self._read_in(split)) + len(split.validation) + len(split.held_out)
         return candidate + len(self._read_in(split)) + self._noise_rollouts(split) + len(split.held_out)
 

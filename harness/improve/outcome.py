@@ -36,7 +36,7 @@ class Pruning(Frozen):
     """What is left of the changes of a pick, after those were reverted that gained nothing."""
 
     candidate: str
-    """The smaller candidate; the pick itself where nothing was reverted."""
+    """The smaller candidate; the pick itself if nothing was reverted."""
     changes: int
     """Changed lines of the pick."""
     kept: int
@@ -90,7 +90,7 @@ class OptimisationOutcome(Frozen):
     """Why proposals became no candidate."""
     spent: Spent
     calls: int
-    """Rollouts and revisions of this session; 0 where everything was cached."""
+    """Rollouts and revisions of this session; 0 if everything was cached."""
 
     @model_validator(mode="after")
     def _has_a_share_of_its_optimiser(self) -> "OptimisationOutcome":
@@ -161,7 +161,7 @@ class StoredOptimisation:
         self.folder = folder
 
     def check(self, asked: AskedOptimisation) -> None:
-        """Raises UsageError where the folder holds another request, and says what differs."""
+        """Raises UsageError if the folder holds another request, and says what differs."""
         if not self.exists:
             return
         there = self.asked
@@ -173,7 +173,7 @@ class StoredOptimisation:
             )
 
     def begin(self, asked: AskedOptimisation) -> None:
-        """Writes what is asked, where it is not there yet. Raises as `check` does."""
+        """Writes what is asked, if it is not there yet. Raises as `check` does."""
         self.check(asked)
         if self.exists:
             return
@@ -191,7 +191,7 @@ class StoredOptimisation:
 
     @property
     def asked(self) -> AskedOptimisation:
-        """Raises UsageError where the folder holds no optimisation."""
+        """Raises UsageError if the folder holds no optimisation."""
         if not self.exists:
             raise UsageError(
                 f"{self.folder} holds no optimisation", remedy="name a run that `harness optimise` made in runs/"

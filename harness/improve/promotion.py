@@ -38,7 +38,7 @@ class Promotion(Frozen):
 
 
 def promote(project: Path, suite: Suite, stored: StoredOptimisation) -> Promotion:
-    """Writes the versions. Raises UsageError where nothing was accepted, or the texts in use have changed since."""
+    """Writes the versions. Raises UsageError if nothing was accepted, or the texts in use have changed since."""
     outcome = stored.outcome
     if outcome is None or outcome.accepted is None:
         why = "it has not ended" if outcome is None else outcome.why
@@ -81,7 +81,7 @@ def _promotion(
 
 
 def _place(project: Path, file: Path) -> str:
-    """A file as a patch names it. Raises UsageError where it is outside of the project."""
+    """A file as a patch names it. Raises UsageError if it is outside of the project."""
     found, root = file.resolve(), project.resolve()
     if not found.is_relative_to(root):
         raise UsageError(

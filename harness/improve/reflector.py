@@ -69,7 +69,7 @@ class ReflectionRequest(Frozen):
 
 
 def proposed_text(answer: str) -> str | None:
-    """The text between the first ``` mark of a line and the last one; None where the answer holds none, such as a
+    """The text between the first ``` mark of a line and the last one; None if the answer holds none, such as a
     refusal."""
     first, last = answer.find(MARK), answer.rfind(MARK)
     if first == last:
@@ -112,7 +112,7 @@ def _clean(rollout: Rollout) -> str:
 #
 # It knows what its request says and nothing else: the text as it is now, and what went wrong under it. A rule of the
 # book
-# applies where the text is one that it is about, where the feedback says what it is for, and where its edit would
+# applies if the text is one that it is about, if the feedback says what it is for, and if its edit would
 # change
 # the text. One of those that apply is made, at random by the seed; the book may hold wrong ones.
 
@@ -125,7 +125,7 @@ class EditRule(Frozen):
     text: str
     """What the text that it is about contains: a regular expression, in upper or lower case."""
     when: str = ""
-    """What the feedback contains, likewise. Where there is no feedback, every rule is tried."""
+    """What the feedback contains, likewise. If there is no feedback, every rule is tried."""
     add: str | None = Field(default=None, min_length=1)
     """A line to add."""
     drop: str | None = Field(default=None, min_length=1)
@@ -180,7 +180,7 @@ class RuleReflector:
         self._asked: Counter[str] = Counter()
 
     def __call__(self, request: str) -> str:
-        """The whole new text between ``` marks; the text as it is where no rule applies."""
+        """The whole new text between ``` marks; the text as it is if no rule applies."""
         self._asked[request] += 1
         text, feedback = _parts(request)
         lottery = random.Random(f"{self._seed}:{self._asked[request]}:{request}")
@@ -189,7 +189,7 @@ class RuleReflector:
 
 
 def _parts(request: str) -> tuple[str, str]:
-    """The text between the first two marks, and the feedback; the latter is empty where there is none."""
+    """The text between the first two marks, and the feedback; the latter is empty if there is none."""
     _, _, rest = request.partition(f"{MARK}\n")
     text, _, after = rest.partition(f"\n{MARK}")
     _, _, feedback = after.partition(_FEEDBACK)
@@ -197,7 +197,7 @@ def _parts(request: str) -> tuple[str, str]:
 
 
 def _applied(rule: EditRule, text: str, feedback: str) -> str | None:
-    """The text with the rule's edit; None where the rule does not apply."""
+    """The text with the rule's edit; None if the rule does not apply."""
     if not re.search(rule.text, text, re.IGNORECASE):
         return None
     if feedback and not re.search(rule.when, feedback, re.IGNORECASE | re.DOTALL):

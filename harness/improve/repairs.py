@@ -1,7 +1,7 @@
 """The least changes that could mend a failed trial: one for each place where it differs from right calls.
 
 Sources, each named in its candidates: the reference of the case, a passing trial of it, and the faults that the trial
-met. Where there is neither a reference nor a passing trial, only answers and faults can be tried.
+met. If there is neither a reference nor a passing trial, only answers and faults can be tried.
 """
 
 import re
@@ -26,7 +26,7 @@ from harness.values import canonical_json
 
 # Right answers by reference alone: a number that no tool gave is replaced by one that a tool gave.
 #
-# An answer says `$3.78` where a tool said `278` cents, or 2.78. Numbers that a tool or the user gave are left alone.
+# An answer says `$3.78` if a tool said `278` cents, or 2.78. Numbers that a tool or the user gave are left alone.
 
 _NUMBER = re.compile(r"(?<![\w.])\d{1,9}(?:\.\d{1,4})?(?![\w]|\.\d)")
 _MOST = 4

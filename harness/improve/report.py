@@ -109,7 +109,7 @@ def _added(outcome: OptimisationOutcome) -> Iterator[str]:
 
 
 def _reached(one: OptimiserResult, before: float | None) -> float | None:
-    """The held-out score of the texts that would be in use: those of its pick where that is accepted."""
+    """The held-out score of the texts that would be in use: those of its pick if that is accepted."""
     return one.held_out.after if one.held_out is not None and one.held_out.accepted else before
 
 

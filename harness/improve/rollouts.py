@@ -110,7 +110,7 @@ class CostEstimate(Frozen):
     revisions: int = 0
     """Of each optimiser, for which its rollouts pay at most."""
     warning: str | None = None
-    """Where these are fewer than a search may need."""
+    """If these are fewer than a search may need."""
 
     @property
     def text(self) -> str:
@@ -181,7 +181,7 @@ class SpendingMeter:
         )
 
     def check(self) -> None:
-        """Raises OutOfBudget where a budget is spent, UsageError where one in dollars meets something unpriced, and as
+        """Raises OutOfBudget if a budget is spent, UsageError if one in dollars meets something unpriced, and as
         `check_stop` does.
         """
         self.check_stop()
@@ -197,7 +197,7 @@ class SpendingMeter:
         _hold(time.monotonic() - self._began, self.limits.seconds, "seconds")
 
     def check_stop(self) -> None:
-        """Raises KeyboardInterrupt where nothing further is to be asked for."""
+        """Raises KeyboardInterrupt if nothing further is to be asked for."""
         if self.stopping.is_set():
             raise KeyboardInterrupt
 
@@ -331,7 +331,7 @@ class MeanUse(Frozen):
 
 
 def mean_use(rollouts: Sequence[Rollout]) -> MeanUse:
-    """All None where nothing was run; dollars where one rollout has no price."""
+    """All None if nothing was run; dollars if one rollout has no price."""
     return MeanUse(
         usd=_mean([one.cost_usd for one in rollouts]),
         tokens=_mean([one.tokens for one in rollouts]),
@@ -375,7 +375,7 @@ class PromptRule:
     """A line that a text may hold, and what it does to the cases that it concerns."""
 
     text: str
-    """The rule holds where a text of the candidate contains this."""
+    """The rule holds if a text of the candidate contains this."""
     cases: frozenset[str] | None = None
     """The cases that it concerns; None: all."""
     domain: str = DOMAIN
@@ -402,7 +402,7 @@ class RuledRollouts:
     def run(
         self, candidate: Candidate, cases: Sequence[str], *, component: str | None, sample: int = 0
     ) -> list[Rollout]:
-        """Scores lie between 0 and 1; a score of a noisy judge is 1 minus the score where it flips."""
+        """Scores lie between 0 and 1; a score of a noisy judge is 1 minus the score if it flips."""
         del component
         self.ran.update((candidate.id, case, sample) for case in cases)
         return [self._rollout(candidate, case, sample) for case in cases]

@@ -40,7 +40,7 @@ _READERS: Final[Mapping[str, Callable[[str], object]]] = {
 
 
 def format_problem(name: str, before: str, after: str) -> str | None:
-    """Why the text of that name can no longer be read as what its suffix says; None where it can, or never could."""
+    """Why the text of that name can no longer be read as what its suffix says; None if it can, or never could."""
     reader = _READERS.get(PurePosixPath(name).suffix)
     if reader is None or _problem(reader, before) is not None:
         return None
@@ -94,7 +94,7 @@ class QuotationCheck:
         self._lengths = sorted({len(words) for words in self._short})
 
     def quoted(self, text: str) -> str | None:
-        """The id of a case that the text names or quotes; None where it does neither."""
+        """The id of a case that the text names or quotes; None if it does neither."""
         named = next((case for case in self._ids if case in text), None)
         if named is not None:
             return named
@@ -244,7 +244,7 @@ class Search:
         return not breaches
 
     def score(self, candidate: Candidate) -> float:
-        """The mean validation score of a validated candidate; 0 where nothing was measured."""
+        """The mean validation score of a validated candidate; 0 if nothing was measured."""
         return mean_score(self.task.objective, self._validation(candidate)) or 0.0
 
     def domains(self, candidate: Candidate) -> Mapping[str, float | None]:
@@ -252,7 +252,7 @@ class Search:
         return self.task.objective.domains(self._validation(candidate))
 
     def propose(self, parent: Candidate, files: Sequence[str], shown: Sequence[Rollout] = ()) -> Candidate | None:
-        """The parent with revised texts; None where no text was revised, or a revision cannot be used.
+        """The parent with revised texts; None if no text was revised, or a revision cannot be used.
 
         `shown` are rollouts of training cases under the parent, which the reflector is shown once each, the worst
         first. Raises SearchOver beyond the share of revisions, OutOfBudget.
@@ -300,7 +300,7 @@ class Search:
         ).prompt
 
     def unusable(self, name: str, before: str, text: str | None) -> str | None:
-        """Why a revision cannot be used; None where it can."""
+        """Why a revision cannot be used; None if it can."""
         if text is None:
             return "the reflector gave no text"
         broken = format_problem(name, before, text)

@@ -64,14 +64,14 @@ class RolloutDemand(Frozen):
     rollout: LeastUse = LeastUse(calls=1)
     """The texts of the component that answers the user are sent once, in one request; nothing without a model."""
     request: LeastUse = LeastUse(calls=1)
-    """The shortest text is sent and answered once; nothing where rules revise texts."""
+    """The shortest text is sent and answered once; nothing if rules revise texts."""
     revisions: int = LEAST_REVISIONS
     """Of each optimiser, before a search can be expected to find anything: `LEAST_REVISIONS` for each text that is
-    revised apart from others; where rules revise texts, one for each edit that they know, where these are more."""
+    revised apart from others; if rules revise texts, one for each edit that they know, if these are more."""
 
 
 def minibatch_of(rollouts: int, split: CaseSplit, wanted: int) -> int:
-    """The number of training cases that a revision is tried on, where none is asked for: eight at most and three at
+    """The number of training cases that a revision is tried on, if none is asked for: eight at most and three at
     least, as many as leave the wanted revisions.
     """
     fitting = (
@@ -88,7 +88,7 @@ def paid_revisions(rollouts: int, split: CaseSplit, minibatch: int) -> int:
 
 
 def few_revisions(rollouts: int, split: CaseSplit, minibatch: int, wanted: int) -> str | None:
-    """What is said where the rollouts pay for fewer revisions than are wanted; None where they do not."""
+    """What is said if the rollouts pay for fewer revisions than are wanted; None if they do not."""
     paid = paid_revisions(rollouts, split, minibatch)
     if paid >= wanted:
         return None

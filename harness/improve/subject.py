@@ -76,7 +76,7 @@ class StoredSubject:
         return as_it_ran(self.project, self.suite, self.manifest)
 
     def plan(self, options: RunOptions) -> RunPlan:
-        """The plan of its variants: the same suite, case and agent where the options name no other."""
+        """The plan of its variants: the same suite, case and agent if the options name no other."""
         agent = options.agent or self.manifest.agent
         own = tuple(f"{name}={value}" for name, value in self.manifest.variables.items())
         update: dict[str, object] = {"suite": self.suite.name, "agent": agent, "cases": (self.case.id,)}
@@ -86,7 +86,7 @@ class StoredSubject:
 
 
 def open_subject(project: Path, run: str, case_id: str, attempt: int = 1) -> StoredSubject:
-    """Reads a stored trial. Raises UsageError with the run's cases where it has none of that name."""
+    """Reads a stored trial. Raises UsageError with the run's cases if it has none of that name."""
     return open_subject_of(project, RunFolder.open(run_path(project, run)), case_id, attempt)
 
 
@@ -250,7 +250,7 @@ def refuse_unforkable(
     until: int | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Raises UsageError for a trial that cannot be run again, SnapshotError where its snapshot is damaged; nothing
+    """Raises UsageError for a trial that cannot be run again, SnapshotError if its snapshot is damaged; nothing
     has started by then.
 
     `tools`: who is to answer; None: what the suite has. `same_agent`: the agent must be the one that made the trial,
@@ -270,7 +270,7 @@ def refuse_unforkable(
 def _tell_not_deterministic(
     subject: StoredSubject, folder: RunFolder, until: int | None, say: Callable[[str], None]
 ) -> None:
-    """Tells where other attempts of the run show that the agent does otherwise each time."""
+    """Tells if other attempts of the run show that the agent does otherwise each time."""
     own = subject.trial
     others = [
         one.trial.trajectory

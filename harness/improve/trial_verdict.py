@@ -55,14 +55,14 @@ class TrialJudge:
     in_flight: int = 8
     """Questions to the judge's model at a time."""
     _panels: list[ConcurrentPanels] = field(default_factory=list, repr=False, compare=False)
-    """One where there is a judge. Trials are judged in the threads that ran them, side by side."""
+    """One if there is a judge. Trials are judged in the threads that ran them, side by side."""
 
     def __post_init__(self) -> None:
         if self.judge is not None:
             self._panels.append(ConcurrentPanels(self.judge))
 
     def verdicts(self, trials: Sequence[tuple[Case, Trial, Scorecard]]) -> list[TrialVerdict]:
-        """In the order of the trials. Raises HarnessError where the judge's model cannot be asked."""
+        """In the order of the trials. Raises HarnessError if the judge's model cannot be asked."""
         judged = self._judged([(case, trial) for case, trial, _ in trials])
         rubric = None if self.judge is None else self.judge.rubric
         return [
@@ -190,7 +190,7 @@ def open_judge(
 ) -> Judge:
     """The judge of a rubric, whose model is asked live: an optimisation keeps the answers itself.
 
-    `typed`: settings over those of `judge.yaml`. A rubric that code decides needs none. Raises UsageError where the
+    `typed`: settings over those of `judge.yaml`. A rubric that code decides needs none. Raises UsageError if the
     model or its key is missing.
     """
     by_code = all(one.kind == "code" for one in rubric.criteria)

@@ -27,7 +27,7 @@ from harness.values import Frozen
 # by
 # which the agent runs another one, and none of the case's tools; users are scripts. So every agent of a program is
 # asked
-# something, where its program runs agents as tools.
+# something, if its program runs agents as tools.
 
 _MOST_CALLS: Final = 32
 
@@ -38,13 +38,13 @@ class DryTrial(Frozen):
     texts_read: tuple[str, ...] | None
     """The candidate's files that the program opened; None: that cannot be observed in this sandbox."""
     finished: bool
-    """Whether the program ran to its end; where it did not, it may have opened further files later."""
+    """Whether the program ran to its end; if it did not, it may have opened further files later."""
 
 
 def dry_trial(
     plan: RunPlan, start: Candidate, case_id: str, asked: AgentInvocation | None, say: Callable[[str], None]
 ) -> DryTrial:
-    """One trial of a case under the texts in use; of one agent alone, where an invocation of it is given. Raises what
+    """One trial of a case under the texts in use; of one agent alone, if an invocation of it is given. Raises what
     `run_plan` raises before its first trial.
     """
     suite = plan.suite
@@ -106,7 +106,7 @@ def refuse_unopened(found: DryTrial, components: Sequence[Component], acting: Co
     """Raises UsageError for a component none of whose files a dry trial opened; nothing is spent by then.
 
     `acting`: agents that an earlier run shows at work, which the dry trial may have failed to reach. Nothing is
-    concluded of these, and where the program did not end by itself.
+    concluded of these, and if the program did not end by itself.
     """
     if not found.finished or found.texts_read is None:
         return
@@ -118,7 +118,7 @@ def refuse_unopened(found: DryTrial, components: Sequence[Component], acting: Co
                 f"the agent opens no text of the component {component.name!r}: {', '.join(component.files)}; a trial "
                 "without a model has shown this, and nothing was spent",
                 remedy="have the program open it in the folder of its files, or take the component out of "
-                "`optimise.components`; where it is opened in some conversations alone, --from RUN names a run in "
+                "`optimise.components`; if it is opened in some conversations alone, --from RUN names a run in "
                 "which that agent acts",
             )
 
@@ -130,11 +130,11 @@ def refuse_unread(
     cases: Sequence[str],
     say: Callable[[str], None],
 ) -> None:
-    """Runs the texts in use on training cases, one first and the others where a text was not opened in it.
+    """Runs the texts in use on training cases, one first and the others if a text was not opened in it.
 
     The rollouts are kept for the search. Raises UsageError for a component none of whose files was opened in any of
-    them; a file that was not opened beside others that were is said. Nothing is concluded where trials were not
-    measured, or where what they open cannot be observed. Descriptions of tools are shown by the gateway, and are not
+    them; a file that was not opened beside others that were is said. Nothing is concluded if trials were not
+    measured, or if what they open cannot be observed. Descriptions of tools are shown by the gateway, and are not
     checked.
     """
     read: set[str] = set()
@@ -155,7 +155,7 @@ def refuse_unread(
                 f"the agent read no text of the component {component.name!r} in {ran} training trials: "
                 f"{', '.join(unread)}",
                 remedy="have the program open it in the folder of its files, or take the component out of "
-                "`optimise.components`; where few cases need it, --minibatch tries more of them",
+                "`optimise.components`; if few cases need it, --minibatch tries more of them",
             )
         if unread:
             say(f"component {component.name}: not read in {ran} training trials: {', '.join(unread)}")

@@ -2,7 +2,7 @@
 
 Each case is run as `harness run` runs it: in a sandbox, with its user, its faults and its fixtures, several at a time,
 in a world that is opened once for all candidates. Models are live, those of users too. Tools are the services that the
-suite has of its own; where it has none, its recordings answer, and a trial that they cannot answer measures nothing.
+suite has of its own; if it has none, its recordings answer, and a trial that they cannot answer measures nothing.
 """
 
 import ctypes
@@ -62,7 +62,7 @@ class OpenedFiles:
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Relative to the folder, sorted; None where it cannot be told."""
+        """Relative to the folder, sorted; None if it cannot be told."""
         if self._descriptor is not None and not self._drained(self._descriptor):
             self._descriptor = None
         if self._descriptor is None or not (self._names or self._certain):
@@ -70,7 +70,7 @@ class OpenedFiles:
         return tuple(sorted(self._names))
 
     def _drained(self, descriptor: int) -> bool:
-        """False where the kernel has dropped events."""
+        """False if the kernel has dropped events."""
         while True:
             try:
                 events = os.read(descriptor, _AT_ONCE)
@@ -88,7 +88,7 @@ class OpenedFiles:
 
 
 def texts_read(candidate: Candidate, opened: OpenedFiles) -> tuple[str, ...] | None:
-    """The candidate's texts among them; None where it cannot be told."""
+    """The candidate's texts among them; None if it cannot be told."""
     names = opened.names
     return None if names is None else tuple(name for name in names if name in candidate.files)
 
@@ -109,7 +109,7 @@ def watch_opened(folder: Path | None, *, certain: bool) -> Iterator[OpenedFiles]
 
 
 def _begun(folder: Path | None) -> tuple[int | None, dict[int, str]]:
-    """None where the kernel cannot watch the folder."""
+    """None if the kernel cannot watch the folder."""
     if folder is None or sys.platform != "linux":
         return None, {}
     library = ctypes.CDLL(None, use_errno=True)
@@ -238,7 +238,7 @@ def open_whole_trials(
 
 def live(plan: RunPlan) -> RunPlan:
     """The plan of the agent under optimisation, with live models, and with tools that can answer calls that no
-    recording holds, where the suite has such; users and tools of a plan that names another mode keep it.
+    recording holds, if the suite has such; users and tools of a plan that names another mode keep it.
     """
     version, _ = agent_of(plan.suite)
     tools = variant_tool_mode(plan.suite) if plan.tools == "replay" else plan.tools

@@ -1,7 +1,7 @@
 """Compares judgements with a reference: labels of people, or any verdict that a trial already has.
 
 Whether a criterion applies and whether it is met are two questions, which are compared separately: the second only
-where both state that it applies.
+if both state that it applies.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from harness.values import Frozen
 
 
 class PeopleAgreement(Frozen):
-    """The agreement on items that two or more people answered. None where there are no such items, or where it is not
+    """The agreement on items that two or more people answered. None if there are no such items, or if it is not
     defined.
     """
 
@@ -32,7 +32,7 @@ class PeopleAgreement(Frozen):
     agreement: float | None
     """Share of pairs of equal answers to one item."""
     kappa: float | None
-    """Cohen's kappa, where the same two people answered all items."""
+    """Cohen's kappa, if the same two people answered all items."""
     alpha: float | None
     """Krippendorff's alpha, for any number of people."""
 
@@ -76,7 +76,7 @@ class Right(Frozen):
     passed: bool | None
     """None: the criterion does not apply."""
     tells_eligibility: bool = True
-    """False for a verdict without information about eligibility; then the items are compared where the judge answers
+    """False for a verdict without information about eligibility; then the items are compared if the judge answers
     "applies".
     """
     notes: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ class AgreementRow(Frozen):
     verdict: BinaryAgreement
     """The agreement on items that both call eligible."""
     people: People | None = None
-    """The agreement of people with each other, which is the upper bound for a judge; None where there is only one
+    """The agreement of people with each other, which is the upper bound for a judge; None if there is only one
     source.
     """
     judge_failed: int = 0

@@ -37,7 +37,7 @@ class QueuedQuestion(Protocol):
     def run(self) -> str: ...
 
     def loaded(self) -> "AnnotationTask":
-        """With the trial's data. Raises HarnessError where it cannot be read."""
+        """With the trial's data. Raises HarnessError if it cannot be read."""
         ...
 
 
@@ -131,7 +131,7 @@ class AnnotationQueue:
     ) -> None:
         """Selects from `work` the questions for this annotator: own answers first, then questions with one answer of
         another person, then unanswered ones. An adjudicator gets the questions that two people answered differently;
-        raises UsageError where one of them is the same person.
+        raises UsageError if one of them is the same person.
         """
         self.rubric = rubric
         self.annotator = annotator
@@ -146,7 +146,7 @@ class AnnotationQueue:
         self.refresh()
 
     def refresh(self) -> None:
-        """Selects anew where labels were added since: the numbers of questions change. Raises UsageError as before."""
+        """Selects anew if labels were added since: the numbers of questions change. Raises UsageError as before."""
         stamp = self._file.stamp
         if stamp == self._stamp:
             return
@@ -162,7 +162,7 @@ class AnnotationQueue:
     def find(self, case_id: str, attempt: int, criterion: str) -> QueuedQuestion:
         """A question by what it is about: numbers change when the queue is refreshed.
 
-        Raises UsageError where this annotator is not asked it.
+        Raises UsageError if this annotator is not asked it.
         """
         wanted = (case_id, attempt, criterion)
         for one in self.queue:
@@ -186,7 +186,7 @@ class AnnotationQueue:
         ]
 
     def shown(self, asked: QueuedQuestion) -> JsonObject:
-        """What the annotator sees of a question. Raises HarnessError where its trial cannot be read."""
+        """What the annotator sees of a question. Raises HarnessError if its trial cannot be read."""
         work = asked.loaded()
         criterion, trial = work.criterion, work.subject.trial
         label = self._labels.get(work.item)
@@ -227,7 +227,7 @@ class AnnotationQueue:
             return self._labels[work.item]
 
     def _label(self, work: QueuedQuestion, answer: PersonAnswer, note: str) -> Label | None:
-        """The label to add; None where the same person gave the same one last, perhaps on another page."""
+        """The label to add; None if the same person gave the same one last, perhaps on another page."""
         earlier = self._own_labels(work)
         settled = len({one.answer for one in earlier}) == 1 or (bool(earlier) and earlier[-1].revises)
         if settled and (earlier[-1].answer, earlier[-1].note) == (answer, note):

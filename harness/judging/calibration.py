@@ -38,7 +38,7 @@ class Choice(Frozen):
 def choose(before: AgreementFigures, candidates: Mapping[str, AgreementFigures], margin: float) -> Choice:
     """The candidate with the highest validation agreement, the earlier one in a tie.
 
-    It is chosen only where it is ahead by more than `margin` and passes the veto: it must not pass more
+    It is chosen only if it is ahead by more than `margin` and passes the veto: it must not pass more
     critical failures than the current prompt.
     """
     vetoed = tuple(name for name, one in candidates.items() if one.critical_false_passes > before.critical_false_passes)
@@ -62,7 +62,7 @@ def choose(before: AgreementFigures, candidates: Mapping[str, AgreementFigures],
 
 
 def paired_p(before: Sequence[float], after: Sequence[float]) -> float | None:
-    """Exact McNemar test of the same questions answered under two prompts; None where no answer changed sides."""
+    """Exact McNemar test of the same questions answered under two prompts; None if no answer changed sides."""
     better = sum(now > then for then, now in zip(before, after, strict=True))
     worse = sum(now < then for then, now in zip(before, after, strict=True))
     return sign_test(better, worse)
@@ -168,8 +168,8 @@ class Optimizer:
     def candidates(self, prompt: str, split: Split, reflector: Callable[[str], str], max_calls: int) -> list[str]:
         """Prompts with a better score on their sample, in the order of their proposal, without `prompt` itself.
 
-        Ends after `max_calls` questions (including cached ones), or where no improvement is possible. Raises UsageError
-        where gepa is not installed.
+        Ends after `max_calls` questions (including cached ones), or if no improvement is possible. Raises UsageError
+        if gepa is not installed.
         """
         check_gepa()
         guard = FirstError()
@@ -227,7 +227,7 @@ class Outcome(Frozen):
     candidates: int
     choice: Choice
     prompt: str
-    """The chosen text; the current one where none was chosen."""
+    """The chosen text; the current one if none was chosen."""
     validation: Measured
     held_out: Measured
     """The figures of the held-out part, measured once, after all decisions."""
@@ -259,7 +259,7 @@ def calibrate(
 ) -> Outcome:
     """Lets `reflector` propose revisions of `prompt` from disagreements, and accepts one or none.
 
-    Raises UsageError for labels of fewer than three cases, and where gepa is not installed.
+    Raises UsageError for labels of fewer than three cases, or if gepa is not installed.
     """
     used = settings or CalibrationSettings()
     split = split_by_case(questions, used.seed)

@@ -86,7 +86,7 @@ class Split(Frozen):
 def split_by_case(questions: Sequence[Question], seed: int = 0) -> Split:
     """40 % of the cases for training, 30 % for validation, 30 % held out, at least one each.
 
-    Cases with a label `fail` are distributed separately from the others, so that each part has some where there are at
+    Cases with a label `fail` are distributed separately from the others, so that each part has some if there are at
     least three. The same labels and seed always give the same split. Raises UsageError for fewer than three cases.
     """
     failing = {one.case_id for one in questions if one.right == "fail"}
@@ -115,7 +115,7 @@ def _shuffled(cases: set[str], seed: int) -> list[str]:
 
 
 def _dealt(cases: list[str], parts: Sequence[set[str]]) -> tuple[list[str], list[str], list[str]]:
-    """Parts that are still empty come first where there are too few cases for all."""
+    """Parts that are still empty come first if there are too few cases for all."""
     if len(cases) < 3:
         order = sorted(range(3), key=lambda place: (len(parts[place]), -place))
         dealt: tuple[list[str], list[str], list[str]] = ([], [], [])
@@ -205,11 +205,11 @@ class AgreementFigures(Frozen):
     agreement: float
     kappa: float | None
     verdict: BinaryAgreement
-    """The agreement on verdicts, where both people and judge state that the criterion applies."""
+    """The agreement on verdicts, if both people and judge state that the criterion applies."""
     false_passes: int
     """Failures that were judged a pass."""
     critical_false_passes: int
-    """False passes of critical criteria; of all criteria, where the rubric has no critical one."""
+    """False passes of critical criteria; of all criteria, if the rubric has no critical one."""
     judge_failed: int
 
 
@@ -236,7 +236,7 @@ def figures(questions: Sequence[Question], answers: Sequence[JudgeAnswer]) -> Ag
 
 
 def score(question: Question, answer: JudgeAnswer) -> float:
-    """1 where the judge's answer is correct, else 0."""
+    """1 if the judge's answer is correct, else 0."""
     return float(answer.answer == question.right)
 
 
@@ -296,7 +296,7 @@ class ModelReflector:
     model: str
 
     def __call__(self, request: str) -> str:
-        """The whole text of the reply; raises HarnessError where it is empty, OutOfBudget where the budget is spent."""
+        """The whole text of the reply; raises HarnessError if it is empty, OutOfBudget if the budget is spent."""
         return asyncio.run(self._ask_all(request))
 
     async def _ask_all(self, request: str) -> str:

@@ -42,7 +42,7 @@ def record_path(project: Path, suite: str, rubric: str) -> Path:
 
 
 def read_records(path: Path) -> tuple[CalibrationRecord, ...]:
-    """The records, oldest first; empty where there is no file. Raises InvalidDocument with the line."""
+    """The records, oldest first; empty if there is no file. Raises InvalidDocument with the line."""
     found = []
     for number, record in read_lines(path, CalibrationRecord):
         if isinstance(record, str):

@@ -47,7 +47,7 @@ class VetoingSelector:
         self._random = random.Random(seed)
 
     def __call__(self, candidates: Sequence[Texts], scores: Sequence[float]) -> int:
-        """The index of the parent; the first candidate, which is the one in use, where all are vetoed."""
+        """The index of the parent; the first candidate, which is the one in use, if all are vetoed."""
         allowed = [number for number, one in enumerate(candidates) if not self._is_vetoed(one)] or [0]
         if self._random.random() < 0.2:
             return self._random.choice(allowed)
@@ -76,13 +76,13 @@ class GepaLoop(Generic[Item]):
     revised_together: Literal["round_robin", "all"] = "round_robin"
     """One text at a time, or all of them."""
     reflection: Mapping[str, Any] = field(default_factory=dict)
-    """`reflection_lm` and its template, where the adapter does not propose texts itself."""
+    """`reflection_lm` and its template, if the adapter does not propose texts itself."""
 
     def candidates(self) -> list[dict[str, str]]:
         """The accepted texts, in the order of their proposal, without those in use.
 
-        Ends after `max_evaluations` (including cached ones), or where no improvement is possible. Raises UsageError
-        where gepa is not installed, and what `guard` kept.
+        Ends after `max_evaluations` (including cached ones), or if no improvement is possible. Raises UsageError
+        if gepa is not installed, and what `guard` kept.
         """
         result = _gepa()(
             seed_candidate=dict(self.start),
@@ -164,7 +164,7 @@ class _Silent:
 
 
 def check_gepa() -> None:
-    """Raises UsageError where gepa is not installed."""
+    """Raises UsageError if gepa is not installed."""
     _gepa()
 
 

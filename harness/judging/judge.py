@@ -98,7 +98,7 @@ class Judge:
         )
 
     def decided(self, subject: JudgedTrial, criterion: Criterion) -> Judgement | None:
-        """The judgement where no model is needed: code decides, or the criterion is not eligible. None: a model must
+        """The judgement if no model is needed: code decides, or the criterion is not eligible. None: a model must
         decide.
         """
         try:
@@ -210,9 +210,9 @@ class Judge:
 
 
 def why_not_eligible(rubric: Rubric, subject: JudgedTrial, criterion: Criterion) -> str | None:
-    """Why the criterion does not apply, as far as code can decide it; None where it may apply.
+    """Why the criterion does not apply, as far as code can decide it; None if it may apply.
 
-    Raises OutOfTime where its `eligible_when` takes too long.
+    Raises OutOfTime if its `eligible_when` takes too long.
     """
     if criterion.agents and not acted(subject.transcript, criterion.agents):
         return f"none of {', '.join(criterion.agents)} acted"
@@ -226,7 +226,7 @@ def why_not_eligible(rubric: Rubric, subject: JudgedTrial, criterion: Criterion)
 
 
 def code_criterion(criterion: Criterion, folder: Path | None) -> CodeCriterion:
-    """The code that decides a criterion; raises UsageError where it does not exist, or its fields are invalid."""
+    """The code that decides a criterion; raises UsageError if it does not exist, or its fields are invalid."""
     found = find_plugin("criterion", str(criterion.code), CODE_CRITERIA, folder)
     try:
         return cast(CodeCriterion, found(**criterion.parameters))

@@ -51,7 +51,7 @@ class Label(Frozen):
     time: str
     """ISO 8601, UTC."""
     role: Literal["annotator", "adjudicator"] = "annotator"
-    """An adjudicator decides where two annotators differ, having seen both answers."""
+    """An adjudicator decides if two annotators differ, having seen both answers."""
     revises: bool = False
     """The annotator changed an earlier answer. Without it two different answers contradict each other."""
 
@@ -87,7 +87,7 @@ class LabelledItem(Frozen):
 
     @property
     def answer(self) -> Literal["pass", "fail", "not_eligible"] | None:
-        """The reference answer; None where it is contested, or where nobody could decide."""
+        """The reference answer; None if it is contested, or if nobody could decide."""
         if self.settled in ("contested", "unsure"):
             return None
         label = self.adjudication or self.labels[0]
@@ -173,7 +173,7 @@ class LabelFile:
         self.path = path
 
     def append(self, label: Label) -> None:
-        """Adds one line and flushes it to disk. Raises InvalidDocument where the file cannot be written."""
+        """Adds one line and flushes it to disk. Raises InvalidDocument if the file cannot be written."""
         append_line(self.path, label)
 
     def append_decided(self, decide: Callable[[], Label | None]) -> Label | None:
@@ -284,7 +284,7 @@ def _labelled(
 
 
 def _last(labels: Sequence[tuple[int, Label]], left_out: list[ExcludedLine]) -> tuple[int, Label] | None:
-    """The annotator's last answer; None where answers without a revision contradict each other."""
+    """The annotator's last answer; None if answers without a revision contradict each other."""
     current: list[tuple[int, Label]] = []
     for line, label in labels:
         if label.revises:

@@ -15,7 +15,7 @@ class Langfuse:
     """One project of a Langfuse server."""
 
     def __init__(self, host: str, public_key: str, secret_key: str) -> None:
-        """Raises UsageError where the host is not an HTTP address."""
+        """Raises UsageError if the host is not an HTTP address."""
         self._client = LangfuseClient(host, public_key, secret_key)
 
     @classmethod
@@ -26,9 +26,9 @@ class Langfuse:
     def prompt(
         self, name: str, label: str = PRODUCTION, *, version: str | None = None, fallback: str | None = None
     ) -> Prompt:
-        """The prompt by label or version; where the server has none or cannot be reached, `fallback`.
+        """The prompt by label or version; if the server has none or cannot be reached, `fallback`.
 
-        A chat prompt becomes the text of its messages. Raises LangfuseError where there is no fallback.
+        A chat prompt becomes the text of its messages. Raises LangfuseError if there is no fallback.
         """
         query = {"label": label} if version is None else {"version": version}
         try:

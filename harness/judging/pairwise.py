@@ -1,4 +1,4 @@
-"""Compares two trajectories by one criterion: the question is sent in both orders, and there is a winner only where the
+"""Compares two trajectories by one criterion: the question is sent in both orders, and there is a winner only if the
 answers agree.
 """
 

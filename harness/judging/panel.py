@@ -58,7 +58,7 @@ class Panel:
     _closing: set["asyncio.Task[None]"] = field(default_factory=set)
 
     async def sit(self, tasks: Iterator[PanelTask]) -> None:
-        """Judges everything; stops where the budget is spent. Raises errors of the harness."""
+        """Judges everything; stops if the budget is spent. Raises errors of the harness."""
         self._questions = asyncio.Queue(maxsize=self.in_flight * _AHEAD)
         try:
             async with asyncio.TaskGroup() as group:

@@ -4,7 +4,7 @@
     prompts/<name>/labels.yaml      label -> version: `production: "3"`, `candidate: "4"`
 
 A project's prompts override the package's prompts of the same name. An unset label falls back to `production`, and that
-to the package's own, or to the newest version where the package has none.
+to the package's own, or to the newest version if the package has none.
 """
 
 import re
@@ -70,7 +70,7 @@ class PromptRegistry:
         return found
 
     def version(self, name: str, version: str) -> Prompt:
-        """The given version. Raises UsageError where it does not exist, InvalidDocument where it cannot be read."""
+        """The given version. Raises UsageError if it does not exist, InvalidDocument if it cannot be read."""
         for root, source in zip(self._roots(), ("project", "package"), strict=False):
             path = root / _checked(name) / f"{_checked(version)}.md"
             if path.is_file():
@@ -81,9 +81,9 @@ class PromptRegistry:
         )
 
     def get(self, name: str, label: str = PRODUCTION, *, fallback: str | None = None) -> Prompt:
-        """The version that the label names; where the prompt does not exist, `fallback` as the version `fallback`.
+        """The version that the label names; if the prompt does not exist, `fallback` as the version `fallback`.
 
-        Raises UsageError where neither exists.
+        Raises UsageError if neither exists.
         """
         labels, versions = self.labels(name), self.versions(name)
         chosen = labels.get(label) or labels.get(PRODUCTION) or (versions[-1] if versions else None)
@@ -95,7 +95,7 @@ class PromptRegistry:
         raise UsageError(f"there is no prompt {name!r}", remedy=f"write prompts/{name}/1.md; prompts here: {known}")
 
     def write(self, name: str, version: str, text: str) -> Prompt:
-        """A new version in the project. Raises UsageError where it exists with another text."""
+        """A new version in the project. Raises UsageError if it exists with another text."""
         path = self._own / _checked(name) / f"{_checked(version)}.md"
         if path.exists() and _text(path) != text:
             raise UsageError(
@@ -114,7 +114,7 @@ class PromptRegistry:
         return prompt
 
     def set_label(self, name: str, label: str, version: str) -> None:
-        """Sets the label to that version, in the project's file. Raises UsageError where the version does not exist."""
+        """Sets the label to that version, in the project's file. Raises UsageError if the version does not exist."""
         self.version(name, version)
         path = self._own / _checked(name) / _LABELS
         labels = read_document(path, dict[str, str]) if path.exists() else {}

@@ -158,7 +158,7 @@ class JudgeFailed(Exception):
 
 
 class GivenAnswer(Frozen):
-    """The judge's answer; `verdict` is None where the criterion does not apply."""
+    """The judge's answer; `verdict` is None if the criterion does not apply."""
 
     model_config = ConfigDict(strict=True)
 

@@ -33,18 +33,18 @@ class Criterion(Frozen):
     statement: str = Field(min_length=1)
     """What must hold for a pass."""
     fail: str | None = None
-    """What makes it fail, where that is not just the statement's opposite."""
+    """What makes it fail, if that is not just the statement's opposite."""
     domain: Name = "general"
     """The domain that its points count in."""
     points: float = Field(default=1, gt=0, allow_inf_nan=False)
     """Weight among the eligible criteria of its domain."""
     critical: bool = False
-    """Where it fails, the whole trajectory fails."""
+    """If it fails, the whole trajectory fails."""
     eligibility: str | None = None
     """When the criterion applies, as a statement for the judge. Neither this nor `eligible_when`: always."""
     eligible_when: str | None = None
     """The condition under which it applies, as a JSONPath (RFC 9535) over the trajectory with the case's
-    `user_profile`, `states` and `tags` beside its fields: the criterion applies where the path selects something. It is
+    `user_profile`, `states` and `tags` beside its fields: the criterion applies if the path selects something. It is
     evaluated before `eligibility`, without a judge.
     """
     evidence: tuple[str, ...] = ("conversation",)
@@ -196,7 +196,7 @@ FOLDER = "rubrics"
 def load_rubric(name: str, suite_folder: Path | None = None) -> Rubric:
     """The rubric in the file `name`, else `rubrics/<name>.yaml` of the suite, else the package's template.
 
-    Raises UsageError where none exists, InvalidDocument with file, line and field for a malformed one.
+    Raises UsageError if none exists, InvalidDocument with file, line and field for a malformed one.
     """
     for path in _places(name, suite_folder):
         if path.is_file():

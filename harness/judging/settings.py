@@ -86,10 +86,10 @@ def judge_settings(
     options: str | None = "--model NAME --base-url URL",
 ) -> JudgeSettings:
     """The settings in the suite's `judge.yaml`, else in the project's, overridden by the command line's values in
-    `typed` (None where an option was not given).
+    `typed` (None if an option was not given).
 
-    Where no model is named, one of another family than the agent's models (`agents`) is selected, among those whose key
-    is in the environment. Raises UsageError where none is found; its message contains the `purpose` of the model
+    If no model is named, one of another family than the agent's models (`agents`) is selected, among those whose key
+    is in the environment. Raises UsageError if none is found; its message contains the `purpose` of the model
     and the `options` that set one (None: no options exist).
     """
     given = {name: value for name, value in typed.items() if value is not None}

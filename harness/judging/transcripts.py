@@ -59,7 +59,7 @@ class Piece(Frozen):
     span: str | None = None
     kind: PieceKind
     agent: str | None = None
-    """The name of the (sub-)agent; None where the piece is not an agent's, or where the name is not known."""
+    """The name of the (sub-)agent; None if the piece is not an agent's, or if the name is not known."""
     outermost: bool = True
     """Whether `agent` is the agent under test, whose name the suite gives; other names are the agent's own words."""
     tool: str | None = None
@@ -125,7 +125,7 @@ class Transcript(Frozen):
         return sum(len(piece.text) for piece in self.pieces)
 
     def span_of(self, ref: str) -> str | None:
-        """The span of a piece, `step:<n>` where the step has none; None where there is no such piece."""
+        """The span of a piece, `step:<n>` if the step has none; None if there is no such piece."""
         found = next((piece for piece in self.pieces if piece.ref == ref), None)
         if found is None:
             return None
@@ -136,7 +136,7 @@ class Transcript(Frozen):
 #
 # A payload is made of records: the items of a long list, the members of a large object of objects, the lines of a
 # long
-# text. A record is kept where it contains a word that the user or a later step used and that only few records
+# text. A record is kept if it contains a word that the user or a later step used and that only few records
 # contain;
 # the first two are always kept, to show the shape. Objects keep all their other fields. The number of omitted parts
 # is

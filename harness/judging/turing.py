@@ -75,7 +75,7 @@ def conversations_of(run: str, trials: Iterable[Trial], plans: dict[str, str]) -
 
 
 def pairs_of(real: Sequence[ShownConversation], simulated: Sequence[ShownConversation]) -> list[TuringPair]:
-    """Pairs each simulated conversation with a real one, of the same case where possible; a real one is used once."""
+    """Pairs each simulated conversation with a real one, of the same case if possible; a real one is used once."""
     waiting: dict[str, list[ShownConversation]] = defaultdict(list)
     for one in real:
         waiting[one.case_id].append(one)
@@ -139,7 +139,7 @@ class TuringFile:
         self.path = path
 
     def append(self, answer: TuringAnswer) -> None:
-        """Adds one line and flushes it to disk. Raises InvalidDocument where the file cannot be written."""
+        """Adds one line and flushes it to disk. Raises InvalidDocument if the file cannot be written."""
         append_line(self.path, answer)
 
     def answers(self) -> tuple[list[TuringAnswer], tuple[str, ...]]:
@@ -260,7 +260,7 @@ class RaterFigures(Frozen):
     within_one: float | None
     """Share of points that differ by one at most."""
     kappa: float | None
-    """Cohen's kappa with quadratic weights; None where it is not defined."""
+    """Cohen's kappa with quadratic weights; None if it is not defined."""
 
 
 class TuringReport(Frozen):

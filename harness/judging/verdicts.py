@@ -54,14 +54,14 @@ class Judgement(Frozen):
     criterion: str
     criterion_version: str
     eligible: bool | None
-    """Whether the criterion applies; None where that is unknown, see `failure`."""
+    """Whether the criterion applies; None if that is unknown, see `failure`."""
     passed: bool | None
-    """None where the criterion is not eligible, or the judge failed."""
+    """None if the criterion is not eligible, or the judge failed."""
     failure: str | None = None
     """The reason why there is no judgement: the judge failed, not the agent."""
     rationale: str = ""
     spans: tuple[str, ...] = ()
-    """The ids of the spans that support the verdict; `step:<index>` where a step has no span."""
+    """The ids of the spans that support the verdict; `step:<index>` if a step has no span."""
     judge: JudgeIdentity
     cached: bool = False
     """Whether the answer came from an earlier run's cassette, without a request."""
@@ -113,7 +113,7 @@ class RubricScore(Frozen):
     """From 0 to 1, weighted over the domains; None: nothing was eligible and judged, or the coverage is below the
     rubric's floor."""
     passed: bool | None
-    """False where a critical criterion failed; None where one of them could not be judged, or nothing was."""
+    """False if a critical criterion failed; None if one of them could not be judged, or nothing was."""
     critical_failed: tuple[str, ...] = ()
     domains: tuple[DomainScore, ...]
     coverage: float
@@ -154,14 +154,14 @@ def score_rubric(rubric: Rubric, case_id: str, judgements: Iterable[Judgement]) 
 
 
 def weighted_mean(values: Mapping[str, float | None], weights: Mapping[str, float]) -> float | None:
-    """The mean of domain values by weight, over the domains with a value; None where no domain has one."""
+    """The mean of domain values by weight, over the domains with a value; None if no domain has one."""
     known = {name: value for name, value in values.items() if value is not None}
     total = math.fsum(weights[name] for name in known)
     return math.fsum(weights[name] * value for name, value in known.items()) / total if known else None
 
 
 def plain_mean(values: Mapping[str, float | None], *, without: Collection[str] = ()) -> float | None:
-    """The unweighted mean of domain values, without the given domains; None where no domain has a value."""
+    """The unweighted mean of domain values, without the given domains; None if no domain has a value."""
     known = [value for name, value in values.items() if value is not None and name not in without]
     return math.fsum(known) / len(known) if known else None
 

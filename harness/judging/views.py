@@ -78,7 +78,7 @@ VIEWS: Final[dict[str, tuple[str, Callable[[Transcript], list[Piece]]]]] = {
 
 
 def check_view(selector: str) -> None:
-    """Raises UsageError where the view does not exist."""
+    """Raises UsageError if the view does not exist."""
     if selector not in VIEWS and not (selector.startswith("calls:") and selector != "calls:"):
         raise UsageError(
             f"there is no view {selector!r} of a transcript",
@@ -87,7 +87,7 @@ def check_view(selector: str) -> None:
 
 
 def view(transcript: Transcript, selectors: Sequence[str], agents: Collection[str] = ()) -> list[Piece]:
-    """The pieces that the selectors show; where `agents` are given, only these agents' pieces.
+    """The pieces that the selectors show; if `agents` are given, only these agents' pieces.
 
     Raises UsageError for a view that does not exist.
     """
@@ -137,7 +137,7 @@ _SPOKEN: Final = frozenset({"agent", "narration", "answer"})
 
 
 class Decision(Frozen):
-    """The decision of code about one criterion; `passed` is None where the criterion is not eligible."""
+    """The decision of code about one criterion; `passed` is None if the criterion is not eligible."""
 
     eligible: bool = True
     passed: bool | None
@@ -156,7 +156,7 @@ class CodeCriterion(Protocol):
 
 
 class ReasoningLeakage(Frozen):
-    """Fails where user-facing text names a tool or a system word.
+    """Fails if user-facing text names a tool or a system word.
 
     A tool whose name is an everyday word (`search`) counts only in backquotes, before a bracket or as "the search
     tool".

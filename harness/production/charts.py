@@ -143,7 +143,7 @@ def _days_before(every: dict[str, tuple[int, int]], began: str) -> Iterator[tupl
 def _chart(
     signal: str, stratum: str, before: Sequence[tuple[str, int, int]], own: Sequence[Cell], settings: WatchSettings
 ) -> Chart | None:
-    """None where the others had too few days before, or there is nothing to examine."""
+    """None if the others had too few days before, or there is nothing to examine."""
     reference, chart = Chart(signal=signal, stratum=stratum), Chart(signal=signal, stratum=stratum)
     for day, bad, sessions in before:
         reference.add(day, bad, sessions, settings.least_sessions)
@@ -214,7 +214,7 @@ def shifts_of(charts: Sequence[Chart], settings: WatchSettings, accepted: Sequen
 
 
 def _ended(shift: Shift, chart: Chart) -> Shift:
-    """Where a chart has no sessions any more, its shift is over on its last day."""
+    """If a chart has no sessions any more, its shift is over on its last day."""
     return shift if shift.over is not None else shift.model_copy(update={"over": chart.days[-1]})
 
 

@@ -76,7 +76,7 @@ class Database:
     """The tables of one `clickhouse:` section. Connects when it is first asked."""
 
     def __init__(self, settings: ClickHouseSettings) -> None:
-        """Raises UsageError where the extra `clickhouse` is missing, or the variable of the password is not set."""
+        """Raises UsageError if the extra `clickhouse` is missing, or the variable of the password is not set."""
         self.settings = settings
         self._password = _password(settings)
         try:
@@ -142,7 +142,7 @@ class Database:
             self.do(add_columns(self.table(table)))
 
     def columns(self, table: Table) -> frozenset[str]:
-        """The columns of a table; empty where there is none. Raises ResultsError for attributes that are not maps."""
+        """The columns of a table; empty if there is none. Raises ResultsError for attributes that are not maps."""
         name = self.settings.traces if table == "traces" else self.settings.logs
         found = self.ask(
             "SELECT name, type FROM system.columns WHERE database = {database:String} AND table = {table:String}",
@@ -275,7 +275,7 @@ class ClickHouseEngine:
                 )
 
     def _tables(self) -> dict[Table, frozenset[str]]:
-        """The tables that are there, with their columns. Raises ResultsError where that of the traces is missing."""
+        """The tables that are there, with their columns. Raises ResultsError if that of the traces is missing."""
         found = {table: self._database.columns(table) for table in TABLES}
         if not found["traces"]:
             raise ResultsError(

@@ -68,7 +68,7 @@ def _value_indexes(short: str, column: str) -> str:
 
 
 def create_table(table: Table, name: str) -> str:
-    """The statement that makes a table where there is none; `name` is quoted already."""
+    """The statement that makes a table if there is none; `name` is quoted already."""
     columns = (TRACES if table == "traces" else LOGS) | OWN
     listed = ", ".join(f"{column} {kind}" for column, kind in columns.items())
     if table == "traces":

@@ -236,7 +236,7 @@ class Compactor:
         return len(old)
 
     def _forget_scores(self, days: float, dropped: int) -> None:
-        """Reads every score, and so is done where records were dropped, and once an hour."""
+        """Reads every score, and so is done if records were dropped, and once an hour."""
         now_s = time.monotonic()
         if dropped or self._forgot_s is None or now_s - self._forgot_s > _FORGET_EVERY_S:
             forget_older(self._layout, _limit_ns(days))
@@ -258,7 +258,7 @@ class Compactor:
     def _write(self, source: str, target: Path, *, most_bytes: int = _SORTED_BYTES + 1) -> None:
         """Writes a part of `source`: each record once, without deleted ones, sorted by trace; before it its index.
 
-        `most_bytes`: what the bodies have at most, where that is known.
+        `most_bytes`: what the bodies have at most, if that is known.
         """
         temporary = target.with_name(partial_name(target.name))
         pieces = list[Path]()
@@ -332,9 +332,9 @@ def _limit_ns(days: float) -> int:
 
 
 def migrate(layout: StoreLayout) -> list[int]:
-    """The versions that the store was brought to, in order; none where it is of this schema already.
+    """The versions that the store was brought to, in order; none if it is of this schema already.
 
-    Raises ResultsError where the store cannot be read or a newer harness wrote it.
+    Raises ResultsError if the store cannot be read or a newer harness wrote it.
     """
     done: list[int] = []
     for version in range(layout.open().schema_version, SCHEMA):

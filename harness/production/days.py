@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Counts by day: what charts are made from, of the scores that are stored and of those that retention has removed.
 #
 # `watch/history.parquet` holds the counts of the scores that were removed, of every score received before `until_ns`.
-# Scores received before that moment count no more where they are still stored, so that a crash between writing the
+# Scores received before that moment count no more if they are still stored, so that a crash between writing the
 # counts and removing the scores counts none twice.
 
 HISTORY: Final = "history.parquet"
@@ -170,7 +170,7 @@ class WeightedShare(Frozen):
 
 
 class DayFacts:
-    """The facts of one suite's scores. Counts of days go back before the oldest score where `history` holds them."""
+    """The facts of one suite's scores. Counts of days go back before the oldest score if `history` holds them."""
 
     def __init__(self, scores: ScoreStore, suite: str, history: Path | None = None) -> None:
         """`history`: the file of `harness.production.days`. Raises ResultsError that names a damaged batch."""

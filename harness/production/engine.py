@@ -27,7 +27,7 @@ Row = TypeVar("Row")
 
 
 class SpanEngine(Protocol):
-    """Reads what was stored. All methods raise ResultsError where the data cannot be reached."""
+    """Reads what was stored. All methods raise ResultsError if the data cannot be reached."""
 
     def traces(self, *, received_since_ns: int = 0, sessions: Sequence[str] = ()) -> Iterable[TraceRow]:
         """Every trace that got a record since then, with all its records counted; `sessions`: only of these ids."""
@@ -54,7 +54,7 @@ def _any_of(column: str, count: int) -> str:
 
 
 def connect() -> "duckdb.DuckDBPyConnection":
-    """A connection in memory with bounded resources. Raises UsageError where DuckDB is not installed."""
+    """A connection in memory with bounded resources. Raises UsageError if DuckDB is not installed."""
     try:
         import duckdb
     except ImportError:
@@ -159,7 +159,7 @@ class EmbeddedEngine:
         """Nothing is outside of the folder."""
 
     def _retried(self, work: Callable[[_Files], list[Row]]) -> list[Row]:
-        """Where compaction has replaced a file meanwhile, the whole question is asked of the files as they are now."""
+        """If compaction has replaced a file meanwhile, the whole question is asked of the files as they are now."""
         for tries_left in reversed(range(_TRIES)):
             try:
                 return work(self._files())

@@ -54,7 +54,7 @@ _HIDDEN: Final = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
 class Cause(Frozen):
-    """What the evidence says about why it failed; empty texts where it says nothing. It is part of a theme's identity.
+    """What the evidence says about why it failed; empty texts if it says nothing. It is part of a theme's identity.
 
     A tool's error takes precedence over a failure mode: agents react to one error in many ways.
     """
@@ -75,7 +75,7 @@ class SessionFailure(Frozen):
     case: str
     """The case that was run; "" for sessions of production."""
     criterion: str
-    """`check:<name>`, `criterion:<id>`, or "" where nothing was checked."""
+    """`check:<name>`, `criterion:<id>`, or "" if nothing was checked."""
     fault: HarnessFault | None = None
     """None: a failure of the agent or of its tools."""
     cause: Cause = Cause()
@@ -87,7 +87,7 @@ class SessionFailure(Frozen):
     step: int | None = None
     """Index of the step at which it began; None: not known."""
     span: str = ""
-    """The id of that step's span; "" where it has none."""
+    """The id of that step's span; "" if it has none."""
     release: str = ""
     received_ns: int = 0
     """When the session's last record was received, in nanoseconds since the epoch; of a run its start."""
@@ -127,8 +127,8 @@ class _Lead(NamedTuple):
 
 
 def failures_of_card(card: Scorecard, trajectory: Trajectory | None, common: SessionFailure) -> list[SessionFailure]:
-    """By rules: a failure of the first failed check, with its cause; of each failed check where no cause is known; of
-    the leading failure mode where no check failed; none for a clean success.
+    """By rules: a failure of the first failed check, with its cause; of each failed check if no cause is known; of
+    the leading failure mode if no check failed; none for a clean success.
 
     `common`: the fields that all failures of the session share.
     """
@@ -194,7 +194,7 @@ def _failure_of_unmeasured(card: Scorecard, trajectory: Trajectory | None, commo
 
 
 def _ending(card: Scorecard) -> _Lead | None:
-    """That the agent crashed or met a limit, where nothing else says why; None for one that finished."""
+    """That the agent crashed or met a limit, if nothing else says why; None for one that finished."""
     if card.outcome == "finished":
         return None
     return _Lead(Cause(mode=f"outcome/{card.outcome}"), card.reason or "", None)
@@ -498,7 +498,7 @@ def _met(project: Path, suite: str, rubric: Rubric) -> set[tuple[str, str, str]]
 
 
 def _begun_ns(begun: str) -> int:
-    """0 where a run folder of others has no time there. One in the future would make every known theme look old, and is
+    """0 if a run folder of others has no time there. One in the future would make every known theme look old, and is
     taken for now.
     """
     try:

@@ -63,7 +63,7 @@ class TextForm(NamedTuple):
 
     shingles: Shingles
     embedding: tuple[float, ...] = ()
-    """Its vector, of the length 1; empty where there is none."""
+    """Its vector, of the length 1; empty if there is none."""
 
 
 def words_of(text: str) -> list[str]:
@@ -109,7 +109,7 @@ def _unit(weights: Shingles) -> Shingles:
 
 
 def mean_form(weighted: Sequence[tuple[TextForm, int]]) -> TextForm:
-    """The direction of the mean; without a vector where one of them has none."""
+    """The direction of the mean; without a vector if one of them has none."""
     vectors = [form.embedding for form, _ in weighted]
     mean = mean_shingles([(form.shingles, count) for form, count in weighted])
     if not all(vectors):
@@ -126,7 +126,7 @@ def mean_form(weighted: Sequence[tuple[TextForm, int]]) -> TextForm:
 
 
 def likeness(one: TextForm, other: TextForm) -> float:
-    """From 0 to 1: by shingles, and where both have a vector the mean of that and of their vectors."""
+    """From 0 to 1: by shingles, and if both have a vector the mean of that and of their vectors."""
     by_words = similarity(one.shingles, other.shingles)
     if not one.embedding or not other.embedding:
         return by_words
@@ -183,7 +183,7 @@ _DIGITS: Final = 4
 
 
 def load_embedding() -> Embed:
-    """Reads the model. Raises UsageError that names the extra where it is not installed."""
+    """Reads the model. Raises UsageError that names the extra if it is not installed."""
     try:
         import numpy
         from safetensors.numpy import load_file
@@ -247,7 +247,7 @@ class ThemeText(Frozen):
     key: ThemeKey
     shingles: dict[int, float]
     embedding: tuple[float, ...] = ()
-    """The vector of the text, where it was made with the extra `embeddings`."""
+    """The vector of the text, if it was made with the extra `embeddings`."""
 
     @property
     def form(self) -> TextForm:

@@ -40,7 +40,7 @@ class OngoingFiled(Frozen):
     id: str
     verb: OngoingVerb
     reference: str = ""
-    """The issue's reference for people; "" where no issue exists."""
+    """The issue's reference for people; "" if no issue exists."""
     url: str = ""
     error: str | None = None
     """Why it failed; it is retried the next time."""
@@ -135,7 +135,7 @@ class IncidentFiled(Frozen):
     incident: str
     verb: OngoingVerb
     reference: str = ""
-    """The issue's reference for people; "" where no issue exists."""
+    """The issue's reference for people; "" if no issue exists."""
     url: str = ""
     error: str | None = None
     """Why it failed; it is retried at the next check."""
@@ -200,7 +200,7 @@ def _incident_body(incident: Incident) -> str:
     ]
     lines += [
         "",
-        "The charts may be evaluated every day: see `docs/concepts/online.md`. Where the new rates are meant,"
+        "The charts may be evaluated every day: see `docs/concepts/online.md`. If the new rates are meant,"
         f" `harness online watch {incident.suite} --accept {incident.id}` makes them the reference.",
         "",
         ongoing_marker(incident.id, "incident", incident.opened),

@@ -1,7 +1,7 @@
 """The receiver's journal: what is acknowledged is on the disk.
 
 One thread writes. Requests that arrive while it flushes are written together and share the next flush (group commit).
-Where a write fails, as on a full disk, the segment is cut back to its last good byte and the requests are refused: the
+If a write fails, as on a full disk, the segment is cut back to its last good byte and the requests are refused: the
 sender keeps them and sends them again.
 """
 
@@ -36,7 +36,7 @@ class StoreJournal:
     def __init__(
         self, layout: StoreLayout, *, segment_bytes: int = SEGMENT_BYTES, max_waiting: int = MAX_WAITING
     ) -> None:
-        """Raises ResultsError where another receiver writes this store."""
+        """Raises ResultsError if another receiver writes this store."""
         self._layout = layout
         self._segment_bytes = segment_bytes
         self._max_waiting = max_waiting
@@ -63,7 +63,7 @@ class StoreJournal:
         return self.waiting_bytes >= self._max_waiting
 
     def append(self, lines: bytes) -> "Future[None]":
-        """Done when the lines are on the disk; JournalUnavailable where they could not be written."""
+        """Done when the lines are on the disk; JournalUnavailable if they could not be written."""
         done: Future[None] = Future()
         with self._changed:
             if self._ended:

@@ -76,7 +76,7 @@ class JudgingRequest:
 class _Candidate:
     """A session that is to be judged; `judgements` by criterion, as they come.
 
-    `without_question`: why nothing can be asked about it; None where something can, or that is not known yet.
+    `without_question`: why nothing can be asked about it; None if something can, or that is not known yet.
     """
 
     row: SessionRow
@@ -181,7 +181,7 @@ class _Round:
         return panel.stopped
 
     def _task(self, session: Session) -> PanelTask | str:
-        """What the judge is asked; the reason in words where there is nothing to ask."""
+        """What the judge is asked; the reason in words if there is nothing to ask."""
         trial = session.trial()
         if trial is None:
             return "the session cannot be read as a trial"

@@ -18,7 +18,7 @@ from harness.values import Frozen, JsonObject, canonical_json, digest_of_text
 # A suite's cases as the items of a Langfuse dataset, under ids that stay the same.
 #
 #     item `<dataset>:<case>`
-#         input            task, and where the case has them: system, user_profile, conversation
+#         input            task, and if the case has them: system, user_profile, conversation
 #         expectedOutput   expected_output of the case, else its expected
 #         metadata         suite, case, category, difficulty, tags, description
 #
@@ -48,7 +48,7 @@ class DatasetChanges(Frozen):
 
 
 def export_dataset(client: LangfuseClient, suite: Suite, cases: Iterable[Case], name: str) -> DatasetChanges:
-    """Makes the dataset where there is none, and adds or changes the items of the cases. Raises LangfuseError."""
+    """Makes the dataset if there is none, and adds or changes the items of the cases. Raises LangfuseError."""
     dataset = _dataset(client, suite, name)
     known = {str(one.get("id")): one for one in client.pages("/api/public/dataset-items", datasetName=name)}
     counts = {"added": 0, "changed": 0, "unchanged": 0}
@@ -63,7 +63,7 @@ def export_dataset(client: LangfuseClient, suite: Suite, cases: Iterable[Case], 
 
 
 def item_id(dataset: str, case_id: str) -> str:
-    """Unique in a project of Langfuse, where an id belongs to one dataset for ever."""
+    """Unique in a project of Langfuse, if an id belongs to one dataset for ever."""
     identity = f"{dataset}:{case_id}"
     return identity if len(identity) <= _LONGEST_ID else digest_of_text(identity)
 
@@ -116,7 +116,7 @@ def dataset_rows(client: LangfuseClient, name: str) -> list[JsonObject]:
     """One row for each item that is not archived, in Langfuse's order reversed: the oldest first.
 
     Columns: `id`, `input`, `expected_output`, `metadata`, and for each field of an object `input.<field>` and so on;
-    `target` is the expected output under the name that Inspect's samples have for it. Raises UsageError where there is
+    `target` is the expected output under the name that Inspect's samples have for it. Raises UsageError if there is
     no such dataset, and LangfuseError.
     """
     try:
@@ -168,7 +168,7 @@ class LangfuseRun(Frozen):
 
 
 def dataset_runs(client: LangfuseClient, dataset: str) -> tuple[LangfuseRun, ...]:
-    """Every run of the dataset, the latest first. Raises UsageError where there is no such dataset, LangfuseError."""
+    """Every run of the dataset, the latest first. Raises UsageError if there is no such dataset, LangfuseError."""
     try:
         found = client.get(f"/api/public/v2/datasets/{quote(dataset, safe='')}")
         identity = str(found["id"])

@@ -89,7 +89,7 @@ class ExperimentItem:
 
 
 def experiment_spans(stored: StoredTrial, item: ExperimentItem) -> tuple[Span, ...]:
-    """The trial's spans below one root, which comes first. Ids and other attributes are as they were, and times where
+    """The trial's spans below one root, which comes first. Ids and other attributes are as they were, and times if
     they are known.
     """
     root, others = _rooted(stored)

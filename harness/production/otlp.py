@@ -52,7 +52,7 @@ class Malformed(ValueError):
 
 
 def json_records(signal: Literal["traces", "logs"], body: bytes) -> Iterator[Callable[[], RawRecord]]:
-    """A function for each record, which raises Malformed where it is none. Raises ValueError for the body."""
+    """A function for each record, which raises Malformed if it is none. Raises ValueError for the body."""
     text = body.decode("utf-8")
     try:
         check_values(text, _MAX_VALUES)
@@ -75,7 +75,7 @@ def json_records(signal: Literal["traces", "logs"], body: bytes) -> Iterator[Cal
 
 
 def _listed(holder: JsonValue, name: str) -> Iterator[JsonValue]:
-    """What the list holds; where there is no such list, one element that is not an object and so is counted."""
+    """What the list holds; if there is no such list, one element that is not an object and so is counted."""
     found = holder.get(name) if isinstance(holder, dict) else None
     if isinstance(found, list):
         yield from found
@@ -248,7 +248,7 @@ class Decoded:
 
 
 def decode(signal: Signal, body: bytes, *, as_json: bool) -> Decoded:
-    """The records of an export request. Raises BadRequest where the body as a whole cannot be read."""
+    """The records of an export request. Raises BadRequest if the body as a whole cannot be read."""
     if as_json:
         return _checked(json_records(signal, body))
     excess = too_many(signal, body, MAX_RECORDS)

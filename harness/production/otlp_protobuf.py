@@ -32,7 +32,7 @@ _STATUS: Final = ("unset", "ok", "error")
 
 
 def protobuf_records(signal: Literal["traces", "logs"], body: bytes) -> Iterator[Callable[[], RawRecord]]:
-    """A function for each record, which raises where that record is malformed.
+    """A function for each record, which raises if that record is malformed.
 
     Raises DecodeError, and BadRequest for a resource that is too large.
     """

@@ -67,7 +67,7 @@ def days_back(asked: str) -> int | None:
 
 
 def opened_store(project: Path) -> SessionStore | None:
-    """None where the project has none. Raises ResultsError for one that cannot be read.
+    """None if the project has none. Raises ResultsError for one that cannot be read.
 
     A store belongs to one thread, so that each page opens its own.
     """

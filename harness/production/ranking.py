@@ -77,9 +77,9 @@ class Theme(Frozen):
     days: dict[str, int]
     """Day (UTC) -> sessions touched."""
     releases: dict[str, int]
-    """Release -> sessions touched; "" where none is named."""
+    """Release -> sessions touched; "" if none is named."""
     first_release: str
-    """The release of the first session that showed it, also where that is before the time examined."""
+    """The release of the first session that showed it, also if that is before the time examined."""
     first_day: str
     last_day: str
     representative: tuple[Example, ...]
@@ -91,7 +91,7 @@ class Theme(Frozen):
     """Cases of the suite that were made from its sessions, or that its trials ran."""
     drift: tuple[DriftLink, ...]
     issue: str
-    """The reference of its issue; "" where there is none."""
+    """The reference of its issue; "" if there is none."""
 
 
 class AbsentTheme(Frozen):

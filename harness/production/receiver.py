@@ -129,7 +129,7 @@ class Intake:
         return found
 
     def check_room(self) -> None:
-        """Raises Refused where too much waits for the disk."""
+        """Raises Refused if too much waits for the disk."""
         if self._journal.is_full:
             raise Refused(429, "too much waits for the disk; send it again", _RETRY_FULL_S)
 
@@ -246,9 +246,9 @@ class Receiver:
         secrets: dict[str, str],
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Makes the store where there is none.
+        """Makes the store if there is none.
 
-        Raises ResultsError where another receiver writes it, and UsageError where an extra is missing.
+        Raises ResultsError if another receiver writes it, and UsageError if an extra is missing.
         """
         connect().close()
         database = None if options.clickhouse is None else Database(options.clickhouse)
@@ -268,7 +268,7 @@ class Receiver:
         self._rounds: asyncio.Task[None] | None = None
 
     async def start(self) -> str:
-        """Begins to listen; the URL. Raises OSError where a port is taken: then the receiver is closed."""
+        """Begins to listen; the URL. Raises OSError if a port is taken: then the receiver is closed."""
         try:
             return await self._start()
         except OSError:

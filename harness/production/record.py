@@ -23,7 +23,7 @@ class RawRecord:
 
     kind: RecordKind
     trace_id: str
-    """32 hexadecimal digits; empty where a log record names no trace."""
+    """32 hexadecimal digits; empty if a log record names no trace."""
     span_id: str
     parent_id: str = ""
     name: str
@@ -39,7 +39,7 @@ class StoredRecord(NamedTuple):
     """A row of the store; the names are those of its columns.
 
     `id`: the content address, so that the same record sent twice is one. `source`: the name of the sender's token.
-    `trusted`: whether that sender may state what was observed. `session`, `user_id`, `release` and `model` are "" where
+    `trusted`: whether that sender may state what was observed. `session`, `user_id`, `release` and `model` are "" if
     the record names none. `feedback`: a user's score from 0 to 1. `body`: JSON with `attributes`, `events`, `resource`.
     """
 
@@ -238,7 +238,7 @@ class TraceRow(NamedTuple):
     """What the store knows of one trace of one sender without reading its records' bodies.
 
     Times are nanoseconds since the epoch; `received_first_ns` and `received_last_ns` are of the receiver's clock, the
-    others are the sender's word. `session` is the id that the earliest record with one names; "" where none does.
+    others are the sender's word. `session` is the id that the earliest record with one names; "" if none does.
     """
 
     source: str

@@ -76,7 +76,7 @@ class ScoreStore:
     def facts(self) -> list[Path]:
         """The flat rows of every batch: see `harness.production.scores`.
 
-        They are made again from the batch where they are missing, cut short, or of an older harness.
+        They are made again from the batch if they are missing, cut short, or of an older harness.
         """
         return [self._sound_facts(path) for _, path in self._batches()]
 
@@ -213,7 +213,7 @@ def _read(path: Path, number: int, line: bytes) -> SessionScore:
 
 _DAMAGED: Final = ".damaged"
 Send = Callable[[Sequence[SessionScore]], int]
-"""Sends scores, and returns the number of evaluations in them; raises HarnessError where they were not taken."""
+"""Sends scores, and returns the number of evaluations in them; raises HarnessError if they were not taken."""
 
 
 class ScoreOutbox:
@@ -263,7 +263,7 @@ class ScoreOutbox:
 
 
 def forget_waiting(folder: Path, gone: Callable[[SessionScore], bool], before_ns: int | None = None) -> None:
-    """Removes scores from an outbox. A damaged file may hold any of them: it goes too, where it was written before
+    """Removes scores from an outbox. A damaged file may hold any of them: it goes too, if it was written before
     `before_ns`; None: in any case.
     """
     for path in (*folder.glob("*.json"), *folder.glob(f"*{_DAMAGED}")):

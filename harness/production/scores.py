@@ -129,7 +129,7 @@ class SessionScore(Frozen):
 
 
 def score_identity(session: str, digest: str, kind: ScoreKind, scorer: str) -> str:
-    """32 hexadecimal digits: what there is one score of, where no case of the suite matters."""
+    """32 hexadecimal digits: what there is one score of, if no case of the suite matters."""
     text = f"{session}|{digest}|{kind}|{scorer}"
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
@@ -176,7 +176,7 @@ FACTS: Final = {
     "scorer": "VARCHAR", "rubric": "VARCHAR", "received_ns": "BIGINT", "category": "VARCHAR", "steps": "INTEGER",
     "weight": "DOUBLE", "in_base": "BOOLEAN", "signal": "VARCHAR", "value": "DOUBLE",
 }  # fmt: skip
-"""Columns and their SQL types. `value` is 1 where a check failed, a mode or an error occurred: higher is worse."""
+"""Columns and their SQL types. `value` is 1 if a check failed, a mode or an error occurred: higher is worse."""
 
 
 _WORDS: Final = {

@@ -1,6 +1,6 @@
 """Sessions scored by a suite as its trials are: the same verifiers, metrics and detectors, over the same evidence.
 
-Incremental and exactly once: a session is scored where no score with its key, digest and scorer exists, and a batch of
+Incremental and exactly once: a session is scored if no score with its key, digest and scorer exists, and a batch of
 scores appears whole or not at all. A killed run is continued by the next one.
 """
 
@@ -43,7 +43,7 @@ from harness.values import Frozen, digest_of
 PRODUCTION: Final = "production"
 """The case that a session is scored as which is no trial of the suite: it has the suite's own checks only."""
 _READING: Final = "2"
-"""Raised where the same records could be read as another trial: sessions are then scored again."""
+"""Raised if the same records could be read as another trial: sessions are then scored again."""
 
 
 class SessionScorer:
@@ -74,7 +74,7 @@ class SessionScorer:
     def has_scored(self, row: SessionRow, scored_cases: Mapping[str, str]) -> bool:
         """Whether a score of the session as it is now exists, by the suite as it is now.
 
-        `scored_cases`: those of the store. A trial that a trusted harness sent is scored again where its own case
+        `scored_cases`: those of the store. A trial that a trusted harness sent is scored again if its own case
         has changed, and no session because of any other case.
         """
         case = scored_cases.get(score_identity(row.key, row.digest, "rules", self.identity))
@@ -106,7 +106,7 @@ class SessionScorer:
         return card if case.id != PRODUCTION else card.model_copy(update={"case_id": trial.case_id})
 
     def case_of(self, session: Session, trial: Trial) -> Case:
-        """The suite's case where a trusted harness names it, else one with the task that the session tells."""
+        """The suite's case if a trusted harness names it, else one with the task that the session tells."""
         if session.own_record is not None and trial.case_id in self._cases:
             return self._cases[trial.case_id]
         named = session.case
@@ -115,7 +115,7 @@ class SessionScorer:
         return Case(id=PRODUCTION, task=task, system=system, category=self._category(session) or "general")
 
     def score(self, session: Session, sampling: SessionSampling) -> SessionScore:
-        """The whole score; `skipped` with a note where the session cannot be read as a trial."""
+        """The whole score; `skipped` with a note if the session cannot be read as a trial."""
         common = {**session_of(session.row), "kind": "rules", "scorer": self.identity, "suite": self._suite.name}
         common |= {"scored_at": datetime.now(UTC).isoformat(), "sampling": sampling}
         try:
@@ -174,7 +174,7 @@ def _is_case_mark(mark: str) -> bool:
 
 # Which sessions are scored: declared rules, and a hash of the session instead of chance.
 #
-# A session's number between 0 and 1 is a hash of its key and the seed. It is chosen where that number is below the
+# A session's number between 0 and 1 is a hash of its key and the seed. It is chosen if that number is below the
 # highest rate of the rules that it meets, so that rate is the probability of its inclusion, whatever rules overlap,
 # and
 # 1 / rate is its weight in an estimate for the whole population (Horvitz and Thompson 1952).
@@ -194,7 +194,7 @@ class Sampler:
     def decide(
         self, row: SessionRow, scores: Literal["rules", "judge"], *, failed: bool = False
     ) -> SessionSampling | None:
-        """How a session is chosen; None where it is not. `failed`: what scoring by rules has shown."""
+        """How a session is chosen; None if it is not. `failed`: what scoring by rules has shown."""
         rules = [rule for rule in self._settings.sampling if rule.scores in ("both", scores)]
         met = [rule for rule in rules if self._meets(rule, row, failed)]
         if not met:

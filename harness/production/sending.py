@@ -42,7 +42,7 @@ class ScoresNotSent(HarnessError):
 def langfuse_sender() -> Send:
     """Sends to the Langfuse server of the environment, as scores of the sessions' traces.
 
-    Raises UsageError where a variable is missing.
+    Raises UsageError if a variable is missing.
     """
     client = LangfuseClient.from_environment()
 
@@ -78,8 +78,8 @@ def langfuse_scores(score: SessionScore) -> list[JsonObject]:
 
 
 def otlp_logs_sender(address: str) -> Send:
-    """Sends to an OTLP/HTTP endpoint as JSON; `/v1/logs` is added where it has no path. Headers are those of
-    OTEL_EXPORTER_OTLP_HEADERS. Raises UsageError where `address` is not a URL.
+    """Sends to an OTLP/HTTP endpoint as JSON; `/v1/logs` is added if it has no path. Headers are those of
+    OTEL_EXPORTER_OTLP_HEADERS. Raises UsageError if `address` is not a URL.
     """
     base = otlp_endpoint(address)
     endpoint = f"{base.removesuffix('/v1/traces')}/v1/logs" if base.endswith("/v1/traces") else base
@@ -250,9 +250,9 @@ def refused_in(answer: JsonObject) -> str | None:
 
 
 def post_otlp(url: str, path: str, request: JsonObject, token: str | None = None) -> JsonObject:
-    """Sends one request in JSON, again where the receiver asks for it; its answer. A redirect is not followed.
+    """Sends one request in JSON, again if the receiver asks for it; its answer. A redirect is not followed.
 
-    Raises NotTaken, and UsageError where `url` is not a URL.
+    Raises NotTaken, and UsageError if `url` is not a URL.
     """
     otlp_endpoint(url)
     headers = {"Content-Type": "application/json"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
@@ -278,7 +278,7 @@ def post_otlp(url: str, path: str, request: JsonObject, token: str | None = None
 
 
 def _seconds(header: str | None) -> float:
-    """A header's number of seconds; one second where it is none, such as a date."""
+    """A header's number of seconds; one second if it is none, such as a date."""
     return float(header) if header is not None and header.isdecimal() else 1.0
 
 

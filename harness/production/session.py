@@ -25,7 +25,7 @@ from harness.values import Frozen, JsonObject
 # What a harness knows of its own trial beside the spans, as log records: so that it is scored online as offline.
 #
 # A text that is longer than the receiver's bound of one text is sent in pieces, each a record of its own. The records
-# count only where every record of the session came with a trusted token; nothing that a session says about itself
+# count only if every record of the session came with a trusted token; nothing that a session says about itself
 # counts
 # as observed.
 
@@ -56,7 +56,7 @@ class TrialRecord(Frozen):
     """The state that the case's reference leaves, as it is stored with the run; None: there is none."""
 
     def reference_state(self, suite: Suite, case: Case) -> ReferenceState | None:
-        """None where none was sent that is of this case as it is now."""
+        """None if none was sent that is of this case as it is now."""
         try:
             state = None if self.reference is None else ReferenceState.model_validate(self.reference)
         except ValidationError:
@@ -69,7 +69,7 @@ class TrialRecord(Frozen):
         return Trial.model_validate({**self.evidence, "trajectory": complete})
 
     def write_archive(self, folder: Path) -> Path | None:
-        """The archive as a file in `folder`; None where it was not sent."""
+        """The archive as a file in `folder`; None if it was not sent."""
         if self.archive is None:
             return None
         try:
@@ -115,7 +115,7 @@ def is_sent(archive: Path) -> bool:
 
 
 def trial_record_in(records: Sequence[StoredRecord]) -> TrialRecord | None:
-    """The last record of a trial among trusted records; None where there is none that can be read."""
+    """The last record of a trial among trusted records; None if there is none that can be read."""
     trusted = [one for one in records if one.kind == "log" and one.trusted and one.name in (EVENT, PIECE)]
     pieces = {(digest, place): text for digest, place, text in _pieces(trusted)}
     for record in reversed(trusted):
@@ -145,7 +145,7 @@ def _pieces(records: Sequence[StoredRecord]) -> Iterator[tuple[str, int, str]]:
 
 
 def _whole(text: str, pieces: dict[tuple[str, int], str]) -> str | None:
-    """The text, put together where it was sent in pieces; None where one is missing or another than was sent."""
+    """The text, put together if it was sent in pieces; None if one is missing or another than was sent."""
     if not text.startswith(_PIECES):
         return text
     digest, _, count = text.removeprefix(_PIECES).partition(":")
@@ -160,14 +160,14 @@ _TRACE = "trace:"
 
 
 class SessionRow(Frozen):
-    """What is known of a session without reading its spans. Texts are "" where no span names them.
+    """What is known of a session without reading its spans. Texts are "" if no span names them.
 
     `started_ns` and `ended_ns` are the sender's clock, `received_first_ns` and `received_last_ns` the receiver's
     (nanoseconds since the epoch): only the latter decide when a session is complete and to which day it belongs.
     """
 
     key: str
-    """`<source>:<session id>`; `<source>:trace:<trace id>` where no span names a session."""
+    """`<source>:<session id>`; `<source>:trace:<trace id>` if no span names a session."""
     source: str
     """The name of the token that its spans were sent with."""
     trusted: bool
@@ -258,7 +258,7 @@ class Session:
 
     @cached_property
     def conversation(self) -> ConversationSpans | None:
-        """None where the spans tell of no agent, model or tool."""
+        """None if the spans tell of no agent, model or tool."""
         return conversation_of(self.row.key, self.spans) if self.spans else None
 
     @cached_property
@@ -290,7 +290,7 @@ class Session:
         return stored if self.row.trusted else _without_claims(unattributed(stored))
 
     def trial(self) -> Trial | None:
-        """The session as a trial, with the session's id as its case; None where there is no trajectory."""
+        """The session as a trial, with the session's id as its case; None if there is no trajectory."""
         trajectory = self.trajectory
         if trajectory is None or self.conversation is None:
             return None

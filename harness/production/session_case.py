@@ -47,7 +47,7 @@ class SessionDraft:
     case: Case
     recordings: tuple[Recording, ...]
     log: UserLog | None
-    """What the user said; None where no user speaks in it, or the case has its own conversation."""
+    """What the user said; None if no user speaks in it, or the case has its own conversation."""
     notes: tuple[str, ...]
     proof: Proof
     """The verdict of the case on the session."""

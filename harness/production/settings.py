@@ -51,7 +51,7 @@ class WatchSettings(Frozen):
     reference_days: int = Field(default=14, ge=3)
     """The first days of a chart; later ones are held against them."""
     false_alarms_per_year: float = Field(default=2, gt=0)
-    """Of all charts together, where nothing shifts."""
+    """Of all charts together, if nothing shifts."""
     margin: float = Field(default=0.005, ge=0, lt=0.5)
     """A rate that differs from its reference by less is not a shift."""
     signals: tuple[str, ...] = (

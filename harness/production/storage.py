@@ -45,7 +45,7 @@ class StoreDescription(Frozen):
 
 
 class StoreLayout:
-    """Paths of one store; opens it, and makes it where there is none."""
+    """Paths of one store; opens it, and makes it if there is none."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -63,7 +63,7 @@ class StoreLayout:
         return self._file.is_file()
 
     def open(self) -> StoreDescription:
-        """Raises ResultsError where there is no store, and where a newer harness wrote it."""
+        """Raises ResultsError if there is no store, and if a newer harness wrote it."""
         if not self.exists:
             raise ResultsError(
                 f"{self.folder} holds no session store", remedy="start a receiver first: harness ingest serve"
@@ -195,7 +195,7 @@ def journal_lines(paths: Sequence[Path]) -> str:
 
 
 def check_readable(path: Path) -> None:
-    """Raises ResultsError where a line of the segment cannot be read: the segment is kept."""
+    """Raises ResultsError if a line of the segment cannot be read: the segment is kept."""
     lines = readable = 0
     with path.open("rb") as stream:
         for line in stream:
@@ -250,7 +250,7 @@ class PartIndex:
     """An index that is open for reading; a context manager."""
 
     def __init__(self, path: Path) -> None:
-        """Raises FileNotFoundError where there is none, ValueError where the file is not an index."""
+        """Raises FileNotFoundError if there is none, ValueError if the file is not an index."""
         with path.open("rb") as stream:
             size = stream.seek(0, 2)
             if size % _ENTRY:
@@ -292,7 +292,7 @@ def index_path(part: Path) -> Path:
 
 
 def open_index(part: Path) -> PartIndex | None:
-    """The index of a part; None where it has none that can be read, so that the part itself is read."""
+    """The index of a part; None if it has none that can be read, so that the part itself is read."""
     try:
         return PartIndex(index_path(part))
     except (FileNotFoundError, ValueError):

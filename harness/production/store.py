@@ -4,7 +4,7 @@
     for row in store.sessions(since_ns=..., release="2.4"):      # without reading spans
         session = store.session(row.key)                          # spans, trajectory, trial, tools
     for score in store.scores(since_ns=..., release="2.4"): ...   # latest score of each session
-    for score in store.failures(since_ns=...): ...                # of these, where something failed
+    for score in store.failures(since_ns=...): ...                # of these, if something failed
 
 A store is opened for reading beside a running receiver; each object belongs to one thread. Below it is a seam
 (`SpanEngine`): the embedded engine reads the store's own files, the other one tables in ClickHouse.
@@ -37,7 +37,7 @@ class SessionStore:
     """Sessions and their scores."""
 
     def __init__(self, layout: StoreLayout, engine: SpanEngine, sender: RecordSender | None = None) -> None:
-        """`sender`: what empties the journal where records lie outside of the store's folder."""
+        """`sender`: what empties the journal if records lie outside of the store's folder."""
         self.layout = layout
         self._engine = engine
         self._sender = sender
@@ -47,7 +47,7 @@ class SessionStore:
     def open(cls, folder: Path, clickhouse: ClickHouseSettings | None = None) -> "SessionStore":
         """With records in the folder, or in ClickHouse; then the folder is made for what is kept beside them.
 
-        Raises ResultsError where there is no store or a newer harness wrote it, UsageError where an extra is missing.
+        Raises ResultsError if there is no store or a newer harness wrote it, UsageError if an extra is missing.
         """
         layout = StoreLayout(folder)
         if clickhouse is None:
@@ -81,9 +81,9 @@ class SessionStore:
         return sorted(found, key=lambda row: (row.received_last_ns, row.key))
 
     def session(self, key: str) -> Session:
-        """One session with its records, by its key, or by its session id where only one sender has one of that name.
+        """One session with its records, by its key, or by its session id if only one sender has one of that name.
 
-        Raises UsageError where there is none or several.
+        Raises UsageError if there is none or several.
         """
         traces, records = self._engine.named([name for name in (key, key.partition(":")[2]) if name])
         rows = _called(key, sessions_from(traces))
@@ -108,7 +108,7 @@ class SessionStore:
             yield Session(row, sorted(found, key=lambda one: (one.start_ns, one.end_ns, one.id)))
 
     def trajectory(self, key: str) -> Trajectory | None:
-        """What a session did; None where its spans tell of no agent, model or tool. Raises UsageError as `session`."""
+        """What a session did; None if its spans tell of no agent, model or tool. Raises UsageError as `session`."""
         return self.session(key).trajectory
 
     def scores(
@@ -145,7 +145,7 @@ class SessionStore:
         sent; how many sessions it was.
 
         Readers do not see them any more when this returns. Parts are rewritten at once; what a running receiver still
-        has in its journal is left out when that becomes a part. Raises UsageError where a session is not known.
+        has in its journal is left out when that becomes a part. Raises UsageError if a session is not known.
         """
         if session is not None:
             rows: Sequence[SessionRow] = [self.session(session).row]
@@ -162,9 +162,9 @@ class SessionStore:
         return len(rows)
 
     def compact(self, *, retention_days: float | None = None) -> None:
-        """Compacts everything, or sends it to ClickHouse; only where no receiver runs, which does it by itself.
+        """Compacts everything, or sends it to ClickHouse; only if no receiver runs, which does it by itself.
 
-        Raises UsageError for a retention where records lie in ClickHouse.
+        Raises UsageError for a retention if records lie in ClickHouse.
         """
         migrate(self.layout)
         if self._sender is not None:

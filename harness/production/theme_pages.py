@@ -87,7 +87,7 @@ def theme(ask: Ask) -> Page:
 
 
 def _report(ask: Ask) -> ThemesReport | None:
-    """None where there is neither a run asked for nor a store."""
+    """None if there is neither a run asked for nor a store."""
     if ask.query.get("run"):
         return themes_of_run(ask.project.path, ask.project.run(ask.query["run"]))
     store = opened_store(ask.project.path)

@@ -26,7 +26,7 @@ from harness.values import Frozen, digest_of_text
 #
 # It holds no text of a session: a theme's identity as hashes of shingles, since when it is there, how frequent it
 # was,
-# and its issue. Where the file is lost, themes are found anew; an id is a digest of the texts that began its theme,
+# and its issue. If the file is lost, themes are found anew; an id is a digest of the texts that began its theme,
 # so
 # that many of them are others then.
 
@@ -46,7 +46,7 @@ class KnownTheme(Frozen):
     rate: float
     """The lower bound of the share of the sessions that it touched when it was last seen."""
     issue: str = ""
-    """The reference of its issue; "" where none was filed."""
+    """The reference of its issue; "" if none was filed."""
 
 
 class KnownThemes(Frozen):
@@ -84,7 +84,7 @@ def known_themes_path(project: Path, suite: str, *, of_runs: bool) -> Path:
 
 
 def read_known_themes(path: Path) -> KnownThemes:
-    """An empty one where there is none. Raises InvalidDocument that names file and field."""
+    """An empty one if there is none. Raises InvalidDocument that names file and field."""
     return read_document(path, KnownThemes) if path.is_file() and not path.is_symlink() else KnownThemes()
 
 

@@ -59,7 +59,7 @@ class Incident(Frozen):
     since: str
     """The day on which the first of its shifts most likely began."""
     closed: str | None = None
-    """The day on which all of them were over, by the charts of all sessions where one of these alarmed; None: one goes
+    """The day on which all of them were over, by the charts of all sessions if one of these alarmed; None: one goes
     on. A part of the sessions takes longer to show it.
     """
     accepted: bool = False
@@ -97,7 +97,7 @@ def accept_incident(folder: Path, incident: str) -> Incident:
 
 
 def read_incidents(path: Path) -> tuple[Incident, ...]:
-    """The stored incidents; none where there is no file. Raises ResultsError for one that is damaged."""
+    """The stored incidents; none if there is no file. Raises ResultsError for one that is damaged."""
     if not path.is_file():
         return ()
     try:
@@ -231,7 +231,7 @@ class _Known(NamedTuple):
 def watch_shifts(
     facts: DayFacts, suite: str, folder: Path, settings: WatchSettings, drift: Sequence[DriftReport] = ()
 ) -> ChartCheck:
-    """Looks at all days, and stores the incidents. Raises ResultsError where the stored ones cannot be read.
+    """Looks at all days, and stores the incidents. Raises ResultsError if the stored ones cannot be read.
 
     `drift`: reports of drift checks, of which those of the suite are shown beside incidents that began then.
     """

@@ -16,7 +16,7 @@ class StepDivergence(Frozen):
     case_id: str
     attempts: tuple[int, int]
     step: int | None
-    """Index of the first step that differs; None where only the final output does."""
+    """Index of the first step that differs; None if only the final output does."""
     before: str
     after: str
 
@@ -42,7 +42,7 @@ class PrefixDifference(Frozen):
 
 
 def prefix_difference(before: Trajectory, after: Trajectory, until: int) -> PrefixDifference | None:
-    """The first difference in the steps before `until`; None where they are equal."""
+    """The first difference in the steps before `until`; None if they are equal."""
     for index in range(until):
         pair = _shown(before.steps, index), _shown(after.steps, index)
         if pair[0] != pair[1]:
@@ -52,8 +52,8 @@ def prefix_difference(before: Trajectory, after: Trajectory, until: int) -> Pref
 
 
 def changed_by_agent(before: Trajectory, after: Trajectory) -> int | None:
-    """The first step in which the agent did something else although all answers before it were the same; None where
-    there is none, or where an answer, or what a user said, differed first.
+    """The first step in which the agent did something else although all answers before it were the same; None if
+    there is none, or if an answer, or what a user said, differed first.
     """
     for index in range(max(len(before.steps), len(after.steps))):
         pair = _shown(before.steps, index), _shown(after.steps, index)

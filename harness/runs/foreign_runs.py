@@ -97,7 +97,7 @@ def _refusing(format: str, read: "Reader") -> "Reader":
 # Every file is read twice. The first reading checks all of it and keeps cases, tools and rewards: a wrong file is
 # refused before anybody stores a part of it, and the notes are complete from the beginning. The second gives the
 # trials
-# one by one, so that memory is bounded by one file (one trajectory where a format has records that can be read
+# one by one, so that memory is bounded by one file (one trajectory if a format has records that can be read
 # apart).
 
 TrialKey = tuple[str, int]
@@ -132,7 +132,7 @@ class ImportedTrials:
         return tuple(key for file in self.files for key in file.keys)
 
     def __iter__(self) -> Iterator[ImportedTrial]:
-        """Raises InvalidDocument where a file is no longer what it was when it was imported."""
+        """Raises InvalidDocument if a file is no longer what it was when it was imported."""
         for file in self.files:
             if _sha256(file.path) != file.sha256:
                 raise InvalidDocument(file.path, "was changed while it was being imported", remedy="import it again")
@@ -325,7 +325,7 @@ class ConversationSpans:
 def conversation_of(
     name: str, spans: Sequence[Span], secrets: Mapping[str, str] | None = None
 ) -> ConversationSpans | None:
-    """The conversation called `name` in notes; None where the spans tell of no agent, model or tool.
+    """The conversation called `name` in notes; None if the spans tell of no agent, model or tool.
 
     Spans of this harness are read as its own projection reads them, with the provenance that they claim: whoever does
     not trust the sender removes it (`unattributed`).

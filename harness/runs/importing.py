@@ -20,7 +20,7 @@ from pathlib import Path
 
 
 IMPORTED = "imported"
-"""The manifest's value where a run of the harness names its modes, its sandbox and its digests."""
+"""The manifest's value if a run of the harness names its modes, its sandbox and its digests."""
 
 
 def store_imported(
@@ -28,7 +28,7 @@ def store_imported(
 ) -> RunFolder:
     """Writes and scores every imported trial; a reward that the file gave becomes the check `reward`.
 
-    Raises UsageError where the run's name is taken, InvalidDocument where a file changed meanwhile.
+    Raises UsageError if the run's name is taken, InvalidDocument if a file changed meanwhile.
     """
     suite = with_rewards(imported)
     scorer = build_scorer(suite)

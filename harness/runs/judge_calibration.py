@@ -60,7 +60,7 @@ class Runs:
         return tuple(work_of(every, self.rubric))
 
     def labelled(self) -> list[Question]:
-        """The items that people have settled, and that these runs hold; raises NotMeasured where there is none."""
+        """The items that people have settled, and that these runs hold; raises NotMeasured if there is none."""
         by_item = self.labels.by_item
         found = [
             _question(one, self.rubric, by_item[one.item])
@@ -88,7 +88,7 @@ class Bench:
     """Receives a message for each parameter that the model rejects."""
 
     def judge(self) -> AskingJudge:
-        """A judge that can answer all of `runs.work`; raises UsageError where its API key is missing."""
+        """A judge that can answer all of `runs.work`; raises UsageError if its API key is missing."""
         suite = suite_of(self.runs.project, self.runs.folders[0])
         options = ModelClientOptions(
             mode="live",
@@ -143,7 +143,7 @@ class Calibrating:
 def calibrate_judge(asked: Calibrating) -> Calibrated:
     """Proposes prompts, selects one, and writes it as a new version with the record of its measured quality.
 
-    Raises NotMeasured where nothing is labelled, UsageError for labels of fewer than three cases. OutOfBudget is passed
+    Raises NotMeasured if nothing is labelled, UsageError for labels of fewer than three cases. OutOfBudget is passed
     on: answers so far are stored, and a repeated call continues from there.
     """
     questions = asked.bench.runs.labelled()
@@ -264,7 +264,7 @@ def save_candidate(
     `candidate`, the criterion in `rubrics/<rubric>.candidate.yaml` of the suite.
 
     `keeps_labels`: the changed criterion asks people the same question, so that it keeps its version, and their labels
-    count; else it gets the next version. Raises UsageError where nothing differs.
+    count; else it gets the next version. Raises UsageError if nothing differs.
     """
     known = load_rubric(rubric, suite.folder)
     registry = PromptRegistry(project)

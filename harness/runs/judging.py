@@ -356,7 +356,7 @@ def _tasks(folder: RunFolder, suite: Suite, asked: TryRequest) -> Iterator[Panel
 
 
 def model_decided(rubric: Rubric, name: str) -> Criterion:
-    """The criterion of that id. Raises UsageError where the rubric has none, or code decides it."""
+    """The criterion of that id. Raises UsageError if the rubric has none, or code decides it."""
     found = next((one for one in rubric.criteria if one.id == name), None)
     if found is None or found.kind == "code":
         known = ", ".join(one.id for one in rubric.criteria if one.kind != "code")

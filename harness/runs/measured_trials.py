@@ -23,7 +23,7 @@ def suite_of(project: Path, folder: RunFolder) -> Suite:
     """The suite that is stored with an imported run, else the project's.
 
     A run folder may come from an untrusted source, and must not decide which code runs here. A stored suite that names
-    code is taken from the project where the project has a suite of the same digest; raises UsageError where it has
+    code is taken from the project if the project has a suite of the same digest; raises UsageError if it has
     none. Its rubrics and prompts are those in the project's folder of its name.
     """
     kept = folder.suite
@@ -51,7 +51,7 @@ def judged_outcomes(rubric: Rubric | None) -> frozenset[Outcome]:
 def subjects(
     folder: RunFolder, suite: Suite, cases: Collection[str] = (), rubric: Rubric | None = None
 ) -> Iterator[JudgedTrial]:
-    """One trial at a time, in the planned order; of `cases` only, where some are named.
+    """One trial at a time, in the planned order; of `cases` only, if some are named.
 
     Raises UsageError for a case that the suite does not have.
     """

@@ -80,7 +80,7 @@ def compare_pairs(project: Path, a: RunFolder, b: RunFolder, request: PairReques
     """Compares attempt k of a case in `a` with attempt k in `b`.
 
     Raises UsageError for a criterion or case that does not exist and for a criterion that code decides, NotMeasured
-    where the runs have no attempt in common that could be compared.
+    if the runs have no attempt in common that could be compared.
     """
     suite = suite_of(project, b)
     _check(request, suite)
@@ -121,7 +121,7 @@ class _PairingSession:
 
     @cached_property
     def done(self) -> dict[tuple[str, ...], PairwiseComparison]:
-        """The stored comparisons of this judge of the same trajectories by the same rubric; empty where the judge is
+        """The stored comparisons of this judge of the same trajectories by the same rubric; empty if the judge is
         called live.
         """
         if self.request.mode == "live":
@@ -215,7 +215,7 @@ class _PairingSession:
         self.found.append(made)
 
     def result(self) -> Paired:
-        """Raises NotMeasured where no pair of attempts was there."""
+        """Raises NotMeasured if no pair of attempts was there."""
         if not self.found and not self.alike and not self.not_eligible and self.stopped is None:
             raise NotMeasured(
                 f"{self.a.manifest.run} and {self.b.manifest.run} have no measured attempt of the same case",

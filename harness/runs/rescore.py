@@ -27,7 +27,7 @@ from pathlib import Path
 def rescore(folder: RunFolder, suite: Suite) -> tuple[Scorecard, ...]:
     """Writes a further scoring; earlier ones are kept.
 
-    Raises UsageError where the suite no longer has one of the run's cases.
+    Raises UsageError if the suite no longer has one of the run's cases.
     """
     scorer = replace(build_scorer(suite), reference_states=stored_reference_states(folder.path, suite))
     best = best_known(folder, suite)
@@ -43,9 +43,9 @@ def rescore(folder: RunFolder, suite: Suite) -> tuple[Scorecard, ...]:
 def finish_scores(folder: RunFolder, suite: Suite, scorer: Scorer) -> None:
     """Writes the scores that need the whole run: its run metrics, and the steps that its best successes needed.
 
-    A trial is scored when it ends, before a shorter success at the same case can be known. Where a case names no
+    A trial is scored when it ends, before a shorter success at the same case can be known. If a case names no
     optimum, a further scoring takes it from the run; the scorecards beside the trials stay as they were. This is not
-    done where trials are missing or the harness failed at some, since a rescored run cannot be resumed.
+    done if trials are missing or the harness failed at some, since a rescored run cannot be resumed.
     """
     cards = folder.scorecards()
     complete = len(cards) == len(folder.manifest.planned) and all(card.outcome != "harness_failed" for card in cards)
@@ -66,7 +66,7 @@ def finish_scores(folder: RunFolder, suite: Suite, scorer: Scorer) -> None:
 
 
 def evidence_of(folder: RunFolder, suite: Suite) -> Iterator[Evidence]:
-    """The stored trials as evidence, one at a time; raises UsageError where the suite lacks one of their cases."""
+    """The stored trials as evidence, one at a time; raises UsageError if the suite lacks one of their cases."""
     cases = {case.id: case for case in suite.cases}
     judged = judged_criteria(folder.path) if _asks_judgements(suite) else {}
     for stored in folder.trials():
@@ -112,7 +112,7 @@ def judged_of(one: Judgement) -> JudgedCriterion:
 def best_known(folder: RunFolder, suite: Suite, latest: tuple[Scorecard, ...] | None = None) -> dict[str, int]:
     """Per case without an optimum of its own the fewest steps of the run's successes, by its latest scores.
 
-    `latest`: these, where they were read already.
+    `latest`: these, if they were read already.
     """
     unknown = {case.id for case in suite.cases if case.optimal_steps is None and case.reference is None}
     if not unknown:
@@ -128,7 +128,7 @@ def best_known(folder: RunFolder, suite: Suite, latest: tuple[Scorecard, ...] | 
 
 
 def items_of(folder: RunFolder, suite: Suite, scorer: Scorer) -> dict[TrialKey, Item]:
-    """The inputs of the run-level evaluators; empty where the suite has none."""
+    """The inputs of the run-level evaluators; empty if the suite has none."""
     if not scorer.reads_items:
         return {}
     return {(one.case.id, one.trial.attempt): item_of(one) for one in evidence_of(folder, suite)}
@@ -139,7 +139,7 @@ def items_of(folder: RunFolder, suite: Suite, scorer: Scorer) -> dict[TrialKey, 
 def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str, limits: MergeLimits) -> RunFolder:
     """The merged run, closed for writing; its trials' scorecards are the shards' own, byte for byte.
 
-    Raises UsageError where they are not the shards of one run, exceed the limit of size, or ran another suite.
+    Raises UsageError if they are not the shards of one run, exceed the limit of size, or ran another suite.
     """
     for part in parts:
         if part.manifest.suite_digest != suite.digest:

@@ -132,7 +132,7 @@ def _guarantees(folder: Path, sandbox: str) -> str:
 
 
 def _hold(found: Mapping[str, str | None]) -> str:
-    """Raises _Broken where a guarantee does not hold."""
+    """Raises _Broken if a guarantee does not hold."""
     failed = tuple(f"{name}: {problem}" for name, problem in found.items() if problem is not None)
     if failed:
         raise _Broken(f"{len(failed)} of {len(found)} guarantees do not hold", failed)

@@ -180,7 +180,7 @@ def affected_cases(project: Path, before: WatchedSuite, after: WatchedSuite) -> 
 
 
 def _affected_by(project: Path, path: Path, before: WatchedSuite, after: WatchedSuite) -> str | None:
-    """The case that a changed file affects, "" where the suite itself shows what it affects, or no trial depends on it;
+    """The case that a changed file affects, "" if the suite itself shows what it affects, or no trial depends on it;
     None: every case.
     """
     if path.is_relative_to(_cassettes(project, after.suite)):

@@ -1,7 +1,7 @@
 """A browser in a sandbox of its own: Chromium with a driver, whose only network access is the gateway's pages.
 
 It is restored for each use, at a known address and with an empty profile or that of the snapshot, and discarded
-afterwards. Problems of a page are returned as results; where the browser itself has ended, BrowserGone contains its
+afterwards. Problems of a page are returned as results; if the browser itself has ended, BrowserGone contains its
 last output.
 """
 
@@ -84,7 +84,7 @@ class Browser:
     """A started browser; it may be used from many threads, and performs one action at a time."""
 
     def __init__(self, provider: SandboxProvider, spec: BrowserSpec) -> None:
-        """Raises SandboxError, or BrowserGone with what the browser wrote, where it does not start."""
+        """Raises SandboxError, or BrowserGone with what the browser wrote, if it does not start."""
         nothing = Snapshot(name="browser", environment="browser", image=spec.image)
         self._sandbox: Sandbox = provider.start(
             SandboxSpec(
@@ -127,7 +127,7 @@ class Browser:
         return ActResult(status=status, said={"message": refused["message"]})
 
     def picture(self) -> bytes:
-        """The PNG of the last look. Raises SandboxError where there is none."""
+        """The PNG of the last look. Raises SandboxError if there is none."""
         try:
             return self._sandbox.read_file(_PICTURE, _LARGEST_PICTURE)
         except OSError as error:

@@ -21,7 +21,7 @@ from harness.values import Frozen, JsonObject
 
 @dataclass(frozen=True, kw_only=True)
 class CapturedEntry:
-    """One entry with the current path of its content; None where it has none."""
+    """One entry with the current path of its content; None if it has none."""
 
     entry: SnapshotEntry
     content: Path | None
@@ -56,7 +56,7 @@ def browser_profile(environment: Environment, state: DeclaredState, parent: Snap
 
 
 def place_of(path: str, writable: tuple[str, ...]) -> str | None:
-    """The writable place that contains `path`; None where none does, or where `path` is such a place."""
+    """The writable place that contains `path`; None if none does, or if `path` is such a place."""
     parents = {str(parent) for parent in PurePosixPath(path).parents}
     return next((place for place in writable if place in parents), None)
 

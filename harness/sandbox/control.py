@@ -96,7 +96,7 @@ class Control:
             return self._ask(message, (), within_s)
 
     def ask_running(self, message: dict[str, Any], within_s: float) -> None:
-        """Sends a request that concerns the running program; does nothing where none runs."""
+        """Sends a request that concerns the running program; does nothing if none runs."""
         if self._runs.locked():
             with suppress(LauncherRefusal):  # it has just ended
                 self._ask_meanwhile(message, within_s)
@@ -120,7 +120,7 @@ class Control:
                     self.close()  # the rest would be read as the answer to the next request
 
     def ask_for_changes(self, message: dict[str, Any], within_s: float) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """The same; where the agent removed a place itself, the stream ends with a problem."""
+        """The same; if the agent removed a place itself, the stream ends with a problem."""
         try:
             yield from self.ask_for_stream(message, within_s)
         except LauncherRefusal as refused:

@@ -106,13 +106,13 @@ def write_end_state(archive: Path, restored: RestoredFiles, reported: Reported) 
 
 
 def read_end_state(archive: Path) -> EndState:
-    """Raises SandboxError where the archive is missing or damaged."""
+    """Raises SandboxError if the archive is missing or damaged."""
     with open_end_state(archive) as opened:
         return opened.state
 
 
 def read_changed_file(archive: Path, path: str, max_bytes: int = _FILE_BYTES_MAX) -> bytes | None:
-    """The content of an added or modified file; None where there is none in the archive.
+    """The content of an added or modified file; None if there is none in the archive.
 
     Raises ChangedFileTooLarge past `max_bytes`.
     """
@@ -146,7 +146,7 @@ class OpenEndState:
 
 @contextmanager
 def open_end_state(archive: Path) -> Iterator[OpenEndState]:
-    """Raises SandboxError where the archive is missing or damaged."""
+    """Raises SandboxError if the archive is missing or damaged."""
     with ExitStack() as stack:
         try:
             stream = stack.enter_context(archive.open("rb"))
@@ -274,7 +274,7 @@ def _decoded_path(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
-# Removes from an end state what must not be stored; the archive is rewritten where something in it changes.
+# Removes from an end state what must not be stored; the archive is rewritten if something in it changes.
 
 Clean = Callable[[bytes], bytes]
 
@@ -282,7 +282,7 @@ Clean = Callable[[bytes], bytes]
 def clean_end_state(archive: Path, clean: Clean) -> EndState:
     """Applies `clean` to every file, path and link; sizes and digests are of what is stored.
 
-    The archive stays as it is, byte for byte, where nothing changes. Raises SandboxError where it cannot be read.
+    The archive stays as it is, byte for byte, if nothing changes. Raises SandboxError if it cannot be read.
     """
     with open_end_state(archive) as opened:
         contents = {change.path: opened.content(change.path) for change in opened.state.changes if change.sha256}

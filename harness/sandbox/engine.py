@@ -30,7 +30,7 @@ _REMEDY = "start Docker (`docker info` must answer), set DOCKER_HOST, or run wit
 def connect() -> "docker.DockerClient":
     """A client of the engine at DOCKER_HOST or the usual socket; safe to use from many threads.
 
-    Raises EngineUnavailable where none answers within a few seconds.
+    Raises EngineUnavailable if none answers within a few seconds.
     """
     import docker
 
@@ -151,7 +151,7 @@ _CLOSED_BY_PODMAN = {"/var/tmp": "ro,noexec,nosuid,nodev,size=4k"}
 """It makes this folder of a read-only container writable unless another file system is mounted there."""
 
 _PROCESSES_OF_A_USER = 32_768
-"""The limit that Podman sets for itself: a container can have no higher one where the host refuses to raise limits."""
+"""The limit that Podman sets for itself: a container can have no higher one if the host refuses to raise limits."""
 
 
 def seccomp_option(engine: EngineFacts, profile: str) -> str:

@@ -36,7 +36,7 @@ _USUAL = "unix:///var/run/docker.sock"
 
 
 def engine_version() -> str | None:
-    """The version as text; None where no engine answers within a second, or where the engine is on another machine."""
+    """The version as text; None if no engine answers within a second, or if the engine is on another machine."""
     address = os.environ.get("DOCKER_HOST") or _USUAL
     if not address.startswith("unix://"):
         return None

@@ -1,6 +1,6 @@
 """An environment as people write it: `images/<environment>/environment.yaml`.
 
-    image: base                        # the image of its sandboxes; the built-in `base` where it is left out
+    image: base                        # the image of its sandboxes; the built-in `base` if it is left out
     runtime: runsc                     # OCI runtime of its sandboxes' containers; left out: the engine's default
     services:                          # the containers next to the agent's; only the gateway can reach them
       menu:
@@ -19,7 +19,7 @@
 
 Every path is relative to the environment's folder. An image is a folder with a Dockerfile, its name the folder's path
 under `images/`; it begins with `ARG BASE=<name of the image it builds on>` and `FROM ${BASE}`, and the harness gives
-`BASE` that image's tag. Where a `requirements.txt` with hashes is beside the Dockerfile, `BASE` holds its wheels.
+`BASE` that image's tag. If a `requirements.txt` with hashes is beside the Dockerfile, `BASE` holds its wheels.
 """
 
 from collections.abc import Sequence
@@ -253,7 +253,7 @@ class Environment(EnvironmentFile):
     folder: Path
 
     def image_of(self, service: str) -> str:
-        """The full name of a service's image: the environment's own where there is one."""
+        """The full name of a service's image: the environment's own if there is one."""
         image = self.services[service].image
         own = self.folder / image / "Dockerfile"
         return f"{self.name}/{image}" if is_file(own) else image

@@ -47,7 +47,7 @@ def guard(interface: str) -> bool:
 
 
 def unguard(interface: str) -> None:
-    """Removes the rules of an interface; safe to call where it has none."""
+    """Removes the rules of an interface; safe to call if it has none."""
     if why_unguarded() is None:
         for program in _PROGRAMS:
             while interface in _guarded(program) and _changed(program, "-D", interface):

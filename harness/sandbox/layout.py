@@ -250,7 +250,7 @@ def _for_inspection(entries: Mapping[str, Entry], left: Collection[str], places:
 
 
 def _inspected(entry: Entry, *, was_left: bool) -> Entry:
-    """The entry for inspection: readable, and not writable; executable only where the snapshot's entry is."""
+    """The entry for inspection: readable, and not writable; executable only if the snapshot's entry is."""
     match entry.kind:
         case "link":
             return replace(entry, owner="root")
@@ -280,7 +280,7 @@ def _above(path: str) -> Iterator[str]:
 
 
 def instant_ns(instant: str) -> int:
-    """Nanoseconds since 1970 of an ISO 8601 instant, taken as UTC where it names no zone. Raises SandboxError."""
+    """Nanoseconds since 1970 of an ISO 8601 instant, taken as UTC if it names no zone. Raises SandboxError."""
     try:
         moment = datetime.fromisoformat(instant)
     except ValueError as error:

@@ -138,7 +138,7 @@ class _LocalLauncher:
 
 
 def _launched(listener: ControlListener) -> subprocess.Popen[bytes]:
-    """Raises OSError, and closes the listener, where no process can be started."""
+    """Raises OSError, and closes the listener, if no process can be started."""
     package = Path(harness.__file__).parent.parent
     try:
         return subprocess.Popen(

@@ -118,7 +118,7 @@ def private_folder() -> Path:
 def remove_private_folder(folder: Path) -> None:
     """Removes the folder, whatever the modes of its entries, and the owner's folder with the last one.
 
-    Where that is impossible (no free descriptor to open it), it is retried with the next one, and at the end of the
+    If that is impossible (no free descriptor to open it), it is retried with the next one, and at the end of the
     process.
     """
     if not _is_removed(folder):
@@ -242,7 +242,7 @@ def _folder_of(owner: str, base: str) -> Path:
 
 
 def _make(mine: Path) -> None:
-    """Raises SandboxError where another user owns the folder of all owners."""
+    """Raises SandboxError if another user owns the folder of all owners."""
     folder = mine.parent
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()

@@ -105,7 +105,7 @@ class Sandbox(Protocol):
         ...
 
     def expire(self) -> None:
-        """Ends the program that `exec` runs in another thread, as if its time were over; no error where it has just
+        """Ends the program that `exec` runs in another thread, as if its time were over; no error if it has just
         ended.
         """
         ...
@@ -140,7 +140,7 @@ class SandboxProvider(Protocol):
 
     @property
     def isolates(self) -> bool:
-        """Whether the sandbox isolates; where it does not, output and manifest state that."""
+        """Whether the sandbox isolates; if it does not, output and manifest state that."""
         ...
 
     def start(self, spec: SandboxSpec, snapshot: Snapshot) -> Sandbox:

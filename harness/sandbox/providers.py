@@ -25,7 +25,7 @@ def provider_names() -> tuple[str, ...]:
 def provider_of(name: str, typed: ProviderName) -> ProviderName:
     """The provider that a stored run's manifest names, to resume the run.
 
-    A class in a module (`module:Class`) is taken only where the user has `typed` the same: a run folder may come from
+    A class in a module (`module:Class`) is taken only if the user has `typed` the same: a run folder may come from
     an untrusted source, and must not decide which code runs here. Raises UsageError.
     """
     if name in provider_names() or name == typed:
@@ -50,7 +50,7 @@ def isolates(name: ProviderName) -> bool:
 def open_provider(name: ProviderName, *, run: str, prefetch: int = 0, runtime: str | None = None) -> SandboxProvider:
     """Opens a provider whose resources are labelled with this process and `run`.
 
-    Raises EngineUnavailable where no engine answers, UsageError for an unknown name. `prefetch` is for
+    Raises EngineUnavailable if no engine answers, UsageError for an unknown name. `prefetch` is for
     `docker`: how many containers are started before they are needed. `runtime` is for both that use containers: the OCI
     runtime by its name in the engine. Other providers get neither.
     """

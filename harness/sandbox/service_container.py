@@ -33,11 +33,11 @@ from harness.sandbox.ownership import owner_labels
 # The network that the services of one trial share: they find each other by name, and no route leads out of it.
 #
 # It is reached by the containers' own addresses, which works only on the engine's machine, and publishes no ports.
-# Where
+# If
 # the engine runs elsewhere (a virtual machine, a rootless daemon), the alternative is a network without address
 # translation, with ports published on the loopback address.
 #
-# A rule of the machine's packet filter blocks services from servers of the machine itself (`host_guard`). Where no
+# A rule of the machine's packet filter blocks services from servers of the machine itself (`host_guard`). If no
 # rule
 # can be set, they can reach servers that listen on all of its addresses: `guarded` and `harness doctor` report that.
 
@@ -97,7 +97,7 @@ def open_network(
     """A new network of this process. With `published` None, the engine's needs decide. `guarded` is applied where
     possible.
 
-    Raises ServiceError where the engine has no free addresses.
+    Raises ServiceError if the engine has no free addresses.
     """
     name = f"harness-{uuid4().hex[:16]}"
     chosen = is_elsewhere(client) if published is None else published
@@ -234,7 +234,7 @@ class ServiceContainer:
                 return
 
     def check(self) -> None:
-        """Raises ServiceError, with the end of its log, where the service has stopped."""
+        """Raises ServiceError, with the end of its log, if the service has stopped."""
         with self._engine_answers():
             try:
                 self._container.reload()
@@ -258,7 +258,7 @@ class ServiceContainer:
         return "\n".join(self.logs().splitlines()[-_LAST_LINES:])
 
     def output_of(self, command: Sequence[str], timeout_s: float, what: str) -> bytes:
-        """The output of the command. Raises ServiceError, which calls it `what`, where it fails or prints nothing."""
+        """The output of the command. Raises ServiceError, which calls it `what`, if it fails or prints nothing."""
         code, output, errors = self.ran(command, timeout_s, what)
         if code != 0 or not output:
             raise ServiceError(
@@ -274,7 +274,7 @@ class ServiceContainer:
         """Exit status and output of a command in the container.
 
         At the time limit the whole service is ended, because an exec cannot be ended alone. Raises ServiceError then,
-        and OutputTooLarge where the command prints more than `most_bytes`.
+        and OutputTooLarge if the command prints more than `most_bytes`.
         """
         late = threading.Event()
 

@@ -127,8 +127,8 @@ def service_rows(
 ) -> list[JsonValue]:
     """The rows of a query; `open_reader` is for a database of SQLite.
 
-    Raises QueryFailed where the database rejects the query, Unmeasurable where it exceeds the limits, ServiceError
-    where the database cannot be reached.
+    Raises QueryFailed if the database rejects the query, Unmeasurable if it exceeds the limits, ServiceError
+    if the database cannot be reached.
     """
     place = _place(container)
     if place.sqlite is None:
@@ -249,7 +249,7 @@ class RunningServices(Mapping[str, str]):
     def rows(self, name: str, query: str, timeout_s: float) -> list[JsonValue]:
         """The result of a query of a service's database.
 
-        Raises QueryFailed for the query, Unmeasurable where a limit is exceeded, ServiceError for all other failures.
+        Raises QueryFailed for the query, Unmeasurable if a limit is exceeded, ServiceError for all other failures.
         """
         return service_rows(self._running[name], self._reader, query, timeout_s)
 

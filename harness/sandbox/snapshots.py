@@ -95,7 +95,7 @@ class SnapshotStore:
         """The verified snapshot, with the tag of the image that it runs in.
 
         Without a name it is the empty snapshot, on the environment's image or on the built-in one.
-        Raises SnapshotError that names the damaged file, ImageError where the image is not built.
+        Raises SnapshotError that names the damaged file, ImageError if the image is not built.
         """
         if name is None:
             return self._with_image(Snapshot(name=EMPTY, environment=environment or BASE_IMAGE), environment)
@@ -123,7 +123,7 @@ class SnapshotStore:
         return tuple(sorted(self._root.glob(f"*/{_UNFINISHED}old-*")))
 
     def recover(self, left: Path) -> bool:
-        """Restores what a killed build had moved aside, or removes it where the new state is in its place.
+        """Restores what a killed build had moved aside, or removes it if the new state is in its place.
 
         False: another build is running there.
         """

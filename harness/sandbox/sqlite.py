@@ -70,7 +70,7 @@ class SqliteReader:
         """The rows of a query with a limit of `timeout_s` of processor time.
 
         Raises QueryFailed for a query that the database rejects, also for a file that is not a database; Unmeasurable
-        where it cannot be read within the limits; SandboxError where there is no sandbox.
+        if it cannot be read within the limits; SandboxError if there is no sandbox.
         """
         answer = self._ask(parts, {"query": query}, timeout_s)
         return _unreadable() if answer.rows is None else answer.rows

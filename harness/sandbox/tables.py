@@ -22,7 +22,7 @@ class Unmeasurable(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """All rows of one table. `key` names the columns that identify its rows; where it is empty, the whole row does."""
+    """All rows of one table. `key` names the columns that identify its rows; if it is empty, the whole row does."""
 
     key: tuple[str, ...]
     rows: tuple[JsonObject, ...]

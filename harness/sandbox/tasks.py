@@ -45,7 +45,7 @@ _NEEDS = (
 
 
 def rewritten(text: str, tag_for: Callable[[str], str | None]) -> str:
-    """The Dockerfile to build; `tag_for` gives the tag that replaces an image's name, None where it stays.
+    """The Dockerfile to build; `tag_for` gives the tag that replaces an image's name, None if it stays.
 
     Names of stages are left as they are. An `ARG` with a default above the first `FROM` is filled in.
     """
@@ -90,7 +90,7 @@ _IMPLIED = ("docker.io/library/", "docker.io/", "index.docker.io/library/")
 
 @dataclass(frozen=True, kw_only=True)
 class ImageMap:
-    """The map of a project; empty where it has none."""
+    """The map of a project; empty if it has none."""
 
     path: Path
     images: Mapping[str, str] = field(default_factory=dict)
@@ -118,7 +118,7 @@ def read_image_map(project: Path) -> ImageMap:
     return ImageMap(path=path, images=images)
 
 
-# The image of a task folder: its own Dockerfile, on images of the project where the map says so.
+# The image of a task folder: its own Dockerfile, on images of the project if the map says so.
 
 _DOCKERFILE = "Dockerfile"
 
@@ -176,11 +176,11 @@ def _context(task: TaskFolder, folder: Path) -> tuple[ContextFile, ...]:
 
 
 def _unbuilt(case: Case, error: ImageError, left: list[str], images: ImageMap) -> ImageError:
-    """The error of a build, and the remedy where no registry has the images that the engine must pull (`left`)."""
+    """The error of a build, and the remedy if no registry has the images that the engine must pull (`left`)."""
     remedy = error.remedy
     if left:
         remedy = (
-            f"where no registry answers for {', '.join(left)}, name an image of the project in its place in"
+            f"if no registry answers for {', '.join(left)}, name an image of the project in its place in"
             f' {images.path}: "{left[0]}": base'
         )
     return ImageError(f"the image of task {case.id!r} cannot be built: {error.message}", remedy=remedy)

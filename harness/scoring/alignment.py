@@ -184,14 +184,14 @@ def _shown(call: Invocation | None) -> str:
     return "nothing" if call is None else f"{call.tool}({canonical_json(call.arguments)[:160]})"
 
 
-# Other changes at a wrong write: where a trial's calls could be paired with the right ones in another way.
+# Other changes at a wrong write: if a trial's calls could be paired with the right ones in another way.
 
 
 def alternative_deviations(
     made: Sequence[FedCall], found: Sequence[Deviation], right: Sequence[Invocation], tools: Sequence[ToolSpec]
 ) -> Iterator[Deviation]:
     """For each write that differs: that it was needless, and that the next right write belongs in its place, or before
-    it. The next one is the first in the given order that no call before it made; where the write itself is that one,
+    it. The next one is the first in the given order that no call before it made; if the write itself is that one,
     neither is tried.
     """
     specs = {tool.name: tool for tool in tools}
@@ -228,7 +228,7 @@ def _first_unmade(writes: Sequence[Invocation], before: list[str], specs: dict[s
 # their
 # order. What is left of the reference is missing; what is left of the trial is needless: of a call that was repeated,
 # the
-# later one. A missing call belongs right after the calls that it follows where the trial makes other calls of its
+# later one. A missing call belongs right after the calls that it follows if the trial makes other calls of its
 # tool
 # so; else beside the calls of its tool: before the next one of the reference, else after the one before.
 
@@ -238,7 +238,7 @@ def deviations_from_reference(
 ) -> tuple[Deviation, ...]:
     """Every place where the calls of a trial differ from the reference, in the order of the calls.
 
-    Empty where the case has none; an empty reference says that no call is needed.
+    Empty if the case has none; an empty reference says that no call is needed.
     """
     if reference is None:
         return ()
@@ -312,7 +312,7 @@ class _Match:
                 self._places[number] = writes[0]
 
     def _pair_first_of_equal(self) -> None:
-        """Where an equal call was made earlier that nothing else is paired with, and after all that the reference puts
+        """If an equal call was made earlier that nothing else is paired with, and after all that the reference puts
         before it, that one is the right one, and the later one is the repetition.
         """
         for number, place in sorted(self._places.items(), key=lambda pair: pair[1]):
@@ -338,13 +338,13 @@ class _Match:
         return max(min(dependents, default=len(self._made)), least)
 
     def _follows_at_once(self, numbers: Sequence[int]) -> bool:
-        """Whether most of these calls were made right after the last one that they follow; True where none tells."""
+        """Whether most of these calls were made right after the last one that they follow; True if none tells."""
         bound = [(self._places[one], self._last_predecessor(one)) for one in numbers]
         known = [place - before == 1 for place, before in bound if before >= 0]
         return 2 * sum(known) >= len(known)
 
     def _last_predecessor(self, number: int) -> int:
-        """The place of the last call that must come before; -1 where there is none."""
+        """The place of the last call that must come before; -1 if there is none."""
         return max((self._places[other] for other in self._places if self._follows(number, other)), default=-1)
 
     def _follows(self, number: int, other: int) -> bool:

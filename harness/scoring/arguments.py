@@ -52,13 +52,13 @@ def argument_faults(evidence: Evidence) -> Mapping[int, tuple[ParameterFault, st
 
 
 def argument_problem(tool: ToolSpec, call: ToolCall) -> str | None:
-    """In words why the arguments of a call are not valid; None where they are. Raises SchemaError for a bad schema."""
+    """In words why the arguments of a call are not valid; None if they are. Raises SchemaError for a bad schema."""
     found = argument_fault(tool, call)
     return None if found is None else found[1]
 
 
 def argument_fault(tool: ToolSpec, call: ToolCall) -> tuple[ParameterFault, str] | None:
-    """What is wrong with the arguments of a call, by kind and in words; None where they are valid.
+    """What is wrong with the arguments of a call, by kind and in words; None if they are valid.
 
     Of several faults the first in the order of the kinds (see `validation.faults`). Raises SchemaError for a bad
     schema, and OutOfTime for one whose expressions take too long.

@@ -1,7 +1,7 @@
 """Evaluators of dataset experiments, used as metrics: plain functions that users of other tools already have.
 
 Item-level: `(*, output, expected_output, **kwargs)`; `input` (the task) and `metadata` (case id, category, tags and the
-like) are passed where the function accepts them. Run-level: `(*, item_results, **kwargs)`. Each returns one evaluation
+like) are passed if the function accepts them. Run-level: `(*, item_results, **kwargs)`. Each returns one evaluation
 or a list of them: an object or a mapping with `name`, `value` and `comment`, or a bare number or truth value. A text is
 not a figure: its value is not known, and the text becomes the explanation.
 """
@@ -110,7 +110,7 @@ def item_of(evidence: Evidence) -> Item:
 
 
 def signature_problem(function: Callable[..., Any], level: str) -> str | None:
-    """In words why a function cannot be called as an evaluator of its level; None where it can."""
+    """In words why a function cannot be called as an evaluator of its level; None if it can."""
     given, needed = (_ITEM, "output") if level == "item" else (_RUN, "item_results")
     try:
         parameters = inspect.signature(function).parameters.values()

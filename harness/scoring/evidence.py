@@ -85,7 +85,7 @@ T = TypeVar("T")
 
 
 class Verdict(Frozen):
-    """The answer of one check. `passed` is None where the check is undecided, which is neither a pass nor a fail."""
+    """The answer of one check. `passed` is None if the check is undecided, which is neither a pass nor a fail."""
 
     check: str
     verifier: str
@@ -114,15 +114,15 @@ class Evidence(Frozen):
     tools: tuple[ToolSpec, ...]
     """All tools of the suite, the case's allowed ones among them."""
     end_state_archive: Path | None = Field(default=None, exclude=True)
-    """The content of the files that the trial changed; None where it was not stored."""
+    """The content of the files that the trial changed; None if it was not stored."""
     reference_state: ReferenceState | None = Field(default=None, exclude=True)
-    """The state that the case's reference leaves; None where no check compares with it, or none is stored."""
+    """The state that the case's reference leaves; None if no check compares with it, or none is stored."""
     judged: tuple[JudgedCriterion, ...] = Field(default=(), exclude=True)
     """Judgements of this trajectory, oldest first; empty while a trial is scored for the first time."""
     verdicts: tuple[Verdict, ...] = ()
     """The verdicts of the checks: available to metrics, empty while the checks themselves run."""
     best_known_steps: int | None = None
-    """The fewest steps of any known success at this case; None where no success is known, or where none was searched
+    """The fewest steps of any known success at this case; None if no success is known, or if none was searched
     for.
     """
     _once: dict[object, object] = PrivateAttr(default_factory=dict)
@@ -155,7 +155,7 @@ class Evidence(Frozen):
                 view.forget()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy; cached results are kept only where nothing except the verdicts is replaced."""
+        """A copy; cached results are kept only if nothing except the verdicts is replaced."""
         copied = super().model_copy(update=update, deep=deep)
         if not set(update or ()) <= {"verdicts"}:
             copied._once = {}
@@ -178,7 +178,7 @@ class Evidence(Frozen):
 
     @property
     def credited(self) -> "Evidence":
-        """`observed` where the gateway observed any call, else `counted`.
+        """`observed` if the gateway observed any call, else `counted`.
 
         For figures that further calls could improve: an agent whose calls are partly observed gains nothing by adding
         claims to them.
@@ -187,7 +187,7 @@ class Evidence(Frozen):
 
     @property
     def success(self) -> bool | None:
-        """True where every check passed; None where one is undecided and none failed, or where there is no check."""
+        """True if every check passed; None if one is undecided and none failed, or if there is no check."""
         answers = [verdict.passed for verdict in self.verdicts]
         if False in answers:
             return False
@@ -320,7 +320,7 @@ def content_words(missing: Sequence[Content]) -> str:
 
 # What could not be measured, and by whose doing: the agent's, or not.
 #
-# A verdict whose `passed` is None carries `{"unmeasured_by": "agent"}` in its evidence where what the agent left is
+# A verdict whose `passed` is None carries `{"unmeasured_by": "agent"}` in its evidence if what the agent left is
 # the
 # reason: a database that cannot be read within the limits, a file larger than is read back.
 
@@ -359,7 +359,7 @@ def users_actions(expected: JsonValue) -> list[JsonObject]:
 
 
 def judged_by_state(expected: JsonValue) -> bool:
-    """False where the benchmark declares its criteria, and the state after the reference is not among them."""
+    """False if the benchmark declares its criteria, and the state after the reference is not among them."""
     basis = _criteria(expected).get("reward_basis")
     return not (isinstance(basis, list) and basis and _STATE not in basis)
 

@@ -322,7 +322,7 @@ class TextRule(Frozen):
         return self.equals is not None or bool(self.contains) or bool(self.excludes) or self.regex is not None
 
     def problem(self, text: str) -> str | None:
-        """In words what does not hold of `text`; None where all does. Raises OutOfTime where `regex` takes too long."""
+        """In words what does not hold of `text`; None if all does. Raises OutOfTime if `regex` takes too long."""
         plain = self._plain(text)
         if self.equals is not None and plain.strip() != self._plain(self.equals).strip():
             return f"is not {_short(self.equals)}"

@@ -13,7 +13,7 @@ from harness.suite.cases import ReferenceCall
 # The search for the fullest way to match a partial order of labels with a word, cut off at a width.
 #
 # It walks the word once and keeps every set of reference calls (a bit mask) that can have been met so far:
-# - a call whose predecessors are all settled is taken at once where nothing competes for it: taking it earlier never
+# - a call whose predecessors are all settled is taken at once if nothing competes for it: taking it earlier never
 #   costs anything;
 # - each set is widened at most once per label, so that thousands of repeated calls cost nothing;
 # - past `_WIDTH` sets only the fullest are kept, and the result is a lower bound.
@@ -152,7 +152,7 @@ class Matching:
 
     @property
     def last(self) -> int:
-        """Index of the last paired call; -1 where there is none."""
+        """Index of the last paired call; -1 if there is none."""
         return max(self.pairs.values(), default=-1)
 
 
@@ -259,7 +259,7 @@ class Alignment:
 
 
 def reference_keys(evidence: Evidence) -> tuple[str, ...]:
-    """The keys of the reference's calls, in order; empty where the case has no reference."""
+    """The keys of the reference's calls, in order; empty if the case has no reference."""
     return evidence.once(_reference_keys)
 
 
@@ -269,7 +269,7 @@ def _reference_keys(evidence: Evidence) -> tuple[str, ...]:
 
 
 def align(evidence: Evidence) -> Alignment | None:
-    """None where the case has no reference."""
+    """None if the case has no reference."""
     return evidence.once(_align)
 
 

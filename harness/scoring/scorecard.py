@@ -87,7 +87,7 @@ OwnKind = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+:[a-z0-9_]+$")]
 
 
 class Diagnosis(Frozen):
-    """One finding. A trial may have several, of the same failure too where the origins differ."""
+    """One finding. A trial may have several, of the same failure too if the origins differ."""
 
     failure: Failure
     kind: Kind | OwnKind
@@ -98,11 +98,11 @@ class Diagnosis(Frozen):
     evidence: str
     """A description of the observation."""
     prevention: str | None = None
-    """A description of the measure that would have stopped it before other steps depended on it; None where it is not
+    """A description of the measure that would have stopped it before other steps depended on it; None if it is not
     known.
     """
     confidence: float = Field(ge=0, le=1)
-    """The detector's own: 0.9 and more where the finding follows from its definition, less where it is inferred."""
+    """The detector's own: 0.9 and more if the finding follows from its definition, less if it is inferred."""
     version: str
     """The detector's, changed whenever the same evidence could give another finding."""
 
@@ -111,7 +111,7 @@ class Diagnosis(Frozen):
 
 
 class Score(Frozen):
-    """One metric's value. None where it does not apply or is not known; None is never averaged as 0."""
+    """One metric's value. None if it does not apply or is not known; None is never averaged as 0."""
 
     metric: str
     version: str
@@ -129,8 +129,8 @@ EncodingFault = Literal[
     "json_as_text", "value_as_text", "json_for_text", "value_for_text", "list_of_one", "one_without_list"
 ]
 """How an argument that is right in substance is written otherwise than declared: an object or a list as text; a number
-or truth value as text; an object or a list where text is declared; a number or truth value there; a single value inside
-a list; and a single value where a list is declared."""
+or truth value as text; an object or a list if text is declared; a number or truth value there; a single value inside
+a list; and a single value if a list is declared."""
 
 
 class ToolUse(Frozen):
@@ -158,7 +158,7 @@ class ToolUse(Frozen):
     """Met a fault that was injected on purpose."""
     misses: int = 0
     cost_usd: float | None = Field(default=None, allow_inf_nan=False)
-    """The cost of the model replies that decided the calls, each divided evenly among its calls; None where it is not
+    """The cost of the model replies that decided the calls, each divided evenly among its calls; None if it is not
     known.
     """
 
@@ -174,8 +174,8 @@ class Scorecard(Frozen):
     outcome: Outcome
     reason: str | None = None
     success: bool | None
-    """True where every verdict passed; None where the outcome is "not measured", where no check failed and one is
-    undecided, or where the case has no check.
+    """True if every verdict passed; None if the outcome is "not measured", when no check failed and one is
+    undecided, or when the case has no check.
     """
     verdicts: tuple[Verdict, ...] = ()
     scores: tuple[Score, ...] = ()
@@ -203,7 +203,7 @@ class Scorecard(Frozen):
         return self.success is None and bool(self.verdicts) and self.outcome in MEASURED
 
     def value(self, metric: str) -> float | None:
-        """The value of a metric by name; None where it is absent or not known."""
+        """The value of a metric by name; None if it is absent or not known."""
         return next((score.value for score in self.scores if score.metric == metric), None)
 
 
@@ -214,7 +214,7 @@ class Verifier(Protocol):
     """A check. Implementations are Frozen models whose fields are the check's `with:` parameters.
 
     A class attribute `reads` names the content that it reads (`harness.trace.Content`); without one, it is not asked
-    where the spans of another program leave out any.
+    if the spans of another program leave out any.
     """
 
     version: ClassVar[str]
@@ -290,10 +290,10 @@ _VERSION: Final = "1"
 
 
 def composite_score(parts: Mapping[str, CompositePart], scores: Sequence[Score]) -> Score:
-    """Sum of weight x figure / sum of the weights; 0 to 1 where the figures are.
+    """Sum of weight x figure / sum of the weights; 0 to 1 if the figures are.
 
     A part with `worst` and `best` is first scaled between these two to the range from 0 to 1, and clipped, so that cost
-    or tokens can be combined with shares. None where one of the parts is not known: leaving it out would change the
+    or tokens can be combined with shares. None if one of the parts is not known: leaving it out would change the
     weights of the others.
     """
     values = {score.metric: score.value for score in scores}
@@ -319,7 +319,7 @@ def _scaled(part: CompositePart, value: float) -> float:
 # success               whether every check passed
 # <metric>              a number
 # check.<name>          whether it passed, with the verifier's reason
-# failure.<mode>        whether a detector found it; none where nothing was found and not all of it could be searched
+# failure.<mode>        whether a detector found it; none if nothing was found and not all of it could be searched
 # for
 
 

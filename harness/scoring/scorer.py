@@ -89,7 +89,7 @@ def _reads_no_content(scorer: object) -> bool:
 
 
 def unknown_because(scorer: object, evidence: Evidence) -> str | None:
-    """Why a verifier or metric cannot tell; None where everything that it reads was captured."""
+    """Why a verifier or metric cannot tell; None if everything that it reads was captured."""
     uncaptured = evidence.trial.trajectory.uncaptured
     if not uncaptured:
         return None
@@ -276,7 +276,7 @@ def _asked(one: NamedVerifier, evidence: Evidence) -> Verdict:
 
 
 def _too_many_misses(evidence: Evidence) -> tuple[Verdict, ...]:
-    """A failure where the case's budget of misses is exceeded: who makes other calls on purpose is not excused."""
+    """A failure if the case's budget of misses is exceeded: who makes other calls on purpose is not excused."""
     allowed, made = evidence.case.limits.misses, len(evidence.trial.misses)
     if allowed is None or made <= allowed:
         return ()
@@ -291,7 +291,7 @@ def _never_raises(verifier: Verifier) -> bool:
 
 
 def _as_far_as_known(measure: Callable[[Evidence], tuple[_T, ...]], evidence: Evidence) -> tuple[_T, ...]:
-    """Returns nothing where a pattern or a schema of the trial's tools takes too long: the figures that evaluate it
+    """Returns nothing if a pattern or a schema of the trial's tools takes too long: the figures that evaluate it
     report that.
     """
     try:

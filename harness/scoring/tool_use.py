@@ -69,7 +69,7 @@ def _choices(evidence: Evidence) -> tuple[Chosen, ...]:
 # Arguments that are correct in substance and wrong in encoding: the first symptom of a change of the base model.
 #
 # Detected by the tool's schema: a value of another type than declared, which has that type once it is read as JSON,
-# written as text, or put into or taken out of a list. Detected by the case's reference, where the schema allows the
+# written as text, or put into or taken out of a list. Detected by the case's reference, if the schema allows the
 # value: a call that differs from one of the reference's in such encodings alone.
 
 _TYPES: Final = {
@@ -139,7 +139,7 @@ def _fault(value: JsonValue, declared: Sequence[str]) -> EncodingFault | None:
 
 
 def _opened(value: JsonValue) -> JsonValue:
-    """What a text holds as JSON; None where it is none, or is a text again."""
+    """What a text holds as JSON; None if it is none, or is a text again."""
     if not isinstance(value, str):
         return None
     try:
@@ -155,7 +155,7 @@ def _fits(value: JsonValue, declared: Sequence[str]) -> bool:
 
 
 def _declared(schema: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """The names of the types that a schema accepts; empty where it does not declare them directly."""
+    """The names of the types that a schema accepts; empty if it does not declare them directly."""
     declared = schema.get("type")
     if isinstance(declared, str):
         return (declared,)

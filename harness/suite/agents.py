@@ -31,7 +31,7 @@ class ChatEndpoint(Frozen):
     """
     send: JsonValue = {"message": "{message}"}
     """The request's body; `{message}`, `{messages}` (role and content of all so far), `{system}`, `{profile}` and
-    `{conversation}` are replaced where they are whole texts.
+    `{conversation}` are replaced if they are whole texts.
     """
     reply: str = Field(default="/message", pattern=r"^(/[^/]*)+$")
     """JSON pointer to the agent's reply in its answer."""
@@ -57,7 +57,7 @@ class AgentVersion(Frozen):
     """Files inside `files` that hold prompts: they get a digest of their own, so that a change is attributed."""
     prompt_versions: dict[str, PromptName] = {}
     """File of `prompts` -> name of a prompt in the project's `prompts/`, whose version takes the place of the file's
-    text; the file's own text is used where there is no version.
+    text; the file's own text is used if there is no version.
     """
     env: dict[str, str] = {}
     """Environment variables of the agent; they must not contain secrets, because the manifest stores them."""

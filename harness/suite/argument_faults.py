@@ -18,7 +18,7 @@ _KINDS: Final[dict[str, str]] = {
 
 
 def fault_in(validator: Validator, value: Any) -> tuple[str, str] | None:
-    """Kind and words; None where the value fits. Of several faults the first in the order of the kinds."""
+    """Kind and words; None if the value fits. Of several faults the first in the order of the kinds."""
     if validator.is_valid(value):
         return None
     errors = sorted(validator.iter_errors(value), key=lambda error: _ORDER.index(_kind(error)))

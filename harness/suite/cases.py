@@ -27,7 +27,7 @@ class TaskFolder(Frozen):
     digest: str
     """Sha-256 over every file in it."""
     image: str | None = None
-    """Name of an image of a registry, where the folder has no Dockerfile."""
+    """Name of an image of a registry, if the folder has no Dockerfile."""
     workdir: str | None = None
     """Where programs start. None: the image's `WORKDIR`."""
     env: dict[str, str] = {}
@@ -41,7 +41,7 @@ class TaskFolder(Frozen):
 
 
 def place_problem(place: str) -> str | None:
-    """Why a folder of the sandbox cannot be a writable place of a task; None where it can."""
+    """Why a folder of the sandbox cannot be a writable place of a task; None if it can."""
     path = PurePosixPath(place)
     if not path.is_absolute() or ".." in path.parts or str(path) != place:
         return f"{place!r} is not a plain absolute path"
@@ -61,8 +61,8 @@ class SqlProbe(Frozen):
     """Reads a database: the result of a query at the end, or the trial's changes of whole tables.
 
     A query returns `{"rows": [...]}`; tables return `{"tables": {name: {rows, digest, added, removed, changed}}}`,
-    where the primary key identifies rows and defines the order of the digest. Both return `{"error": text}` where the
-    database rejects the query, and `{"unmeasurable": reason}` where it cannot be read within the limits: `timeout_s`,
+    where the primary key identifies rows and defines the order of the digest. Both return `{"error": text}` if the
+    database rejects the query, and `{"unmeasurable": reason}` if it cannot be read within the limits: `timeout_s`,
     memory, 64 MiB of database, 16 MiB of rows. SQLite files are copied into a sandbox and read there: without opening
     any file that the database names, and without a rollback journal. Exactly one of `service` and `file`, and of
     `query` and `tables`.
@@ -108,7 +108,7 @@ class ApiProbe(Frozen):
     server: str
     """One of the suite's `servers` that speaks HTTP."""
     method: Literal["GET", "POST"] = "GET"
-    """POST only where the server may be written to: a service, or `disposable`."""
+    """POST only if the server may be written to: a service, or `disposable`."""
     path: str = Field(pattern=r"^/[^{}\s]*$")
     """Below the server's address, the query included."""
     body: JsonValue = None
@@ -203,7 +203,7 @@ class FaultSpec(Frozen):
     status: int | None = Field(default=None, ge=400, le=599)
     """HTTP status of a fault of kind `http_status`."""
     retry_after_s: int | None = Field(default=None, ge=0)
-    """The value of the `Retry-After` header; a 429 has 1 where none is set."""
+    """The value of the `Retry-After` header; a 429 has 1 if none is set."""
     seconds: float = Field(default=0.0, ge=0, le=3600)
     """How long a latency, a timeout or a slow stream takes."""
     field: str | None = Field(default=None, pattern=r"^(/[^/]*)+$")
@@ -317,7 +317,7 @@ class Case(Frozen):
     task: str = Field(min_length=1)
     """The opening message; the agent reads it from `/turn`."""
     conversation: Conversation | None = None
-    """The user's messages after the task; None where there are no further ones."""
+    """The user's messages after the task; None if there are no further ones."""
     user: CaseUser | None = None
     """Who plays the user: `script`, `model`, `logged` or an installed user. None: as the suite says."""
     system: str | None = None
@@ -362,9 +362,9 @@ class Case(Frozen):
     origin: str | None = None
     """The source of the case, such as the run and trial that it was made from."""
     adk: AdkSource | None = None
-    """The case as Google ADK writes it, for `harness export adk`; None where it was not read from there."""
+    """The case as Google ADK writes it, for `harness export adk`; None if it was not read from there."""
     task_folder: TaskFolder | None = None
-    """Set where the case was read from a `task.toml`, not by hand."""
+    """Set if the case was read from a `task.toml`, not by hand."""
 
     @property
     def has_oracle(self) -> bool:

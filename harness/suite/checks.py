@@ -163,7 +163,7 @@ class DeclaredCheck:
     check: CheckSpec
 
     def error(self, problem: str, *field: int | str, remedy: str | None = None) -> UsageError:
-        """The error to raise for a field of the check, with file and line where the suite's files are there."""
+        """The error to raise for a field of the check, with file and line if the suite's files are there."""
         named = f"suite {self.suite.name!r}, case {self.case.id!r}, check {self.check.name!r}"
         said = f"{named}: field {'.'.join(map(str, field))!r}: {problem}"
         place = self._place(field)

@@ -134,7 +134,7 @@ BUILT_IN: Final[dict[str, Persona]] = {  # constructed unchecked: every command 
 def persona_of(folder: Path, wanted: str | Persona | None) -> Persona | None:
     """The persona that a case names: given in full, built in, or a file of the suite in `folder`.
 
-    Raises UsageError where there is none of that name, InvalidDocument where its file is wrong.
+    Raises UsageError if there is none of that name, InvalidDocument if its file is wrong.
     """
     if wanted is None or isinstance(wanted, Persona):
         return wanted
@@ -188,7 +188,7 @@ class UserTurn(Frozen):
     say: str | None = Field(default=None, min_length=1)
     """The user's message."""
     optional: bool = False
-    """Marks a turn that need not occur; the report does not mention it where it was not sent."""
+    """Marks a turn that need not occur; the report does not mention it if it was not sent."""
     end: bool = False
     """Marks the user's last message."""
 
@@ -248,7 +248,7 @@ class CaseUser(Frozen):
 
 class EntailmentSpec(RecordedModel):
     """`entailment:` of the `user:` section: a model that is asked whether two turns of an agent tell a logged user the
-    same, where rules find that the wording alone differs; on a key, a budget, prices and a rate limit of its own.
+    same, if rules find that the wording alone differs; on a key, a budget, prices and a rate limit of its own.
     """
 
     model: str
@@ -263,7 +263,7 @@ class UserSpec(RecordedModel):
     """
 
     kind: UserKind | None = None
-    """The user of cases that name none. None: `script` where a case has turns, else `model` where a model is named."""
+    """The user of cases that name none. None: `script` if a case has turns, else `model` if a model is named."""
     corrections: int = Field(default=2, ge=0, le=5)
     """How often a message that is not a user's message is asked for again before the simulator has failed."""
     silence: int = Field(default=3, ge=1, le=20)
@@ -273,11 +273,11 @@ class UserSpec(RecordedModel):
     persona: str | None = None
     """The persona of cases that name none."""
     entailment: EntailmentSpec | None = None
-    """A model that decides whether a logged user is played back where only wording differs. None: the rules do."""
+    """A model that decides whether a logged user is played back if only wording differs. None: the rules do."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The names of the keys; none where no model is asked."""
+        """The names of the keys; none if no model is asked."""
         return (*super().secrets, *(() if self.entailment is None else self.entailment.secrets))
 
 

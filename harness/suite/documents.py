@@ -125,7 +125,7 @@ def read_document(path: Path, shape: type[T]) -> T:
 
 
 def read_plain(path: Path) -> tuple[Any, dict[Location, int]]:
-    """The document as plain values, and the line (from 1) on which each location starts, where the format's parser
+    """The document as plain values, and the line (from 1) on which each location starts, if the format's parser
     reports it.
     """
     text = _text(path)
@@ -216,7 +216,7 @@ def yaml_values(path: Path, text: str) -> tuple[Any, dict[Location, int]]:
         raise InvalidDocument(path, f"is not YAML: {error.problem or error.context}", line=line) from None
     except (yaml.YAMLError, ValueError) as error:
         raise InvalidDocument(path, f"is not YAML: {error}") from None
-    except (LookupError, AttributeError, TypeError):  # raised by PyYAML where a value does not match its tag
+    except (LookupError, AttributeError, TypeError):  # raised by PyYAML if a value does not match its tag
         raise InvalidDocument(path, "is not YAML: a value is not what its tag says") from None
     except RecursionError:
         raise InvalidDocument(path, "is nested too deeply") from None
@@ -300,12 +300,12 @@ class Document:
         raise InvalidDocument(self.path, problem, line=self.line(*at), field=field, remedy=remedy)
 
     def line(self, *at: int | str) -> int | None:
-        """The line of a location, or of the nearest one around it; None where the format keeps no lines."""
+        """The line of a location, or of the nearest one around it; None if the format keeps no lines."""
         return next((self.lines[at[:n]] for n in range(len(at), -1, -1) if at[:n] in self.lines), None)
 
 
 def open_document(path: Path) -> Document:
-    """Reads a file; raises InvalidDocument where it is missing or malformed."""
+    """Reads a file; raises InvalidDocument if it is missing or malformed."""
     data, lines = read_plain(path)
     return Document(path=path, data=data, lines=lines)
 

@@ -44,7 +44,7 @@ _GATEWAY_PORT = 8700
 
 
 class EffectRule(Frozen):
-    """Declares the effect of some requests where their method does not show it: a search by POST, a GET that counts."""
+    """Declares the effect of some requests if their method does not show it: a search by POST, a GET that counts."""
 
     methods: tuple[str, ...] = ()
     """The methods of the rule; an empty list matches any method."""
@@ -114,7 +114,7 @@ class HostSpec(Frozen):
     only_browser: bool = False
     """Only the pages of the trial's browser reach it, the agent by itself does not."""
     effects: tuple[EffectRule, ...] = ()
-    """The first that fits counts. Where none does, GET, HEAD and OPTIONS read, and all others write."""
+    """The first that fits counts. If none does, GET, HEAD and OPTIONS read, and all others write."""
     ignore: IgnoredParts = IgnoredParts()
     """What is left out of the cassette key."""
     volatile: tuple[str, ...] = ()

@@ -67,7 +67,7 @@ class ModelChange(Frozen):
     """What a model is asked otherwise, from one request on."""
 
     requests_before: int = Field(ge=0)
-    """So many requests are not changed; they are answered as they were recorded, where they were."""
+    """So many requests are not changed; they are answered as they were recorded, if they were."""
     model: str | None = None
     """Name of the model that is asked instead; None: the one that the agent names."""
     texts: tuple[TextChange, ...] = ()

@@ -26,9 +26,9 @@ from harness.suite.tools_section import Tools, read_groups, read_tools
 
 
 def with_user(source: Document, index: int, case: Case, *, folder: Path, user: UserSpec) -> Case:
-    """The case with its persona in full: the suite's where a case with a plan names none.
+    """The case with its persona in full: the suite's if a case with a plan names none.
 
-    Raises InvalidDocument where there is no such persona, or no such log.
+    Raises InvalidDocument if there is no such persona, or no such log.
     """
     if case.user is not None and case.user.log is not None and not is_file(folder / case.user.log):
         source.refuse(index, "user", "log", problem=f"there is no file {folder / case.user.log}")
@@ -104,7 +104,7 @@ class Probing:
 def load_suite(project: Path, name: str) -> Suite:
     """The suite called `name`, or the one whose folder is `name`.
 
-    Raises UsageError where there is none, InvalidDocument (file, line, field, remedy) where one of its files is wrong.
+    Raises UsageError if there is none, InvalidDocument (file, line, field, remedy) if one of its files is wrong.
     """
     folder = suite_folder(project, name)
     document, raw = read_suite_file(folder)
@@ -156,7 +156,7 @@ def load_stored_suite(project: Path, name: str, source: Path) -> Suite:
     """Loads the project's suite that the file or run folder `source` names.
 
     Such a file may come from an untrusted source, so the name is never used as a path: the target could contain code.
-    Raises UsageError, which names `source`, where the project has no suite in a folder of that name.
+    Raises UsageError, which names `source`, if the project has no suite in a folder of that name.
     """
     if name not in suite_names(project):
         known = ", ".join(suite_names(project)) or "none"

@@ -40,7 +40,7 @@ class Doubles(Frozen):
     """Servers that are the trial's own sandbox and browser."""
 
     def provenance(self, kind: CalledKind, server: str, arguments: str) -> Provenance | None:
-        """The provenance of a current answer; None where the trial's own sandbox or browser answers.
+        """The provenance of a current answer; None if the trial's own sandbox or browser answers.
 
         `arguments` is the call's canonical JSON: that of a probe contains its request.
         """
@@ -80,7 +80,7 @@ _DEFAULTS: dict[Provider, tuple[str | None, str | None]] = {
     "azure": (None, "AZURE_OPENAI_API_KEY"),
 }
 _AT_ONE_ADDRESS: tuple[Provider, ...] = ("openai", "anthropic")
-"""What a compatible server is expected to speak where the suite names no `providers`."""
+"""What a compatible server is expected to speak if the suite names no `providers`."""
 
 
 class ModelServer(Frozen):
@@ -101,7 +101,7 @@ class ModelServer(Frozen):
 
 
 class Price(Frozen):
-    """The price of a million tokens; input that is read from or written to a cache is priced as input where
+    """The price of a million tokens; input that is read from or written to a cache is priced as input if
     it has no price of its own.
     """
 
@@ -189,12 +189,12 @@ class ModelSpec(Frozen):
         return tuple(dict.fromkeys(keys))
 
     def price_of(self, model: str) -> Price | None:
-        """None where no price is declared for it."""
+        """None if no price is declared for it."""
         name = entry_of(self.prices, model)
         return None if name is None else self.prices[name]
 
     def rate_limit_of(self, model: str) -> tuple[str, RateLimit] | None:
-        """The entry of `rate_limits` that fits the model, and its limit; None where none does."""
+        """The entry of `rate_limits` that fits the model, and its limit; None if none does."""
         name = entry_of(self.rate_limits, model)
         return None if name is None else (name, self.rate_limits[name])
 
@@ -263,7 +263,7 @@ class ModelEndpoint(Frozen):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The names of the keys; none where no model is asked."""
+        """The names of the keys; none if no model is asked."""
         return () if self.model is None else self.spec.secrets
 
 

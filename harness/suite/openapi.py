@@ -28,7 +28,7 @@ _MAX_HOPS = 50
 
 
 def resolved(value: JsonValue, document: JsonObject) -> JsonObject:
-    """The object that `value` is or refers to; empty where none is. Raises ValueError for a reference to nothing."""
+    """The object that `value` is or refers to; empty if none is. Raises ValueError for a reference to nothing."""
     for _ in range(_MAX_HOPS):
         if not isinstance(value, dict):
             return {}
@@ -352,7 +352,7 @@ def _tool(group: OpenApiTools, operation: _Operation, document: JsonObject) -> J
 
 
 def _output(operation: _Operation, document: JsonObject) -> JsonObject:
-    """`output`: the schema of the first successful JSON response; nothing where none can be read."""
+    """`output`: the schema of the first successful JSON response; nothing if none can be read."""
     responses = operation.declared.get("responses")
     declared = responses if isinstance(responses, dict) else {}
     try:

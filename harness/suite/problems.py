@@ -37,7 +37,7 @@ _LONGEST: Final = 60
 
 
 def worded(error: ErrorDetails) -> str:
-    """The problem in words; the validator's own sentence where it was written for people."""
+    """The problem in words; the validator's own sentence if it was written for people."""
     kind = error["type"]
     if kind == "missing":
         return "is missing"
@@ -123,7 +123,7 @@ def _meant(shape: Any, location: Location) -> str:
 
 
 def _fields_at(shape: Any, location: Location) -> list[str]:
-    """The names of the fields of the object at a location, sorted; empty where no schema of the shape can be made."""
+    """The names of the fields of the object at a location, sorted; empty if no schema of the shape can be made."""
     try:
         schema = shape.model_json_schema() if _is_model(shape) else TypeAdapter(shape).json_schema()
     except PydanticUserError:

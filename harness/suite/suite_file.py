@@ -44,7 +44,7 @@ class SuiteFile(Frozen):
     agents: dict[str, AgentVersion]
     """Version -> the agent under test."""
     default_agent: str | None = None
-    """The version that runs where the command line names none. None: the first."""
+    """The version that runs if the command line names none. None: the first."""
     servers: dict[str, ToolServer] = {}
     """Name -> where the tools of that name are served. Tools of one server share their write state."""
     tools: JsonValue = []

@@ -21,7 +21,7 @@ from harness.suite.tools import ToolSpec
 from harness.text import alternatives
 from harness.values import Frozen, JsonObject
 
-# How an answer of a tool is compared with its recording, where that is not word for word.
+# How an answer of a tool is compared with its recording, if that is not word for word.
 
 Comparison = Literal["ignore", "type", "exact", "regex", "approx", "set", "map"]
 
@@ -100,7 +100,7 @@ class CompositePart(Frozen):
 
 
 class Gates(Frozen):
-    """Conditions that are checked on every run of the suite, which exits 1 where one does not hold; not part of the
+    """Conditions that are checked on every run of the suite, which exits 1 if one does not hold; not part of the
     suite's digest.
 
     An option of the command line overrides the gate for the same figure, or for the same number.
@@ -120,7 +120,7 @@ class Gates(Frozen):
 
 
 class McpServer(Frozen):
-    """That a server speaks MCP, and how it is started where it is a program."""
+    """That a server speaks MCP, and how it is started if it is a program."""
 
     command: tuple[str, ...] = ()
     """A program that speaks MCP over stdio, started anew for each trial on this machine; `{suite}` is the suite's
@@ -166,7 +166,7 @@ class ToolServer(Frozen):
     """How often a live *read* is sent again that met no connection, or one that was lost before any answer. A write is
     never sent twice."""
     health: str | None = Field(default=None, pattern="^/")
-    """A path that answers with a status below 300 where the live server is ready; requested before the first trial."""
+    """A path that answers with a status below 300 when the live server is ready; requested before the first trial."""
     reset: Reset | None = None
     """What brings the live server back to a known state before each trial."""
     mcp: McpServer | None = None
@@ -363,7 +363,7 @@ def prompt_texts(suite: Suite, agent: str) -> dict[str, str]:
 
 
 def case_of(suite: Suite, case_id: str) -> Case:
-    """The case called `case_id`. Raises UsageError where the suite has none, with the nearest ids."""
+    """The case called `case_id`. Raises UsageError if the suite has none, with the nearest ids."""
     for case in suite.cases:
         if case.id == case_id:
             return case

@@ -193,7 +193,7 @@ def refuse_task_folders(source: Document) -> None:
             source.refuse(
                 index,
                 "task_folder",
-                problem="is set where a task.toml is read, not by hand",
+                problem="is set if a task.toml is read, not by hand",
                 remedy="name the task.toml in suite.yaml: `cases: [cases.yaml, tasks/*/task.toml]`",
             )
 

@@ -29,7 +29,7 @@ class ToolGroup(Frozen):
     only: tuple[str, ...] = ("*",)
     """Which of the source's tools the suite has."""
     prefix: str = ""
-    """Put before each name, where two sources use the same."""
+    """Put before each name, if two sources use the same."""
     reads: tuple[str, ...] = ()
     """Patterns of tools that only read, whatever effect their source declares."""
     writes: tuple[str, ...] = ()
@@ -173,7 +173,7 @@ def listing_path(folder: Path, server: str) -> Path:
 
 
 def read_listing(path: Path) -> Listing:
-    """Raises InvalidDocument where the file is missing or malformed."""
+    """Raises InvalidDocument if the file is missing or malformed."""
     return read_document(path, Listing)
 
 

@@ -56,14 +56,14 @@ class OpenToolSource(Protocol):
     async def call(self, tool: str, arguments: JsonObject) -> ToolResult:
         """Makes one call; `tool` is a name that `tools` gave, and the arguments fit its schema.
 
-        Raises ConnectionRefusedError where the tool cannot have received the call, ConnectionError where the connection
-        was lost after that, TimeoutError where the tool took too long. Anything else that it raises is a defect of the
+        Raises ConnectionRefusedError if the tool cannot have received the call, ConnectionError if the connection
+        was lost after that, TimeoutError if the tool took too long. Anything else that it raises is a defect of the
         tool source, and ends the trial as `harness_failed`.
         """
         ...
 
     async def close(self) -> None:
-        """Ends what was opened. It is called once, also where a call has failed."""
+        """Ends what was opened. It is called once, also if a call has failed."""
         ...
 
 

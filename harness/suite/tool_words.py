@@ -3,8 +3,8 @@
 `cancelOrder`, `orders_cancel`, `mcp__shop__cancel_order` and `shop.cancel-order` do the same as `cancel_order`. A name
 without a known verb does what its description's first line says. A tool that takes what it is to do as an argument
 (`{"action": {"enum": ["cancel", "modify"]}}`) does what the call says. Words that are verbs and nouns (order, return,
-book) are verbs only where neither the name nor the description has another verb before them. Whether a tool writes is
-its declaration's to say. Only where a foreign file declares nothing, its words are asked.
+book) are verbs only if neither the name nor the description has another verb before them. Whether a tool writes is
+its declaration's to say. Only if a foreign file declares nothing, its words are asked.
 """
 
 import re
@@ -108,7 +108,7 @@ def bare_name(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def action_of(name: str) -> str:
-    """The verb of a tool's name; its first word where none is known as one."""
+    """The verb of a tool's name; its first word if none is known as one."""
     words = words_of(bare_name(name)) or words_of(name)
     sure = next((word for word in words if word in _VERBS), None)
     ambiguous = next((word for word in words if word in _ALSO_NOUNS), None)
@@ -119,7 +119,7 @@ def action_of(name: str) -> str:
 
 
 def deed_of(tool: ToolSpec) -> str:
-    """The verb of a tool's name; where none is known there, the first of its description's first line."""
+    """The verb of a tool's name; if none is known there, the first of its description's first line."""
     return _deed(tool.name, tool.description)
 
 
@@ -168,7 +168,7 @@ def _deed(name: str, description: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _own_deeds(name: str, description: str) -> frozenset[str]:
-    """The verb of the tool and, where it says little (`submit_cancel_request`, `make_payment`), what is done by it."""
+    """The verb of the tool and, if it says little (`submit_cancel_request`, `make_payment`), what is done by it."""
     verb = _deed(name, description)
     words = words_of(bare_name(name)) or words_of(name)
     if verb in (_VERBS | _READING) - _LIGHT:

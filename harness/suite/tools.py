@@ -81,11 +81,11 @@ class ToolSpec(Frozen):
     http: HttpRoute | None = None
     """The HTTP request that the tool performs; set for all tools of an HTTP service, and for no others."""
     source_name: str | None = None
-    """The name in its source, where the suite has given it another name."""
+    """The name in its source, if the suite has given it another name."""
     listed: JsonObject = {}
     """Further fields of its source's listing (title, annotations, output schema): passed on unchanged."""
     output: JsonObject | None = Field(default=None, exclude=True)
-    """The JSON Schema of a successful answer of an HTTP tool, where one is declared; `harness drift` reads it. It does
+    """The JSON Schema of a successful answer of an HTTP tool, if one is declared; `harness drift` reads it. It does
     not affect the agent's task, so it is not part of the suite's digest.
     """
     rate_limit: RateLimit | None = None
@@ -102,7 +102,7 @@ class ToolSpec(Frozen):
     """
     volatile: tuple[str, ...] = ()
     """JSON pointers to values in the answer that vary by themselves, such as the time of a clock: a recorded answer may
-    be returned again where only these differ, and recording again translates them, numbers included.
+    be returned again if only these differ, and recording again translates them, numbers included.
     """
 
     @model_validator(mode="before")
@@ -169,7 +169,7 @@ def without_volatile(tool: ToolSpec, arguments: JsonObject) -> JsonObject:
 
 
 def changed_at(value: JsonValue, pointer: str, change: Change) -> JsonValue:
-    """`value` with `change` applied to the values at the pointer (`*`: every item); unchanged where there are none."""
+    """`value` with `change` applied to the values at the pointer (`*`: every item); unchanged if there are none."""
     changed = _changed(value, _parts(pointer), change)
     assert not isinstance(changed, OmittedValue)  # a pointer has at least one part
     return changed

@@ -40,10 +40,10 @@ span; the run reports lost spans itself.
 
 
 def otlp_endpoint(endpoint: str) -> str:
-    """The URL that spans are posted to; `/v1/traces` is added where an endpoint has no path.
+    """The URL that spans are posted to; `/v1/traces` is added if an endpoint has no path.
 
     `env` stands for OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, which is used unchanged, or for OTEL_EXPORTER_OTLP_ENDPOINT, to
-    which `/v1/traces` is always appended. Raises UsageError where the value is not an HTTP URL, or the environment sets
+    which `/v1/traces` is always appended. Raises UsageError if the value is not an HTTP URL, or the environment sets
     none.
     """
     if endpoint != FROM_ENVIRONMENT:
@@ -90,7 +90,7 @@ class Collector:
     def __init__(self, endpoint: str, headers: Mapping[str, str] | None = None, timeout_s: float = _TIMEOUT_S) -> None:
         """`endpoint`: the whole URL. `headers` override those of the environment.
 
-        Raises UsageError for headers that cannot be read, and where the extra `otlp` is not installed.
+        Raises UsageError for headers that cannot be read, or if the extra `otlp` is not installed.
         """
         try:
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -110,7 +110,7 @@ class Collector:
         )
 
     def send(self, spans: Sequence[ReadableSpan]) -> str | None:
-        """Sends one request, retried for some seconds where the endpoint requests it. Returns None, or the reason of a
+        """Sends one request, retried for some seconds if the endpoint requests it. Returns None, or the reason of a
         failure.
         """
         self._answer.words = ""
@@ -120,7 +120,7 @@ class Collector:
 
     @property
     def failure(self) -> str:
-        """The last answer, also of a request in progress, where that was a failure; else ""."""
+        """The last answer, also of a request in progress, if that was a failure; else ""."""
         return self._answer.words if self._answer.is_failure else ""
 
     def close(self) -> None:
@@ -188,7 +188,7 @@ def _check(endpoint: str, what: str) -> None:
 # Exports spans to a collector while their trials run.
 #
 # A trial never waits for the collector: ended spans enter a bounded queue, which a thread of OpenTelemetry's
-# BatchSpanProcessor empties. Where the queue is full, further spans are dropped and counted; spans that remain when
+# BatchSpanProcessor empties. If the queue is full, further spans are dropped and counted; spans that remain when
 # the
 # run ends are dropped after a timeout of seconds.
 
@@ -210,7 +210,7 @@ class ExportReport:
     sent: int
     lost: int
     answer: str = ""
-    """The endpoint's last failure; "" where none occurred."""
+    """The endpoint's last failure; "" if none occurred."""
 
     @property
     def words(self) -> str:

@@ -47,7 +47,7 @@ class Record:
     line: int | None = None
 
     def value(self, *names: str) -> JsonValue:
-        """The value of the field; None where it is missing."""
+        """The value of the field; None if it is missing."""
         for name in names:
             found = self.data.get(name)
             if found is not None:
@@ -96,7 +96,7 @@ class Record:
         return None if found is None else self.within(names[0], found)
 
     def records(self, *names: str) -> "list[Record]":
-        """The objects of a list; empty where there is none."""
+        """The objects of a list; empty if there is none."""
         name = self._present(names)
         return [self.within(f"{name}.{index}", item) for index, item in enumerate(self.items(*names))]
 
@@ -133,12 +133,12 @@ class Record:
 
 
 def read_json(path: Path) -> JsonValue:
-    """The document at `path`. Raises InvalidDocument with the line where it is not JSON."""
+    """The document at `path`. Raises InvalidDocument with the line if it is not JSON."""
     return parse_json(path, read_text(path))
 
 
 def read_text(path: Path) -> str:
-    """The whole file as text; raises InvalidDocument where it is too large, no UTF-8 or not there."""
+    """The whole file as text; raises InvalidDocument if it is too large, no UTF-8 or not there."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise InvalidDocument(path, f"is larger than {MAX_BYTES} bytes", remedy="split it, or give JSON lines")
@@ -188,7 +188,7 @@ def parse_json(path: Path, text: str, *, line: int | None = None) -> JsonValue:
 
 
 def embedded_json(text: str) -> JsonValue | None:
-    """JSON that stands as text inside a value; None where it is none, or is none that could be stored."""
+    """JSON that stands as text inside a value; None if it is none, or is none that could be stored."""
     if _may_hold_too_many(text):
         return None
     try:
@@ -300,7 +300,7 @@ def part_text(part: JsonValue) -> str | None:
 
 
 def result_of(content: JsonValue) -> JsonValue:
-    """The result of a tool: a text where all parts are text, else the unchanged content."""
+    """The result of a tool: a text if all parts are text, else the unchanged content."""
     if isinstance(content, list) and content and all(_is_text(part) for part in content):
         return text_of(content)
     return content

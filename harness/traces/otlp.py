@@ -46,7 +46,7 @@ class NotOtlp(ValueError):
 
 
 def spans_of(body: bytes, *, as_json: bool) -> Iterator[Span]:
-    """The unchanged spans of an ExportTraceServiceRequest, each made when it is asked for. Raises NotOtlp, also where a
+    """The unchanged spans of an ExportTraceServiceRequest, each made when it is asked for. Raises NotOtlp, also if a
     limit is exceeded.
     """
     try:
@@ -201,7 +201,7 @@ class _Message:
         return self.data(field).decode("utf-8", "replace")
 
     def number(self, field: int) -> int:
-        """The value of a varint or a fixed 64-bit field; 0 where it is absent."""
+        """The value of a varint or a fixed 64-bit field; 0 if it is absent."""
         found: int | bytes = 0
         for number, value in self.fields:
             found = value if number == field else found

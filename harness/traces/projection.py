@@ -28,7 +28,7 @@ from harness.traces.replies import ObservedReply, replies_in, texts_of
 from harness.traces.spans import Span, prompts_of
 from harness.traces.trajectory import Step, Trajectory, with_delegations
 
-# Determines the (sub-)agent that a model's reply belongs to, where the data allows it.
+# Determines the (sub-)agent that a model's reply belongs to, if the data allows it.
 #
 # The agent's own OpenTelemetry spans name it. Without them, requests with different instructions belong to different
 # agents: the beginning of the system prompt, without digits, identifies an agent.
@@ -77,7 +77,7 @@ class Agents:
         return name
 
     def _by_time(self, span: Span) -> str | None:
-        """The innermost agent span around it; None where the agent's clock differs."""
+        """The innermost agent span around it; None if the agent's clock differs."""
         return self._around.innermost(span.start_ns, span.end_ns)
 
 
@@ -119,9 +119,9 @@ _STEPS = {names.TURN, names.REPLY, names.TOOL, names.TRAILING_THOUGHT}
 def trajectory_from(spans: Iterable[Span], *, final_output: JsonValue = None) -> Trajectory:
     """The steps in order of their start; probes are not steps.
 
-    Where the agent's model traffic was observed, each reply is one step with its calls and their observations. Where
+    If the agent's model traffic was observed, each reply is one step with its calls and their observations. If
     `final_output` is None, it is the agent's last reply to the user, or without one the model's last text. Raises
-    ResultsError where the spans are not a trace of this harness.
+    ResultsError if the spans are not a trace of this harness.
     """
     given = sorted(spans, key=began)
     ordered = [span for span in given if names.ORIGIN not in span.attributes]

@@ -2,7 +2,7 @@
 
     trial (`invoke_agent`) -> turn -> model call (`chat`), tool call (`execute_tool`), reply, ...
 
-A turn begins with a message of the user and ends with the next one, or where the agent has ended. The first begins with
+A turn begins with a message of the user and ends with the next one, or when the agent has ended. The first begins with
 the trial, whether or not the agent requests its message. A model call and the tool calls that it requested are siblings
 below their turn, as in the GenAI conventions: a tool runs after the model's reply has ended, not within it. The
 harness's own reads after the agent has ended are children of the trial itself.
@@ -58,7 +58,7 @@ class _Turn:
     span: RecordingSpan
     began_ns: int
     said: bool = False
-    """Whether the agent received the user's message; False where it never requested it."""
+    """Whether the agent received the user's message; False if it never requested it."""
     ended_ns: int | None = None
 
 

@@ -140,7 +140,7 @@ class ReplyCall:
 
     @property
     def arguments(self) -> JsonObject | None:
-        """The arguments; None where the model wrote no JSON object."""
+        """The arguments; None if the model wrote no JSON object."""
         value = self.raw if not isinstance(self.raw, str) else decoded(self.raw)
         if value is None or self.raw == "":
             return {}
@@ -176,7 +176,7 @@ def replies_in(spans: Sequence[Span]) -> list[ObservedReply]:
 
 
 def decoded(text: str) -> JsonValue:
-    """The JSON value of a text; the text itself where it is not JSON, or exceeds the limits of `strict_json`."""
+    """The JSON value of a text; the text itself if it is not JSON, or exceeds the limits of `strict_json`."""
     try:
         return parse_json(text.encode("utf-8"))
     except ValueError:  # NotJson, or half of a surrogate pair
@@ -219,7 +219,7 @@ def _arguments(span: Span) -> JsonObject:
 
 
 def _join_histories(replies: Sequence[ObservedReply]) -> None:
-    """Assigns results by call id; where an id occurs more than once, its results belong to its calls in order."""
+    """Assigns results by call id; if an id occurs more than once, its results belong to its calls in order."""
     made: defaultdict[str, list[ReplyCall]] = defaultdict(list)
     for reply in replies:
         for identity, results in _results(reply).items():

@@ -34,7 +34,7 @@ class Span(Frozen):
 
 
 def prompts_of(spans: Iterable[Span]) -> tuple[str, ...]:
-    """`name@version`, or the name alone where no version is set; each once, in order."""
+    """`name@version`, or the name alone if no version is set; each once, in order."""
     found = (_prompt(span) for span in spans if span.attributes.get(names.PROMPT_NAME) is not None)
     return tuple(dict.fromkeys(found))
 
@@ -66,7 +66,7 @@ class Evaluation(Frozen):
 
 
 class EvaluationEvent(Frozen):
-    """An event in the shape of an OTLP log record; `span_id` is empty where the event concerns the whole trace."""
+    """An event in the shape of an OTLP log record; `span_id` is empty if the event concerns the whole trace."""
 
     event_name: str = EVENT
     trace_id: str
@@ -100,7 +100,7 @@ def evaluation_event(trace_id: str, span_id: str, evaluation: Evaluation) -> Eva
 
 
 def spans_of(trial: Trial, *, started_ns: int | None = None) -> tuple[Span, ...]:
-    """The root span, then the steps' in order. `started_ns`: wall time of the beginning, where it is known."""
+    """The root span, then the steps' in order. `started_ns`: wall time of the beginning, if it is known."""
     return tuple(_Spans(trial, started_ns or 0).all())
 
 

@@ -16,7 +16,7 @@ COST: Final = "harness.usage.cost_usd"
 STEP_COUNT: Final = "harness.steps"
 """Set on the root span: marks an imported trial, and shows whether steps are missing."""
 FINAL_OUTPUT: Final = "harness.final_output"
-"""JSON; absent where there is none."""
+"""JSON; absent if there is none."""
 
 MODEL: Final = "gen_ai.response.model"
 INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"

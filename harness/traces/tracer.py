@@ -37,7 +37,7 @@ from harness.values import JsonObject
 
 # The spans of a trial whose trace is stored and not exported: the data of the SDK's span, in a third of its time.
 #
-# The SDK's tracer creates a span that samplers, processors and other threads may read. Where the run has no
+# The SDK's tracer creates a span that samplers, processors and other threads may read. If the run has no
 # processor,
 # none does, and a trial of a hundredth of a second has ten spans.
 
@@ -152,7 +152,7 @@ class Tracing:
     def started(
         self, name: str, parent: RecordingSpan | None, attributes: Mapping[str, Plain], start_time: int
     ) -> RecordingSpan:
-        """A span below `parent`, or the root of a new trace. Raises HarnessError where it would not record.
+        """A span below `parent`, or the root of a new trace. Raises HarnessError if it would not record.
 
         Without a processor, the SDK does not create the span.
         """
@@ -181,7 +181,7 @@ def unexported() -> Tracing:
 
 
 class _TracerProvider(SdkTracerProvider):
-    """Creates recording spans also where OTEL_SDK_DISABLED is set, which concerns only a program's own telemetry."""
+    """Creates recording spans also if OTEL_SDK_DISABLED is set, which concerns only a program's own telemetry."""
 
     def __init__(self, **options: object) -> None:
         super().__init__(**options)  # type: ignore[arg-type]  # mypy cannot match `**options`
@@ -189,7 +189,7 @@ class _TracerProvider(SdkTracerProvider):
 
 
 class _SystemIds(IdGenerator):
-    """Ids from the operating system: OpenTelemetry's own ids repeat where a program seeds Python's generator."""
+    """Ids from the operating system: OpenTelemetry's own ids repeat if a program seeds Python's generator."""
 
     _random = SystemRandom()
 
@@ -253,7 +253,7 @@ def size_of(span: ReadableSpan) -> int:
 
 
 def encodable(span: ReadableSpan) -> ReadableSpan:
-    """The span itself, or where protobuf could not encode it, a copy with all the data that can be encoded."""
+    """The span itself, or if protobuf could not encode it, a copy with all the data that can be encoded."""
     held = attributes_of(span)
     if _is_text(span.name) and all(map(_is_encodable, held.items())) and not span.events:
         return span

@@ -1,6 +1,6 @@
 """A trajectory: what one agent did in one trial, step by step.
 
-A *step* is one decision: a message of the user or of the agent, or a tool call where no model traffic is observed.
+A *step* is one decision: a message of the user or of the agent, or a tool call if no model traffic is observed.
 """
 
 import json
@@ -48,7 +48,7 @@ other texts of the user and of model replies; the arguments of calls; their resu
 
 
 class ToolCall(Frozen):
-    """A call as the agent made it. `arguments` is None where the agent sent something other than a JSON object: see
+    """A call as the agent made it. `arguments` is None if the agent sent something other than a JSON object: see
     `unparsed`.
     """
 
@@ -84,7 +84,7 @@ class Observation(Frozen):
 
 
 class Usage(Frozen):
-    """The usage of one model reply; None where it was not reported."""
+    """The usage of one model reply; None if it was not reported."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -261,7 +261,7 @@ def with_final_answer(trajectory: Trajectory, answer: str) -> Trajectory:
 def with_delegations(steps: Sequence[Step]) -> tuple[Step, ...]:
     """The steps, their calls marked with the sub-agent that they ran.
 
-    A call delegates where only the agent reports it and a sub-agent's step has the call's step as its parent. Of
+    A call delegates if only the agent reports it and a sub-agent's step has the call's step as its parent. Of
     several such calls in one step, those whose name contains the sub-agent's name delegate.
     """
     ran: dict[int, list[str]] = {}

@@ -39,7 +39,7 @@ class UserFault(Frozen):
     """One mistake of a simulated user."""
 
     turn: int
-    """Number of the user's message, from 1 for the opening; that of the missing one where there was none."""
+    """Number of the user's message, from 1 for the opening; that of the missing one if there was none."""
     fault: FaultClass
     reason: str
     """The expected and the actual message."""
@@ -54,7 +54,7 @@ class Divergence(Frozen):
     """Number of the first message of the user that is not the log's, from 1 for the opening."""
     kind: Literal["calls", "slots", "act", "meaning", "log_over"]
     """What differed first: the calls; items, quantities, prices, dates, ids; statement, question, yes or no; the rest
-    of the meaning; or nothing, where the log has no further turn."""
+    of the meaning; or nothing, if the log has no further turn."""
     reason: str
     """The log's content and the agent's action."""
 
@@ -77,7 +77,7 @@ class UserReport(Frozen):
     entailed: int = 0
     """Of these, messages before which the model of `entailment:` found that the agent's other words mean the same."""
     generated: int | None = None
-    """Messages after the opening that a model wrote; None where there is no model."""
+    """Messages after the opening that a model wrote; None if there is no model."""
     divergence: Divergence | None = None
     """None: every message was the log's, or no log was used."""
     faults: tuple[UserFault, ...] = ()
@@ -92,13 +92,13 @@ class UserReport(Frozen):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
-    """The cost of the user's model; None where no price is known."""
+    """The cost of the user's model; None if no price is known."""
     waited_s: float = 0.0
     """Seconds that the agent waited for the user."""
 
     @property
     def invalid(self) -> UserFault | None:
-        """The first fault that invalidates the conversation; None where it is valid, or the agent caused it."""
+        """The first fault that invalidates the conversation; None if it is valid, or the agent caused it."""
         return None if self.steered else next((one for one in self.faults if not one.excused), None)
 
 
@@ -115,7 +115,7 @@ class ElementSeen(Frozen):
     checked: bool | None = None
     visible: bool = True
     attributes: dict[str, str | None] = {}
-    """The requested attributes; None where the element lacks it."""
+    """The requested attributes; None if the element lacks it."""
 
 
 class ElementsSeen(Frozen):
@@ -159,14 +159,14 @@ class ProgramExit(Frozen):
     """How the agent's program ended, and its output."""
 
     code: int | None
-    """Exit status; None where a signal ended it."""
+    """Exit status; None if a signal ended it."""
     signal: int | None = None
     timed_out: bool = False
     stdout: str = ""
     """The first `limits.output_kb`; bytes that are not UTF-8 appear as replacement characters."""
     stderr: str = ""
     stdout_end: str = ""
-    """The last complete lines, at most 16 KB and `limits.output_kb`; empty where nothing was discarded."""
+    """The last complete lines, at most 16 KB and `limits.output_kb`; empty if nothing was discarded."""
     stderr_end: str = ""
     stdout_bytes: int = 0
     """The total number of printed bytes, including the discarded part."""
@@ -191,7 +191,7 @@ class FileChange(Frozen):
 
 
 class EndState(Frozen):
-    """What the agent left behind. `complete` is False where it exceeds the limits of the harness."""
+    """What the agent left behind. `complete` is False if it exceeds the limits of the harness."""
 
     changes: tuple[FileChange, ...] = ()
     complete: bool = True
@@ -210,7 +210,7 @@ class CommandResult(Frozen):
 
 
 class ModelUse(Frozen):
-    """The usage of the model's replies in one trial; where a reply reports none, tokens are estimated from
+    """The usage of the model's replies in one trial; if a reply reports none, tokens are estimated from
     its length.
     """
 
@@ -274,9 +274,9 @@ class Trial(Frozen):
     """The suite's probes: name -> result of the read at the end."""
     commands: dict[str, CommandResult] = {}
     service_logs: dict[str, str] = {}
-    """The end of what each service printed, where the harness failed for a service."""
+    """The end of what each service printed, if the harness failed for a service."""
     outage: Outage | None = None
-    """The unavailable service, where it is the cause of the outcome `harness_failed`."""
+    """The unavailable service, if it is the cause of the outcome `harness_failed`."""
     pages: dict[str, PageSeen] = {}
     """Maps checks of pages by name to the page's content at the end."""
     misses: tuple[JsonObject, ...] = ()

@@ -39,7 +39,7 @@ class RecordedAsker:
     """Asks a model on the gateway's own thread; shared by the trials of a run."""
 
     def __init__(self, spec: RecordedModel, *, suite: str, cassettes: Path, secrets: Mapping[str, str]) -> None:
-        """Raises UsageError where its key is not in the environment."""
+        """Raises UsageError if its key is not in the environment."""
         self._spec = spec
         budget = None
         if spec.budget_usd is not None or spec.budget_tokens is not None:
@@ -73,7 +73,7 @@ class RecordedAsker:
         return cassette
 
     async def ask(self, cassette: ModelCassette, body: JsonObject, seat: UserContext) -> ModelText:
-        """One request. Raises OutOfBudget, and GatewayError where the model cannot be reached or answers nonsense."""
+        """One request. Raises OutOfBudget, and GatewayError if the model cannot be reached or answers nonsense."""
         if self._spec.mode == "replay":
             return self._answered(await self._client.ask(cassette, body))
         async with self._entering:
@@ -120,7 +120,7 @@ class UserModel(RecordedAsker):
     """The model that plays a run's users."""
 
     def __init__(self, spec: UserSpec, *, suite: str, cassettes: Path, secrets: Mapping[str, str]) -> None:
-        """Raises UsageError where no model is named, or its key is not in the environment."""
+        """Raises UsageError if no model is named, or its key is not in the environment."""
         if spec.model is None:
             raise UsageError(
                 f"the suite {suite!r} names no model for its users",

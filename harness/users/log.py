@@ -25,7 +25,7 @@ class LoggedCall(Frozen):
 
     name: str
     arguments: JsonObject | None = {}
-    """None where they were not a JSON object."""
+    """None if they were not a JSON object."""
     effect: Effect = "write"
     """`read` or `write`. What is not told counts as a write."""
     failed: bool = False
@@ -72,7 +72,7 @@ def read_user_log(path: Path) -> UserLog:
 
 
 def log_of_trajectory(trajectory: Trajectory, tools: Mapping[str, ToolSpec], source: str = "") -> UserLog | None:
-    """The conversation of a trial, ours or imported; None where no user speaks in it.
+    """The conversation of a trial, ours or imported; None if no user speaks in it.
 
     What the agent said before the user's first message is left out. The effect of a call is that of the suite's tool.
     """

@@ -19,7 +19,7 @@ from harness.users.model_user import ModelUser
 from harness.users.role import Role, role_of
 from harness.values import JsonObject
 
-# The check of meaning by a model, asked where rules find that two turns of an agent differ in their wording alone.
+# The check of meaning by a model, asked if rules find that two turns of an agent differ in their wording alone.
 #
 # It is never asked about what rules decide: calls, values, yes or no, negations. Each pair is asked in both orders,
 # and
@@ -74,7 +74,7 @@ class Entailment:
     """Asks the model of `entailment:`; shared by the trials of a run."""
 
     def __init__(self, spec: EntailmentSpec, *, suite: str, cassettes: Path, secrets: Mapping[str, str]) -> None:
-        """Raises UsageError where the model's key is not in the environment."""
+        """Raises UsageError if the model's key is not in the environment."""
         self._asker = RecordedAsker(spec, suite=suite, cassettes=cassettes, secrets=secrets)
         self.spec = spec
 
@@ -165,7 +165,7 @@ class LoggedUser:
         entailment: Entailment | None = None,
     ) -> None:
         """`model`: plays on after a divergence; None: the conversation ends there, and the trial is inconclusive.
-        `entailment`: asked where wording alone differs; None: that is a divergence.
+        `entailment`: asked if wording alone differs; None: that is a divergence.
         """
         self._log = log
         self._seat = seat

@@ -102,7 +102,7 @@ def _words(text: str) -> list[str]:
 
 
 GO_ON: Final = "Please go on with what I asked for."
-"""Said where the model insists on ending although the agent has left something open."""
+"""Said if the model insists on ending although the agent has left something open."""
 
 
 @dataclass(kw_only=True)

@@ -125,7 +125,7 @@ class SimulatedUsers:
 
 
 def users_of(suite: Suite, options: UserOptions, *, cassettes: Path, secrets: Mapping[str, str]) -> UserSource | None:
-    """The users of a run; None where every case has its script, or no user at all. Raises UsageError."""
+    """The users of a run; None if every case has its script, or no user at all. Raises UsageError."""
     if all(kind_of(suite, case, options) == "script" for case in suite.cases):
         return None
     return SimulatedUsers(suite, options, cassettes=cassettes, secrets=secrets)
@@ -169,7 +169,7 @@ class InstalledUser:
     """Passes everything on to the plug-in's user; implements `User`."""
 
     def __init__(self, kind: str, make: Callable[[], User]) -> None:
-        """Raises UsageError where the plug-in's code raises, as every method does."""
+        """Raises UsageError if the plug-in's code raises, as every method does."""
         self._kind = kind
         with self._named("opened"):
             self._user = make()

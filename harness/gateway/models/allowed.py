@@ -119,7 +119,7 @@ _NOTHING: Final[tuple[object, ...]] = (None, [], "", False)
 
 
 def plain_path(path: str) -> str | None:
-    """The path for the upstream request: decoded once, without parts that leave its root. None where it has
+    """The path for the upstream request: decoded once, without parts that leave its root. None if it has
     such parts.
     """
     segments = unquote(path).split("/")

@@ -38,7 +38,7 @@ _MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class ModelReply:
-    """The result of a request. Where `problem` is None, `replied` is a complete reply."""
+    """The result of a request. If `problem` is None, `replied` is a complete reply."""
 
     replied: Replied
     recorded: bool
@@ -64,7 +64,7 @@ class ModelClient:
     """Sends requests to one model; an asynchronous context manager."""
 
     def __init__(self, spec: ModelSpec, provider: ClientProvider, options: ModelClientOptions) -> None:
-        """Raises UsageError where the provider is not declared or its key is not set."""
+        """Raises UsageError if the provider is not declared or its key is not set."""
         if provider not in spec.servers:
             raise UsageError(f"expected the provider {provider!r} in the judge's `providers`, found no such entry")
         if options.mode != "replay":
@@ -118,7 +118,7 @@ class ModelClient:
     async def ask(self, cassette: ModelCassette, body: JsonObject) -> ModelReply:
         """The model's reply, or the problem. A sampling parameter that the model refuses is omitted.
 
-        Raises OutOfBudget where the budget is spent, GatewayError where the provider refuses the key or a model without
+        Raises OutOfBudget if the budget is spent, GatewayError if the provider refuses the key or a model without
         a price is to be paid from a budget.
         """
         complete = self.parameters.complete(body)

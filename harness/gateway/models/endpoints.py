@@ -60,7 +60,7 @@ _NAMES_OF_CONVENTIONS: Final[dict[Provider, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """One path of one provider; where `wire` is None, it returns no model reply, and is not a step."""
+    """One path of one provider; if `wire` is None, it returns no model reply, and is not a step."""
 
     provider: Provider
     path: str
@@ -71,11 +71,11 @@ class Endpoint:
     rules: str = ""
     """The path whose known fields and parameters apply here, too; empty: its own path."""
     checked_as: WireFormat | None = None
-    """The format in which its body is checked for what the provider would fetch or run, where `wire` is None."""
+    """The format in which its body is checked for what the provider would fetch or run, if `wire` is None."""
     streams_array: bool = False
     """Whether its answer is a JSON array whose items are streamed."""
     model: str | None = None
-    """The model's name where the path of the request contains it; else it is in the body."""
+    """The model's name if the path of the request contains it; else it is in the body."""
 
     @property
     def server(self) -> str:
@@ -199,7 +199,7 @@ _DUMMY_KEY = "harness"
 
 
 def model_environment(gateway_url: str | None, spec: ModelSpec) -> Mapping[str, str]:
-    """The variables for the agent's program; empty where the gateway has no address.
+    """The variables for the agent's program; empty if the gateway has no address.
 
     Those of Gemini and Azure are set for declared providers only.
     """

@@ -26,7 +26,7 @@ _BYTES_PER_TOKEN = 4
 
 
 def cost_usd(price: Price | None, used: Used) -> float | None:
-    """The cost; None where the model has no price or the provider reported no usage."""
+    """The cost; None if the model has no price or the provider reported no usage."""
     if price is None or not used.is_known:
         return None
     read, written = used.cache_read or 0, used.cache_write or 0
@@ -45,7 +45,7 @@ def _or_input(price: Price, own: float | None) -> float:
 
 
 def estimated(used: Used, asked_bytes: int, replied_bytes: int) -> Used:
-    """The usage for limits where the provider reports none (a stream without usage): one token for every four bytes."""
+    """The usage for limits if the provider reports none (a stream without usage): one token for every four bytes."""
     if used.is_known:
         return used
     return Used(input=-(-asked_bytes // _BYTES_PER_TOKEN), output=-(-replied_bytes // _BYTES_PER_TOKEN))
@@ -80,12 +80,12 @@ class ModelExchange:
     kept: bool = False
     """Whether its answer may be recorded: it is not a transient error."""
     provenance: Provenance | None = None
-    """The provenance in the recording, where the answer was replayed."""
+    """The provenance in the recording, if the answer was replayed."""
     error: tuple[str, str] | None = None
     """Why the gateway itself rejected the request: type and message."""
     nearest: tuple[JsonObject, ...] = ()
     unchanged_body: JsonObject | None = None
-    """The request as the agent sent it, where an intervention changed it; None: it was not changed."""
+    """The request as the agent sent it, if an intervention changed it; None: it was not changed."""
     _read: tuple[JsonObject, RequestContent] | None = field(default=None, repr=False, compare=False)
     """A body and its parsed content. No body is changed in place."""
 
@@ -105,7 +105,7 @@ class ModelExchange:
 
     @property
     def unchanged_system(self) -> JsonValue:
-        """The system prompt that the agent sent, where an intervention changed the request."""
+        """The system prompt that the agent sent, if an intervention changed the request."""
         wire = self.endpoint.wire
         return None if wire is None or self.unchanged_body is None else wire.asked(self.unchanged_body).system
 
@@ -125,7 +125,7 @@ class ModelExchange:
 
     @property
     def replied(self) -> Replied:
-        """The parsed reply; empty where there is none, or where it is an error."""
+        """The parsed reply; empty if there is none, or if it is an error."""
         wire, answer = self.endpoint.wire, self.answer
         if answer is None or answer.status // 100 != 2:
             return Replied()

@@ -31,12 +31,12 @@ class RequestContent:
     tools: tuple[JsonObject, ...] = ()
     streams: bool = False
     previous: str | None = None
-    """The id of the reply that this request continues, where the provider stores the history."""
+    """The id of the reply that this request continues, if the provider stores the history."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Used:
-    """Token counts; `input` includes those that were read from and written to a cache. None where they are not
+    """Token counts; `input` includes those that were read from and written to a cache. None if they are not
     reported.
     """
 
@@ -52,7 +52,7 @@ class Used:
 
 @dataclass(frozen=True, kw_only=True)
 class Replied:
-    """The content of a reply. Where `message` is None, the model answered with an error, or with an unreadable body."""
+    """The content of a reply. If `message` is None, the model answered with an error, or with an unreadable body."""
 
     message: JsonObject | None = None
     id: str | None = None

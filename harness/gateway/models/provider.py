@@ -71,7 +71,7 @@ class ProviderUpstream:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Sends a request that was made plain before; `model` is for endpoints whose paths name it.
 
-        It is sent again where the connection failed before an answer began and `tries` allows.
+        It is sent again if the connection failed before an answer began and `tries` allows.
 
         Raises aiohttp.ClientError or ConnectionError.
         """
@@ -145,7 +145,7 @@ def hold_where_busy(limiter: RateLimiter, server: str, status: int, headers: Map
 
 
 def requested_wait_s(headers: Mapping[str, str]) -> float:
-    """The value of `Retry-After` in seconds, from seconds or a date; 0 where it cannot be read."""
+    """The value of `Retry-After` in seconds, from seconds or a date; 0 if it cannot be read."""
     retry_after = next((value for name, value in headers.items() if name.lower() == "retry-after"), "")
     try:
         return max(float(retry_after), 0.0)

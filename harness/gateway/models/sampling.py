@@ -19,7 +19,7 @@ from harness.values import Frozen, JsonObject, NotJson, parse_json
 
 _RENAMED: Final = "max_completion_tokens"
 _LEARNABLE: Final = ("top_p", "seed", "temperature", "max_tokens", _RENAMED)
-"""The order in which parameters are dropped where an error names several."""
+"""The order in which parameters are dropped when an error names several."""
 _NEEDED: Final[dict[ClientProvider, frozenset[str]]] = {"anthropic": frozenset({"max_tokens"}), "openai": frozenset()}
 _STATUSES: Final = frozenset({400, 422})
 _REFUSAL: Final = re.compile(
@@ -39,9 +39,9 @@ class Sampling(Frozen):
     top_p: float | None = Field(default=None, gt=0, le=1)
     """The share of probability mass of the most probable tokens to sample from."""
     seed: int | None = None
-    """The seed, where the provider accepts one."""
+    """The seed, if the provider accepts one."""
     max_tokens: int | None = Field(default=None, gt=0)
-    """The maximum tokens of the answer. Null: the provider's own limit, or 1024 where its wire format needs one."""
+    """The maximum tokens of the answer. Null: the provider's own limit, or 1024 if its wire format needs one."""
 
     def parameters(self, provider: ClientProvider) -> JsonObject:
         """The parameters in the form of a request."""
@@ -91,7 +91,7 @@ class SentParameters:
         self._renames = self._renames or (_RENAMED in sent and _RENAMED not in body)
 
     def learn(self, sent: JsonObject, answer: ModelAnswer) -> str | None:
-        """Parses an error; returns the parameter that it refuses, or None where it has another reason."""
+        """Parses an error; returns the parameter that it refuses, or None if it has another reason."""
         if answer.status not in _STATUSES:
             return None
         message, parameter = _problem_in(answer.body)

@@ -171,7 +171,7 @@ def web_call(host: HostSpec, address: Address, incoming: Incoming, redactor: Red
 
 
 def _effect(host: HostSpec, address: Address, incoming: Incoming) -> Effect:
-    """`write` where any reading of the request is one: servers decode paths, merge slashes, and obey a method that a
+    """`write` if any reading of the request is one: servers decode paths, merge slashes, and obey a method that a
     header or a parameter names in place of the request's own.
     """
     named = [value for name, value in incoming.headers.items() if name.lower() in _OTHER_METHOD]
@@ -199,7 +199,7 @@ def _query(query: str, ignored: Iterable[str]) -> JsonValue:
 
 
 def _pairs(text: str) -> list[tuple[str, str]] | None:
-    """None where the text contains bytes that are not UTF-8."""
+    """None if the text contains bytes that are not UTF-8."""
     try:
         return parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_PAIRS, errors="strict")
     except UnicodeDecodeError:
@@ -272,7 +272,7 @@ def _sha256(body: bytes) -> str:
 
 
 class Sink(Protocol):
-    """Receives an answer in pieces. Neither method raises where the agent has disconnected."""
+    """Receives an answer in pieces. Neither method raises if the agent has disconnected."""
 
     async def begin(self, status: int, headers: Mapping[str, str]) -> None: ...
 

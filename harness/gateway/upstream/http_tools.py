@@ -50,7 +50,7 @@ class ToolUpstream:
 class HttpSource:
     """Calls the servers of a suite for one trial. Redirects are not followed and cookies not kept.
 
-    Raises ServiceError where a service of the environment has ended.
+    Raises ServiceError if a service of the environment has ended.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Requests to one project of a Langfuse server: retried where that is safe, bounded, and without secrets.
+"""Requests to one project of a Langfuse server: retried if that is safe, bounded, and without secrets.
 
 The keys come from the environment alone (LANGFUSE_HOST, LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY). No redirect is
 followed, because every request carries them.
@@ -88,7 +88,7 @@ _REMEDIES: Final = {
 
 
 class LangfuseError(HarnessError):
-    """A request to Langfuse failed; `status` is that of its answer, None where it gave none."""
+    """A request to Langfuse failed; `status` is that of its answer, None if it gave none."""
 
     def __init__(self, message: str, *, remedy: str | None = None, status: int | None = None) -> None:
         super().__init__(message, remedy=remedy)
@@ -116,7 +116,7 @@ class LangfuseClient:
         secrets: Mapping[str, str] | None = None,
         limits: AnswerLimits | None = None,
     ) -> None:
-        """`secrets` are removed from what is sent. Raises UsageError where the host is not an HTTP address."""
+        """`secrets` are removed from what is sent. Raises UsageError if the host is not an HTTP address."""
         _check_host(host)
         self._limits = limits or AnswerLimits()
         self.host = host.rstrip("/")
@@ -136,7 +136,7 @@ class LangfuseClient:
         return _parsed(self._got(path, query), f"GET {path}")
 
     def post(self, path: str, body: JsonValue, headers: Mapping[str, str] | None = None) -> Any:
-        """The answer as JSON; sent again where the server was busy or failed, so it must have the same effect twice.
+        """The answer as JSON; sent again if the server was busy or failed, so it must have the same effect twice.
 
         Raises LangfuseError.
         """
@@ -193,7 +193,7 @@ class LangfuseClient:
         return self._redactor.known(json.dumps(numbers).encode())
 
     def _number(self, text: str) -> JsonValue:
-        """The number; a text where it contains a secret, whose name is not a number."""
+        """The number; a text if it contains a secret, whose name is not a number."""
         shown = self._redactor.known(text.encode()).decode()
         number: JsonValue = json.loads(text) if shown == text else shown
         return number
@@ -321,7 +321,7 @@ def _check_host(host: str) -> None:
 
 
 def _content(response: HTTPResponse, asked: str, most_s: float) -> bytes:
-    """All of an answer. Raises LangfuseError where it is too large, or takes too long however often a part comes."""
+    """All of an answer. Raises LangfuseError if it is too large, or takes too long however often a part comes."""
     deadline, parts, size = time.monotonic() + most_s, list[bytes](), 0
     while part := response.read1(_MAX_BYTES):
         parts.append(part)
@@ -374,7 +374,7 @@ def langfuse_instant(time_ns: int) -> str:
 
 
 def send_langfuse_scores(client: LangfuseClient, scores: Sequence[JsonObject]) -> None:
-    """Sends all of them in batches. Raises LangfuseError, also where the server rejected some of them."""
+    """Sends all of them in batches. Raises LangfuseError, also if the server rejected some of them."""
     rejected, reasons = 0, list[str]()
     for batch in batches(scores, _MOST_BYTES):
         answer = client.post("/api/public/scores", list(batch))
@@ -390,7 +390,7 @@ def send_langfuse_scores(client: LangfuseClient, scores: Sequence[JsonObject]) -
 
 
 def rejected_by_langfuse(answer: object, *path: str) -> int:
-    """The number at a place of an answer; 0 where there is none. Raises LangfuseError for what is not a number."""
+    """The number at a place of an answer; 0 if there is none. Raises LangfuseError for what is not a number."""
     for name in path:
         answer = answer.get(name) if isinstance(answer, dict) else None
     if answer is None:

@@ -149,7 +149,7 @@ class LiveWeb:
         self._waits = waits
 
     async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer:
-        """Raises ServiceError where a service of the environment has ended."""
+        """Raises ServiceError if a service of the environment has ended."""
         with self._waits() if call.host.service is None else nullcontext():
             return await self._tried(call, sink)
 
@@ -244,12 +244,12 @@ class _BodyStream:
     taken: int = 0
 
     async def take(self, piece: bytes | None) -> None:
-        """Passes on a piece, or what waits where there is a pause (None)."""
+        """Passes on a piece, or what waits if there is a pause (None)."""
         self.taken += len(piece or b"")
         await self._pass(self.redacted.release() if piece is None else self.redacted.feed(piece))
 
     async def finish(self) -> None:
-        """Returns the buffered bytes. Where the host disconnects they are dropped, because they may be the beginning of
+        """Returns the buffered bytes. If the host disconnects they are dropped, because they may be the beginning of
         a secret.
         """
         await self._pass(self.redacted.finish())

@@ -54,7 +54,7 @@ class McpTransport(Protocol):
     """Transports messages to one server."""
 
     async def open(self) -> None:
-        """Opens the transport; raises ServiceError where no server answers."""
+        """Opens the transport; raises ServiceError if no server answers."""
         ...
 
     async def request(self, method: str, params: JsonObject, version: str | None) -> JsonObject:
@@ -68,7 +68,7 @@ class McpTransport(Protocol):
     async def close(self) -> None: ...
 
     def said(self) -> str:
-        """The end of the server's log output; empty where it wrote none."""
+        """The end of the server's log output; empty if it wrote none."""
         ...
 
 

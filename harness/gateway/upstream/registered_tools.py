@@ -103,7 +103,7 @@ def _opening(name: str, server: ToolServer, suite: Suite, secrets: Mapping[str, 
 
 
 async def registered_listing(server: str, open_source: Open) -> list[JsonObject]:
-    """The tools that the source describes now. Raises ServiceError where it cannot be queried, or lists no tools, and
+    """The tools that the source describes now. Raises ServiceError if it cannot be queried, or lists no tools, and
     the UsageError by which the source refuses its parameters or its files.
     """
     source = _opened(server, open_source)

@@ -40,7 +40,7 @@ class ToolAnswer:
     outcome: Literal["answer", "timeout", "reset", "unreachable", "oversized", "garbled"]
     tier: ReplayTier
     provenance: Provenance | None = None
-    """The provenance in the recording, where the answer was replayed."""
+    """The provenance in the recording, if the answer was replayed."""
     once_recorded: bool = False
     """See `Played.once_recorded`."""
     status: int = 0

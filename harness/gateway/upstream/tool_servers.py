@@ -42,7 +42,7 @@ def check_servers(suite: Suite, mode: ToolMode, secrets: Mapping[str, str]) -> N
 
 
 def share_services(suite: Suite, mode: ToolMode) -> bool:
-    """Whether all trials can share one set of services: only where a header separates their states.
+    """Whether all trials can share one set of services: only if a header separates their states.
 
     No header separates the content of a database, so a suite that queries one starts separate services for each trial.
     """

@@ -35,7 +35,7 @@ def header_text(value: str) -> str:
 
 
 def clean_header(value: str, redactor: Redactor) -> str:
-    """A server's header without known secrets, also where one is folded over lines: a space stays of each fold."""
+    """A server's header without known secrets, also if one is folded over lines: a space stays of each fold."""
     clean = redactor.text(header_text(value))
     unfolded = "".join(clean.split())
     return clean if redactor.text(unfolded) == unfolded else redactor.text(unfolded)
@@ -59,7 +59,7 @@ async def open_client() -> aiohttp.ClientSession:
     return client
 
 
-# Retries live reads where the transport failed before any answer: no connection, no name resolution, a lost
+# Retries live reads if the transport failed before any answer: no connection, no name resolution, a lost
 # connection.
 #
 # Writes are never retried, because they may have taken effect; nor are timeouts, statuses or broken answers of the
@@ -139,7 +139,7 @@ def retried_text(retried: Sequence[str], redactor: Redactor) -> str | None:
 
 
 async def with_pauses(content: aiohttp.StreamReader, waits: Callable[[], bool]) -> AsyncIterator[bytes | None]:
-    """Each piece as it comes; None where nothing came for `LONGEST_WAIT_S` while `waits()`."""
+    """Each piece as it comes; None if nothing came for `LONGEST_WAIT_S` while `waits()`."""
     while True:
         limit = asyncio.timeout(LONGEST_WAIT_S if waits() else None)
         try:
@@ -188,7 +188,7 @@ class LoopThread:
         self._loop.call_soon_threadsafe(call)
 
     def wait_for(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine on the loop; raises GatewayError where the loop does not run, or is closed during it."""
+        """Runs a coroutine on the loop; raises GatewayError if the loop does not run, or is closed during it."""
         if self._loop is None:
             coroutine.close()
             raise GatewayError("the gateway is not running")

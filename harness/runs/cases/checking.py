@@ -29,8 +29,8 @@ class CaseFinding(Frozen):
 def check_cases(plan: RunPlan, watch: Callable[[str], Watch]) -> tuple[CaseFinding, ...]:
     """Runs `oracle` (over the cases that have a reference or a solution) and `nop`, and checks every planned case.
 
-    A case is wrong where the oracle fails it, where `nop` passes it without `nop_passes`, where it has no check, or
-    where the state that its reference leaves cannot be obtained because a call of it fails.
+    A case is wrong if the oracle fails it, if `nop` passes it without `nop_passes`, if it has no check, or
+    if the state that its reference leaves cannot be obtained because a call of it fails.
     """
     try:
         return _checked(plan, watch)

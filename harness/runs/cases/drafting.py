@@ -94,7 +94,7 @@ def _checks_of(card: Scorecard, taken: Collection[str]) -> tuple[CheckSpec, ...]
 
 
 def regression_id(trace_id: str) -> str:
-    """`prod-regression-` and the first eight digits of the trace's id; of its digest where the id is not
+    """`prod-regression-` and the first eight digits of the trace's id; of its digest if the id is not
     hexadecimal.
     """
     digits = trace_id.replace("-", "")
@@ -103,7 +103,7 @@ def regression_id(trace_id: str) -> str:
 
 
 def limits_for(source: Limits, suite: Limits, passing: Sequence[Trial]) -> Limits:
-    """The case's own limits, or the suite's where the case has none; wider where a trial that passed used more.
+    """The case's own limits, or the suite's if the case has none; wider if a trial that passed used more.
 
     The usage of the failed trial is not considered: a fix may need more than a trial that ended early.
     """
@@ -125,7 +125,7 @@ def limits_for(source: Limits, suite: Limits, passing: Sequence[Trial]) -> Limit
 
 
 def _spent(trial: Trial) -> tuple[int, float]:
-    """Tokens and USD of the model; 0 where they are unknown."""
+    """Tokens and USD of the model; 0 if they are unknown."""
     if trial.model_use is not None:
         use = trial.model_use
         return use.input_tokens + use.output_tokens, use.cost_usd or 0.0

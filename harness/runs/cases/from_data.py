@@ -247,7 +247,7 @@ def cases_of_tasks(file: Path, reads: Collection[str] = ()) -> tuple[list[JsonOb
 
     `reads` are the tools that change nothing.
 
-    Raises InvalidDocument where the file is none, an id comes twice, or no task is left.
+    Raises InvalidDocument if the file is none, an id comes twice, or no task is left.
     """
     cases: list[JsonObject] = []
     left_out: dict[str, str] = {}
@@ -283,7 +283,7 @@ def _tasks(file: Path) -> list[JsonObject]:
 
 
 def write_cases(suite: Suite, source: Path, cases: list[JsonObject], target: Path, *, replace: bool) -> None:
-    """Writes the cases as a file of the suite. Raises UsageError where the file exists, or another file has a case."""
+    """Writes the cases as a file of the suite. Raises UsageError if the file exists, or another file has a case."""
     if target.exists() and not replace:
         raise UsageError(f"{target} exists", remedy="name another file: -o FILE, or replace it: --replace")
     own = {str(case["id"]) for case in cases}

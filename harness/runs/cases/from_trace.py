@@ -100,7 +100,7 @@ def _reached(seen: Observation | None) -> bool:
 
 
 def _answer(seen: Observation) -> ObservedAnswer | None:
-    """None for a replay miss, and where an injected fault changed the answer."""
+    """None for a replay miss, or if an injected fault changed the answer."""
     if seen.injected is not None:
         return None
     if seen.error is None:
@@ -134,7 +134,7 @@ def _as_json(content: JsonValue) -> JsonValue:
 
 
 def _own_words(content: JsonValue) -> JsonValue:
-    """The tool's own text, where the gateway has wrapped it in an error text."""
+    """The tool's own text, if the gateway has wrapped it in an error text."""
     error = content.get("error") if isinstance(content, dict) else None
     return error["body"] if isinstance(error, dict) and "body" in error else content
 
@@ -168,7 +168,7 @@ class Drafted:
     suite: str
     file: Path
     cassette: Path | None
-    """None where there is no call to replay."""
+    """None if there is no call to replay."""
     listed: bool
     """Whether the suite reads the file already."""
     line: str
@@ -229,7 +229,7 @@ def trial_recordings(project: Path, folder: RunFolder, suite: Suite, case: Case,
 
 
 def recordings_of(cassette: Cassette, suite: Suite, case: Case, trial: Trial) -> Excerpt:
-    """The same, where the trial used this cassette."""
+    """The same, if the trial used this cassette."""
     redactor = Redactor(secret_values(suite))
     calls = Reader(suite=suite, case=case, redactor=redactor).calls(trial)
     return excerpt(cassette, calls, state_names(suite))
@@ -258,7 +258,7 @@ def add_case(project: Path, suite: Suite, case: Case, recordings: Sequence[Recor
 
 
 def refuse_taken_case(project: Path, suite: Suite, case_id: str, file: Path) -> None:
-    """Raises UsageError where `add_case` would, for an id that exists; nothing is written."""
+    """Raises UsageError if `add_case` would, for an id that exists; nothing is written."""
     _refuse_taken(suite, case_id, file.resolve(), cassette_path(project / "cassettes", suite.name, case_id))
 
 

@@ -75,7 +75,7 @@ class NodeSecrets:
 def opened_stations(nodes: Sequence[Node], jobs: int | None, say: Say) -> Iterator[list[RunNode]]:
     """A worker on every node that takes one; afterwards nothing of the run is left on any of them.
 
-    Raises UsageError where a node has another harness, SandboxError where none of them answers.
+    Raises UsageError if a node has another harness, SandboxError if none of them answers.
     """
     stations = [_station(node, jobs) for node in nodes]
     try:
@@ -291,12 +291,12 @@ class ClusterExecutor:
     stations: list[RunNode]
     say: Say
     meter: Any = None
-    """None where no upstream is called live."""
+    """None if no upstream is called live."""
     _under_way: dict[Any, tuple[_Try, RunNode]] = field(default_factory=dict)
     _again: deque[_Try] = field(default_factory=deque)
 
     def run(self, tasks: Iterable[PlannedTrial], folder: RunFolder) -> Generator[Ended, None, None]:
-        """Raises SandboxError where trials remain and no node does; completed trials are kept."""
+        """Raises SandboxError if trials remain and no node does; completed trials are kept."""
         remaining = iter(tasks)
         while self._send(remaining):
             ref = self._next()
@@ -355,7 +355,7 @@ class ClusterExecutor:
                 return ended[0]
 
     def _fetched(self, ref: Any, tried: _Try, station: RunNode) -> Delivered | None:
-        """None where the run's budget ended the trial."""
+        """None if the run's budget ended the trial."""
         try:
             answer: Delivered | NodeProblem | None = ray.get(ref)
         except RayTaskError:

@@ -45,7 +45,7 @@ def packed(plan: RunPlan, snapshots: Sequence[Snapshot]) -> ProjectArchive:
 
 
 def unpacked(packed_project: ProjectArchive, project: Path) -> None:
-    """Writes the files into `project`. Raises SandboxError where they differ from those that were sent."""
+    """Writes the files into `project`. Raises SandboxError if they differ from those that were sent."""
     if hashlib.sha256(packed_project.content).hexdigest() != packed_project.digest:
         raise SandboxError("the delivered project files differ from those that were sent")
     with tarfile.open(fileobj=io.BytesIO(packed_project.content)) as archive:
@@ -110,7 +110,7 @@ class NodeRunSpec:
     reference_states: Mapping[str, ReferenceState] = field(default_factory=dict)
     """Those that the driver has obtained: a node plays no reference."""
     meter: Any = None
-    """The handle of the actor that holds the budget and the rate limits; None where no upstream is called live."""
+    """The handle of the actor that holds the budget and the rate limits; None if no upstream is called live."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,7 +60,7 @@ class Node:
 def connected(address: str) -> Iterator[tuple[Node, ...]]:
     """The nodes with at least one processor for Ray; a head node without one is not used.
 
-    Raises UsageError where no cluster answers at `address`.
+    Raises UsageError if no cluster answers at `address`.
     """
     if address.startswith("ray://"):
         raise UsageError(
@@ -268,7 +268,7 @@ class NodeWorker:
             self._closing = stack.pop_all()
 
     def run(self, planned: PlannedTrial) -> Delivered | NodeProblem | None:
-        """A trial, run and scored here; None where the run's budget ended it."""
+        """A trial, run and scored here; None if the run's budget ended it."""
         assert self._opened is not None  # the driver opens first
         runner, scorer, live = self._opened
         try:
@@ -310,7 +310,7 @@ class NodeWorker:
 
 
 def _job(order: NodeRunSpec, project: Path) -> Job:
-    """Rebuilds the driver's job from the files delivered to `project`. Raises SandboxError where they differ from those
+    """Rebuilds the driver's job from the files delivered to `project`. Raises SandboxError if they differ from those
     sent.
     """
     unpacked(order.archive, project)

@@ -13,7 +13,7 @@ from harness.runs.execution.executor import Executor, Job
 def open_cluster(job: Job, say: Say) -> Iterator[Executor]:
     """Prepares every node with the files of the run before the first trial, and removes all of them afterwards.
 
-    Raises UsageError for a run that a cluster cannot execute or where no cluster answers, and SandboxError for a node
+    Raises UsageError for a run that a cluster cannot execute or if no cluster answers, and SandboxError for a node
     that cannot be prepared.
     """
     try:

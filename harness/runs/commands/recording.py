@@ -111,7 +111,7 @@ def places_of(name: str) -> tuple[str, ...]:
 
 
 def refuse_taken(project: Path, name: str) -> None:
-    """Raises UsageError where a part of a new suite would replace something."""
+    """Raises UsageError if a part of a new suite would replace something."""
     for place in places_of(name):
         if os.path.lexists(project / place):
             raise UsageError(
@@ -143,14 +143,14 @@ def adopt(stage: Staging, name: str) -> None:
 
 
 def _linked(source: str, target: str) -> None:
-    """A second name for the same file, which nothing writes to; a copy where the file system has none."""
+    """A second name for the same file, which nothing writes to; a copy if the file system has none."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:
         shutil.copy2(source, target, follow_symlinks=False)
 
 
-# Whether the replay of a recorded command was complete and equal, and what differs where it was not.
+# Whether the replay of a recorded command was complete and equal, and what differs if it was not.
 
 _SHOWN = 5
 _LONG = 300
@@ -165,7 +165,7 @@ class Replayed:
     complete: bool
     """Whether every call was answered by a recording."""
     differences: tuple[str, ...]
-    """What differs, in words; empty where the replay is equal."""
+    """What differs, in words; empty if the replay is equal."""
     misses: tuple[str, ...]
     """Calls that met no recording."""
     names_own_folder: bool = False
@@ -321,7 +321,7 @@ def _case_name(task: str) -> str:
 
 
 def _existing(project: Path, request: CommandRequest, command: Sequence[str], name: str) -> Suite | None:
-    """The suite that the case is added to; None where it is a new one."""
+    """The suite that the case is added to; None if it is a new one."""
     if not (project / "suites" / request.suite / "suite.yaml").is_file():
         return None
     suite = load_suite(project, request.suite)
@@ -438,7 +438,7 @@ def _played(stage: Staging, request: CommandRequest, suite: Suite, mode: str, sa
 def _checks(
     stage: Staging, request: CommandRequest, suite: Suite, recorded: StoredTrial, replayed: Replayed
 ) -> StartingChecks:
-    """Raises UsageError where the cassette beside them would hold a secret."""
+    """Raises UsageError if the cassette beside them would hold a secret."""
     secrets = SecretTexts.of_environment(request.environment)
     cassette = cassette_path(Path("cassettes"), suite.name, suite.cases[0].id)
     notes = refuse_recorded_secret(stage.world / cassette, cassette, secrets)

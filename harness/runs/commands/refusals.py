@@ -41,7 +41,7 @@ def refuse_writes(request: CommandRequest, suite: Suite) -> None:
 
 
 def refuse_unusable(request: CommandRequest, suite: Suite, command: Sequence[str], stored: StoredTrial) -> None:
-    """Raises HarnessError where the trial cannot become a case: it failed, or asked no model."""
+    """Raises HarnessError if the trial cannot become a case: it failed, or asked no model."""
     trial = stored.trial
     if trial.outcome == "harness_failed":
         raise ServiceError(f"the command could not be recorded: {trial.reason}")
@@ -174,7 +174,7 @@ def refuse_typed_texts(request: CommandRequest) -> None:
 
 
 def refuse_recorded_secret(cassette: Path, shown: Path, secrets: SecretTexts) -> list[str]:
-    """Raises UsageError where the cassette holds a variable's value; returns what to say of keys by their shape."""
+    """Raises UsageError if the cassette holds a variable's value; returns what to say of keys by their shape."""
     if not cassette.exists():
         return []
     content = cassette.read_bytes()

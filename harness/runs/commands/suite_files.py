@@ -97,7 +97,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 def declared_model(request: CommandRequest) -> dict[str, Any] | None:
-    """The suite's `model:`; None where it asks none. Raises UsageError for a key that is not set."""
+    """The suite's `model:`; None if it asks none. Raises UsageError for a key that is not set."""
     if request.providers == ("none",):
         return None
     named = request.providers or tuple(name for name, key in _KEYS.items() if request.environment.get(key))

@@ -265,7 +265,7 @@ _TASK_WORD = re.compile(r"(?<![^\s;&|(])([\"']?)\{task\}\1(?![^\s;&|)])")
 
 
 def agent_command(typed: str, task: str | None = None) -> tuple[str, ...]:
-    """The words of the command; with `sh -c` before it where it uses what only a shell can do.
+    """The words of the command; with `sh -c` before it if it uses what only a shell can do.
 
     A word that is the whole `task` becomes `{task}`. In a command for a shell, `{task}` becomes `"$1"`, so that no
     character of a task is read by the shell. Raises UsageError for a command that cannot be read.
@@ -293,7 +293,7 @@ def agent_command(typed: str, task: str | None = None) -> tuple[str, ...]:
 
 
 def _refuse_task_in_code(words: Sequence[str]) -> None:
-    """Raises UsageError where the task would be read as code, as in `sh -c 'echo {task}'`."""
+    """Raises UsageError if the task would be read as code, as in `sh -c 'echo {task}'`."""
     for before, option, code in zip(words, words[1:], words[2:], strict=False):
         program = before.rpartition("/")[2]
         if TASK in code and _TAKES_CODE.fullmatch(option) and _INTERPRETER.fullmatch(program):
@@ -336,7 +336,7 @@ def _needs_shell(typed: str) -> bool:
 # Where the sandbox `local` finds a program that the user's own shell finds.
 
 def path_of_program(request: CommandRequest, command: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """The variable PATH for the agent, and what to say of it; nothing where the sandbox finds the program by itself."""
+    """The variable PATH for the agent, and what to say of it; nothing if the sandbox finds the program by itself."""
     word = command[0] if command[0] != "sh" else program_of(command)
     if isolates(request.sandbox) or "/" in word or shutil.which(word, path=local_search_path()) is not None:
         return {}, []

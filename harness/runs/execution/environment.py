@@ -40,7 +40,7 @@ class Needs:
     images: frozenset[str]
     """Images to build besides those of the services: the environment's, the agent's own, the browser's."""
     services: Mapping[str, str]
-    """Service -> its image, of the services to start; empty where their answers are replayed."""
+    """Service -> its image, of the services to start; empty if their answers are replayed."""
     browser: bool
     tasks: tuple[Case, ...] = ()
     """Planned cases that are task folders, each with a sandbox of its own."""
@@ -241,7 +241,7 @@ def open_world(needs: Needs, run: str, say: Say) -> RunSetup:
 def _case_snapshots(plan: RunPlan, store: SnapshotStore, say: Say) -> dict[str, Snapshot]:
     """Of all cases, planned or not, so that the digest of a run's initial state does not depend on the selection.
 
-    A snapshot that is damaged is left out where no planned case begins from it.
+    A snapshot that is damaged is left out if no planned case begins from it.
     """
     planned = {one.case_id for one in plan.own}
     found: dict[str, Snapshot] = {}

@@ -55,7 +55,7 @@ def scored(
 ) -> Iterator[ScoredAttempt]:
     """Runs and scores `case` once; the files that it left are in `files`, or there as long as the context is.
 
-    Raises OutOfBudget where the run's budget ended it.
+    Raises OutOfBudget if the run's budget ended it.
     """
     with temporary_folder() if files is None else nullcontext(_made(files)) as temporary:
         archive = temporary / "end_state.tar"
@@ -95,7 +95,7 @@ class Attempt:
     stopping: Event
 
     def __call__(self, planned: PlannedTrial) -> Ended:
-        """None where the run's budget ended it: such a trial was not run."""
+        """None if the run's budget ended it: such a trial was not run."""
         try:
             return self._tried(planned)
         except OutOfBudget:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def open_tracing(
     job: Job, report: Callable[["ExportReport"], object], headers: Mapping[str, str] | None = None
 ) -> Iterator[Tracing | None]:
-    """Yields None where spans are only stored. Otherwise `report` receives the result of the export when the run has
+    """Yields None if spans are only stored. Otherwise `report` receives the result of the export when the run has
     ended.
 
     `headers` are sent with every request, instead of those of the environment. Raises UsageError.
@@ -104,7 +104,7 @@ def open_runner(
 ) -> Iterator[TrialRunner]:
     """Opens the runner of the job's trials on one machine: its provider, its gateway, its browsers.
 
-    Raises EngineUnavailable, and UsageError where the suite needs a part of the gateway that this machine lacks.
+    Raises EngineUnavailable, and UsageError if the suite needs a part of the gateway that this machine lacks.
     """
     plan, world, run = job.plan, job.world, job.run
     cassettes = plan.cassettes or plan.project / "cassettes"

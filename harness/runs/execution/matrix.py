@@ -90,7 +90,7 @@ def begin_matrix(project: Path, options: RunOptions, say: Say) -> BegunMatrix:
 
 
 def resume_matrix(project: Path, options: RunOptions) -> BegunMatrix:
-    """The matrix that the options resume. Raises UsageError where one of its runs is gone, or cannot be resumed."""
+    """The matrix that the options resume. Raises UsageError if one of its runs is gone, or cannot be resumed."""
     assert options.resume is not None
     path = run_path(project, options.resume)
     matrix = matrix_at(path)

@@ -58,7 +58,7 @@ def compared_cases(plan: RunPlan, scorer: Scorer) -> tuple[ComparedCase, ...]:
 
 
 def compared_case(scorer: Scorer, case: Case) -> ComparedCase | None:
-    """The case with its checks; None where it has none that compares with its reference's state."""
+    """The case with its checks; None if it has none that compares with its reference's state."""
     checks = _checks(scorer, case)
     return ComparedCase(case=case, checks=checks) if checks else None
 
@@ -77,13 +77,13 @@ def playing_mode(plan: RunPlan) -> ToolMode:
 
 
 def refuse_stateless(plan: RunPlan, compared: tuple[ComparedCase, ...]) -> None:
-    """Raises UsageError where a case has no reference, or where no state is there to be compared; starts nothing."""
+    """Raises UsageError if a case has no reference, or if no state is there to be compared; starts nothing."""
     for one in compared:
         place = f"suite {plan.suite.name!r}, case {one.case.id!r}, check {min(one.checks)!r} (reference_state)"
         if one.case.reference is None:
             raise UsageError(
                 f"{place}: the case has no reference whose state could be compared",
-                remedy="give it `reference:` (an empty list where nothing may change)",
+                remedy="give it `reference:` (an empty list if nothing may change)",
             )
         if plan.tools == "replay":
             _refuse_replayed(plan.suite, one, place)
@@ -149,7 +149,7 @@ def with_reference_states(
 ) -> Job:
     """The job, whose scorer has the state of each reference that a check compares with.
 
-    `stored`: those that the run has already. Raises ReferenceFailed, and SandboxError where a reference could not be
+    `stored`: those that the run has already. Raises ReferenceFailed, and SandboxError if a reference could not be
     played.
     """
     compared = compared_cases(job.plan, job.scorer)
@@ -257,7 +257,7 @@ class _Cache:
 def play_references(job: Job, cases: Sequence[Case]) -> Generator[tuple[str, Trial], None, None]:
     """Yields (case id, trial of the oracle) as each ends, several at a time.
 
-    Raises SandboxError where the harness could not play one. The first exception ends all that was started.
+    Raises SandboxError if the harness could not play one. The first exception ends all that was started.
     """
     plan = job.plan
     suite = _plain_suite(plan.suite, cases)

@@ -53,7 +53,7 @@ class PreparedRun:
     def job(self, name: str, say: Say, stored: Mapping[str, ReferenceState] | None = None) -> Job:
         """The job of a run of that name, with its world open and its reference states, of which `stored` is known.
 
-        Raises what `open_world` raises, and ReferenceFailed where the reference of a case fails.
+        Raises what `open_world` raises, and ReferenceFailed if the reference of a case fails.
         """
         world = open_world(self.needs, name, say)
         job = Job(plan=self.plan, run=name, world=world, agent=self.agent, scorer=self.scorer)
@@ -97,7 +97,7 @@ def run_plan(plan: RunPlan, watch: Watch) -> RunFolder:
     """Runs every planned trial and returns the run folder, closed for writing.
 
     A plan that resumes a run makes the trials that are missing in its folder; one that finished is never run again.
-    Raises UsageError where the suite is wrong, the run's name is taken, or a resumed run began with another agent,
+    Raises UsageError if the suite is wrong, the run's name is taken, or a resumed run began with another agent,
     suite or snapshot, before anything is started.
     """
     prepared = prepare(plan)

@@ -58,7 +58,7 @@ class VariantStates:
         """The scorer, which knows the state that the case's reference leaves.
 
         Without one, a check that compares with it cannot tell: the case has no reference, or its reference fails there.
-        Raises SandboxError where it could not be played.
+        Raises SandboxError if it could not be played.
         """
         compared = compared_case(scorer, case)
         if compared is None:
@@ -119,7 +119,7 @@ class VariantResult:
 
     @property
     def success(self) -> bool | None:
-        """Whether the trial succeeded; None where that is not known."""
+        """Whether the trial succeeded; None if that is not known."""
         return self.scored.card.success
 
 
@@ -163,7 +163,7 @@ class VariantBench:
     ) -> Generator[tuple[int, Kept], None, None]:
         """What `then` makes of each result, with the place of its request, as it ends; `then` runs beside other trials.
 
-        Where `stopping` is set, or a trial or `then` raises, no further trial begins; those that run are finished and
+        If `stopping` is set, or a trial or `then` raises, no further trial begins; those that run are finished and
         yielded, because they are paid for. Then the first exception is raised. An exception in the caller's own loop,
         a second Ctrl-C among them, ends the trials at once.
         """
@@ -276,7 +276,7 @@ def open_variants(
 ) -> Iterator[VariantBench]:
     """Opens the world of a plan for variants. Raises what `run_plan` raises before its first trial.
 
-    `evaluated`: of each trial, besides its checks: metrics and detectors, detectors where it has failed (`causes`), or
+    `evaluated`: of each trial, besides its checks: metrics and detectors, detectors if it has failed (`causes`), or
     nothing. The answers of live tools are stored for `all` alone.
     """
     plan = replace(plan, variants={})
@@ -301,8 +301,8 @@ def open_variants(
 def variant_tool_mode(suite: Suite) -> ToolMode:
     """The tool mode for calls without a recording: the suite's services, if it has any.
 
-    `live` where every server is a service that separates sessions by a header, or a program of the suite, so that
-    trials share what is started; `sealed` where each trial needs services of its own; `replay` where a server lies
+    `live` if every server is a service that separates sessions by a header, or a program of the suite, so that
+    trials share what is started; `sealed` if each trial needs services of its own; `replay` if a server lies
     outside of the environment.
     """
     if any(server.base_url is not None for server in suite.reached.values()):

@@ -120,7 +120,7 @@ class RunPlan:
 def planned_trials(suite: Suite, selection: Selection, trials: int) -> tuple[PlannedTrial, ...]:
     """`trials` attempts at each selected case, in the suite's order.
 
-    Raises UsageError where no case is selected.
+    Raises UsageError if no case is selected.
     """
     check_cases(suite, selection.cases)
     wanted = [case for case in suite.cases if _selected(case, selection)]

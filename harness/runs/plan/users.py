@@ -38,8 +38,8 @@ def user_options(project: Path, suite: Suite, options: RunOptions) -> UserOption
 
 
 def refuse_cases_without_log(suite: Suite, options: UserOptions, planned: Sequence[PlannedTrial]) -> None:
-    """Raises UsageError where the run has cases whose user is to be played back, and no log of it is known;
-    InvalidDocument where the file of one cannot be read.
+    """Raises UsageError if the run has cases whose user is to be played back, and no log of it is known;
+    InvalidDocument if the file of one cannot be read.
     """
     chosen = {trial.case_id for trial in planned}
     without = [
@@ -64,7 +64,7 @@ def refuse_cases_without_log(suite: Suite, options: UserOptions, planned: Sequen
 
 
 def refuse_contradicted_plans(suite: Suite, options: UserOptions, planned: Sequence[PlannedTrial]) -> None:
-    """Raises InvalidDocument where the plan of a case that runs says something that its fixtures contradict: its user
+    """Raises InvalidDocument if the plan of a case that runs says something that its fixtures contradict: its user
     would insist on it, and the agent could not be blamed. `user: {mistaken: true}` in a case states that it is meant.
     """
     chosen = {trial.case_id for trial in planned}
@@ -104,7 +104,7 @@ def place_of_plan(folder: Path, case_id: str, said: str) -> tuple[Path, int | No
 
 
 def line_with(path: Path, text: str, after: int = 1) -> int | None:
-    """The first line of a file, from line `after` on, that holds a text; None where none does."""
+    """The first line of a file, from line `after` on, that holds a text; None if none does."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -150,7 +150,7 @@ def users_for_manifest(suite: Suite, options: UserOptions) -> RunUsers | None:
 
 def logs_of_run(project: Path, suite: Suite, run: str) -> dict[str, UserLog]:
     """Case id -> the conversation of its first attempt in the run that has one, and was not spoilt by its user, by
-    steering or by the harness. Raises UsageError where none has.
+    steering or by the harness. Raises UsageError if none has.
     """
     tools = {tool.name: tool for tool in suite.tools}
     known = {case.id for case in suite.cases}

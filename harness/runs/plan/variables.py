@@ -20,7 +20,7 @@ _VALUE: Final = TypeAdapter[str](VariableValue)
 
 
 def combinations(suite: Suite, agent: str | None, specs: Sequence[str]) -> list[dict[str, str]]:
-    """Each combination of the typed values, the first variable varying slowest; one without values where none is typed.
+    """Each combination of the typed values, the first variable varying slowest; one without values if none is typed.
 
     Raises UsageError for what is not `NAME=VALUE[,VALUE...]`, for a variable that the agent does not declare, and for
     more than MOST_COMBINATIONS.

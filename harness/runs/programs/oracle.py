@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 
 _TRIES = 10
 _PASSING = {429, 502, 504}
-"""Statuses of a fault that kept the call from its tool: it may be made again where the case has such faults."""
+"""Statuses of a fault that kept the call from its tool: it may be made again if the case has such faults."""
 
 
 def main() -> int:

@@ -228,7 +228,7 @@ def _object(line: str) -> dict[str, Any] | None:
 
 
 def main() -> int:
-    """Exit status: the agent's own; 1 where it did not answer as agreed."""
+    """Exit status: the agent's own; 1 if it did not answer as agreed."""
     talk = json.loads(os.environ.pop("HARNESS_TALK"))
     command = sys.argv[1:]
     gateway = GatewayConnection(os.environ["HARNESS_GATEWAY_URL"])

@@ -84,7 +84,7 @@ def baseline_path(project: Path, suite: str) -> Path:
 
 
 def write_baseline(project: Path, baseline: Baseline) -> Path:
-    """An earlier baseline of the suite is replaced; its mutation score stays where the suite is the same."""
+    """An earlier baseline of the suite is replaced; its mutation score stays if the suite is the same."""
     path = baseline_path(project, baseline.manifest.suite)
     if baseline.mutation is None:
         baseline = baseline.model_copy(update={"mutation": _kept_mutation(project, baseline.manifest)})
@@ -100,7 +100,7 @@ def _kept_mutation(project: Path, manifest: RunManifest) -> KeptMutationScore | 
 
 
 def keep_mutation_score(project: Path, suite: str, score: float | None, mutants: int, suite_digest: str) -> Path:
-    """Adds the score to the suite's baseline; raises NotMeasured where there is no score, or no baseline of it."""
+    """Adds the score to the suite's baseline; raises NotMeasured if there is no score, or no baseline of it."""
     if score is None:
         raise NotMeasured(f"suite {suite!r} has no mutation score: no mutant was counted")
     known = read_baseline(project, suite, suite_digest)
@@ -109,7 +109,7 @@ def keep_mutation_score(project: Path, suite: str, score: float | None, mutants:
 
 
 def mutation_floor(project: Path, suite: str, suite_digest: str) -> float:
-    """The score that the baseline has; raises NotMeasured where it has none."""
+    """The score that the baseline has; raises NotMeasured if it has none."""
     known = read_baseline(project, suite, suite_digest).mutation
     if known is None:
         raise NotMeasured(
@@ -119,7 +119,7 @@ def mutation_floor(project: Path, suite: str, suite_digest: str) -> float:
 
 
 def read_baseline(project: Path, suite: str, suite_digest: str | None = None) -> Baseline:
-    """The suite's baseline. Raises NotMeasured where there is none, or none of the suite as it is now
+    """The suite's baseline. Raises NotMeasured if there is none, or none of the suite as it is now
     (`suite_digest`); InvalidDocument for a damaged file."""
     path = baseline_path(project, suite)
     remedy = f"harness run {suite} --run-name new-baseline, then: harness baseline set new-baseline"
@@ -173,7 +173,7 @@ def _line(value: object) -> str:
 # Selects the earlier run that a run is compared with when the user names none.
 
 def latest_comparable(runs: Path, manifest: RunManifest, *, same_agent: bool = False) -> RunFolder | None:
-    """The newest finished run in the folder `runs` that can be compared with this one; None where there is none.
+    """The newest finished run in the folder `runs` that can be compared with this one; None if there is none.
 
     Comparable: same suite digest, tool mode, model mode, replay and scorer versions, and at least the same planned
     trials. The sandbox provider and the agent may differ (`same_agent`: the agent's name may not). Folders that cannot

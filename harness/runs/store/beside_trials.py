@@ -35,7 +35,7 @@ class Tags(Frozen):
 
 
 def tags_of(run: Path) -> tuple[str, ...]:
-    """The tags of a run; none where the file is damaged: tags must not make a run unreadable."""
+    """The tags of a run; none if the file is damaged: tags must not make a run unreadable."""
     path = run / _TAGS
     try:
         return read_as(path, Tags).tags if path.exists() else ()
@@ -76,7 +76,7 @@ def write_allowance(folder: RunFolder, max_inconclusive: int) -> None:
 
 
 def allowed_inconclusive(folder: RunFolder) -> int:
-    """The stored number; 0 where there is none."""
+    """The stored number; 0 if there is none."""
     path = folder.path / _ALLOWANCE
     return read_as(path, Allowance).max_inconclusive if path.exists() else 0
 
@@ -148,7 +148,7 @@ class InFlight(Frozen):
 
 @contextmanager
 def shown_in_flight(run: Path, trials: Callable[[], Sequence[TrialProgress]]) -> Iterator[None]:
-    """Writes the file once a second where something changed, from a thread of its own, while the context is entered."""
+    """Writes the file once a second if something changed, from a thread of its own, while the context is entered."""
     over = Event()
     thread = Thread(target=_write_all, args=(run / _FILE, trials, over), name="in-flight", daemon=True)
     thread.start()
@@ -161,7 +161,7 @@ def shown_in_flight(run: Path, trials: Callable[[], Sequence[TrialProgress]]) ->
 
 
 def in_flight(run: Path) -> tuple[TrialProgress, ...]:
-    """The trials that are in flight; none where the file is missing or damaged, because it only informs."""
+    """The trials that are in flight; none if the file is missing or damaged, because it only informs."""
     path = run / _FILE
     try:
         return read_as(path, InFlight).trials if path.exists() else ()
@@ -225,7 +225,7 @@ def cause_of(folder: RunFolder, case_id: str, attempt: int) -> KeptCause | None:
 
 
 def fork_of(folder: RunFolder, cause: KeptCause) -> Trial | None:
-    """The trial that succeeds with the change; None where its run is not there any more."""
+    """The trial that succeeds with the change; None if its run is not there any more."""
     if cause.fork is None:
         return None
     try:
@@ -255,7 +255,7 @@ def keep_reference_states(folder: RunFolder, states: Mapping[str, ReferenceState
 
 
 def stored_reference_states(run: Path, suite: Suite | None = None) -> dict[str, ReferenceState]:
-    """Case id -> the state that is stored with a run; empty where there is none.
+    """Case id -> the state that is stored with a run; empty if there is none.
 
     `suite`: only states of its cases whose references and probes have not changed since. Raises ResultsError naming a
     damaged file.
@@ -274,7 +274,7 @@ def stored_reference_states(run: Path, suite: Suite | None = None) -> dict[str, 
 def carry_reference_states(parts: Sequence[Path], merged: RunFolder) -> None:
     """Stores the states of a run's shards with the merged run.
 
-    Raises UsageError where two shards compared a case with states that were obtained in different ways.
+    Raises UsageError if two shards compared a case with states that were obtained in different ways.
     """
     together: dict[str, ReferenceState] = {}
     for part in parts:

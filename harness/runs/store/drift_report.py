@@ -68,7 +68,7 @@ class DriftFinding(Frozen):
     samples: int = 1
     """Number of live answers with the change, repeats included."""
     answers: int | None = None
-    """The number of live answers where old and new content alternated, as during the rollout of a release; `samples` of
+    """The number of live answers if old and new content alternated, as during the rollout of a release; `samples` of
     them showed the change. None: all of them did.
     """
     doubt: str | None = None
@@ -144,7 +144,7 @@ def write_drift(folder: Path, report: DriftReport) -> Path:
 
 
 def read_drift(path: Path) -> DriftReport:
-    """The report in a file, or in a run's folder. Raises UsageError where there is none, ResultsError for damage."""
+    """The report in a file, or in a run's folder. Raises UsageError if there is none, ResultsError for damage."""
     file = path / DRIFT if path.is_dir() else path
     if not file.is_file() and not file.is_symlink():
         raise UsageError(f"{path} holds no {DRIFT}", remedy="compare its answers first: harness drift compare RUN")

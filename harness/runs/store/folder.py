@@ -47,7 +47,7 @@ from typing import Self, TypeVar
 
 
 def run_path(project: Path, name: str) -> Path:
-    """The folder of a run, from its name or path. Raises UsageError, with the nearest names, where it does
+    """The folder of a run, from its name or path. Raises UsageError, with the nearest names, if it does
     not exist.
     """
     named = project / "runs" / name
@@ -85,7 +85,7 @@ class StoredTrial:
 
     @property
     def end_state(self) -> Path | None:
-        """The archive of the files that the agent changed; None where none was stored."""
+        """The archive of the files that the agent changed; None if none was stored."""
         path = self.folder / END_STATE
         return path if path.exists() else None
 
@@ -156,7 +156,7 @@ class Scorings:
         self._folder = run / "scores"
 
     def folders(self) -> list[Path]:
-        """One a scoring, the first one first; empty where the run was not scored again."""
+        """One a scoring, the first one first; empty if the run was not scored again."""
         if not self._folder.is_dir():  # as before every commit of a first run
             return []
         found = (path for path in self._folder.iterdir() if _NUMBER.fullmatch(path.name))
@@ -178,12 +178,12 @@ class Scorings:
         return target
 
     def latest(self) -> Scoring | None:
-        """By which suite and scorers the run was scored last; None where it was not scored again."""
+        """By which suite and scorers the run was scored last; None if it was not scored again."""
         folder = self._last()
         return None if folder is None else parsed(folder / _SCORING, read_checked(folder, _SCORING), Scoring)
 
     def run_scores(self) -> tuple[Score, ...] | None:
-        """The figures over the whole run; None where it was not scored again."""
+        """The figures over the whole run; None if it was not scored again."""
         folder = self._last()
         return (
             None if folder is None else parsed(folder / RUN_SCORES, read_checked(folder, RUN_SCORES), tuple[Score, ...])
@@ -251,7 +251,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, root: Path, manifest: RunManifest) -> Self:
-        """A new folder `root/<run>`; raises UsageError where the name is taken, which is never overwritten."""
+        """A new folder `root/<run>`; raises UsageError if the name is taken, which is never overwritten."""
         path = root / check_run_name(manifest.run)
         make_folder(root)
         unfinished = root / partial_name(f"unfinished-{manifest.run}")
@@ -270,7 +270,7 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """A folder to read; raises UsageError where there is none, ResultsError naming the damaged file.
+        """A folder to read; raises UsageError if there is none, ResultsError naming the damaged file.
 
         ResultsError too for a link, a FIFO or a device in it: nothing in a run folder is followed, nor written through.
         """
@@ -293,7 +293,7 @@ class RunFolder:
 
     @property
     def suite(self) -> Suite | None:
-        """The suite that is stored with the run; None where it is the project's suite with the manifest's name."""
+        """The suite that is stored with the run; None if it is the project's suite with the manifest's name."""
         path = self.path / SUITE
         return read_as(path, Suite) if path.exists() else None
 
@@ -317,8 +317,8 @@ class RunFolder:
     ) -> Path:
         """Puts a whole trial on disk at once and gives its folder; safe from several threads.
 
-        Where the harness failed at this trial before, that record moves to `<attempt>.failed-<n>`. Raises ResultsError
-        where the trial was already committed, or is not planned.
+        If the harness failed at this trial before, that record moves to `<attempt>.failed-<n>`. Raises ResultsError
+        if the trial was already committed, or is not planned.
         """
         self._must_write()
         if self._scorings.folders():
@@ -345,7 +345,7 @@ class RunFolder:
     def adopt(self, other: "RunFolder") -> None:
         """Takes over every trial of another run as it was committed there, earlier tries too.
 
-        Raises ResultsError where one is damaged, UsageError where the other was scored again, otherwise than it ran.
+        Raises ResultsError if one is damaged, UsageError if the other was scored again, otherwise than it ran.
         """
         self._must_write()
         if other.manifest != other._manifest:  # a second scoring at the end of the run itself does not count
@@ -363,7 +363,7 @@ class RunFolder:
         return {key_of(folder): folder.stat().st_mtime_ns for folder in self._committed()}
 
     def committed_among(self, keys: Iterable[TrialKey]) -> dict[TrialKey, int]:
-        """As `committed`, of these planned trials alone: fast where few are asked for."""
+        """As `committed`, of these planned trials alone: fast if few are asked for."""
         return commit_times(self.path / TRIALS, (key for key in keys if key in self._planned))
 
     def first_scorecards(self, keys: Iterable[TrialKey]) -> tuple[Scorecard, ...]:
@@ -398,7 +398,7 @@ class RunFolder:
             yield stored_trial(folder)
 
     def trial(self, case_id: str, attempt: int) -> Trial | None:
-        """One committed trial; None where there is none. Raises ResultsError naming a damaged file."""
+        """One committed trial; None if there is none. Raises ResultsError naming a damaged file."""
         stored = self.stored(case_id, attempt)
         return None if stored is None else stored.trial
 
@@ -417,7 +417,7 @@ class RunFolder:
         return tuple(later.get(key_of(folder)) or first_scorecard(folder) for folder in self._committed())
 
     def run_scores(self) -> tuple[Score, ...]:
-        """The latest figures over the whole run; empty where none was written yet."""
+        """The latest figures over the whole run; empty if none was written yet."""
         latest = self._scorings.run_scores()
         if latest is not None:
             return latest
@@ -469,7 +469,7 @@ class RunFolder:
             check_trial(self.path / TRIALS, self._place(key))
 
     def _check_trials(self) -> None:
-        """Once, and only where trials are read: a folder can hold many. Raises ResultsError."""
+        """Once, and only if trials are read: a folder can hold many. Raises ResultsError."""
         if not self._is_plain:
             check_below(self.path / TRIALS)
             self._is_plain = True

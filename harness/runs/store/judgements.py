@@ -46,7 +46,7 @@ class JudgementWriter:
     """Adds judgements to a run; one writer a file, a context manager."""
 
     def __init__(self, run: Path, rubric: str) -> None:
-        """Raises ResultsError where another harness is writing."""
+        """Raises ResultsError if another harness is writing."""
         path = run / _JUDGEMENTS / f"{rubric}.jsonl"
         path.parent.mkdir(exist_ok=True)
         self._file: IO[bytes] = _opened(path, open_plain_to_add)
@@ -154,7 +154,7 @@ def _line(one: Judgement) -> bytes:
 
 
 def _read(line: bytes) -> JudgementLine:
-    """Raises ValidationError, and another ValueError where the line is not JSON."""
+    """Raises ValidationError, and another ValueError if the line is not JSON."""
     try:
         return JudgementLine.model_validate_json(line)
     except ValidationError:

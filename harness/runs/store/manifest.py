@@ -86,13 +86,13 @@ class RunManifest(Frozen):
     """`lenient`: calls that were not recorded in their state may have been answered as at an earlier one."""
     provider: str
     isolates: bool
-    """Whether the sandbox isolated; where not, scores may owe something to the machine."""
+    """Whether the sandbox isolated; if not, scores may owe something to the machine."""
     pins: dict[str, str] = {}
     """Values that were fixed for the agent: clock, seeds, locale, time zone."""
     scorer_versions: dict[str, str] = {}
     """`verifier:<name>`, `metric:<name>`, `run_metric:<name>`, `detector:<name>` -> version."""
     run_suite_digest: str | None = None
-    """The suite that was *run*, where the run was scored again with another one."""
+    """The suite that was *run*, if the run was scored again with another one."""
     planned: tuple[PlannedTrial, ...]
     """In the order of the suite's cases, then by attempt; all results have this order."""
     shard: str | None = Field(default=None, pattern=r"^[1-9][0-9]*/[1-9][0-9]*$")
@@ -195,7 +195,7 @@ def default_run_name(now: datetime, suite: str, agent: str) -> str:
 
 
 def check_run_name(name: str) -> str:
-    """The name itself; raises UsageError where it could not be a folder's."""
+    """The name itself; raises UsageError if it could not be a folder's."""
     if not re.fullmatch(RUN_NAME, name):
         raise UsageError(
             f"invalid run name {name!r}",
@@ -228,7 +228,7 @@ class Matrix(Frozen):
 
 
 def matrix_at(path: Path) -> Matrix | None:
-    """The matrix of that folder; None where it is none. Raises ResultsError where it is damaged."""
+    """The matrix of that folder; None if it is none. Raises ResultsError if it is damaged."""
     file = path / _MATRIX
     return read_as(file, Matrix) if file.is_file() else None
 
@@ -259,7 +259,7 @@ def take_name(unfinished: Path, path: Path) -> None:
     try:
         if path.exists():
             raise FileExistsError
-        unfinished.rename(path)  # fails where another harness took the name in between
+        unfinished.rename(path)  # fails if another harness took the name in between
         flush_folder(path.parent)
     except OSError:
         raise RunNameTaken(

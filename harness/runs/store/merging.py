@@ -58,8 +58,8 @@ def merge_runs(parts: Sequence[RunFolder], root: Path, name: str, limits: MergeL
     """Creates the run folder `root/name`, open for writing, with every trial of the parts as it was committed, and the
     parts' live cassettes, judgements and drift reports.
 
-    Its manifest is that of the undivided run. It holds no run scores yet. Raises UsageError where the parts are not the
-    shards of one run, each once, or are larger together than the limit, and ResultsError where one is damaged.
+    Its manifest is that of the undivided run. It holds no run scores yet. Raises UsageError if the parts are not the
+    shards of one run, each once, or are larger together than the limit, and ResultsError if one is damaged.
     """
 
     limits = limits or MergeLimits()
@@ -218,7 +218,7 @@ def _lines_in_order(entries: Iterable[Carried], merged: RunFolder) -> list[Carri
 
 
 def _one_report(reports: Sequence[DriftReport], run: str) -> DriftReport:
-    """Every change once, with all of its cases; confirmed where one of the parts is sure of it."""
+    """Every change once, with all of its cases; confirmed if one of the parts is sure of it."""
     findings = _united(one for report in reports for one in report.findings)
     sure = {one.fingerprint for one in findings}
     doubted = _united(one for report in reports for one in report.unconfirmed if one.fingerprint not in sure)

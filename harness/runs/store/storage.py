@@ -23,7 +23,7 @@ from typing import Any, TypeVar, cast
 # Folders that are committed as a whole: everything is written and flushed in a temporary folder beside the target,
 # which is then renamed.
 #
-# A reader sees a complete folder or none, even where the harness was killed at any moment. Each folder holds
+# A reader sees a complete folder or none, even if the harness was killed at any moment. Each folder holds
 # `seal.json`
 # with the SHA-256 digests of its files, so that later damage is detected.
 
@@ -233,7 +233,7 @@ _HELD = re.compile(r"FLOCK\s+ADVISORY\s+WRITE\s+(\d+)\s+([0-9a-f]+):([0-9a-f]+):
 
 
 def is_being_written(folder: Path) -> bool | None:
-    """Whether some harness writes the run folder now; None where this system does not tell.
+    """Whether some harness writes the run folder now; None if this system does not tell.
 
     Reads the kernel's list instead of trying to take the lock: a reader must not be in a writer's way, even for a
     moment.

@@ -56,12 +56,12 @@ class Agent(Protocol):
 
     @property
     def prompt_digest(self) -> str | None:
-        """Sha-256 over its declared prompt files; None where it declares none."""
+        """Sha-256 over its declared prompt files; None if it declares none."""
         ...
 
     @property
     def code_digest(self) -> str | None:
-        """The SHA-256 digest of the agent without its declared prompt files and its name; None where code versions are
+        """The SHA-256 digest of the agent without its declared prompt files and its name; None if code versions are
         not distinguished.
         """
         ...
@@ -122,7 +122,7 @@ class ProgramAgent:
 
     @cached_property
     def prompt_digest(self) -> str | None:
-        """Sha-256 over the declared prompt files; raises UsageError where one is missing."""
+        """Sha-256 over the declared prompt files; raises UsageError if one is missing."""
         if not self._declared.prompts:
             return None
         assert self._source is not None  # an agent with prompts has files
@@ -268,13 +268,13 @@ class OracleAgent:
         return digest_of((_PROGRAM / "oracle.py").read_text(encoding="utf-8"))  # the suite's digest covers a solution
 
     def program(self, case: Case) -> AgentProgram:
-        """Raises UsageError where the case has no reference to replay."""
+        """Raises UsageError if the case has no reference to replay."""
         if case.task_folder is not None:
             return _solution(case, case.task_folder)
         if case.reference is None:
             raise UsageError(
                 f"case {case.id!r} has no reference for the oracle to play",
-                remedy="give it `reference:` (an empty list where no call is needed)",
+                remedy="give it `reference:` (an empty list if no call is needed)",
             )
         calls = [{"tool": call.tool, "arguments": call.arguments} for call in case.reference]
         answer = case.expected_output

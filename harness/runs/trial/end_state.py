@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # Runs the state probes on SQLite files that the agent left in its sandbox, in the same way in every tool mode.
 #
-# A probe returns `{"unmeasurable": reason}` where a database cannot be read within the limits because of the agent.
+# A probe returns `{"unmeasurable": reason}` if a database cannot be read within the limits because of the agent.
 
 _Known = dict[tuple[str, str, tuple[str, ...]], Mapping[str, Table]]
 
@@ -47,7 +47,7 @@ class FileProbes:
     ) -> dict[str, JsonValue]:
         """Maps each probe's name to the value that it read after a trial that started from `snapshot`.
 
-        Raises SandboxError, and SnapshotError where a file of the snapshot is not a database.
+        Raises SandboxError, and SnapshotError if a file of the snapshot is not a database.
         """
         asked = {probe.name: probe.sql for probe in probes if probe.sql is not None and probe.sql.file is not None}
         if not asked or not archive.exists():
@@ -161,7 +161,7 @@ class TrialBrowser:
         return PageSeen.model_validate({"digest": look.digest, "screenshot": picture.name, **kept})
 
     def _browser(self, url: str | None) -> Browser:
-        """The trial's browser; `url`: its first page where it has to be started."""
+        """The trial's browser; `url`: its first page if it has to be started."""
         with self._lock:
             if self._started is None:
                 self._started = self._start(url)

@@ -39,7 +39,7 @@ class TaskSlots:
 
     @property
     def look_s(self) -> float | None:
-        """The interval in seconds until the next check; None where nothing changes before a task has ended."""
+        """The interval in seconds until the next check; None if nothing changes before a task has ended."""
         return _LOOK_S if self.most > self.jobs else None
 
 
@@ -95,7 +95,7 @@ _CGROUP: Final = Path("/sys/fs/cgroup")
 
 
 def jobs_held(limits: Iterable[Limits]) -> int:
-    """The number of trials that work at a time: one for each processor, where memory allows."""
+    """The number of trials that work at a time: one for each processor, if memory allows."""
     return min(processors(), trials_held(limits))
 
 
@@ -113,7 +113,7 @@ def processors() -> int:
 
 
 def free_memory_mb() -> int:
-    """The free memory of the machine, limited by the control group where it has a limit."""
+    """The free memory of the machine, limited by the control group if it has a limit."""
     fields = (line.split() for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
     free_kb = next(int(field[1]) for field in fields if field[0] == "MemAvailable:")
     found = [free_kb // 1024]
@@ -128,7 +128,7 @@ def free_memory_mb() -> int:
 
 
 def _processor_quota() -> float | None:
-    """The processor quota of the control group, in processors; None where it has no limit."""
+    """The processor quota of the control group, in processors; None if it has no limit."""
     try:
         quota, period = (_CGROUP / "cpu.max").read_text(encoding="ascii").split()
         return None if quota == "max" else int(quota) / int(period)
@@ -138,7 +138,7 @@ def _processor_quota() -> float | None:
 
 
 def _number(path: Path) -> int | None:
-    """The number in the file; None where the file is missing or contains a word."""
+    """The number in the file; None if the file is missing or contains a word."""
     try:
         return int(path.read_text(encoding="ascii"))
     except (OSError, ValueError):

@@ -60,7 +60,7 @@ def _outcome_of_misses(case: Case, misses: int) -> tuple[Outcome, str]:
 
 
 def _outcome_of_user(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str] | None:
-    """The outcome of a trial whose simulated user failed; None where it did not fail."""
+    """The outcome of a trial whose simulated user failed; None if it did not fail."""
     user = record.user
     if user is None:
         return None
@@ -131,7 +131,7 @@ UNREADABLE: Final = (
     TypeError,
     ValueError,
 )
-"""Errors that hostile data can cause where a limit is missing; failures of the engine and the disk raise other
+"""Errors that hostile data can cause if a limit is missing; failures of the engine and the disk raise other
 errors.
 """
 _LONGEST = 300
@@ -205,7 +205,7 @@ class TrialRunner:
         """Runs `case` once; the files that the agent changed go to `archive`, pictures of pages into its folder.
 
         Never raises HarnessError: failures of the harness or of this machine give the outcome
-        `harness_failed`; unreadable data of an agent gives `agent_failed`. Raises OutOfBudget where the
+        `harness_failed`; unreadable data of an agent gives `agent_failed`. Raises OutOfBudget if the
         run's budget ended it.
         """
         started = time.monotonic()

@@ -66,7 +66,7 @@ async def read(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
 
 
 async def look(tab: Tab, request: dict[str, Any]) -> dict[str, Any]:
-    """The content of a page, as evidence: for each selector its elements, and a picture where one is requested."""
+    """The content of a page, as evidence: for each selector its elements, and a picture if one is requested."""
     if request["url"] is not None:
         await _go(await tab.fresh(), request["url"], request["within_s"])
     seen = await tab.state()
@@ -101,7 +101,7 @@ async def _go(page: Page, url: str, within_s: float) -> None:
 
 
 async def _target(page: Page, request: dict[str, Any]) -> Locator:
-    """Raises Refused where the target selects no element, or several."""
+    """Raises Refused if the target selects no element, or several."""
     selector = request["target"]
     try:
         target = page.locator(selector)

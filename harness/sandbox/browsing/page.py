@@ -70,7 +70,7 @@ class Tab:
 
     @property
     def page(self) -> Page:
-        """Raises Refused where it has crashed."""
+        """Raises Refused if it has crashed."""
         page = self._pages[-1]
         if page in self._crashed:
             raise ActRefused(410, "the page has crashed; open one again")

@@ -9,7 +9,7 @@ For a provider of your own, whether or not it has an entry point in the group `h
 
 or call `run_conformance(provider, IMAGE, folder)` and read the results that are not None. The image needs python3 and
 `sh`; the engine has no further requirements. Checks that only an isolating sandbox can pass are marked, and left out
-where the provider declares that it does not isolate: such a provider guarantees only the others.
+if the provider declares that it does not isolate: such a provider guarantees only the others.
 """
 
 from collections.abc import Iterable

@@ -82,7 +82,7 @@ def disk_has_a_limit(stand: ProviderFixture) -> None:
         ended = shell(sandbox, f"head -c 9000000 /dev/zero > {place}/big; wc -c < {place}/big")
         written = int(ended.stdout)
         if not 0 < written <= 4 << 20:
-            raise ProviderNotConforming(f"{place}: {written} bytes were written where 4 MB is the limit")
+            raise ProviderNotConforming(f"{place}: {written} bytes were written, although 4 MB is the limit")
 
 
 def number_of_files_has_a_limit(stand: ProviderFixture) -> None:
@@ -106,7 +106,7 @@ print(count)
 """
     count = int(python(stand.start(limits=_SMALL), code).stdout)
     if not 16 <= count <= 26:
-        raise ProviderNotConforming(f"{count} processes ran where 24 is the limit")
+        raise ProviderNotConforming(f"{count} processes ran, although 24 is the limit")
 
 
 LIMIT_CHECKS = (

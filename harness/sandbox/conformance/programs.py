@@ -314,7 +314,7 @@ def clock_starts_where_it_is_pinned(stand: ProviderFixture) -> None:
     sandbox = stand.start(clock=_PINNED_INSTANT)
     seconds, text = answer_of("time", python(sandbox, _NOW))
     if not 0 <= seconds - _PINNED_S < 30:
-        raise ProviderNotConforming(f"the clock says {seconds} where it starts at {_PINNED_S}")
+        raise ProviderNotConforming(f"the clock says {seconds}, although it starts at {_PINNED_S}")
     expect("day", text[:10], "2024-02-29")
     expect("other programs", shell(sandbox, "date -u +%F").stdout, "2024-02-29\n")
 

@@ -129,7 +129,7 @@ def python(
 
 
 def answer_of(what: str, ended: ProgramExit) -> Any:
-    """The JSON that a program printed; raises ProviderNotConforming where the program failed."""
+    """The JSON that a program printed; raises ProviderNotConforming if the program failed."""
     if ended.code != 0:
         raise ProviderNotConforming(f"{what}: the program ended with {ended!r}")
     return json.loads(ended.stdout)

@@ -130,7 +130,7 @@ def mounted_folders(sources: dict[str, Path], spec: SandboxSpec) -> list[Mount]:
 # The layers of an image as folders on the engine's machine.
 #
 # Engines whose own file system runs as a program (fuse-overlayfs) ask that program about every file that is opened: a
-# Python program that imports an SDK waits more for that than for anything else. Where the kernel can stack the layers
+# Python program that imports an SDK waits more for that than for anything else. If the kernel can stack the layers
 # by itself, a warm container shows its trials `/usr` that way.
 
 _BY_A_PROGRAM = "fuse-overlayfs"
@@ -138,7 +138,7 @@ _ROOTLESS = "name=rootless"
 
 
 def layers_by_image(info: dict[str, Any], inspect: Callable[[str], dict[str, Any]]) -> Callable[[str], list[str]]:
-    """The lookup of an image's layer folders, the uppermost first; empty where the kernel mounts them itself.
+    """The lookup of an image's layer folders, the uppermost first; empty if the kernel mounts them itself.
 
     Also empty for a rootless engine: the kernel does not know how its layers mark deleted files.
     """
@@ -194,7 +194,7 @@ _HIDDEN = [
 _READ_ONLY = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/sys/fs/cgroup"]
 """The engine's own list, and what `crun` mounts as a world-writable tmpfs."""
 _LAUNCHERS = ("SETUID", "SETGID", "KILL", "DAC_READ_SEARCH")
-"""SYS_RESOURCE is omitted, although it would protect the launcher where memory is short: many hosts refuse it."""
+"""SYS_RESOURCE is omitted, although it would protect the launcher if memory is short: many hosts refuse it."""
 _SUPERVISORS = ("SYS_ADMIN", "NET_ADMIN", "SETPCAP")
 _KEEPERS = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID")
 """The capabilities that an overlay needs to copy what a trial changes: it uses the rights of the process that mounted
@@ -253,7 +253,7 @@ class Containers:
         )
 
     def relay_config(self, spec: SandboxSpec, snapshot: Snapshot, arguments: Sequence[str]) -> dict[str, Any]:
-        """The configuration of the container that has the sockets of a trial's container where none can be mounted."""
+        """The configuration of the container that has the sockets of a trial's container if none can be mounted."""
         config = self._configuration(
             replace(spec, agent_files=None),
             snapshot,

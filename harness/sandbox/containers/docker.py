@@ -60,7 +60,7 @@ class Reserve(Generic[Prepared]):
         self._makers = ThreadPoolExecutor(max_workers=depth, thread_name_prefix="reserve") if depth else None
 
     def take(self, kind: Hashable) -> Prepared | None:
-        """Returns a prepared sandbox, or one that will be ready before a new one; None where there is none, or where
+        """Returns a prepared sandbox, or one that will be ready before a new one; None if there is none, or if
         its preparation failed.
         """
         with self._lock:
@@ -129,7 +129,7 @@ class DockerSandboxProvider:
         """`prefetch` is the number of containers of the last requested kind that are started in advance.
 
         `relayed`: whether the connections to a sandbox are carried by a relay (`harness.sandbox.containers.relay`)
-        instead of sockets that are mounted; None: where the engine cannot mount them. With a relay, nothing is started
+        instead of sockets that are mounted; None: if the engine cannot mount them. With a relay, nothing is started
         in advance.
 
         `runtime` is the OCI runtime by its name in the engine; None selects the engine's default. Raises UsageError for

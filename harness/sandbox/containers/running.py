@@ -112,7 +112,7 @@ def remove_container(client: docker.DockerClient, container: str) -> None:
 
 
 def compile_launcher() -> None:
-    """Compiles the launcher once where host and image have the same Python, so that no sandbox has to."""
+    """Compiles the launcher once if host and image have the same Python, so that no sandbox has to."""
     compileall.compile_dir(inside_package.__path__[0], maxlevels=0, quiet=2)
 
 
@@ -161,7 +161,7 @@ class EngineOutage:
         self._over = threading.Event()
 
     def outlast(self, make: Callable[[], Made]) -> Made:
-        """The result of `make`; where it fails because no engine answers, its result once one answers again."""
+        """The result of `make`; if it fails because no engine answers, its result once one answers again."""
         until = time.monotonic() + self._within_s
         while True:
             try:
@@ -178,7 +178,7 @@ class EngineOutage:
         self._over.set()
 
     def _is_absent(self) -> bool:
-        """True also where the engine stops a moment later: an engine that is being stopped ends containers first, and
+        """True also if the engine stops a moment later: an engine that is being stopped ends containers first, and
         still answers.
         """
         deadline = time.monotonic() + _GOES_WITHIN_S
@@ -213,9 +213,9 @@ def remove_all_of(client: docker.DockerClient, label: str) -> None:
 
 
 def link_gateway(socket: Path, folder: Path) -> None:
-    """Hard-links everything next to the session's socket into `folder`, which is created where it is missing.
+    """Hard-links everything next to the session's socket into `folder`, which is created if it is missing.
 
-    A socket is its inode: a connection to the second name reaches the same gateway. Raises SandboxError where
+    A socket is its inode: a connection to the second name reaches the same gateway. Raises SandboxError if
     the two folders are on different file systems.
     """
     folder.mkdir(mode=0o755, exist_ok=True)

@@ -74,7 +74,7 @@ class WarmContainer:
         self.remove = self._container.remove
 
     def start(self, config: dict[str, Any], spec: SandboxSpec, layout: Layout) -> None:
-        """Raises SandboxError, also where the data that is kept for all trials does not fit."""
+        """Raises SandboxError, also if the data that is kept for all trials does not fit."""
         listener = ControlListener(self.folder)
         try:
             self._container.start(config)
@@ -245,7 +245,7 @@ class WarmDockerSandboxProvider:
     isolates = True
 
     def __init__(self, *, run: str, client: docker.DockerClient | None = None, runtime: str | None = None) -> None:
-        """`runtime`: see `DockerSandboxProvider`. Raises UsageError where the engine mounts no sockets."""
+        """`runtime`: see `DockerSandboxProvider`. Raises UsageError if the engine mounts no sockets."""
         self._client = client or connect()
         self._own_client = client is None
         self._id = uuid.uuid4().hex[:12]
@@ -293,7 +293,7 @@ class WarmDockerSandboxProvider:
             self._client.close()
 
     def _taken(self, kind: _Kind) -> WarmContainer | None:
-        """A container that trials have returned; None where none is available and the caller has to start one.
+        """A container that trials have returned; None if none is available and the caller has to start one.
 
         The number of simultaneous starts is limited; a waiting caller takes a container that is returned in the
         meantime.

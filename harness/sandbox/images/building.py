@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import docker
 
 
-# The Debian base of every image, also where no registry is reachable: pulled, else bootstrapped from packages.
+# The Debian base of every image, also if no registry is reachable: pulled, else bootstrapped from packages.
 #
 # The tag is derived from the request (suite, packages, method), so that the image is built once; it is set only when
 # it
@@ -76,7 +76,7 @@ def make_debian(client: "docker.DockerClient", progress: Progress) -> None:
     """Pulls or bootstraps the image `debian_tag()`.
 
     The environment variable HARNESS_DEBIAN_MIRROR names the mirror to bootstrap from; then nothing is pulled.
-    Raises ImageError with the packages to install where it cannot be built.
+    Raises ImageError with the packages to install if it cannot be built.
     """
     mirror = os.environ.get("HARNESS_DEBIAN_MIRROR")
     if mirror is None and _pull(client, progress):
@@ -100,7 +100,7 @@ def make_debian(client: "docker.DockerClient", progress: Progress) -> None:
 
 
 def install_tools(progress: Progress) -> None:
-    """Installs mmdebstrap where it is missing: only as root on Debian, with a progress message."""
+    """Installs mmdebstrap if it is missing: only as root on Debian, with a progress message."""
     if shutil.which("mmdebstrap") is not None:
         return
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
@@ -114,7 +114,7 @@ def install_tools(progress: Progress) -> None:
 
 
 def _pull(client: "docker.DockerClient", progress: Progress) -> bool:
-    """False where no registry answers; the SDK's own pull would wait indefinitely for the first answer."""
+    """False if no registry answers; the SDK's own pull would wait indefinitely for the first answer."""
     import requests
     from docker.errors import APIError, ImageNotFound
 
@@ -157,7 +157,7 @@ def _started(command: list[str], folder: Path, output: int) -> "subprocess.Popen
     """Starts a process in a session of its own: an interrupt from the terminal reaches only the harness, which ends the
     process in order.
 
-    Where the harness itself is killed, the kernel signals the process to end.
+    If the harness itself is killed, the kernel signals the process to end.
     """
     setpriv = shutil.which("setpriv")
     command = command if setpriv is None else [setpriv, "--pdeathsig", "TERM", "--", *command]

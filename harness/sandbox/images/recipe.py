@@ -13,7 +13,7 @@ from harness.sandbox.images.building import DEBIAN
 from harness.values import digest_of
 
 BROWSER_IMAGE = "browser"
-"""Built where a suite needs it, and by name; a project may define its own."""
+"""Built if a suite needs it, and by name; a project may define its own."""
 
 _BUILT_IN = {BASE_IMAGE: "base_image", BROWSER_IMAGE: "browser_image"}
 _BASE = re.compile(r"^ARG[ \t]+BASE=([a-z0-9]+(?:[._/-][a-z0-9]+)*)[ \t]*$", re.MULTILINE)

@@ -59,7 +59,7 @@ class _LockFile(Frozen):
 
 
 def read_lock(images: Path) -> dict[str, LockedImage]:
-    """The locked images of a project by name; empty where nothing was locked."""
+    """The locked images of a project by name; empty if nothing was locked."""
     path = images / "lock.toml"
     return dict(read_document(path, _LockFile).images) if path.is_file() else {}
 
@@ -143,7 +143,7 @@ class BuiltImage:
     digest: str
     """Digest of the inputs: equal on every machine."""
     packages_digest: str
-    """Digest of the package list: differs where the image was built from other versions."""
+    """Digest of the package list: differs when the image was built from other versions."""
     size_mb: int
     reused: bool
     """Whether the image existed before."""
@@ -206,7 +206,7 @@ class ImageStore:
     def tag(self, name: str) -> str:
         """The tag of a built image; this store caches the result.
 
-        Raises ImageError where it is not built, or was built from other files than the current ones.
+        Raises ImageError if it is not built, or was built from other files than the current ones.
         """
         with self._lock:
             known = self._tags.get(name)
@@ -326,7 +326,7 @@ def saved_image(client: docker.DockerClient, tag: str, piece_bytes: int) -> Iter
 
 
 def load_image(client: docker.DockerClient, tag: str, pieces: Iterable[bytes]) -> None:
-    """Puts a saved image into the engine. Raises ImageError where the engine does not have it afterwards."""
+    """Puts a saved image into the engine. Raises ImageError if the engine does not have it afterwards."""
     try:
         said = list(client.api.load_image(iter(pieces)))
         loaded = has_image(client, tag)

@@ -23,7 +23,7 @@ from harness.sandbox.ownership import owned_environment
 _NEWEST_GLIBC = 36
 _OLDEST_GLIBC = 5
 _UNREACHABLE = re.compile(r"Retrying \(|connection error|ConnectTimeout|NewConnectionError|Name or service not known")
-_NO_WHEEL = re.compile(  # the second where the requirement is constrained too: two packages that conflict are two words
+_NO_WHEEL = re.compile(  # the second if the requirement is constrained too: two packages that conflict are two words
     r"No matching distribution found for (?P<requirement>[^\n]+)|Cannot install (?P<constrained>[^\s,]+) because"
 )
 _HASHLESS = re.compile(r"all requirements must have their hashes|Hashes are required in --require-hashes mode")
@@ -36,7 +36,7 @@ _OTHER_BYTES = "DO NOT MATCH THE HASHES"
 def run_pip(requirements: Path, machine: str, *options: str, progress: Progress = lambda _: None) -> None:
     """`pip install` of the requirements for `machine` (such as x86_64); `progress` receives each requested project.
 
-    Raises ImageError that names the requirement where the reason is known, and ends with pip's own last lines.
+    Raises ImageError that names the requirement if the reason is known, and ends with pip's own last lines.
     """
     platforms = [f"manylinux_2_{minor}_{machine}" for minor in range(_NEWEST_GLIBC, _OLDEST_GLIBC - 1, -1)]
     old = [f"manylinux{year}_{machine}" for year in ("2014", "2010", "1")]
@@ -73,7 +73,7 @@ def _failure(printed: str, conflicts: list[str], machine: str) -> ImageError:
 
 
 def _conflicting(conflicts: list[str], machine: str) -> tuple[str, str]:
-    """As `_reason`, where pip found no set of wheels: a package that has none at all looks to pip like a conflict."""
+    """As `_reason`, if pip found no set of wheels: a package that has none at all looks to pip like a conflict."""
     more = f" and {len(conflicts) - _SHOWN_CONFLICTS} more" if len(conflicts) > _SHOWN_CONFLICTS else ""
     listed = "; ".join(conflicts[:_SHOWN_CONFLICTS]) + more
     return (
@@ -99,7 +99,7 @@ def _reason(printed: str, conflicts: list[str], machine: str) -> tuple[str, str]
             f". No wheel exists for {requirement} (CPython {PYTHON}, {machine}) on the index that pip asks",
             f"pin a version of {re.split('[=<>~!;@ ]', requirement)[0]} that has one",
         )
-    return "", "where pip itself is missing: python3 -m ensurepip"
+    return "", "if pip itself is missing: python3 -m ensurepip"
 
 
 # Python wheels for images: fetched on the host by hash, and added in a layer with their bytecode.
@@ -180,8 +180,8 @@ ASKED, LOCKED = "requirements.in", "requirements.txt"
 def lock_requirements(project: Path, name: str, machine: str, progress: Progress) -> Path:
     """Writes the locked requirements of the image `name`, and returns their path.
 
-    The hashes are those of the wheels for `machine`: another machine needs a lock of its own. Raises UsageError where
-    nothing is required, ImageError where a requirement has no wheel or no index answers; an old lock is then kept.
+    The hashes are those of the wheels for `machine`: another machine needs a lock of its own. Raises UsageError if
+    nothing is required, ImageError if a requirement has no wheel or no index answers; an old lock is then kept.
     """
     folder = project / "images" / name
     asked = folder / ASKED

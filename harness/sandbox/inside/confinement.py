@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 # The root file system of all trials of a warm container: the image's, except for its uppermost folders, which are in
 # memory.
 #
-# Where the image's file system is one of user space (fuse-overlayfs), the kernel asks its daemon about each folder of
+# If the image's file system is one of user space (fuse-overlayfs), the kernel asks its daemon about each folder of
 # a
 # path, each time, for every user who does not own the folder: a third of the start of a Python program. The folders
 # that
-# nearly every path leads through are therefore created in memory, with their content bind-mounted. Where the engine
+# nearly every path leads through are therefore created in memory, with their content bind-mounted. If the engine
 # shows
 # the layers that the image is made of, `/usr` comes from them, stacked by the kernel.
 
@@ -445,7 +445,7 @@ class Confinement:
         )
 
     def _make_mount_point(self, target: str) -> None:
-        """Creates it in memory where the image has none: an engine that mounts a file system of its own at /run has
+        """Creates it in memory if the image has none: an engine that mounts a file system of its own at /run has
         made the container's mount points there.
         """
         missing = []

@@ -77,7 +77,7 @@ class WritablePlaces:
 def create(channel: Channel, count: int, places: WritablePlaces) -> None:
     """Reads `count` entries from the channel and creates them as the current user.
 
-    Where one cannot be created, the first error is raised after all have been read, so that the channel stays usable.
+    If one cannot be created, the first error is raised after all have been read, so that the channel stays usable.
     """
     folders: list[tuple[bytes, int]] = []
     refused: OSError | None = None
@@ -153,7 +153,7 @@ def _walk_folder(shown: bytes, folder: int, depth: int) -> Iterator[Entry]:
 
 
 class _Content:
-    """The bytes after an entry, which must be read even where they are not needed."""
+    """The bytes after an entry, which must be read even if they are not needed."""
 
     def __init__(self, channel: Channel, size: int) -> None:
         self._channel = channel

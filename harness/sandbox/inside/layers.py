@@ -62,7 +62,7 @@ class LayerCache:
             self._created.setdefault(path[: -len(name) - 1], {})[name] = (state.st_ino, state.st_mode)
 
     def try_out(self) -> None:
-        """Raises OSError where this kernel's overlays lack a needed feature; runs in a namespace of its own."""
+        """Raises OSError if this kernel's overlays lack a needed feature; runs in a namespace of its own."""
         for place, lower in self._lower.items():
             self.mount_overlay(place, self._tried, "size=1m")
             names = posix.listdir(lower)
@@ -103,7 +103,7 @@ class LayerCache:
     def is_untouched(self, folder: bytes, name: bytes, state: posix.stat_result) -> bool:
         """Whether an entry that the trial has not changed is the one that was created under this name.
 
-        It is not where the trial has moved a folder: its content moves along, and belongs to other paths.
+        It is not if the trial has moved a folder: its content moves along, and belongs to other paths.
         """
         number, _ = self._created.get(folder, {}).get(name, (0, 0))
         return number == state.st_ino & _REAL_NUMBER

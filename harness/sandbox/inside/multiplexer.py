@@ -115,7 +115,7 @@ class Multiplexer:
             self._drop(stream)
 
     def receive(self, data: bytes) -> None:
-        """Handles bytes of the stream. Raises ValueError where they are none of this protocol's."""
+        """Handles bytes of the stream. Raises ValueError if they are none of this protocol's."""
         self._received += data
         at = 0
         while len(self._received) >= at + _HEADER:

@@ -300,7 +300,7 @@ class Program:
 
 
 def _execute(argv: list[bytes], environment: dict[bytes, bytes]) -> OSError:
-    """Returns only where nothing could be executed: the most informative error of all attempts."""
+    """Returns only if nothing could be executed: the most informative error of all attempts."""
     if b"/" in argv[0]:
         places = [argv[0]]
     else:

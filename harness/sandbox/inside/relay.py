@@ -96,7 +96,7 @@ def _accepted(server: _socket.socket) -> _socket.socket | None:
 
 
 def main(control: str, gateway: str = "", *files: str) -> None:
-    """Serves the two sockets (the second where it is named); `files` are paths and contents to write before."""
+    """Serves the two sockets (the second if it is named); `files` are paths and contents to write before."""
     for path, content in zip(files[::2], files[1::2], strict=True):
         fd = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL, 0o644)
         posix.write(fd, content.encode())

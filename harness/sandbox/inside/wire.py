@@ -1,6 +1,6 @@
 """The protocol between host and launcher: bencode frames, each preceded by its length in eight hexadecimal digits.
 
-Where a frame says how many, raw bytes follow it (a file's content), so that no content is in memory twice.
+If a frame says how many, raw bytes follow it (a file's content), so that no content is in memory twice.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Channel:
 
 
 class BufferedReader:
-    """A stream that reads ahead: only usable where no other reader follows on the connection."""
+    """A stream that reads ahead: only usable if no other reader follows on the connection."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -100,7 +100,7 @@ class FdReceiver:
         return part
 
     def taken(self) -> int:
-        """The oldest received descriptor that was not returned yet. Raises ValueError where there is none."""
+        """The oldest received descriptor that was not returned yet. Raises ValueError if there is none."""
         if not self._taken:
             raise ValueError("no descriptor came along")
         return self._taken.pop(0)

@@ -24,7 +24,7 @@ class ToolAllowed:
     """Steps all of whose calls are of allowed tools / steps with calls; share, 0 to 1.
 
     Allowed: the tool exists, the case offers it and does not forbid it. Excluded: calls refused by the step limit. None
-    where no tool was called.
+    if no tool was called.
     """
 
     name: ClassVar[str] = "tool_allowed"
@@ -44,11 +44,11 @@ class ToolAllowed:
 class ToolSelection:
     """Right steps / (steps that count + required tools that were never called); share, 0 to 1.
 
-    A step counts where one of its calls does, and is right where all of those are. A call is right where its tool
-    exists, is allowed for the case, is not forbidden and, where the case has a reference, is used by the reference or
+    A step counts if one of its calls does, and is right if all of those are. A call is right if its tool
+    exists, is allowed for the case, is not forbidden and, if the case has a reference, is used by the reference or
     required. Calls of a reading tool that is allowed but not in the reference do not count (looking around is neither
-    right nor wrong), nor do calls refused by the step limit. Without any step that counts: 0 where a tool is needed
-    (the reference or the required tools name one), 1 where the reference says that none is, None without a reference.
+    right nor wrong), nor do calls refused by the step limit. Without any step that counts: 0 if a tool is needed
+    (the reference or the required tools name one), 1 if the reference says that none is, None without a reference.
     """
 
     name: ClassVar[str] = "tool_selection"
@@ -86,7 +86,7 @@ class ParameterValidity:
     """Calls whose arguments satisfy their tool's JSON Schema / calls of known tools; share, 0 to 1.
 
     Arguments that are not a JSON object are invalid. Excluded: calls of a tool that does not exist (they have no
-    schema; `tool_selection` counts them). None where no call is left. The explanation counts the kinds of faults
+    schema; `tool_selection` counts them). None if no call is left. The explanation counts the kinds of faults
     (unparsed, unknown, missing, wrong type, out of range); the table by tool lists them by tool and model.
     """
 
@@ -124,7 +124,7 @@ _NO_REFERENCE = "the case has no reference"
 class CallMatch:
     """F1 of `call_precision` and `call_recall`: 2 x paired / (calls that count + reference calls); 0 to 1.
 
-    None without a reference; with an empty one 1 where no call counts, else 0.
+    None without a reference; with an empty one 1 if no call counts, else 0.
     """
 
     name: ClassVar[str] = "call_match"
@@ -147,7 +147,7 @@ class CallMatch:
 class CallPrecision:
     """Calls paired with the reference / calls that count; 0 to 1.
 
-    None without a reference and where no call counts.
+    None without a reference and if no call counts.
     """
 
     name: ClassVar[str] = "call_precision"
@@ -196,20 +196,20 @@ def _bound(found: Alignment) -> str:
 
 
 class EffectMatch:
-    """1 where the writes that the agent made are those of the reference, in the order of its DAG; else 0.
+    """1 if the writes that the agent made are those of the reference, in the order of its DAG; else 0.
 
     A write is a call of a tool that is declared as one and that was not answered with an error: a rejected call changed
     nothing. A hand-over to a person (by its tool's name) is not a write: require it by `required_tools`. Reads are
     neutral on both sides, however many: which way was taken is for `call_match`. One write too many spoils it, and so
-    does the right one made twice, except directly after itself where the tool's listing says `idempotentHint`. Equal:
+    does the right one made twice, except directly after itself if the tool's listing says `idempotentHint`. Equal:
     same tool and same arguments by the schema (defaults filled in, 1 = 1.0, unordered arrays as bags, volatile
     arguments left out), or what surely comes to the same (see `comparing.same_effect`): identifiers in another order,
     parallel lists in another order, undeclared members of nested objects. A reference without writes asks that nothing
     be changed.
 
-    None without a reference; where a tool of the reference, or of a call that was not refused, is not declared, because
-    its effect is unknown; where the benchmark that the case was imported from judges by other things than the state
-    that the reference leaves; and where the order was too wide to be searched to the end. Not seen: whether the
+    None without a reference; if a tool of the reference, or of a call that was not refused, is not declared, because
+    its effect is unknown; if the benchmark that the case was imported from judges by other things than the state
+    that the reference leaves; and if the order was too wide to be searched to the end. Not seen: whether the
     reference's own writes would have worked, and other writes that come to the same.
     """
 
@@ -235,7 +235,7 @@ class EffectMatch:
 
 
 def _as_wanted(wanted: Sequence[ReferenceCall], keys: Sequence[str], made: Sequence[Act]) -> list[str]:
-    """The keys of the writes, where a write with the same effect as one of the reference gets the reference's key."""
+    """The keys of the writes, if a write with the same effect as one of the reference gets the reference's key."""
     own = [act.key for act in made]
     missing, extra = Counter(keys) - Counter(own), Counter(own) - Counter(keys)
     for call, key in zip(wanted, keys, strict=True):
@@ -310,11 +310,11 @@ _REROUTED = 0.5
 class Routing:
     """Mean over the user's turns that a route of the case names; 0 to 1.
 
-    A turn is 1 where exactly the expected sub-agents acted, 0.5 where all of them acted and so did another (the turn
-    was rerouted, or passed on needlessly), and 0 where an expected one did not act. Where no sub-agent is expected, a
+    A turn is 1 if exactly the expected sub-agents acted, 0.5 if all of them acted and so did another (the turn
+    was rerouted, or passed on needlessly), and 0 if an expected one did not act. If no sub-agent is expected, a
     turn is 1 without any and else 0. A sub-agent acts by a reply of its model or a call; its name is that of its span,
-    or `<agent>/<n>` where the program sends none. The main agent is the one that sends the first model request.
-    Excluded: turns that no route names, and routes whose turn never came. None where the case has no route, and where
+    or `<agent>/<n>` if the program sends none. The main agent is the one that sends the first model request.
+    Excluded: turns that no route names, and routes whose turn never came. None if the case has no route, and if
     no turn is left.
     """
 

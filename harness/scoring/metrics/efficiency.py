@@ -30,7 +30,7 @@ class Steps:
 class Turns:
     """Times that the agent spoke to the user: steps of the agent with a message and without a call; a count.
 
-    A message beside calls is a remark, not a turn, and what a sub-agent says is heard by its caller alone. None where
+    A message beside calls is a remark, not a turn, and what a sub-agent says is heard by its caller alone. None if
     there was neither a message nor an answer.
     """
 
@@ -62,11 +62,11 @@ class Length:
 
 
 class StepEfficiency:
-    """Optimal / actual; a ratio that may exceed 1, where the agent needed fewer steps than the known optimum.
+    """Optimal / actual; a ratio that may exceed 1, if the agent needed fewer steps than the known optimum.
 
     Optimal is the case's `optimal_steps`, else the length of its reference, else the best known success at the case;
     the explanation names the source. Actual are the steps in which tools were called (one decision with all its
-    parallel calls); against a reference, whose length is counted in calls, the calls. Where the optimum is 0: 1 if no
+    parallel calls); against a reference, whose length is counted in calls, the calls. If the optimum is 0: 1 if no
     call was made, else 0. Excluded (None): no optimum is known; a check failed (giving up early is not efficient); no
     call was made though the optimum has some. Refused calls count too.
     """
@@ -86,7 +86,7 @@ class StepEfficiency:
 class StepRatio:
     """Actual / optimal, the inverse of `step_efficiency`; 1 is as good as is known, 2 twice as long.
 
-    As there; None also where the optimum is 0 and calls were made.
+    As there; None also if the optimum is 0 and calls were made.
     """
 
     name: ClassVar[str] = "step_ratio"
@@ -138,8 +138,8 @@ class Redundancy:
 
     Redundant: the very same call (tool and arguments by the schema) was made before, no call of a writing tool that
     succeeded was made in between, and the answer is the same again: nothing could be learned and nothing was changed. A
-    write made again is redundant only where both were refused alike. Excluded: calls refused by the step limit and,
-    where the gateway observed any call, self-reported calls. None where no call was made.
+    write made again is redundant only if both were refused alike. Excluded: calls refused by the step limit and,
+    if the gateway observed any call, self-reported calls. None if no call was made.
     """
 
     name: ClassVar[str] = "redundancy"
@@ -172,7 +172,7 @@ class Redundancy:
 class Tokens:
     """Input and output tokens of all model replies; a count, less being better.
 
-    None where no reply reported its tokens; replies without a report are left out, and the explanation gives their
+    None if no reply reported its tokens; replies without a report are left out, and the explanation gives their
     number.
     """
 
@@ -189,7 +189,7 @@ class Tokens:
 
 
 class CostUsd:
-    """Cost of all model replies, US dollars, less being better. None where no reply's cost is known."""
+    """Cost of all model replies, US dollars, less being better. None if no reply's cost is known."""
 
     name: ClassVar[str] = "cost_usd"
     version: ClassVar[str] = "1"

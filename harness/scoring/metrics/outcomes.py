@@ -14,9 +14,9 @@ from harness.scoring.tool_use import decisions
 
 
 class TaskSuccess:
-    """1 where every check of the case passed, 0 where one failed; share of trials over a run.
+    """1 if every check of the case passed, 0 if one failed; share of trials over a run.
 
-    None where no check failed and one is undecided, and where a case has no check: a missing verdict is not a success.
+    None if no check failed and one is undecided, and when a case has no check: a missing verdict is not a success.
     """
 
     name: ClassVar[str] = "task_success"
@@ -40,7 +40,7 @@ class TaskSuccess:
 class PartialCredit:
     """Mean credit of the checks that give one (`credit` in their evidence: the verifier `trajectory` does); 0 to 1.
 
-    Checks without a credit are left out: a pass or a fail is not a credit. None where no check gives one.
+    Checks without a credit are left out: a pass or a fail is not a credit. None if no check gives one.
     """
 
     name: ClassVar[str] = "partial_credit"
@@ -58,7 +58,7 @@ class PartialCredit:
 
 
 class Completion:
-    """1 where the outcome is `finished` and there is a final answer that is not blank, else 0; share over a run.
+    """1 if the outcome is `finished` and there is a final answer that is not blank, else 0; share over a run.
 
     A crash and a reached limit are 0, whatever the agent sent before. Nothing is excluded.
     """
@@ -80,7 +80,7 @@ Ending = Literal["success_stop", "premature", "overrun", "loop", "limit", "crash
 
 
 class Termination:
-    """1 where the agent stopped at the right time, else 0; None where it cannot be decided. The explanation is the
+    """1 if the agent stopped at the right time, else 0; None if it cannot be decided. The explanation is the
     ending.
 
     In this order: `loop` (it never came to an end of its own with an answer, and its last call is the last turn of a
@@ -137,8 +137,8 @@ class Recovery:
 
     Recovered: a related call among the next three after the error succeeded, other than by doing nothing. The
     explanation counts the responses (retried the same, changed something, used another tool, told the user, ignored).
-    Excluded: replay misses and the step limit, after which no call can succeed, and, where the gateway observed any
-    call, self-reported calls. None where no error occurred.
+    Excluded: replay misses and the step limit, after which no call can succeed, and, if the gateway observed any
+    call, self-reported calls. None if no error occurred.
     """
 
     name: ClassVar[str] = "recovery"

@@ -23,7 +23,7 @@ from harness.values import JsonObject
 # words
 # of the item, by their first letters (`finalise` and `finalize` are one word) and with neighbours joined (`look up`
 # is
-# `lookup`). An item describes a call where on average it contains at least half of both. Descriptions in entirely
+# `lookup`). An item describes a call if on average it contains at least half of both. Descriptions in entirely
 # different words are not recognised.
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -150,7 +150,7 @@ class PlanOrder:
     """Ordered pairs of milestones that the plan brings in the reference's order / those whose both ends it has.
 
     Share, 0 to 1. Ordered pairs are those that the reference's `after` demands, directly or through others. None as in
-    `plan_coverage`, and where no pair has both its ends in the plan.
+    `plan_coverage`, and if no pair has both its ends in the plan.
     """
 
     name: ClassVar[str] = "plan_order"
@@ -172,8 +172,8 @@ class PlanAdherence:
     """Items of the plan that were carried out in its order / items that speak of a tool; share, 0 to 1.
 
     Carried out: a call was made of which the item speaks, after the calls of the items before it; as many as can be.
-    Where the gateway observed any call, self-reported calls carry nothing out.
-    Items that speak of no tool of the suite are left out (`think`). None without a stated plan, and where no item is
+    If the gateway observed any call, self-reported calls carry nothing out.
+    Items that speak of no tool of the suite are left out (`think`). None without a stated plan, or if no item is
     left.
     """
 
@@ -201,7 +201,7 @@ class PlanAdherence:
 class PlanQuality:
     """Mean of `plan_coverage`, `plan_order` and `plan_adherence`, as far as they are known; 0 to 1.
 
-    None without a stated plan, and where none of the three is known.
+    None without a stated plan, or if none of the three is known.
     """
 
     name: ClassVar[str] = "plan_quality"

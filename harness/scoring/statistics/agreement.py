@@ -17,7 +17,7 @@ _DIGITS = 12
 def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
     """Cohen (1960): (observed - expected) / (1 - expected), what is expected being taken from both raters' own shares.
 
-    None for no pair, and where both raters always gave one and the same answer: there is then no chance to go beyond.
+    None for no pair, or if both raters always gave one and the same answer: there is then no chance to go beyond.
     """
     n = len(pairs)
     if not n:
@@ -31,7 +31,7 @@ def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
 def weighted_kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
     """Cohen's kappa (1968) with quadratic weights, for points of a scale: 1 - observed / expected squared distance.
 
-    None for no pair, and where both raters always gave one and the same point.
+    None for no pair, or if both raters always gave one and the same point.
     """
     n = len(pairs)
     if not n:
@@ -45,8 +45,8 @@ def weighted_kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
 def krippendorff_alpha(units: Sequence[Sequence[Hashable]]) -> float | None:
     """Krippendorff's alpha for names: 1 - observed / expected disagreement; any number of raters; answers may lack.
 
-    A unit holds the answers to one item; units with fewer than two answers are ignored. None where no unit remains, or
-    where all answers are the same.
+    A unit holds the answers to one item; units with fewer than two answers are ignored. None if no unit remains, or
+    if all answers are the same.
     """
     paired = [Counter(unit) for unit in units if len(unit) > 1]
     totals: Counter[Hashable] = Counter()
@@ -97,7 +97,7 @@ class BinaryAgreement(Frozen):
     constant: float | None
     """Agreement of a predictor that always gives the more frequent right answer: to be beaten."""
     kappa: float | None
-    """Cohen's kappa; None also where both always gave the same answer."""
+    """Cohen's kappa; None also if both always gave the same answer."""
     alpha: float | None
     """Krippendorff's alpha of the two as raters."""
     true_positive: AgreementRate
@@ -118,7 +118,7 @@ class BinaryAgreement(Frozen):
     @computed_field  # type: ignore[prop-decorator]  # python/mypy#14461
     @property
     def beats_constant(self) -> bool | None:
-        """Whether the judge is better than a constant answer; None where there was nothing to judge."""
+        """Whether the judge is better than a constant answer; None if there was nothing to judge."""
         if self.agreement.value is None or self.constant is None:
             return None
         return self.agreement.value > self.constant

@@ -39,7 +39,7 @@ def effective_n(by_case: Mapping[str, Sequence[float]]) -> float:
     """The effective number of independent observations in the 0/1 values, given that those of one case are correlated.
 
     n without repeats; else p(1 - p) / the cluster-robust variance of the mean, never more than all values and never
-    fewer than the cases; the number of cases where all values are equal, because their spread is then unknown.
+    fewer than the cases; the number of cases if all values are equal, because their spread is then unknown.
     """
     sizes = [len(values) for values in by_case.values()]
     hits = [(sum(values), len(values)) for values in by_case.values()]
@@ -80,7 +80,7 @@ def paired_interval(differences: Sequence[float], width: float) -> Interval | No
 def cases_needed(differences: Sequence[float]) -> int | None:
     """The number of cases with which the observed mean difference would be significant at 5 %, with a power of 80 %.
 
-    None where no difference was observed, or where it is so small that a million cases would not suffice.
+    None if no difference was observed, or if it is so small that a million cases would not suffice.
     """
     n = len(differences)
     mean = math.fsum(differences) / n if n else 0.0
@@ -93,7 +93,7 @@ def cases_needed(differences: Sequence[float]) -> int | None:
 
 def cases_for_margin(cases: int, seen: Interval, margin: float, width: float) -> int | None:
     """The number of cases with which a `paired_interval` like the observed one would be above minus the margin, with
-    the same mean and spread; None where no number up to a million would suffice.
+    the same mean and spread; None if no number up to a million would suffice.
     """
     n = cases + 2
     middle = (seen.low + seen.high) / 2
@@ -132,7 +132,7 @@ _T = (
 def mean_interval(values: Sequence[float]) -> Interval | None:
     """Student's interval of the mean, 95 %, one value for each case; None for fewer than two.
 
-    Its width is 0 where all values are equal: whether so few cases are enough is for the caller to decide.
+    Its width is 0 if all values are equal: whether so few cases are enough is for the caller to decide.
     """
     n = len(values)
     if n < 2:
@@ -150,11 +150,11 @@ def _quantile(freedom: int) -> float:
     return Z + (Z**3 + Z) / (4 * freedom) + (5 * Z**5 + 16 * Z**3 + 3 * Z) / (96 * freedom**2)
 
 
-# The interval of a mean where whole cases are drawn again and again: the percentile bootstrap.
+# The interval of a mean if whole cases are drawn again and again: the percentile bootstrap.
 #
 # Up to a few hundred cases they are really drawn. From there on the bounds are computed from the first four moments
 # of
-# the cases (Cornish and Fisher's expansion), which is nearer to endless drawing than a thousand draws are; not where
+# the cases (Cornish and Fisher's expansion), which is nearer to endless drawing than a thousand draws are; not if
 # a
 # few cases decide, because there the expansion would not hold.
 
@@ -207,7 +207,7 @@ def _draws(cases: int) -> tuple[_Draw, ...]:
 
 
 def _computed(sums: Sequence[float], sizes: Sequence[int]) -> _Bounds | None:
-    """None where the expansion would not hold."""
+    """None if the expansion would not hold."""
     mean = math.fsum(sums) / sum(sizes)
     deviation, skewness, _ = _moments(sums, sizes, mean)
     if deviation == 0 or abs(skewness) > _SKEWED:
@@ -218,8 +218,8 @@ def _computed(sums: Sequence[float], sizes: Sequence[int]) -> _Bounds | None:
 def _bound(sums: Sequence[float], sizes: Sequence[int], z: float) -> float:
     """Returns the value below which the drawn mean lies with the probability that a normal variable is below `z`.
 
-    The drawn mean is below a value exactly where the drawn cases' `sum - size * value` add up to less than 0: that
-    total's moments are exact. They depend on the value where sizes differ; a few iterations converge.
+    The drawn mean is below a value exactly if the drawn cases' `sum - size * value` add up to less than 0: that
+    total's moments are exact. They depend on the value if sizes differ; a few iterations converge.
     """
     mean = bound = math.fsum(sums) / sum(sizes)
     for _ in range(_ROUNDS if len(set(sizes)) > 1 else 1):
@@ -263,13 +263,13 @@ class VarianceComponents(Frozen):
 
     @property
     def share_between(self) -> float | None:
-        """The intraclass correlation: 1 where trials of a case always agree. None where nothing varies."""
+        """The intraclass correlation: 1 if trials of a case always agree. None if nothing varies."""
         total = self.between_cases + self.within_cases
         return rounded(self.between_cases / total) if total else None
 
     def trials_to_tell(self, difference: float) -> int:
         """The number of trials of each of two agents, over all cases, that shows a true `difference` of their means at
-        5 % with a power of 80 %; 0 where trials of a case always agree, since repeating then adds nothing.
+        5 % with a power of 80 %; 0 if trials of a case always agree, since repeating then adds nothing.
 
         2 (z + z')^2 within / difference^2. Both agents are tried on the same cases, so that the variance between cases
         cancels out; the second agent's trials are taken to vary as those of this one, and cases to differ by the same
@@ -283,7 +283,7 @@ def variance_components(by_case: Mapping[str, Sequence[float]]) -> VarianceCompo
     Components", 1992, section 3.6): within is the pooled variance of the trials of a case; between is (mean square
     between - within) / n0, at least 0, where n0 = (N - sum of n_i^2 / N) / (cases - 1).
 
-    None for fewer than two cases, or where no case was tried twice.
+    None for fewer than two cases, or if no case was tried twice.
     """
     groups = [values for values in by_case.values() if values]
     cases, n = len(groups), sum(len(values) for values in groups)
@@ -305,7 +305,7 @@ def noise_margin(repeated: Sequence[Sequence[float]], n: int | None = None, *, c
     It is z sqrt(2 v / n), with v the mean variance of repeated measurements of a case, and Bonferroni's z for that many
     `comparisons`.
 
-    `repeated` holds for each case its repeated measurements. `n` defaults to their number. 0 where they never vary, and
+    `repeated` holds for each case its repeated measurements. `n` defaults to their number. 0 if they never vary, and
     for single measurements.
     """
     if not repeated:

@@ -13,7 +13,7 @@ from harness.scoring.statistics.intervals import Interval, rounded
 
 def sign_test(better: int, worse: int) -> float | None:
     """The exact two-sided p-value of the hypothesis that better and worse are equally likely; ties are ignored. None
-    where all are ties.
+    if all are ties.
     """
     n = better + worse
     if not n:
@@ -26,7 +26,7 @@ def sign_test(better: int, worse: int) -> float | None:
 
 
 def sign_test_greater(more: int, less: int) -> float | None:
-    """Exact one-sided p of as many `more` or further ones where both are equally likely. None where all are ties."""
+    """Exact one-sided p of as many `more` or further ones if both are equally likely. None if all are ties."""
     n = more + less
     if not n:
         return None
@@ -255,7 +255,7 @@ def is_over(looks: Sequence[tuple[int, int]], reference: RateReference, shifted:
     """Whether a shift to the rate `shifted` has gone, by the looks since its alarm.
 
     The null is "the rate is still on the far side of the middle between the reference and the shift"; it is rejected
-    where a test martingale reaches 1 / level at any look (Ville's inequality), so looking daily costs nothing.
+    if a test martingale reaches 1 / level at any look (Ville's inequality), so looking daily costs nothing.
     """
     middle = (reference.rate + shifted) / 2
     up = shifted > reference.rate
@@ -289,7 +289,7 @@ def _possible(rate: float) -> float:
 
 
 def _dispersion(looks: Sequence[tuple[int, int]], rate: float) -> float:
-    """Pearson's chi-square over its degrees of freedom, at least 1; where it is more than chance gives (5 %), its upper
+    """Pearson's chi-square over its degrees of freedom, at least 1; if it is more than chance gives (5 %), its upper
     bound at 90 %: a few looks tell it badly, and one that is taken for too small raises false alarms.
     """
     used = [(k, n) for k, n in looks if n]

@@ -40,7 +40,7 @@ class FinalAnswer(TextRule):
     pick: Literal["last", "first", "any"] = "last"
     """Which number of the text counts; thousands may be parted by commas."""
     json_value: JsonValue = Field(default=None, alias="json")
-    """The answer as JSON: the text is parsed where it is one."""
+    """The answer as JSON: the text is parsed if it is one."""
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         answer = evidence.trial.trajectory.final_output
@@ -118,7 +118,7 @@ class CheckAnswer(FinalAnswer):
     _loaded: Callable[..., Any] | None = PrivateAttr(default=None)
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None where it can. Loads the function."""
+        """In words why this check cannot work in its suite; None if it can. Loads the function."""
         if self.function is None:
             return None
         try:
@@ -196,7 +196,7 @@ class JsonSchema(Frozen):
         return self
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None where it can."""
+        """In words why this check cannot work in its suite; None if it can."""
         return None if self.probe is None else probe_problem(suite, self.probe)
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
@@ -293,7 +293,7 @@ class CriterionMet(Frozen):
     """The judge found the criterion met, in its latest judgement of the trial.
 
     Judgements are made after a run: `harness judge run RUN --rubric NAME`, and then `harness score RUN`. Until then,
-    where the criterion is not eligible, and where the judge failed, the check is undecided. A judgement of another
+    if the criterion is not eligible, and if the judge failed, the check is undecided. A judgement of another
     trajectory does not count.
     """
 

@@ -45,13 +45,13 @@ class TrajectoryVerifier(Frozen):
 
     `strict`: these calls in this order, nothing else; calls of one parallel step may be in any order. `ordered`: these
     calls in this order. `unordered`: these calls in any order, nothing else. `superset`: these calls in any order.
-    `dag`: these calls in the order that their `after` demands. `subset`: no call but these, and at least one where
+    `dag`: these calls in the order that their `after` demands. `subset`: no call but these, and at least one if
     there is any. `extra` sets which other calls are allowed: nothing (`none`: strict, unordered, subset), looking
     around (`neutral`: ordered, superset, dag), or anything (`any`). Looking around is an allowed reading tool that the
     reference does not call, without repeated calls between two writes; a loop does not count.
 
-    The credit is 2 x pairs / (calls that count + reference calls), for `subset` pairs / calls that count; 0 where a
-    minefield was met. The check passes where everything holds, or where the credit reaches `at_least`.
+    The credit is 2 x pairs / (calls that count + reference calls), for `subset` pairs / calls that count; 0 if a
+    minefield was met. The check passes if everything holds, or if the credit reaches `at_least`.
     """
 
     version: ClassVar[str] = "1"
@@ -78,7 +78,7 @@ class TrajectoryVerifier(Frozen):
         return self
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None where it can."""
+        """In words why this check cannot work in its suite; None if it can."""
         known = {tool.name for tool in suite.tools}
         named = {call.tool for call in self.calls or ()} | {one.tool for one in self.minefields} | set(self.only)
         unknown = sorted(named - known)
@@ -190,7 +190,7 @@ class RequiredTools(Frozen):
     """Whether a call counts only if it was answered without an error."""
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None where it can."""
+        """In words why this check cannot work in its suite; None if it can."""
         return _unknown(self.tools, suite)
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
@@ -220,7 +220,7 @@ class ForbiddenTools(Frozen):
     """None: the case's."""
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None where it can."""
+        """In words why this check cannot work in its suite; None if it can."""
         return _unknown(self.tools, suite)
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
@@ -243,9 +243,9 @@ def _unknown(tools: tuple[str, ...] | None, suite: Suite) -> str | None:
 class MaxTokens(Frozen):
     """Input and output tokens of all model replies, at most `limit` or the case's `limits.tokens`.
 
-    The gateway's counts are used: where a reply did not report its tokens, they are estimated from its length, and a
+    The gateway's counts are used: if a reply did not report its tokens, they are estimated from its length, and a
     trial without model replies used none. For an imported trial, only the reported tokens are known. Without a limit,
-    or where an imported trial reports none, the check is undecided.
+    or if an imported trial reports none, the check is undecided.
     """
 
     version: ClassVar[str] = "2"
@@ -266,7 +266,7 @@ class MaxTokens(Frozen):
 class MaxIterations(Frozen):
     """Decisions of the agent, at most `limit` or the case's `limits.steps`.
 
-    A decision is a model's reply with all its parallel calls; where no model is seen, a call or a reply to the user.
+    A decision is a model's reply with all its parallel calls; if no model is seen, a call or a reply to the user.
     """
 
     version: ClassVar[str] = "1"

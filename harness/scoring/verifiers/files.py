@@ -159,7 +159,7 @@ def _is_meant(change: FileChange, pattern: str) -> bool:
 
 
 def matches_any(path: str, patterns: tuple[str, ...]) -> bool:
-    """Whether the absolute path matches one of the patterns, which begin at `/work/` where they begin with no `/`."""
+    """Whether the absolute path matches one of the patterns, which begin at `/work/` if they begin with no `/`."""
     return any(_fits(path, _absolute(pattern)) for pattern in patterns)
 
 
@@ -278,7 +278,7 @@ _SHOWN = 2000
 class TaskTests(Frozen):
     """The reward that the test script of a task folder wrote is at least 1.
 
-    The check is set where a `task.toml` is read, not by hand. The tests run after the agent has ended, in a sandbox
+    The check is set if a `task.toml` is read, not by hand. The tests run after the agent has ended, in a sandbox
     restored to what it left; their exit status is ignored. `/logs/verifier/reward.json` comes before `reward.txt`: its
     `reward` decides, else each of its values must be at least 1. No reward, or one that is not a finite number, fails.
     """

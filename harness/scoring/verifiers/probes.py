@@ -90,7 +90,7 @@ class PathRule(Frozen):
         return self
 
     def problem(self, body: JsonValue) -> str | None:
-        """In words what does not hold; None where all does."""
+        """In words what does not hold; None if all does."""
         found = _found(self.path, body)
         if not self.exists:
             return f"{self.path} leads to something" if found else None
@@ -125,7 +125,7 @@ class Api(Frozen):
     """Parts of the JSON body, each of which must hold."""
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None where it can."""
+        """In words why this check cannot work in its suite; None if it can."""
         return probe_problem(suite, self.probe, "api")
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
@@ -204,7 +204,7 @@ class Sql(Frozen):
         return self
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None where it can."""
+        """In words why this check cannot work in its suite; None if it can."""
         return sql_problem(suite, self.probe, tables=self.changes is not None)
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
@@ -315,7 +315,7 @@ class State(Frozen):
     """Members of an object, elements of a list in any order, a part of a text."""
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None where it can."""
+        """In words why this check cannot work in its suite; None if it can."""
         return probe_problem(suite, self.probe)
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:

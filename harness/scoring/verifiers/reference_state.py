@@ -78,7 +78,7 @@ def table_differences(probe: str, got: JsonObject, wanted: JsonObject) -> Iterat
 
 
 def file_differences(got: EndState, wanted: EndState, takes: Callable[[str], bool]) -> Iterator[StateDifference]:
-    """Of the files that changed since the snapshot (content, mode, kind, target of a link), where `takes` a path."""
+    """Of the files that changed since the snapshot (content, mode, kind, target of a link), if `takes` a path."""
     mine = {change.path: change for change in got.changes if takes(change.path)}
     theirs = {change.path: change for change in wanted.changes if takes(change.path)}
     for path in sorted({*mine, *theirs}):
@@ -295,7 +295,7 @@ class EqualsReferenceState(Frozen):
         return value
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None where it can."""
+        """In words why this check cannot work in its suite; None if it can."""
         probes = (*suite.probes, *(probe for case in suite.cases for probe in case.probes))
         if self.probes is not None:
             unknown = (problem for name in self.probes if (problem := probe_problem(suite, name)) is not None)

@@ -17,7 +17,7 @@ from harness.values import Frozen, JsonObject
 # A trajectory as a row of events, for process rules: calls by tool name, and what else happens in a trial.
 #
 # <tool>         a call of the tool, however it was answered; `tool:<name>` names one that is called like an event
-# reply          the agent spoke to the user          answer        its last reply, where it gave a final answer
+# reply          the agent spoke to the user          answer        its last reply, if it gave a final answer
 # user           the user spoke                       error         a call was answered with an error
 # plan_create    the agent stated its first plan      plan_update   it stated a later one
 # compaction     the context was cut down: a system message in the midst of the trial that speaks of it, a line of a
@@ -81,7 +81,7 @@ def _of_step(step: Step) -> Iterator[Event]:
 
 
 class _Compactions:
-    """Recognises them step by step; one that was announced is not counted again where its effect is seen."""
+    """Recognises them step by step; one that was announced is not counted again if its effect is seen."""
 
     def __init__(self) -> None:
         self._inputs: dict[str | None, int] = {}
@@ -154,7 +154,7 @@ class Rule:
 class Rules(Frozen):
     """`rules` in a short notation, each of which must hold.
 
-    `A before B`: wherever B happens, A has happened earlier (where B never happens it holds). `never A after B`; `never
+    `A before B`: wherever B happens, A has happened earlier (when B never happens it holds). `never A after B`; `never
     A before B`: no A until the first B. `require A`, `require A 2 times`; `A at most 2 times`; `never A`.
     `harness.scoring.verifiers.rules` lists the events. The credit is the share of rules that hold.
     """
@@ -172,7 +172,7 @@ class Rules(Frozen):
         return value
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None where it can."""
+        """In words why this check cannot work in its suite; None if it can."""
         known = {tool.name for tool in suite.tools} | EVENTS
         for text in self.rules:
             rule = _read(text)

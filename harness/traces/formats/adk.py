@@ -371,7 +371,7 @@ def _state(session: Record) -> JsonValue:
 
 
 def _tags(session: Record) -> list[JsonValue]:
-    """The application that a case is for, where it says so: app name and user are often left out."""
+    """The application that a case is for, if it says so: app name and user are often left out."""
     app = session.text("app_name", "appName")
     return [f"app:{app}"] if app else []
 

@@ -108,7 +108,7 @@ def _marked(step: Record, result: Record, call_id: str | None, content: JsonValu
 
 @dataclass(frozen=True, kw_only=True)
 class HarborResult:
-    """The content of the result; empty where no result exists."""
+    """The content of the result; empty if no result exists."""
 
     task_name: str | None = None
     trial_name: str | None = None
@@ -119,7 +119,7 @@ class HarborResult:
 
 
 def harbor_result(trajectory: Path) -> HarborResult:
-    """The result next to the trajectory, or one folder up where the trajectory is in `agent/`."""
+    """The result next to the trajectory, or one folder up if the trajectory is in `agent/`."""
     folders = (
         (trajectory.parent, trajectory.parent.parent) if trajectory.parent.name == "agent" else (trajectory.parent,)
     )
@@ -159,7 +159,7 @@ def _outcome(exception: str | None) -> Outcome:
     return "agent_failed" if "Agent" in exception else "harness_failed"
 
 
-# ATIF (v1.2 to 1.8): one trajectory a file, with its result beside it where Harbor wrote both.
+# ATIF (v1.2 to 1.8): one trajectory a file, with its result beside it if Harbor wrote both.
 #
 # Sub-agents' trajectories that are embedded stand as steps of their own after the step that started them. Harbor's
 # converter for coding agents writes one model reply as several steps (the text, then every call with the message
@@ -209,7 +209,7 @@ class _Reading:
             self.add(sub, agent_of(sub).text("name"), None)
 
     def _results(self, step: Record, embedded: dict[str, Record]) -> bool:
-        """Joins the step's results; True where one of them is a sub-agent's trajectory that now stands behind it."""
+        """Joins the step's results; True if one of them is a sub-agent's trajectory that now stands behind it."""
         index = len(self.transcript) - 1
         results = _results(step)
         for result in results:

@@ -72,7 +72,7 @@ def usage_of_span(span: Span) -> Usage | None:
 
 
 def arguments_of_span(span: Span) -> JsonValue:
-    """What a tool was called with; None where they were not captured. Smolagents and traceloop store them as `args` and
+    """What a tool was called with; None if they were not captured. Smolagents and traceloop store them as `args` and
     `kwargs`, traceloop also below `inputs`.
     """
     for name in ("input.value", "traceloop.entity.input"):
@@ -94,7 +94,7 @@ _TASKS = ("task", "question", "query", "user_input", "prompt", "goal")
 
 
 def task_of_span(span: Span) -> str | None:
-    """The task that an agent's span was started with, where it names one."""
+    """The task that an agent's span was started with, if it names one."""
     raw = span.attributes.get("input.value")
     plain = embedded_json(raw) if isinstance(raw, str) else raw
     told = [plain.get(name) for name in _TASKS] if isinstance(plain, dict) else []
@@ -109,7 +109,7 @@ def inputs_of(span: Span) -> list[Message]:
 
 
 def outputs_of(span: Span) -> list[Message] | None:
-    """The model's answer; None where it was not captured."""
+    """The model's answer; None if it was not captured."""
     facts = _with_details(span)
     found = _messages(facts, _OUTPUTS, "assistant")
     if found:
@@ -123,7 +123,7 @@ _OUTPUTS = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion"
 
 
 def tools_of_span(span: Span) -> tuple[FoundTool, ...] | None:
-    """The tools that a model call offered; None where they are not recorded."""
+    """The tools that a model call offered; None if they are not recorded."""
     facts = _with_details(span)
     raw = facts.get("gen_ai.tool.definitions")
     plain = embedded_json(raw) if isinstance(raw, str) else raw

@@ -35,7 +35,7 @@ def dumped(value: Mapping[str, JsonValue] | Sequence[JsonValue] | None) -> str |
 # Spans of Google's Agent Development Kit, with the attributes of the GenAI conventions.
 #
 # A request to the model is the span `call_llm`, which names no operation; request and response stand in it as JSON of
-# Gemini. Where several tools ran at once, a span of `(merged tools)` repeats their answers for ADK's own viewer.
+# Gemini. If several tools ran at once, a span of `(merged tools)` repeats their answers for ADK's own viewer.
 
 _REQUEST: Final = "gcp.vertex.agent.llm_request"
 _RESPONSE: Final = "gcp.vertex.agent.llm_response"

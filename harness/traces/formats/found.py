@@ -112,7 +112,7 @@ def trace_id(*raw: JsonValue) -> str:
 
 
 def wall_ns(raw: JsonValue) -> int | None:
-    """ISO 8601 text, or seconds (milliseconds) since the epoch, as nanoseconds; None where it is neither.
+    """ISO 8601 text, or seconds (milliseconds) since the epoch, as nanoseconds; None if it is neither.
 
     A time without an offset is read as UTC.
     """
@@ -168,7 +168,7 @@ class FoundRun:
     reason: str | None = None
     reward: float | None = None
     final_output: JsonValue = None
-    """None: the agent's last message, where it called no tool after it."""
+    """None: the agent's last message, if it called no tool after it."""
     uncaptured: tuple[Content, ...] = ()
     """What the file does not carry of the steps."""
     trace_id: str | None = None
@@ -181,7 +181,7 @@ class FoundRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """One record: a case, the tools that it offers (None: not given) and the attempt at it, where one exists."""
+    """One record: a case, the tools that it offers (None: not given) and the attempt at it, if one exists."""
 
     case: Case
     record: str

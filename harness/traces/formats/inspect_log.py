@@ -124,7 +124,7 @@ _FAILURES: Mapping[str, ToolErrorType] = MappingProxyType(
 
 
 def tools_in(sample: Record) -> tuple[FoundTool, ...] | None:
-    """The tools offered to the sample's model calls; None where none is recorded."""
+    """The tools offered to the sample's model calls; None if none is recorded."""
     by_name: dict[str, FoundTool] = {}
     events = [event for event in _events(sample) if event.value("event") == "model"]
     for event in events:
@@ -333,8 +333,8 @@ _MAX_CHARS = 100
 def sample_facts(metadata: JsonValue, tags: Iterable[JsonValue] = ()) -> JsonObject:
     """The fields of a case that keep all of it.
 
-    `category` and `difficulty` are the case's own where they are valid there; `tags` are tags, and every other value is
-    the tag `name=value`, an object or list in JSON, or a line of the description where it is too long for a tag.
+    `category` and `difficulty` are the case's own if they are valid there; `tags` are tags, and every other value is
+    the tag `name=value`, an object or list in JSON, or a line of the description if it is too long for a tag.
     """
     given = dict(metadata) if isinstance(metadata, dict) else {}
     fields: JsonObject = {}

@@ -175,7 +175,7 @@ def _spans(observation: Record) -> list[Span]:
 
 
 def _run(source: Source, name: str, item: Record, spans: list[Span]) -> tuple[FoundRun, tuple[FoundTool, ...] | None]:
-    """The attempt and its tools, as the trace tells them; the item's input and output alone where it tells of no agent,
+    """The attempt and its tools, as the trace tells them; the item's input and output alone if it tells of no agent,
     model or tool.
     """
     output = item_value(item.value("output"))
@@ -202,7 +202,7 @@ def _run(source: Source, name: str, item: Record, spans: list[Span]) -> tuple[Fo
 
 
 def _conversation(source: Source, name: str, spans: list[Span]) -> Found | None:
-    """The spans as a conversation; where they have the marks of this harness and are damaged, as those of others."""
+    """The spans as a conversation; if they have the marks of this harness and are damaged, as those of others."""
     try:
         return conversation_in(source, spans)
     except InvalidDocument as error:
@@ -222,7 +222,7 @@ def _root_of(item: Record, spans: list[Span]) -> Span:
 
 
 def _span_of(item: Record) -> Span:
-    """The item as a span, where its trace has no observation."""
+    """The item as a span, if its trace has no observation."""
     return Span(
         trace_id=item.text("traceId") or "",
         span_id=item.text("id") or "",
@@ -234,7 +234,7 @@ def _span_of(item: Record) -> Span:
 
 
 def _outcome(item: Record, root: Record | None, *, is_known: bool) -> tuple[Outcome, str | None]:
-    """The outcome that a harness wrote down; of others `agent_failed` where the item's level is ERROR."""
+    """The outcome that a harness wrote down; of others `agent_failed` if the item's level is ERROR."""
     metadata = root.value("metadata") if root is not None else None
     told = opened(metadata.get("outcome")) if isinstance(metadata, dict) and is_known else None
     failed = item.value("level") == "ERROR"

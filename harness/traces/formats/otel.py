@@ -151,7 +151,7 @@ def read(source: Source) -> Iterator[Found]:
 
 
 def conversation_in(source: Source, spans: list[Span]) -> Found | None:
-    """The content of one conversation's spans; None, with a note, where they contain no agent, model or tool."""
+    """The content of one conversation's spans; None, with a note, if they contain no agent, model or tool."""
     if is_ours(spans):
         return _ours(source, spans)
     translated = as_genai(spans)

@@ -71,7 +71,7 @@ class Thread:
                 self._history(message)
 
     def reply(self, message: Message | None, step: ForeignStep) -> int:
-        """Adds the model's answer, or a step without content where it was not captured; the step's index."""
+        """Adds the model's answer, or a step without content if it was not captured; the step's index."""
         self._last_calls = list(self.transcript.add(step))
         place = self._remember("" if message is None else message.key)
         self._replies[place] = len(self.transcript) - 1
@@ -163,8 +163,8 @@ def _is_only_calls(message: Message) -> bool:
 
 # What the spans of a conversation carry of its content, noted while they are read.
 #
-# Instrumentations capture content for all spans or for none, so a call without arguments is one that has none where
-# other spans carry theirs, and one whose arguments are not known where no span does. A result may also stand in the
+# Instrumentations capture content for all spans or for none, so a call without arguments is one that has none if
+# other spans carry theirs, and one whose arguments are not known if no span does. A result may also stand in the
 # history that a later model call was sent. A model call that failed has no reply that could have been captured.
 
 
@@ -240,7 +240,7 @@ class CapturedContent:
             yield "results"
 
     def _lacks_answer(self, is_completed: Callable[[int], bool]) -> bool:
-        """Where content is captured, a last model call that failed shows that there is no answer."""
+        """If content is captured, a last model call that failed shows that there is no answer."""
         ended_in_error = self._asked and bool(self._replies) and self._replies[-1][0] in self._failed
         return self.lacks_last_reply(is_completed) and not ended_in_error
 
@@ -292,7 +292,7 @@ class ConversationReader:
         return tuple(self._tools.values()) or None
 
     def answer(self, steps: Sequence[Step]) -> str | None:
-        """The agent's last message; where it ended with a call, what the outermost agent's own span gives out."""
+        """The agent's last message; if it ended with a call, what the outermost agent's own span gives out."""
         said = final_output(steps)
         if said is not None or self.root is None:
             return said
@@ -443,7 +443,7 @@ class ConversationReader:
         )[0]
 
     def _without_replies(self) -> None:
-        """Where the last reply was not captured, the agent's own output is what it said in the end."""
+        """If the last reply was not captured, the agent's own output is what it said in the end."""
         if self.root is not None:
             self._content.agent_span(asked=bool(says.task_of_span(self.root) or says.inputs_of(self.root)))
         if self.root is None or not self._content.lacks_last_reply(self._transcript.is_completed):

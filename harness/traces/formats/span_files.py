@@ -90,7 +90,7 @@ def _worded(value: JsonValue) -> JsonValue:
 
 
 def span_attributes(observation: Record) -> JsonObject:
-    """Attributes by name; none where the metadata has none."""
+    """Attributes by name; none if the metadata has none."""
     given = observation.value("metadata")
     found = _below_attributes(given) if isinstance(given, dict) else {}
     found = {name: opened(value) if name in _NOT_TEXTS else value for name, value in found.items()}

@@ -34,7 +34,7 @@ class Message:
 
 
 def messages_in(raw: JsonValue, default_role: str) -> list[Message] | None:
-    """Messages that stand structured or as JSON text; None where it is neither."""
+    """Messages that stand structured or as JSON text; None if it is neither."""
     plain = embedded_json(raw) if isinstance(raw, str) else raw
     if isinstance(plain, dict):
         inner = plain.get("messages")

@@ -75,7 +75,7 @@ class SuiteBuilder:
         return case.id
 
     def build(self, path: Path) -> Suite | None:
-        """The suite; None where no record told of a case."""
+        """The suite; None if no record told of a case."""
         if not self._cases:
             return None
         for tool in self.given:
@@ -99,7 +99,7 @@ class SuiteBuilder:
         return suite.model_copy(update={"digest": suite_digest(suite)})
 
     def _unique_case(self, path: Path, found: Found) -> Case:
-        """The record's case; under an id of its own where another of its id asks or offers something else.
+        """The record's case; under an id of its own if another of its id asks or offers something else.
 
         Tools belong to the record that declares them: with others it would be judged by what it did not have.
         """
@@ -131,7 +131,7 @@ class SuiteBuilder:
     def _own_tools(self) -> dict[str, tuple[str, ...]]:
         """Case -> the tools that were used in its runs, of cases that have tools which no record declares.
 
-        Where no record of a case declares tools, but records of others do, it may be offered theirs. It is not where
+        If no record of a case declares tools, but records of others do, it may be offered theirs. It is not if
         one that nobody declares answered it: then it has a world of its own.
         """
         used: dict[str, list[str]] = {}
@@ -187,7 +187,7 @@ class SuiteBuilder:
         offered = self._offered.get(case.id, own.get(case.id))
         if offered is None:
             known = bool(self.given) or case.id in calling
-            # what records of other cases declare or use is not offered where nothing tells of a tool at all
+            # what records of other cases declare or use is not offered if nothing tells of a tool at all
             if not known and names:
                 return case.model_copy(update={"tools": ()})
             offered = names if not own else tuple(self._tools)

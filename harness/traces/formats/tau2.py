@@ -20,7 +20,7 @@ from harness.values import JsonObject, canonical_json
 #
 # Files exist whose task ids are permuted: `task_id` points at another task than the one that was played, and what the
 # run's own checks searched for (`reward_info.action_checks`) tells it. The checks decide then: the task of the file
-# with just their actions is the one that was played; where there is none, the checks' actions stand alone. A run of
+# with just their actions is the one that was played; if there is none, the checks' actions stand alone. A run of
 # such
 # a file without checks has no gold that could be trusted.
 
@@ -166,7 +166,7 @@ class _Shared:
         )
 
     def _played(self, name: str, task: str, simulation: Record) -> Case:
-        """The case that was played: what the run's own checks look for, where they contradict the task's gold."""
+        """The case that was played: what the run's own checks look for, if they contradict the task's gold."""
         gold = self._gold.of(task, simulation)
         if gold.problem is not None:
             self._source.note(name, gold.problem, field="task_id", remedy=gold.remedy)
@@ -253,7 +253,7 @@ class _Shared:
 
 
 def _asked(task: Record) -> str | None:
-    """The user's instructions, in tau2's order; a support ticket where no user exists."""
+    """The user's instructions, in tau2's order; a support ticket if no user exists."""
     scenario = task.record("user_scenario")
     instructions = scenario.value("instructions") if scenario else None
     if isinstance(instructions, dict):

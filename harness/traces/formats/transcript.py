@@ -23,7 +23,7 @@ class ForeignCall:
     name: str
     arguments: JsonValue
     unparsed: str | None = None
-    """Set where the file itself states that the arguments could not be parsed."""
+    """Set if the file itself states that the arguments could not be parsed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ def joined(before: ForeignStep, after: ForeignStep) -> ForeignStep:
 
 
 def read_arguments(raw: JsonValue) -> tuple[JsonObject | None, str | None]:
-    """(the arguments, None), or (None, the text) where they are not a JSON object. None given: no arguments."""
+    """(the arguments, None), or (None, the text) if they are not a JSON object. None given: no arguments."""
     match raw:
         case dict():
             return raw, None
@@ -152,7 +152,7 @@ class TranscriptBuilder:
         return self.waiting(call_id, None) or self._last_with.get(call_id)
 
     def fill(self, known: str, content: JsonValue) -> None:
-        """Gives an answered call the content of its result, where the answer had none."""
+        """Gives an answered call the content of its result, if the answer had none."""
         results = self._steps[self._step_of[known]].results
         for index, (answered, result) in enumerate(results):
             if answered == known and result.content is None:
@@ -193,7 +193,7 @@ class TranscriptBuilder:
         return self._names[known]
 
     def result(self, result: ForeignResult) -> str | None:
-        """Joins a result to its call; the call's id here, or None where no call waits for one."""
+        """Joins a result to its call; the call's id here, or None if no call waits for one."""
         known = self._call_for(result)
         if known is None:
             self._orphan(result)
@@ -304,7 +304,7 @@ class TranscriptBuilder:
 
 
 def final_output(steps: Sequence[Step]) -> str | None:
-    """The agent's last message; None where it went on to call tools, and gave no answer."""
+    """The agent's last message; None if it went on to call tools, and gave no answer."""
     answer: str | None = None
     for step in steps:
         if step.source == "agent" and step.parent is None and (step.calls or step.message is not None):
