@@ -88,7 +88,9 @@ class Bindings:
 
     def named(self, value: str, place: Place) -> str | None:
         """The other value in a member that holds identities, or in which the value was seen to change."""
-        return next((other for other, origin in self._best(value, place) if self._fits(value, origin, place)), None)
+        return next(
+            (other for other, origin in self._best(value, place) if self._may_translate(value, origin, place)), None
+        )
 
     def in_path(self, value: str, before: str) -> str | None:
         """The other value as a segment of a path, behind the segment `before`."""
@@ -105,7 +107,7 @@ class Bindings:
         yield from (one for one in learnt if _overlap(kind, one[1].kind or one[1].around))
         yield from learnt
 
-    def _fits(self, value: str, origin: Place, place: Place) -> bool:
+    def _may_translate(self, value: str, origin: Place, place: Place) -> bool:
         if (self._field(place), value) in self._own:
             return False
         if not is_identity(place.name):

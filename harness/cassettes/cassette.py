@@ -135,7 +135,7 @@ def load_cassette(path: Path) -> Cassette:
     except InvalidDocument as error:
         raise CassetteError(error.message, remedy=_REMEDY) from None
     except _MALFORMED as error:
-        raise CassetteError(_explained(path, error), remedy=_REMEDY) from None
+        raise CassetteError(_load_problem(path, error), remedy=_REMEDY) from None
     _check_format(path, loaded[2] if len(loaded) > 2 else {})
     recordings = [_recording(path, index, *pair) for index, pair in enumerate(pairs)]
     _refuse_twins(path, recordings)
@@ -270,7 +270,7 @@ def _refuse_twins(path: Path, recordings: list[Recording]) -> None:
         seen[recording.place] = index
 
 
-def _explained(path: Path, error: Exception) -> str:
+def _load_problem(path: Path, error: Exception) -> str:
     """Why vcrpy cannot load a file, in terms of this harness's own reader if that one finds the error too."""
     try:
         plain, lines = read_plain(path)
@@ -313,7 +313,7 @@ def open_cassette(path: Path) -> Cassette:
     if not worth:
         return load_cassette(path)
     index = index_path(path)
-    known = _read(index, digest)
+    known = _recordings_in_index(index, digest)
     if known is not None:
         return Cassette(known)
     cassette = load_cassette(path)
@@ -327,7 +327,7 @@ def index_path(path: Path) -> Path:
     return suite.parent.parent / ".harness" / "index" / suite.name / f"{path.name}.index"
 
 
-def _read(index: Path, digest: bytes) -> tuple[Recording, ...] | None:
+def _recordings_in_index(index: Path, digest: bytes) -> tuple[Recording, ...] | None:
     """The content of the index; None if it belongs to another cassette, or is truncated."""
     try:
         form, cassette, own, content = index.read_bytes().split(b"\n", 3)

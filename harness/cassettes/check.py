@@ -60,14 +60,14 @@ def state_provenance(path: Path, suite: str, of: Callable[[Recording], Provenanc
     """
     with only_writer(path.parent):
         held = load_cassette(path).recordings
-        stated = [_stated(one, of(one)) for one in held]
+        stated = [_with_provenance(one, of(one)) for one in held]
         changed = sum(old is not new for old, new in zip(held, stated, strict=True))
         if changed:
             save_cassette(path, Cassette(stated), suite=suite, case=path.stem)
     return changed
 
 
-def _stated(recording: Recording, provenance: Provenance | None) -> Recording:
+def _with_provenance(recording: Recording, provenance: Provenance | None) -> Recording:
     if recording.mark.provenance is not None or provenance is None:
         return recording
     return recording.with_provenance(provenance)
@@ -162,7 +162,7 @@ def check_cassette(path: Path, secrets: Mapping[str, str]) -> tuple[CassetteFind
     redactor = Redactor(secrets)
     return tuple(
         # The order of the file may differ from the index's, so the key's line gives the position of the finding.
-        CassetteFinding(path=path, line=_line(lines, index), field=field, problem=problem)
+        CassetteFinding(path=path, line=_line_of(lines, index), field=field, problem=problem)
         for index, recording in enumerate(_as_filed(path, cassette))
         for field, problem in _problems(index, recording, redactor)
     )
@@ -186,11 +186,11 @@ def shown_cassette(path: Path) -> ShownCassette:
     return ShownCassette(
         path=path,
         provenance=provenance_counts(cassette.recordings),
-        recordings=tuple(_shown(recording, names) for recording in cassette.recordings),
+        recordings=tuple(_shown_recording(recording, names) for recording in cassette.recordings),
     )
 
 
-def _shown(recording: Recording, names: Mapping[str, str]) -> ShownRecording:
+def _shown_recording(recording: Recording, names: Mapping[str, str]) -> ShownRecording:
     mark = recording.mark
     return ShownRecording(
         server=mark.server,
@@ -224,7 +224,7 @@ def show_cassette(path: Path) -> str:
         lines.append(f"  {mark.effect:5} {mark.tool}({_arguments(recording, before)}){again}")
         before = recording.arguments if mark.kind == "model" else before
         whence = f" [{provenance_of(recording)}]" if len(counts) > 1 else ""
-        lines.append(f"        {_answer(recording)}{whence}")
+        lines.append(f"        {_answer_summary(recording)}{whence}")
     return "\n".join(lines) + "\n"
 
 
@@ -275,7 +275,7 @@ def _problems(index: int, recording: Recording, redactor: Redactor) -> Iterator[
         yield at, f"contains the secret {name!r}"
 
 
-def _line(lines: Mapping[tuple[int | str, ...], int], index: int) -> int | None:
+def _line_of(lines: Mapping[tuple[int | str, ...], int], index: int) -> int | None:
     return lines.get(("interactions", index))
 
 
@@ -311,7 +311,7 @@ def _arguments(recording: Recording, before: str) -> str:
     return f"{head}{text[start : start + _SHOWN]}{tail}"
 
 
-def _answer(recording: Recording) -> str:
+def _answer_summary(recording: Recording) -> str:
     if recording.mark.outcome != "answer":
         return recording.mark.outcome
     text = recording.body.decode("utf-8", "replace")

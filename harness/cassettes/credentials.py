@@ -121,7 +121,7 @@ class Cleaner:
         hidden = self._redactor.value(value)
         if hidden is not value:
             self.found += hidden != value
-        return self._shaped(hidden)
+        return self._without_secrets(hidden)
 
     def fields(self, value: JsonObject) -> JsonObject:
         """The same for an object."""
@@ -129,14 +129,14 @@ class Cleaner:
         assert isinstance(clean, dict)  # an object stays one
         return clean
 
-    def _shaped(self, value: JsonValue) -> JsonValue:
+    def _without_secrets(self, value: JsonValue) -> JsonValue:
         match value:
             case str():
                 return self.text(value)
             case dict():
-                return {self.text(name): self._shaped(item) for name, item in value.items()}
+                return {self.text(name): self._without_secrets(item) for name, item in value.items()}
             case list():
-                return [self._shaped(item) for item in value]
+                return [self._without_secrets(item) for item in value]
             case _:
                 return value
 

@@ -110,7 +110,7 @@ def merged_recordings(
         if recording.mark.effect == "write" and (old is None or failed):
             renewed.add(recording.mark.state_name)
         if old is not None and failed:
-            dropped |= set(_after(before, recording))
+            dropped |= set(_places_after(before, recording))
         if old is None:
             added += 1
         elif recording.answers_like(old):
@@ -162,7 +162,7 @@ def _rests_on(recording: Recording, renewed: set[str]) -> bool:
     return bool(renewed) and (mark.server == WORLD or mark.state_name in renewed or bool(mark.elsewhere))
 
 
-def _after(cassette: dict[Place, Recording], write: Recording) -> Iterator[Place]:
+def _places_after(cassette: dict[Place, Recording], write: Recording) -> Iterator[Place]:
     """The recordings of the states that the write leads to."""
     states = {next_state(write.mark.state, write.mark.key)}
     follows = sorted(
@@ -285,7 +285,7 @@ def _recover(path: Path, content: bytes, cassettes: Path, redactor: Redactor) ->
     try:
         heading = _Heading.model_validate_json(lines[0]) if lines else None
     except ValidationError as error:
-        raise CassetteError(f"{path}: is not a recording journal: {_words(error)}", remedy="delete it") from None
+        raise CassetteError(f"{path}: is not a recording journal: {_problem_text(error)}", remedy="delete it") from None
     recordings = [_recording(path, number, line) for number, line in enumerate(lines[1:], start=2)]
     if heading is not None and heading.suite != path.parent.name:
         raise CassetteError(
@@ -305,7 +305,7 @@ def _recording(path: Path, number: int, line: bytes) -> Recording:
         before = number - 2
         kept = f"the complete recordings before it ({before}) are kept"
         raise CassetteError(
-            f"{path}:{number}: is not a recording: {_words(error)}",
+            f"{path}:{number}: is not a recording: {_problem_text(error)}",
             remedy=f"cut the journal there (`sed -i '{number},$d' {shlex.quote(str(path))}`), as if the trial had been "
             f"killed then: {kept}; or delete the file",
         ) from None
@@ -334,7 +334,7 @@ def only_writer(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _words(error: ValidationError) -> str:
+def _problem_text(error: ValidationError) -> str:
     field, problem = first_words(error)
     return f"field {field!r}: {problem}" if field else problem
 

@@ -72,14 +72,14 @@ def chained_digest(*parts: str) -> str:
 def _with_defaults(schema: Mapping[str, JsonValue], value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         properties = schema.get("properties")
-        return _filled(properties, value) if isinstance(properties, dict) else value
+        return _with_default_values(properties, value) if isinstance(properties, dict) else value
     if isinstance(value, list):
         items = schema.get("items")
         return [_with_defaults(items, item) for item in value] if isinstance(items, dict) else value
     return value
 
 
-def _filled(properties: JsonObject, value: JsonObject) -> JsonObject:
+def _with_default_values(properties: JsonObject, value: JsonObject) -> JsonObject:
     filled = value.copy()
     for name, inner in properties.items():
         if not isinstance(inner, dict):
@@ -116,9 +116,9 @@ class StateChain:
     def state(self, server: str) -> str:
         """The state in which a call of the server is made."""
         if server == WORLD and self._states:
-            return chained_digest(WORLD, *_pairs(self._states))
+            return chained_digest(WORLD, *_names_and_states(self._states))
         others = self.others(server)
-        return chained_digest("elsewhere", self.own(server), *_pairs(others)) if others else self.own(server)
+        return chained_digest("elsewhere", self.own(server), *_names_and_states(others)) if others else self.own(server)
 
     def own(self, server: str) -> str:
         """The state without the writes to other servers."""
@@ -167,5 +167,5 @@ def next_state(state: str, key: str) -> str:
     return chained_digest("after", state, key)
 
 
-def _pairs(states: dict[str, str]) -> tuple[str, ...]:
+def _names_and_states(states: dict[str, str]) -> tuple[str, ...]:
     return tuple(part for name in sorted(states) for part in (name, states[name]))

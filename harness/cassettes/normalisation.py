@@ -93,19 +93,19 @@ class Normalisation:
 
     def sent(self, value: JsonValue, tool: str = "") -> JsonValue:
         """Arguments of the agent for `tool`, with current values."""
-        self._keep(value, tool)
-        return _mapped(value, self._today, Place(tool=tool))
+        self._note_identities(value, tool)
+        return _translated(value, self._today, Place(tool=tool))
 
     def sent_text(self, text: str) -> str:
         """The same for an address, or for a body that is not JSON."""
-        return _replaced(text, self._today, None)
+        return _translated_text(text, self._today, None)
 
     def sent_body(self, body: bytes) -> bytes:
         """The body of a request, likewise; byte for byte the same if it contains no value of the cassette."""
         if not self._today.values or not body:
             return body
         plain = decoded(body)
-        sent = _mapped(plain, self._today, Place())
+        sent = _translated(plain, self._today, Place())
         if sent == plain:
             return body
         return sent.encode() if isinstance(sent, str) else json.dumps(sent, ensure_ascii=False).encode()
@@ -128,7 +128,7 @@ class Normalisation:
         """Stores which values correspond; returns whether nothing else differs. `tool` gave `today` where it had given
         `recorded`.
         """
-        self._keep(_in_both(today, recorded), tool)
+        self._note_identities(_in_both(today, recorded), tool)
         differences = list(changes(today, recorded))
         unlike = [one for one in differences if not self._is_volatile(tool, one)]
         for one in differences:
@@ -140,7 +140,7 @@ class Normalisation:
 
     def recorded_value(self, value: JsonValue, tool: str) -> JsonValue:
         """A current value with the values of the cassette; `tool` names what it is of, such as a table."""
-        return _mapped(value, self._recorded, Place(tool=tool))
+        return _translated(value, self._recorded, Place(tool=tool))
 
     def knows(self, text: str) -> bool:
         """Whether the current value that corresponds to this value of the cassette is known."""
@@ -151,16 +151,16 @@ class Normalisation:
         if not self._recorded.values:
             return body
         plain = decoded(body)
-        mapped = _mapped(plain, self._recorded, Place(tool=tool))
+        mapped = _translated(plain, self._recorded, Place(tool=tool))
         if mapped == plain:
             return body
         if isinstance(mapped, str):
             return mapped.encode("utf-8", "replace")
         return json.dumps(mapped, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
-    def _keep(self, value: JsonValue, tool: str) -> None:
+    def _note_identities(self, value: JsonValue, tool: str) -> None:
         for values in (self._today, self._recorded):
-            _keep(value, values, Place(tool=tool))
+            _note_identities(value, values, Place(tool=tool))
 
     def _is_volatile(self, tool: str, change: ValueChange) -> bool:
         if not change.same_shape:
@@ -177,10 +177,10 @@ class Normalisation:
 
     def _is_bound(self, change: ValueChange) -> bool:
         """Whether the difference concerns a value that occurs elsewhere as an identity or a time."""
-        return self._recorded.is_pair(_text(change.before), _text(change.after))
+        return self._recorded.is_pair(_scalar_text(change.before), _scalar_text(change.after))
 
     def _bind(self, change: ValueChange, place: Place) -> None:
-        today, recorded = _text(change.before), _text(change.after)
+        today, recorded = _scalar_text(change.before), _scalar_text(change.after)
         if not today or not recorded or (not today.isdigit() and len(today) < _SHORTEST):
             return
         self._recorded.bind(today, recorded, place)
@@ -192,7 +192,7 @@ def _is_opaque(change: ValueChange) -> bool:
     return all(isinstance(one, str) and _OPAQUE.match(one) for one in (change.before, change.after))
 
 
-def _text(value: JsonValue) -> str:
+def _scalar_text(value: JsonValue) -> str:
     if isinstance(value, bool):
         return ""
     return str(value) if isinstance(value, str | int | float) else ""
@@ -211,36 +211,36 @@ def _in_both(today: JsonValue, recorded: JsonValue) -> JsonValue:
         case list(), list():
             return [_in_both(one, other) for one, other in zip(today, recorded, strict=False)]
         case _:
-            return today if _text(today) == _text(recorded) else None
+            return today if _scalar_text(today) == _scalar_text(recorded) else None
 
 
-def _keep(value: JsonValue, values: Bindings, place: Place) -> None:
+def _note_identities(value: JsonValue, values: Bindings, place: Place) -> None:
     """Notes the identities that are known before a value of the same form is learnt for another kind."""
     match value:
         case list():
             for item in value:
-                _keep(item, values, place)
+                _note_identities(item, values, place)
         case dict():
             for key, item in value.items():
-                _keep(item, values, place.below(key))
+                _note_identities(item, values, place.below(key))
         case _:
-            values.keep(_text(value), place)
+            values.keep(_scalar_text(value), place)
 
 
-def _mapped(value: JsonValue, values: Bindings, place: Place) -> JsonValue:
+def _translated(value: JsonValue, values: Bindings, place: Place) -> JsonValue:
     match value:
         case int() | float() if not isinstance(value, bool):
-            return _number(value, values, place)
+            return _translated_number(value, values, place)
         case str():
             inner = json_in(value)
             if inner is None:
-                return _replaced(value, values, place)
-            mapped = _mapped(inner, values, place)
+                return _translated_text(value, values, place)
+            mapped = _translated(inner, values, place)
             return value if mapped == inner else _laid_out_like(value, inner, mapped)
         case list():
-            return [_mapped(item, values, place) for item in value]
+            return [_translated(item, values, place) for item in value]
         case dict():
-            return {key: _mapped(item, values, place.below(key)) for key, item in value.items()}
+            return {key: _translated(item, values, place.below(key)) for key, item in value.items()}
         case _:
             return value
 
@@ -254,7 +254,7 @@ def _laid_out_like(text: str, plain: JsonValue, mapped: JsonValue) -> str:
     return json.dumps(mapped, ensure_ascii=False, separators=_LAYOUTS[0][1])
 
 
-def _number(value: float, values: Bindings, place: Place) -> JsonValue:
+def _translated_number(value: float, values: Bindings, place: Place) -> JsonValue:
     found = values.values.get(str(value))
     if found is not None and len(found) < _IN_TEXTS:
         found = values.named(str(value), place)
@@ -266,7 +266,7 @@ def _number(value: float, values: Bindings, place: Place) -> JsonValue:
         return value
 
 
-def _replaced(text: str, values: Bindings, place: Place | None) -> str:
+def _translated_text(text: str, values: Bindings, place: Place | None) -> str:
     """`place` None: the text is the value of no member."""
     whole = values.values.get(text)
     if whole is not None and len(text) < _SHORTEST:

@@ -54,14 +54,14 @@ def nearest(cassette: Cassette, call: CallKey) -> tuple[Nearest, ...]:
         same = next(item for item in cassette.of_tool(call.tool) if item.mark.key == call.key)
         candidates[call.key] = same
     wanted = json.loads(call.arguments)
-    ranked = sorted((_compared(wanted, recording) for recording in candidates.values()), key=lambda ranks: ranks[:2])
+    ranked = sorted((_similarity(wanted, recording) for recording in candidates.values()), key=lambda ranks: ranks[:2])
     return tuple(
         Nearest(tool=call.tool, arguments=arguments, difference=difference)
         for _, _, arguments, difference in ranked[:_SHOWN]
     )
 
 
-def _compared(wanted: JsonValue, recording: Recording) -> tuple[int, str, JsonValue, str]:
+def _similarity(wanted: JsonValue, recording: Recording) -> tuple[int, str, JsonValue, str]:
     arguments = json.loads(recording.arguments)
     found = list(differences(wanted, arguments))
     first = found[0] if found else "the same arguments, but after other writes"
@@ -82,16 +82,16 @@ def differences(here: JsonValue, recorded: JsonValue, path: str = "$") -> Iterat
             yield from _in_texts(here, recorded, path)
         case _:
             if here != recorded or isinstance(here, bool) != isinstance(recorded, bool):
-                yield f"{path}: {_short(here)} here, {_short(recorded)} in the recording"
+                yield f"{path}: {_shortened(here)} here, {_shortened(recorded)} in the recording"
 
 
 def _in_objects(here: JsonObject, recorded: JsonObject, path: str) -> Iterator[str]:
     for name in sorted({*here, *recorded}):
         inner = f"{path}.{name}"
         if name not in recorded:
-            yield f"{inner}: {_short(here[name])} here, absent in the recording"
+            yield f"{inner}: {_shortened(here[name])} here, absent in the recording"
         elif name not in here:
-            yield f"{inner}: absent here, {_short(recorded[name])} in the recording"
+            yield f"{inner}: absent here, {_shortened(recorded[name])} in the recording"
         else:
             yield from differences(here[name], recorded[name], inner)
 
@@ -107,13 +107,13 @@ def _in_texts(here: str, recorded: str, path: str) -> Iterator[str]:
     pairs = enumerate(zip(here, recorded, strict=False))
     begins = next((at for at, (one, other) in pairs if one != other), min(len(here), len(recorded)))
     if begins <= _CONTEXT or max(len(here), len(recorded)) <= _LONGEST:
-        yield f"{path}: {_short(here)} here, {_short(recorded)} in the recording"
+        yield f"{path}: {_shortened(here)} here, {_shortened(recorded)} in the recording"
         return
     cut = begins - _CONTEXT
-    yield f"{path}, from character {cut}: {_short(here[cut:])} here, {_short(recorded[cut:])} in the recording"
+    yield f"{path}, from character {cut}: {_shortened(here[cut:])} here, {_shortened(recorded[cut:])} in the recording"
 
 
-def _short(value: JsonValue) -> str:
+def _shortened(value: JsonValue) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
@@ -196,17 +196,17 @@ class Player:
             if number < len(answers):
                 self._used.add(answers[number].place)
                 return Played(recording=answers[number], tier="exact")
-        restless = self._restless(call) if answers and call.effect == "read" else False
+        restless = self._changes_by_itself(call) if answers and call.effect == "read" else False
         if answers and call.effect == "read" and not restless:
             tier: Literal["exact_reused", "volatile_reused"] = "volatile_reused" if restless is None else "exact_reused"
             once = tier == "exact_reused" and not self._cassette.was_repeated(call.tool)
             return Played(recording=answers[-1], tier=tier, once_recorded=once)
-        earlier = self._earlier(call, state, writes, passed) if self._lenient else None
+        earlier = self._earlier_recording(call, state, writes, passed) if self._lenient else None
         if earlier is not None:
             with self._lock:
                 self._used.add(earlier.place)
             return Played(recording=earlier, tier="earlier_state")
-        note = self._note(call, len(answers), restless=bool(restless))
+        note = self._answer_note(call, len(answers), restless=bool(restless))
         return Missed(call=call, nearest=nearest(self._cassette, call), note=note)
 
     def _is_doubtful(self, call: CallKey, state: str) -> bool:
@@ -221,7 +221,7 @@ class Player:
             return False
         return any(one.mark.elsewhere is None for one in self._cassette.answers(call.key, state))
 
-    def _restless(self, call: CallKey) -> bool | None:
+    def _changes_by_itself(self, call: CallKey) -> bool | None:
         """Whether the tool's answers change by themselves; None: only in values declared volatile."""
         if self._cassette.recordings and self._cassette.recordings[0].mark.kind == "model":
             return False  # the same model request may be repeated for another sample
@@ -231,7 +231,7 @@ class Player:
             return None if declared else False
         return None if all(is_declared(path, declared) for path in changing) else True
 
-    def _note(self, call: CallKey, recorded: int, *, restless: bool) -> str | None:
+    def _answer_note(self, call: CallKey, recorded: int, *, restless: bool) -> str | None:
         if restless:
             paths = ", ".join(sorted("/" + "/".join(path) for path in self._cassette.changing(call.tool)))
             return (
@@ -245,7 +245,7 @@ class Player:
             )
         return None
 
-    def _earlier(self, call: CallKey, state: str, writes: int, passed: tuple[str, ...]) -> Recording | None:
+    def _earlier_recording(self, call: CallKey, state: str, writes: int, passed: tuple[str, ...]) -> Recording | None:
         """The last recording of the call at a state this trial has passed, else after the most writes up to now."""
         for known in (state, *reversed(passed)):
             answers = self._cassette.answers(call.key, known)

@@ -55,22 +55,24 @@ def lies_below(path: str, above: str) -> bool:
 
 def found_at(value: JsonValue, path: str) -> Iterator[tuple[JsonValue, JsonValue]]:
     """Every value at the path, each with the object or list that contains it."""
-    yield from _found(value, None, parts_of(path))
+    yield from _values_and_holders(value, None, parts_of(path))
 
 
-def _found(value: JsonValue, holder: JsonValue, parts: Sequence[str]) -> Iterator[tuple[JsonValue, JsonValue]]:
+def _values_and_holders(
+    value: JsonValue, holder: JsonValue, parts: Sequence[str]
+) -> Iterator[tuple[JsonValue, JsonValue]]:
     if not parts:
         yield value, holder
         return
     match value:
         case list() if parts[0] == ITEM:
             for item in value:
-                yield from _found(item, value, parts[1:])
+                yield from _values_and_holders(item, value, parts[1:])
         case dict() if parts[0] in value:
-            yield from _found(value[parts[0]], value, parts[1:])
+            yield from _values_and_holders(value[parts[0]], value, parts[1:])
         case dict() if parts[0] == ANY:
             for item in value.values():
-                yield from _found(item, value, parts[1:])
+                yield from _values_and_holders(item, value, parts[1:])
         case _:
             pass
 
@@ -159,12 +161,12 @@ class OperationProfile(Frozen):
     @property
     def is_settled(self) -> bool:
         """Whether a value that never changed can be considered stable."""
-        return self.accepted is not None or _enough(self.samples, self.days)
+        return self.accepted is not None or _is_settled(self.samples, self.days)
 
     @property
     def knows_shape(self) -> bool:
         """Whether a member that is sometimes present can be considered optional."""
-        return self.accepted is not None or _enough(self.shaped_samples, self.shaped_days)
+        return self.accepted is not None or _is_settled(self.shaped_samples, self.shaped_days)
 
     def volatile_paths(self) -> Iterator[str]:
         """The paths whose values are volatile."""
@@ -211,5 +213,5 @@ def write_profile(cassettes: Path, suite: str, profile: ToolProfile) -> Path:
     return path
 
 
-def _enough(samples: int, days: tuple[date, ...]) -> bool:
+def _is_settled(samples: int, days: tuple[date, ...]) -> bool:
     return samples >= SETTLED_SAMPLES and len(days) >= SETTLED_DAYS

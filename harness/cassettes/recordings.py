@@ -47,7 +47,7 @@ def sent_request(arguments: str) -> SentRequest | None:
         return None
     stored = asked.get("headers")
     headers = {name: str(value) for name, value in stored.items()} if isinstance(stored, dict) else {}
-    kind, body = _body(asked)
+    kind, body = _content_type_and_body(asked)
     return SentRequest(
         method=str(asked.get("method")),
         uri=str(asked["url"]) + _query(asked.get("query")),
@@ -59,25 +59,25 @@ def sent_request(arguments: str) -> SentRequest | None:
 def _query(query: JsonValue) -> str:
     match query:
         case dict():
-            return "?" + _pairs(query, plus=False)
+            return "?" + _encoded_pairs(query, plus=False)
         case str():
             return f"?{query}"
         case _:
             return ""
 
 
-def _body(asked: JsonObject) -> tuple[str | None, str | None]:
+def _content_type_and_body(asked: JsonObject) -> tuple[str | None, str | None]:
     """Content type and body."""
     form = asked.get("form")
     if "json" in asked:
         return "application/json", canonical_json(asked["json"])
     if isinstance(form, dict):
-        return "application/x-www-form-urlencoded", _pairs(form, plus=True)
+        return "application/x-www-form-urlencoded", _encoded_pairs(form, plus=True)
     text = asked.get("text")
     return None, text if isinstance(text, str) else None
 
 
-def _pairs(values: JsonObject, *, plus: bool) -> str:
+def _encoded_pairs(values: JsonObject, *, plus: bool) -> str:
     pairs = [
         (name, str(one)) for name, value in values.items() for one in (value if isinstance(value, list) else [value])
     ]
@@ -193,7 +193,7 @@ def to_interaction(recording: Recording) -> tuple["Request", dict[str, Any]]:
     """
     from vcr.request import Request
 
-    marked = _marked(recording)
+    marked = _mark_fields(recording)
     sent = sent_request(recording.arguments) if recording.mark.kind == "http" else None
     response = {
         "status": {"code": recording.status, "message": _phrase(recording.status)},
@@ -255,7 +255,7 @@ _BESIDE_MARK = ("arguments", "fingerprint")
 """The fields of `x-harness` besides those of the mark."""
 
 
-def _marked(recording: Recording) -> dict[str, Any]:
+def _mark_fields(recording: Recording) -> dict[str, Any]:
     """Omits fields that only other kinds have, so that cassettes of tools stay unchanged."""
     mark = recording.mark
     unset = {name for name in _UNSET if getattr(mark, name) == Mark.model_fields[name].default}

@@ -136,7 +136,7 @@ class Redactor:
 
     def known(self, content: bytes) -> bytes:
         """Bytes without known secrets; the same object if they contain none."""
-        return content if self.search is None else _replaced(self.search, content)
+        return content if self.search is None else _with_pseudonyms(self.search, content)
 
     def everywhere(self, text: str) -> str:
         """`text` without known secrets and without learned values, even if they occur inside a longer text."""
@@ -167,7 +167,7 @@ class Redactor:
         With `learn`, the content of secret fields is recognised when it appears later under another name.
         """
         is_clean = not self._learned and _is_left(self.search, value, compact_json(value))
-        return value if is_clean else self._cleaned(value, learn)
+        return value if is_clean else self._cleaned_value(value, learn)
 
     def canonical(self, value: JsonValue) -> str:
         """The canonical JSON of a value without known secrets and without the content of secret fields."""
@@ -187,7 +187,7 @@ class Redactor:
                 return text
         return spaced_json(self.value(value, learn=True))
 
-    def _cleaned(self, value: JsonValue, learn: bool) -> JsonValue:
+    def _cleaned_value(self, value: JsonValue, learn: bool) -> JsonValue:
         match value:
             case str():
                 return self._learned.get(value) or self.everywhere(value)
@@ -198,7 +198,7 @@ class Redactor:
             case dict():
                 return {self.text(name): self._field(name, item, learn) for name, item in value.items()}
             case list():
-                return [self._cleaned(item, learn) for item in value]
+                return [self._cleaned_value(item, learn) for item in value]
 
     def body(self, body: bytes) -> bytes:
         """A tool's answer in its stored form: byte for byte the same if it contains no secret."""
@@ -207,9 +207,9 @@ class Redactor:
             clean = self.value(plain, learn=True)
         except (ValueError, RecursionError):
             return self._unsplit(self.known(body))
-        return self._unsplit(self._pieced(body if clean == plain else _dumped(clean)))
+        return self._unsplit(self._without_split_secrets(body if clean == plain else _json_bytes(clean)))
 
-    def _pieced(self, body: bytes) -> bytes:
+    def _without_split_secrets(self, body: bytes) -> bytes:
         """JSON without secrets that are split over several values; unchanged if the result would not be JSON."""
         clean = self.known(body)
         if clean is body:
@@ -228,18 +228,18 @@ class Redactor:
         """
         if self.search is None:
             return body
-        if len(body) <= _REMEMBERED_BYTES and _leaves(self.search, body):
+        if len(body) <= _REMEMBERED_BYTES and _has_no_secret(self.search, body):
             return body
         if self.search.next(body) is None:
             return self._unsplit(body)
         try:
             plain = json.loads(body.decode("utf-8", "surrogateescape"))
-            clean = self._known(plain)
+            clean = self._without_known_secrets(plain)
         except (ValueError, RecursionError):
             return self._unsplit(self.known(body))
         # `body` writes this form, so that a replay gives the same bytes. Secrets split over several members are found
         # in it.
-        return self._unsplit(self.known(_dumped(clean)) if clean != plain else self.known(body))
+        return self._unsplit(self.known(_json_bytes(clean)) if clean != plain else self.known(body))
 
     def _unsplit(self, body: bytes) -> bytes:
         """A body without secrets that its texts, or those of its events, make together."""
@@ -269,14 +269,14 @@ class Redactor:
         found = None if self.search is None else self.search.next(raw)
         return found is not None and (found.start, found.end) == (0, len(raw))
 
-    def _known(self, value: JsonValue) -> JsonValue:
+    def _without_known_secrets(self, value: JsonValue) -> JsonValue:
         match value:
             case str():
                 return self.text(value)
             case dict():
-                return {self.text(name): self._known(item) for name, item in value.items()}
+                return {self.text(name): self._without_known_secrets(item) for name, item in value.items()}
             case list():
-                return [self._known(item) for item in value]
+                return [self._without_known_secrets(item) for item in value]
             case int() | float() if not isinstance(value, bool):
                 clean = self.text(str(value))
                 return value if clean == str(value) else clean
@@ -285,18 +285,18 @@ class Redactor:
 
     def _field(self, name: str, value: JsonValue, learn: bool) -> JsonValue:
         if not is_secret_name(name):
-            return self._cleaned(value, learn)
+            return self._cleaned_value(value, learn)
         match value:
             case bool() | None | "":
                 return value
             case dict():
-                return self._cleaned(value, learn)
+                return self._cleaned_value(value, learn)
             case list():
                 return [self._field(name, item, learn) for item in value]
             case _:
-                return self._hidden(name, value if isinstance(value, str) else json.dumps(value), learn)
+                return self._pseudonym_for(name, value if isinstance(value, str) else json.dumps(value), learn)
 
-    def _hidden(self, name: str, value: str, learn: bool) -> str:
+    def _pseudonym_for(self, name: str, value: str, learn: bool) -> str:
         clean = self._learned.get(value) or self.text(value)
         if _PSEUDONYM.fullmatch(clean):
             return clean
@@ -314,7 +314,7 @@ class Redactor:
 
 
 @lru_cache(maxsize=1024)
-def _leaves(search: SecretSearch, body: bytes) -> bool:
+def _has_no_secret(search: SecretSearch, body: bytes) -> bool:
     """Whether the body holds no known secret: remembered, because every trial of a case replays the same answers."""
     return search.next(body) is None and without_split(search, body) is body
 
@@ -334,7 +334,7 @@ def _is_left(search: SecretSearch | None, value: JsonValue, text: str) -> bool:
     return search is None or search.next(text.encode("utf-8", "surrogatepass")) is None
 
 
-def _replaced(search: SecretSearch, content: bytes) -> bytes:
+def _with_pseudonyms(search: SecretSearch, content: bytes) -> bytes:
     pieces, at = list[bytes](), 0
     for found in search.found(content):
         pieces += [content[at : found.start], pseudonym_of(found.name)]
@@ -342,5 +342,5 @@ def _replaced(search: SecretSearch, content: bytes) -> bytes:
     return b"".join([*pieces, content[at:]]) if pieces else content
 
 
-def _dumped(value: JsonValue) -> bytes:
+def _json_bytes(value: JsonValue) -> bytes:
     return compact_json(value).encode("utf-8", "surrogatepass")

@@ -44,7 +44,7 @@ class RefreshedCassette:
 
 def with_answers(cassette: Cassette, fresh: Fresh) -> Cassette:
     """The cassette with its answers replaced; a place that the cassette lacks is not added."""
-    return Cassette(_answered(recording, fresh.get(recording.place)) for recording in cassette.recordings)
+    return Cassette(_with_fresh_answer(recording, fresh.get(recording.place)) for recording in cassette.recordings)
 
 
 def refreshed_cassettes(
@@ -87,7 +87,7 @@ def _patch(cassette: RefreshedCassette, project: Path) -> Iterator[str]:
         yield line if line.endswith("\n") else f"{line}\n{_NO_END}"
 
 
-def _answered(recorded: Recording, fresh: Recording | None) -> Recording:
+def _with_fresh_answer(recorded: Recording, fresh: Recording | None) -> Recording:
     if fresh is None or recorded.answers_like(fresh):
         return recorded
     mark = recorded.mark.model_copy(update={name: getattr(fresh.mark, name) for name in _OF_ANSWER})

@@ -64,7 +64,7 @@ def forms_of(value: str) -> Iterable[Form]:
     if not _AMBIGUOUS.isdisjoint(value):
         yield tuple(_character(char, raw_first=False) for char in value)
     if not _AMBIGUOUS.isdisjoint(value) or not value.isprintable():
-        yield from map(_literal, dict.fromkeys(_written(value)))
+        yield from map(_literal, dict.fromkeys(_uniform_encodings(value)))
     raw = value.encode("utf-8", "surrogatepass")
     yield _literal(base64.b64encode(raw))
     if len(raw) >= _LONG_ENOUGH:
@@ -86,7 +86,7 @@ def _base64(core: str) -> Form:
     return tuple(_sixtyfourth(char, breaks=at >= _UNBROKEN) for at, char in enumerate(core))
 
 
-def _written(value: str) -> Iterable[bytes]:
+def _uniform_encodings(value: str) -> Iterable[bytes]:
     """Uniform encodings of a value whose characters are also those of the encodings."""
     for plain in (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
         for text in (plain, plain.replace("/", "\\/"), json.dumps(plain)[1:-1]):

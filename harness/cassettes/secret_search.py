@@ -163,7 +163,7 @@ class SecretSearch:
     def next(self, text: bytes, at: int = 0) -> SecretMatch | None:
         """The first secret that begins at `at` or later."""
         for start in self._anchors_in(text, at):
-            found = self._at(text, start, ends=True)
+            found = self._match_at(text, start, ends=True)
             if isinstance(found, SecretMatch):
                 return found
         return None
@@ -206,7 +206,7 @@ class SecretSearch:
         """Whether a form may begin with these few bytes; cached, because texts repeat the same few."""
         known = self._may_begin_with.get(beginning)
         if known is None:
-            known = bool(_OPEN_MARK.match(beginning)) or self._at(beginning, 0, ends=False) is not None
+            known = bool(_OPEN_MARK.match(beginning)) or self._match_at(beginning, 0, ends=False) is not None
             if len(self._may_begin_with) < _MOST_REMEMBERED:
                 self._may_begin_with[beginning] = known
         return known
@@ -214,10 +214,10 @@ class SecretSearch:
     def _found_or_open(self, text: bytes, start: int) -> SecretMatch | int | None:
         if _OPEN_MARK.match(text, start):
             return start
-        found = self._at(text, start, ends=False)
+        found = self._match_at(text, start, ends=False)
         return start if found == "open" else found
 
-    def _at(self, text: bytes, start: int, *, ends: bool) -> SecretMatch | Literal["open"] | None:
+    def _match_at(self, text: bytes, start: int, *, ends: bool) -> SecretMatch | Literal["open"] | None:
         """The secret that begins there; `open`: more text could complete a secret, unless the text `ends` here."""
         found = self._ways.get(text[start])
         match = None if found is None else found.at(text, start, ends=ends)

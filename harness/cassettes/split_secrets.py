@@ -71,7 +71,7 @@ class SplitSearch:
         """Continues the part's channels, and removes what is found from the parts that are not sent."""
         for place in part.places:
             parts, start = self._open.pop(place, ([], 0))
-            found = self._left([*parts, part], start)
+            found = self._undecided_tail([*parts, part], start)
             if found is not None:
                 self._open[place] = found
         while len(self._open) > _MOST_CHANNELS:
@@ -83,7 +83,7 @@ class SplitSearch:
             if sum(len(part.raw) for part in parts) - start >= WAITS_FROM:
                 yield from parts
 
-    def _left(self, parts: list[EventText], start: int) -> tuple[list[EventText], int] | None:
+    def _undecided_tail(self, parts: list[EventText], start: int) -> tuple[list[EventText], int] | None:
         text = b"".join(part.raw for part in parts)
         at, matches = min(start, len(text)), list[tuple[int, int, bytes]]()
         while not isinstance(found := self._search.next_or_open(text, at), int):
@@ -201,12 +201,12 @@ def event_of(raw: bytes, framing: Framing) -> StreamEvent:
         return _sse(raw)
     body = raw.strip(b" \t\r\n,[]\x1e") if framing == "array" else raw.strip(b" \t\r\n\x1e")
     at = raw.find(body)
-    return _around(raw, raw[:at], body, raw[at + len(body) :])
+    return _event_around(raw, raw[:at], body, raw[at + len(body) :])
 
 
 def payload_event(payload: bytes) -> StreamEvent:
     """An event whose bytes are one JSON document."""
-    return _around(payload, b"", payload, b"")
+    return _event_around(payload, b"", payload, b"")
 
 
 def next_end(buffer: bytes, framing: Framing, searched: int) -> int | None:
@@ -227,13 +227,15 @@ def _sse(raw: bytes) -> StreamEvent:
     value = _parsed(b"\n".join(line[2] for line in lines))
     if isinstance(value, dict | list | str):
         return StreamEvent(
-            raw, parts_of(value), lambda parts: _joined(raw, lines, [_dumped(with_parts(value, iter(parts)))])
+            raw,
+            parts_of(value),
+            lambda parts: _event_with_data(raw, lines, [_compact_json_bytes(with_parts(value, iter(parts)))]),
         )
     parts = [EventText(line[2].decode("utf-8", "surrogateescape"), (("data",),)) for line in lines]
-    return StreamEvent(raw, parts, lambda changed: _joined(raw, lines, [part.raw for part in changed]))
+    return StreamEvent(raw, parts, lambda changed: _event_with_data(raw, lines, [part.raw for part in changed]))
 
 
-def _joined(raw: bytes, lines: list[re.Match[bytes]], data: list[bytes]) -> bytes:
+def _event_with_data(raw: bytes, lines: list[re.Match[bytes]], data: list[bytes]) -> bytes:
     """The event with other data; lines without any are left out."""
     pieces, at = list[bytes](), 0
     for number, line in enumerate(lines):
@@ -247,12 +249,14 @@ def _after_line(raw: bytes, at: int) -> int:
     return at + 2 if raw.startswith(b"\r\n", at) else min(at + 1, len(raw))
 
 
-def _around(raw: bytes, before: bytes, body: bytes, after: bytes) -> StreamEvent:
+def _event_around(raw: bytes, before: bytes, body: bytes, after: bytes) -> StreamEvent:
     value = _parsed(body)
     if not isinstance(value, dict | list | str):
         text = [EventText(body.decode("utf-8", "surrogateescape"), (("line",),))]
         return StreamEvent(raw, text, lambda parts: before + parts[0].raw + after)
-    return StreamEvent(raw, parts_of(value), lambda parts: before + _dumped(with_parts(value, iter(parts))) + after)
+    return StreamEvent(
+        raw, parts_of(value), lambda parts: before + _compact_json_bytes(with_parts(value, iter(parts))) + after
+    )
 
 
 def _parsed(body: bytes) -> JsonValue:
@@ -275,7 +279,7 @@ def _depths(body: bytes) -> Iterator[int]:
         yield depth
 
 
-def _dumped(value: JsonValue) -> bytes:
+def _compact_json_bytes(value: JsonValue) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
 
@@ -308,12 +312,12 @@ class EventQueue:
         held = set(map(id, self._search.waiting()))
         passed: list[StreamEvent] = []
         while self._waiting and held.isdisjoint(map(id, self._waiting[0].parts)):
-            passed.append(_sent(self._waiting.popleft()))
+            passed.append(_as_sent(self._waiting.popleft()))
         return passed
 
     def release(self) -> list[StreamEvent]:
         """All events that wait."""
-        passed = [_sent(event) for event in self._waiting]
+        passed = [_as_sent(event) for event in self._waiting]
         self._waiting.clear()
         return passed
 
@@ -359,7 +363,7 @@ def _divided(body: bytes, framing: Framing) -> list[StreamEvent]:
     return [*events, event_of(rest, framing)] if rest else events
 
 
-def _sent(event: StreamEvent) -> StreamEvent:
+def _as_sent(event: StreamEvent) -> StreamEvent:
     for part in event.parts:
         part.is_sent = True
     return event

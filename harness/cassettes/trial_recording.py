@@ -33,8 +33,8 @@ class SharedBackend(Frozen):
         names = " and ".join(repr(name) for name in self.others)
         return (
             f"{self.tool} of {self.server!r} gave another answer after a write to {names}: they seem to share a "
-            f"backend. If they do, add to suite.yaml: {_place(self.server)}.state: {self.others[0]}; if they do not: "
-            f"{_place(self.server)}.state: {self.server}"
+            f"backend. If they do, add to suite.yaml: {_declaration_place(self.server)}.state: {self.others[0]}; "
+            f"if they do not: {_declaration_place(self.server)}.state: {self.server}"
         )
 
 
@@ -65,7 +65,7 @@ class SharingWatch:
         return tuple(one for tool, one in sorted(self._found.items()) if tool not in self._restless)
 
 
-def _place(server: str) -> str:
+def _declaration_place(server: str) -> str:
     """The place of the server's declaration in suite.yaml."""
     return f"the host {server.removeprefix('http:')!r}" if server.startswith("http:") else f"servers.{server}"
 
@@ -246,21 +246,21 @@ def excerpt(cassette: Cassette, calls: Iterable[ObservedCall], names: StateNames
         made[key.key, position.state] += 1
         if key.effect == "write":
             chain.advance(key)
-        found = list(_recorded(cassette, key, position.state, number)) or list(_written(call, position))
+        found = list(_recorded_answers(cassette, key, position.state, number)) or list(_new_recordings(call, position))
         kept |= {one.place: one for one in found}
         if not found:
             missing.append(key)
     return Excerpt(recordings=tuple(kept.values()), unanswered=tuple(missing))
 
 
-def _recorded(cassette: Cassette, key: CallKey, state: str, number: int) -> Iterator[Recording]:
+def _recorded_answers(cassette: Cassette, key: CallKey, state: str, number: int) -> Iterator[Recording]:
     """The answers up to the `number`-th: each of them was returned, and a cassette must not have gaps."""
     answers = cassette.answers(key.key, state)
     if number < len(answers) or key.effect == "read":
         yield from answers[: number + 1]
 
 
-def _written(call: ObservedCall, position: CallPosition) -> Iterator[Recording]:
+def _new_recordings(call: ObservedCall, position: CallPosition) -> Iterator[Recording]:
     answer = call.answer
     if answer is not None:
         mark = position.mark("tool", answer.outcome).model_copy(update={"provenance": "trajectory"})

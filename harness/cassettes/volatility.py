@@ -102,7 +102,7 @@ def changes(before: JsonValue, after: JsonValue, path: Path = ()) -> Iterator[Va
         case _:
             if before == after and isinstance(before, bool) == isinstance(after, bool):
                 return
-            yield ValueChange(path=path, before=before, after=after, same_shape=_kind(before) == _kind(after))
+            yield ValueChange(path=path, before=before, after=after, same_shape=_json_type(before) == _json_type(after))
 
 
 def _of_texts(before: str, after: str, path: Path) -> Iterator[ValueChange]:
@@ -129,12 +129,12 @@ def _of_members(before: JsonObject, after: JsonObject, path: Path) -> Iterator[V
 
 def is_time_or_trace(name: str) -> bool:
     """Whether a field of that name holds a time of the server's or names the request, by the names that are common."""
-    return _plain(name) in _TIMES_AND_TRACES
+    return _normalised_name(name) in _TIMES_AND_TRACES
 
 
 def is_identity(name: str) -> bool:
     """Whether a field of that name holds the identity of something: `id`, `order_id`, `requestId`, `uuid`."""
-    plain = _plain(name)
+    plain = _normalised_name(name)
     if plain in _ID_ENDINGS:
         return True
     return any(name.endswith((f"_{end}", f"-{end}", end.capitalize())) for end in _ID_ENDINGS)
@@ -150,11 +150,11 @@ def _leads_to(parts: list[str], path: Path) -> bool:
     return len(named) <= len(path) and all(part in ("*", step) for part, step in zip(named, path, strict=False))
 
 
-def _plain(name: str) -> str:
+def _normalised_name(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def _kind(value: JsonValue) -> str:
+def _json_type(value: JsonValue) -> str:
     match value:
         case bool():
             return "boolean"

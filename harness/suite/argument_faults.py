@@ -21,16 +21,16 @@ def fault_in(validator: Validator, value: Any) -> tuple[str, str] | None:
     """Kind and words; None if the value fits. Of several faults the first in the order of the kinds."""
     if validator.is_valid(value):
         return None
-    errors = sorted(validator.iter_errors(value), key=lambda error: _ORDER.index(_kind(error)))
-    kind = _kind(errors[0])
-    error = best_match([one for one in errors if _kind(one) == kind]) or errors[0]
+    errors = sorted(validator.iter_errors(value), key=lambda error: _ORDER.index(_kind_of_error(error)))
+    kind = _kind_of_error(errors[0])
+    error = best_match([one for one in errors if _kind_of_error(one) == kind]) or errors[0]
     place = "".join(f"/{part}" for part in error.absolute_path)
     return kind, f"{place or 'arguments'}: {error.message[:200]}"
 
 
-def _kind(error: ValidationError) -> str:
+def _kind_of_error(error: ValidationError) -> str:
     """The kind of an error; for a choice between schemas (`anyOf`), that of the nearest one, as far as it can be
     determined.
     """
     inner = best_match(error.context) if error.context else None
-    return _KINDS.get(str(error.validator), "other") if inner is None else _kind(inner)
+    return _KINDS.get(str(error.validator), "other") if inner is None else _kind_of_error(inner)

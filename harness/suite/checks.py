@@ -106,7 +106,7 @@ class PageInspection(Frozen):
 def looks_of(suite: Suite, case: Case) -> tuple[PageInspection, ...]:
     """The pages that the checks of `case` need; raises UsageError for one that cannot be read."""
     checks = [*suite.checks, *case.checks]
-    return tuple(_look(case, check) for check in checks if check.verifier == PAGE_VERIFIER)
+    return tuple(_inspection_of(case, check) for check in checks if check.verifier == PAGE_VERIFIER)
 
 
 def needs_browser(suite: Suite) -> bool:
@@ -134,7 +134,7 @@ def page_look(name: str, parameters: JsonObject) -> PageInspection:
     )
 
 
-def _look(case: Case, check: CheckSpec) -> PageInspection:
+def _inspection_of(case: Case, check: CheckSpec) -> PageInspection:
     try:
         return page_look(check.name, check.parameters)
     except ValueError as error:

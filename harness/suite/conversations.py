@@ -53,10 +53,10 @@ class Persona(Frozen):
     @property
     def instructions(self) -> tuple[str, ...]:
         """What the user does, over all traits."""
-        return tuple(line for trait in self.behaviours for line in (*trait.instructions, *_described(trait)))
+        return tuple(line for trait in self.behaviours for line in (*trait.instructions, *_description_lines(trait)))
 
 
-def _described(trait: Behaviour) -> tuple[str, ...]:
+def _description_lines(trait: Behaviour) -> tuple[str, ...]:
     return (trait.description,) if trait.description and not trait.instructions else ()
 
 

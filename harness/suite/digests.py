@@ -90,7 +90,7 @@ def _code_digests(suite: Suite) -> dict[str, str]:
     names = {*suite.metrics, *suite.run_metrics, *suite.detectors, *(check.verifier for check in checks), *functions}
     files = {name.rpartition(":")[0] for name in names if ".py:" in name}
     logs = {case.user.log for case in suite.cases if case.user is not None and case.user.log is not None}
-    return {name: digest_of(_source(suite.folder / name)) for name in sorted(files | logs)}
+    return {name: digest_of(_source_text(suite.folder / name)) for name in sorted(files | logs)}
 
 
 def _names_code(value: JsonValue) -> TypeGuard[str]:
@@ -98,11 +98,11 @@ def _names_code(value: JsonValue) -> TypeGuard[str]:
     return isinstance(value, str) and _CODE.fullmatch(value) is not None
 
 
-def _source(path: Path) -> str:
+def _source_text(path: Path) -> str:
     if not is_file(path):
-        _missing(path)
+        _refuse_missing(path)
     return path.read_text(encoding="utf-8")
 
 
-def _missing(path: Path) -> NoReturn:
+def _refuse_missing(path: Path) -> NoReturn:
     raise UsageError(f"{path} is named by a check or metric and does not exist")

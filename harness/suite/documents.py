@@ -128,7 +128,7 @@ def read_plain(path: Path) -> tuple[Any, dict[Location, int]]:
     """The document as plain values, and the line (from 1) on which each location starts, if the format's parser
     reports it.
     """
-    text = _text(path)
+    text = _file_text(path)
     match path.suffix:
         case ".json":
             data, lines = _json(path, text), dict[Location, int]()
@@ -148,10 +148,10 @@ def shaped(path: Path, data: object, shape: type[T], lines: dict[Location, int],
         within, problem = first_problem(shape, error)
         location = at + within
         field = ".".join(str(part) for part in location) or None
-        raise InvalidDocument(path, problem, line=_line(lines, location), field=field) from None
+        raise InvalidDocument(path, problem, line=_line_of(lines, location), field=field) from None
 
 
-def _text(path: Path) -> str:
+def _file_text(path: Path) -> str:
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
@@ -237,13 +237,13 @@ def is_deeper(data: object, levels: int) -> bool:
     """
     level = [data]
     for _ in range(levels):
-        level = [item for outer in level for item in _inside(outer) if isinstance(item, dict | list)]
+        level = [item for outer in level for item in _children(outer) if isinstance(item, dict | list)]
         if not level:
             return False
     return True
 
 
-def _inside(value: object) -> Iterable[object]:
+def _children(value: object) -> Iterable[object]:
     match value:
         case dict():
             return value.values()
@@ -272,7 +272,7 @@ def _node_lines(path: Path, node: yaml.Node, at: Location) -> Iterator[tuple[Loc
             pass
 
 
-def _line(lines: dict[Location, int], location: Location) -> int | None:
+def _line_of(lines: dict[Location, int], location: Location) -> int | None:
     for length in range(len(location), -1, -1):
         if location[:length] in lines:
             return lines[location[:length]]

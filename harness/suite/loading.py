@@ -110,7 +110,7 @@ def load_suite(project: Path, name: str) -> Suite:
     document, raw = read_suite_file(folder)
     found = read_tools(document, raw.tools, raw.servers)
     _check_tools(document, raw, found)
-    tools = _described(document, raw, found.tools)
+    tools = _tools_with_described_texts(document, raw, found.tools)
     default_agent = _default_agent(document, raw)
     limits = document.shaped(Limits, raw.defaults.limits, "defaults", "limits")
     called = {*(tool.name for tool in tools), *_host_tools(document, raw)}
@@ -218,7 +218,7 @@ def _check_tools(document: Document, raw: SuiteFile, found: Tools) -> None:
             )
 
 
-def _described(document: Document, raw: SuiteFile, tools: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
+def _tools_with_described_texts(document: Document, raw: SuiteFile, tools: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
     """The tools with the descriptions that lie in files of their own."""
     texts = {}
     for name, file in raw.descriptions.items():

@@ -180,7 +180,7 @@ class ModelSpec(Frozen):
             declared = (
                 {"openai": ModelServer()} if self.base_url is None else dict.fromkeys(_AT_ONE_ADDRESS, ModelServer())
             )
-        return {provider: self._filled(provider, server) for provider, server in declared.items()}
+        return {provider: self._with_address_and_key(provider, server) for provider, server in declared.items()}
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -198,7 +198,7 @@ class ModelSpec(Frozen):
         name = entry_of(self.rate_limits, model)
         return None if name is None else (name, self.rate_limits[name])
 
-    def _filled(self, provider: Provider, server: ModelServer) -> ModelServer:
+    def _with_address_and_key(self, provider: Provider, server: ModelServer) -> ModelServer:
         usual_url, usual_key = _DEFAULTS[provider]
         base_url = server.base_url or self.base_url
         if provider == "azure":  # every resource has an address of its own

@@ -35,7 +35,7 @@ def resolved(value: JsonValue, document: JsonObject) -> JsonObject:
         reference = value.get("$ref")
         if not isinstance(reference, str):
             return value
-        value = _at(reference, document)
+        value = _value_at(reference, document)
     raise ValueError("references lead in a circle")
 
 
@@ -60,28 +60,28 @@ class _Bundle:
         found: JsonObject = {}
         while self._waiting:
             reference = self._waiting.pop()
-            found[self._names[reference]] = self._plain(_at(reference, self._document))
+            found[self._names[reference]] = self._converted(_value_at(reference, self._document))
         return found
 
     def object(self, schema: JsonObject) -> JsonObject:
         kept = {key: value for key, value in schema.items() if key not in _NOT_SCHEMA and not key.startswith("x-")}
-        return _plain_schema({key: self._member(key, value) for key, value in kept.items()})
+        return _plain_schema({key: self._converted_member(key, value) for key, value in kept.items()})
 
-    def _member(self, key: str, value: JsonValue) -> JsonValue:
+    def _converted_member(self, key: str, value: JsonValue) -> JsonValue:
         if key == "$ref" and isinstance(value, str):
             return self._refer(value)
         if key in _DATA:
             return value
         if key in _BY_NAME and isinstance(value, dict):
-            return {name: self._plain(item) for name, item in value.items()}
-        return self._plain(value)
+            return {name: self._converted(item) for name, item in value.items()}
+        return self._converted(value)
 
-    def _plain(self, value: JsonValue) -> JsonValue:
+    def _converted(self, value: JsonValue) -> JsonValue:
         match value:
             case dict():
                 return self.object(value)
             case list():
-                return [self._plain(item) for item in value]
+                return [self._converted(item) for item in value]
             case _:
                 return value
 
@@ -115,7 +115,7 @@ def _plain_schema(schema: JsonObject) -> JsonObject:
     return schema
 
 
-def _at(reference: str, document: JsonObject) -> JsonValue:
+def _value_at(reference: str, document: JsonObject) -> JsonValue:
     if not reference.startswith("#/"):
         raise ValueError(f"{reference!r} leads into another document: bundle them into one")
     value: JsonValue = document
@@ -161,10 +161,10 @@ def openapi_of(document: JsonObject) -> JsonObject:
     said: JsonObject = {
         "openapi": "3.0.3",
         "info": document.get("info", {}),
-        "paths": {path: _path(item, document) for path, item in _pairs(paths)},
-        "components": {"schemas": dict(_pairs(document.get("definitions")))},
+        "paths": {path: _path(item, document) for path, item in _members(paths)},
+        "components": {"schemas": dict(_members(document.get("definitions")))},
     }
-    moved = _moved(said)
+    moved = _as_openapi_3(said)
     assert isinstance(moved, dict)
     return moved
 
@@ -188,13 +188,13 @@ def _operation(declared: JsonObject, shared: list[JsonValue], document: JsonObje
     kept = {
         key: value for key, value in declared.items() if key not in {"parameters", "consumes", "produces", "schemes"}
     }
-    body = _body(parameters, kinds)
+    body = _request_body(parameters, kinds)
     return {
         **kept,
         "parameters": [_parameter(one) for one in parameters if one.get("in") not in {"body", "formData"}],
         **({} if body is None else {"requestBody": body}),
         "responses": {
-            status: _response(answer, declared, document) for status, answer in _pairs(declared.get("responses"))
+            status: _response(answer, declared, document) for status, answer in _members(declared.get("responses"))
         },
     }
 
@@ -206,7 +206,7 @@ def _parameter(parameter: JsonObject) -> JsonObject:
     return {**about, "schema": schema, **style}
 
 
-def _body(parameters: list[JsonObject], kinds: JsonValue) -> JsonObject | None:
+def _request_body(parameters: list[JsonObject], kinds: JsonValue) -> JsonObject | None:
     """The request's body, out of the parameter `in: body` or those `in: formData`."""
     whole = next((one for one in parameters if one.get("in") == "body"), None)
     if whole is not None:
@@ -229,21 +229,21 @@ def _response(answer: JsonValue, operation: JsonObject, document: JsonObject) ->
     return said
 
 
-def _moved(value: JsonValue) -> JsonValue:
+def _as_openapi_3(value: JsonValue) -> JsonValue:
     """References led to their places in OpenAPI 3.0, and `x-nullable` called `nullable`."""
     match value:
         case {"$ref": str(reference)}:
             old = next((old for old in _MOVED if reference.startswith(old)), "")
             return {"$ref": _MOVED.get(old, "") + reference.removeprefix(old)}
         case dict():
-            return {"nullable" if key == "x-nullable" else key: _moved(item) for key, item in value.items()}
+            return {"nullable" if key == "x-nullable" else key: _as_openapi_3(item) for key, item in value.items()}
         case list():
-            return [_moved(item) for item in value]
+            return [_as_openapi_3(item) for item in value]
         case _:
             return value
 
 
-def _pairs(value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
+def _members(value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
     yield from value.items() if isinstance(value, dict) else ()
 
 
@@ -269,7 +269,7 @@ class _Operation:
 
 def openapi_tools(group: OpenApiTools, document: JsonValue) -> list[JsonObject]:
     """The group's tools as a suite would declare them. Raises ValueError for what cannot become a tool."""
-    whole = _checked(document)
+    whole = _checked_document(document)
     found = {operation.name: operation for operation in _operations(whole)}
     return [_tool(group, found[name], whole) for name in chosen(group, list(found))]
 
@@ -281,7 +281,7 @@ def openapi_surface(group: OpenApiTools, document: JsonValue) -> dict[str, JsonO
     Unlike in `openapi_tools`, one unreadable operation does not hide the others. Raises ValueError for an invalid
     document.
     """
-    whole = _checked(document)
+    whole = _checked_document(document)
     found: dict[str, JsonObject | ValueError] = {}
     for operation in _operations(whole):
         if is_chosen(group, operation.name):
@@ -293,7 +293,7 @@ def openapi_surface(group: OpenApiTools, document: JsonValue) -> dict[str, JsonO
     return found
 
 
-def _checked(document: JsonValue) -> JsonObject:
+def _checked_document(document: JsonValue) -> JsonObject:
     document = _with_text_keys(document)
     if isinstance(document, dict) and is_swagger(document):
         return openapi_of(document)

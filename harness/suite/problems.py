@@ -87,7 +87,7 @@ def first_problem(shape: Any, error: ValidationError) -> tuple[Location, str]:
     if first["type"] != "extra_forbidden":
         more = f" (and {len(others)} more)" if others else ""
         return location, worded(first) + more
-    said = f"unknown field{_meant(shape, location)}"
+    said = f"unknown field{_known_fields_hint(shape, location)}"
     missing = [_dotted(tuple(one["loc"])) for one in others if one["type"] == "missing"]
     if missing:
         said += f"{'' if said.endswith('?') else '.'} Missing: {', '.join(missing[:3])}"
@@ -113,7 +113,7 @@ def _dotted(location: Location) -> str:
     return ".".join(map(str, location))
 
 
-def _meant(shape: Any, location: Location) -> str:
+def _known_fields_hint(shape: Any, location: Location) -> str:
     known = _fields_at(shape, location[:-1])
     close = get_close_matches(str(location[-1]), known, n=1)
     if close:
@@ -130,7 +130,7 @@ def _fields_at(shape: Any, location: Location) -> list[str]:
         return []
     found = [schema]
     for part in location:
-        deeper = [inner for one in found for inner in _inner(one, part, schema)]
+        deeper = [inner for one in found for inner in _sub_schemas(one, part, schema)]
         found = deeper or found  # the name of a union's member is part of the location, but not of the document
     branches = [branch for one in found for branch in _branches(one, schema)]
     return sorted({name for branch in branches for name in branch.get("properties", {})})
@@ -140,7 +140,7 @@ def _is_model(shape: Any) -> bool:
     return isinstance(shape, type) and issubclass(shape, BaseModel)
 
 
-def _inner(schema: dict[str, Any], part: int | str, root: dict[str, Any]) -> list[dict[str, Any]]:
+def _sub_schemas(schema: dict[str, Any], part: int | str, root: dict[str, Any]) -> list[dict[str, Any]]:
     inner = []
     for branch in _branches(schema, root):
         if isinstance(part, int):

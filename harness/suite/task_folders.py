@@ -56,7 +56,7 @@ def read_task(source: Document, suite_folder: Path, defaults: JsonObject) -> Cas
     told: dict[str, Any] = {
         "id": folder.name,
         "task": _instruction(folder / "instruction.md"),
-        **_described(task),
+        **_metadata_of(task),
         "limits": {**_LIMITS, **defaults, **_limits(task)},
         "checks": [{"name": TESTS_CHECK, "verifier": "task_tests", "with": _check(task, digest)}],
         "task_folder": TaskFolder(
@@ -134,7 +134,7 @@ def _instruction(path: Path) -> str:
     return text
 
 
-def _described(task: "TaskFile") -> JsonObject:
+def _metadata_of(task: "TaskFile") -> JsonObject:
     """What reports group and select by; metadata of another shape is nobody's error."""
     found: JsonObject = {}
     metadata = task.metadata

@@ -245,10 +245,10 @@ def own_name(prefix: str, name: str) -> str:
 def listed_tools(group: ToolGroup, listing: Listing, kind: ToolKind) -> list[JsonObject]:
     """The group's tools as a suite would declare them. Raises ValueError for an invalid listing."""
     by_name = {_name(tool): tool for tool in listing.tools}
-    return [_declared(group, name, by_name[name], kind) for name in chosen(group, list(by_name))]
+    return [_tool_declaration(group, name, by_name[name], kind) for name in chosen(group, list(by_name))]
 
 
-def _declared(group: ToolGroup, name: str, tool: JsonObject, kind: ToolKind) -> JsonObject:
+def _tool_declaration(group: ToolGroup, name: str, tool: JsonObject, kind: ToolKind) -> JsonObject:
     annotations = tool.get("annotations")
     reads = isinstance(annotations, dict) and annotations.get("readOnlyHint") is True
     schema = tool.get("inputSchema")

@@ -120,7 +120,7 @@ def action_of(name: str) -> str:
 
 def deed_of(tool: ToolSpec) -> str:
     """The verb of a tool's name; if none is known there, the first of its description's first line."""
-    return _deed(tool.name, tool.description)
+    return _verb_of(tool.name, tool.description)
 
 
 def deeds_of(tool: ToolSpec) -> frozenset[str]:
@@ -158,7 +158,7 @@ def _choices(tool: ToolSpec) -> Iterator[tuple[str, Mapping[str, str]]]:
 
 
 @lru_cache(maxsize=4096)
-def _deed(name: str, description: str) -> str:
+def _verb_of(name: str, description: str) -> str:
     verb = action_of(name)
     if verb in _VERBS:
         return verb
@@ -169,7 +169,7 @@ def _deed(name: str, description: str) -> str:
 @lru_cache(maxsize=4096)
 def _own_deeds(name: str, description: str) -> frozenset[str]:
     """The verb of the tool and, if it says little (`submit_cancel_request`, `make_payment`), what is done by it."""
-    verb = _deed(name, description)
+    verb = _verb_of(name, description)
     words = words_of(bare_name(name)) or words_of(name)
     if verb in (_VERBS | _READING) - _LIGHT:
         return frozenset({verb})
@@ -193,11 +193,11 @@ def _base(word: str) -> str:
 def objects_of(tool: ToolSpec) -> frozenset[str]:
     """What a tool acts on: the nouns of its name and of its description's first line, singular."""
     own = "" if any(True for _ in _choices(tool)) else deed_of(tool)
-    return _objects(tool.name, tool.description, own)
+    return _object_words(tool.name, tool.description, own)
 
 
 @lru_cache(maxsize=4096)
-def _objects(name: str, description: str, deed: str) -> frozenset[str]:
+def _object_words(name: str, description: str, deed: str) -> frozenset[str]:
     text = " ".join((*words_of(name), description.split("\n", 1)[0][:300]))
     words = (word.casefold() for word in _SENTENCE.findall(text))
     things = (word for word in words if word not in _EMPTY and word not in _LIGHT and singular(word) not in _ONLY_DEEDS)

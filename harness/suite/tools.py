@@ -159,7 +159,7 @@ def without_volatile(tool: ToolSpec, arguments: JsonObject) -> JsonObject:
     for rule in tool.ignore_arguments:
         match rule:
             case VolatilePart():
-                kept = changed_at(kept, rule.at, partial(_cut, tool.name, rule))
+                kept = changed_at(kept, rule.at, partial(_without_pattern, tool.name, rule))
             case str() if rule.startswith("/"):
                 kept = changed_at(kept, rule, _leave_out)
             case str():
@@ -170,7 +170,7 @@ def without_volatile(tool: ToolSpec, arguments: JsonObject) -> JsonObject:
 
 def changed_at(value: JsonValue, pointer: str, change: Change) -> JsonValue:
     """`value` with `change` applied to the values at the pointer (`*`: every item); unchanged if there are none."""
-    changed = _changed(value, _parts(pointer), change)
+    changed = _with_change_at(value, _pointer_parts(pointer), change)
     assert not isinstance(changed, OmittedValue)  # a pointer has at least one part
     return changed
 
@@ -182,55 +182,58 @@ def without(value: JsonValue, pointer: str) -> JsonValue:
 
 def renamed_at(value: JsonValue, pointer: str, name: str) -> JsonValue:
     """`value` with the members that the pointer names under another name, in their place."""
-    *parents, last = _parts(pointer)
+    *parents, last = _pointer_parts(pointer)
 
     def rename(holder: JsonValue) -> JsonValue:
         if not isinstance(holder, dict):
             return holder
         return {name if key == last else key: item for key, item in holder.items()}
 
-    changed = _changed(value, parents, rename)
+    changed = _with_change_at(value, parents, rename)
     assert not isinstance(changed, OmittedValue)  # renaming takes nothing out
     return changed
 
 
 def values_at(value: JsonValue, pointer: str) -> tuple[JsonValue, ...]:
     """The values at the pointer: none, one, or with a star as many as there are."""
-    return tuple(_found(value, _parts(pointer)))
+    return tuple(_values_at(value, _pointer_parts(pointer)))
 
 
-def _parts(pointer: str) -> list[str]:
+def _pointer_parts(pointer: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
 
 
-def _changed(value: JsonValue, parts: Sequence[str], change: Change) -> JsonValue | OmittedValue:
+def _with_change_at(value: JsonValue, parts: Sequence[str], change: Change) -> JsonValue | OmittedValue:
     if not parts:
         return change(value)
     first, rest = parts[0], parts[1:]
     match value:
         case dict():
-            members = {name: _changed(item, rest, change) if name == first else item for name, item in value.items()}
+            members = {
+                name: _with_change_at(item, rest, change) if name == first else item for name, item in value.items()
+            }
             return {name: item for name, item in members.items() if not isinstance(item, OmittedValue)}
         case list():
             items = [
-                _changed(item, rest, change) if first in {"*", str(index)} else item for index, item in enumerate(value)
+                _with_change_at(item, rest, change) if first in {"*", str(index)} else item
+                for index, item in enumerate(value)
             ]
             return [item for item in items if not isinstance(item, OmittedValue)]
         case _:
             return value
 
 
-def _found(value: JsonValue, parts: Sequence[str]) -> Iterator[JsonValue]:
+def _values_at(value: JsonValue, parts: Sequence[str]) -> Iterator[JsonValue]:
     if not parts:
         yield value
         return
     match value:
         case dict() if parts[0] in value:
-            yield from _found(value[parts[0]], parts[1:])
+            yield from _values_at(value[parts[0]], parts[1:])
         case list():
             for index, item in enumerate(value):
                 if parts[0] in {"*", str(index)}:
-                    yield from _found(item, parts[1:])
+                    yield from _values_at(item, parts[1:])
         case _:
             pass
 
@@ -240,7 +243,7 @@ def _leave_out(value: JsonValue) -> OmittedValue:
     return OmittedValue()
 
 
-def _cut(tool: str, rule: VolatilePart, value: JsonValue) -> JsonValue:
+def _without_pattern(tool: str, rule: VolatilePart, value: JsonValue) -> JsonValue:
     if not isinstance(value, str):
         return value
     return cut(rule.pattern, value, field=f"tool {tool!r}: ignore_arguments: the pattern at {rule.at}")
@@ -260,23 +263,23 @@ def signature(tool: ToolSpec) -> str:
 
 
 def _argument(name: str, schema: JsonValue, needed: bool) -> str:
-    kind = _kind(schema)
+    kind = _type_name(schema)
     if isinstance(schema, dict) and "default" in schema:
         return f"{name}: {kind} = {json.dumps(schema['default'], ensure_ascii=False)}"
     return f"{name}: {kind}" if needed else f"{name}?: {kind}"
 
 
-def _kind(schema: JsonValue) -> str:
+def _type_name(schema: JsonValue) -> str:
     if not isinstance(schema, dict):
         return "any"
     for union in ("anyOf", "oneOf"):
         choices = schema.get(union)
         if isinstance(choices, list):
-            return " | ".join(_kind(choice) for choice in choices)
+            return " | ".join(_type_name(choice) for choice in choices)
     reference = schema.get("$ref")
     if isinstance(reference, str):
         return reference.rpartition("/")[2]
     kind = schema.get("type", "any")
     if isinstance(kind, list):
         return " | ".join(str(one) for one in kind)
-    return f"{_kind(schema['items'])}[]" if kind == "array" and "items" in schema else str(kind)
+    return f"{_type_name(schema['items'])}[]" if kind == "array" and "items" in schema else str(kind)

@@ -78,21 +78,21 @@ def remote_document_path(folder: Path, group: OpenApiTools) -> Path:
 
 def _items(document: Document, declared: JsonValue) -> Iterator[_Item]:
     if isinstance(declared, str):
-        source = _named(document, declared, "tools")
-        yield from _listed(source, source.data, ())
+        source = _other_document(document, declared, "tools")
+        yield from _tool_items(source, source.data, ())
     else:
-        yield from _listed(document, declared, ("tools",))
+        yield from _tool_items(document, declared, ("tools",))
 
 
-def _listed(source: Document, items: JsonValue, at: tuple[int | str, ...]) -> Iterator[_Item]:
+def _tool_items(source: Document, items: JsonValue, at: tuple[int | str, ...]) -> Iterator[_Item]:
     if not isinstance(items, list):
         source.refuse(*at, problem="expected a list of tools", remedy="begin each tool with `- name: ...`")
     for index, data in enumerate(items):
         here = (*at, index)
         kinds = [kind for kind in KINDS if isinstance(data, dict) and kind in data]
         if isinstance(data, str):
-            other = _named(source, data, *here)
-            yield from _listed(other, other.data, ())
+            other = _other_document(source, data, *here)
+            yield from _tool_items(other, other.data, ())
         elif len(kinds) > 1:
             source.refuse(*here, problem=f"is of one kind only, not {' and '.join(kinds)}")
         else:
@@ -111,7 +111,7 @@ def _check_source(document: Document, at: tuple[int | str, ...], group: SourceTo
     document.shaped(found, group.parameters, *at, "with")
 
 
-def _named(document: Document, name: str, *at: int | str) -> Document:
+def _other_document(document: Document, name: str, *at: int | str) -> Document:
     """Another file, by the field that names it."""
     path = document.path.parent / name
     if not is_file(path):
@@ -170,7 +170,7 @@ def _tools_of(group: Group, folder: Path) -> list[JsonObject]:
                 raise ValueError(f"`openapi`: {group.openapi[:200]!r} is not a readable file")
             from harness.suite.openapi import openapi_tools
 
-            return openapi_tools(group, _there(path, folder) if group.is_remote else read_plain(path)[0])
+            return openapi_tools(group, _read_if_present(path, folder) if group.is_remote else read_plain(path)[0])
         case McpTools():
             return listed_tools(group, _listing(group.server, folder), "mcp")
         case PythonTools():
@@ -189,11 +189,11 @@ def _unchanged(group: PythonTools | SourceTools, what: str, folder: Path) -> Lis
 
 def _listing(server: str, folder: Path) -> Listing:
     path = listing_path(folder, server)
-    _there(path, folder, read=False)
+    _read_if_present(path, folder, read=False)
     return read_listing(path)
 
 
-def _there(path: Path, folder: Path, *, read: bool = True) -> JsonValue:
+def _read_if_present(path: Path, folder: Path, *, read: bool = True) -> JsonValue:
     if not is_file(path):
         raise InvalidDocument(path, "is not there: the source's listing was never taken", remedy=_refresh(folder))
     value: JsonValue = read_plain(path)[0] if read else None

@@ -206,10 +206,10 @@ def tool_spans(spans: Iterable[Span]) -> list[Span]:
 
 def fill_results(replies: Sequence[ObservedReply], spans: Sequence[Span]) -> None:
     """Sets the missing results of calls from the agent's span with the same id."""
-    by_id = {str(identity): span for span in spans if (identity := _first(span, _IDS)) is not None}
+    by_id = {str(identity): span for span in spans if (identity := _first_attribute(span, _IDS)) is not None}
     for call in (call for reply in replies for call in reply.calls):
         span = by_id.get(call.id or "")
-        result = None if span is None else _first(span, _RESULT_NAMES)
+        result = None if span is None else _first_attribute(span, _RESULT_NAMES)
         if call.span is None and call.result is None and result is not None:
             call.result = {"response": result}
 
@@ -240,7 +240,10 @@ class _KnownEnds:
 
 def own_step(span: Span, agent: str) -> Step:
     """Such a call as a step without an index."""
-    given, result = _value(_first(span, _ARGUMENT_NAMES)), _value(_first(span, _RESULT_NAMES))
+    given, result = (
+        _decoded_value(_first_attribute(span, _ARGUMENT_NAMES)),
+        _decoded_value(_first_attribute(span, _RESULT_NAMES)),
+    )
     arguments = given if isinstance(given, dict) else {} if given is None else None
     failed = span.status == "error"
     return Step(
@@ -293,13 +296,13 @@ def _inside_their_like(own: Mapping[str, Span]) -> set[str]:
 
 
 def _name(span: Span) -> str:
-    return str(_first(span, _NAMES) or span.name.removeprefix("execute_tool "))
+    return str(_first_attribute(span, _NAMES) or span.name.removeprefix("execute_tool "))
 
 
-def _first(span: Span, keys: Sequence[str]) -> JsonValue:
+def _first_attribute(span: Span, keys: Sequence[str]) -> JsonValue:
     return next((span.attributes[key] for key in keys if span.attributes.get(key) is not None), None)
 
 
-def _value(value: JsonValue) -> JsonValue:
+def _decoded_value(value: JsonValue) -> JsonValue:
     plain = decoded(value) if isinstance(value, str) else value
     return plain if isinstance(plain, dict | list) else value

@@ -53,7 +53,7 @@ def otlp_endpoint(endpoint: str) -> str:
         return whole
     if base := os.environ.get(_ENDPOINT):
         _check(base, f"{_ENDPOINT}={base!r}")
-        return _below(base)
+        return _traces_url(base)
     raise UsageError(
         f"the OTLP endpoint is to be the environment's, and neither {_TRACES_ENDPOINT} nor {_ENDPOINT} is set",
         remedy=f"set {_ENDPOINT}, or name the endpoint: --otlp http://127.0.0.1:4318",
@@ -167,10 +167,10 @@ def _session(answer: _Answer) -> "requests.Session":
 
 def _with_path(endpoint: str, what: str) -> str:
     _check(endpoint, what)
-    return endpoint if urlsplit(endpoint).path.strip("/") else _below(endpoint)
+    return endpoint if urlsplit(endpoint).path.strip("/") else _traces_url(endpoint)
 
 
-def _below(url: str) -> str:
+def _traces_url(url: str) -> str:
     parts = urlsplit(url)
     return parts._replace(path=f"{parts.path.rstrip('/')}/{_PATH}").geturl()
 

@@ -74,7 +74,7 @@ class Record:
             return None
         if isinstance(found, bool) or not isinstance(found, int | float):
             raise self.refusal(names[0], f"is {kind_of(found)}, not a number")
-        return _finite(found)
+        return _finite_number(found)
 
     def count(self, *names: str) -> int | None:
         """A whole number that is not negative."""
@@ -112,11 +112,11 @@ class Record:
         """`found` as a record that stands at `name`."""
         if not isinstance(found, dict):
             raise self.refusal(name, f"is {kind_of(found)}, not an object")
-        return Record(path=self.path, data=found, at=self._place(name), line=self.line)
+        return Record(path=self.path, data=found, at=self._place_of(name), line=self.line)
 
     def refusal(self, name: str, problem: str, remedy: str | None = None) -> InvalidDocument:
         """The error to raise for the field `name` of this record."""
-        return InvalidDocument(self.path, problem, line=self.line, field=self._place(name) or None, remedy=remedy)
+        return InvalidDocument(self.path, problem, line=self.line, field=self._place_of(name) or None, remedy=remedy)
 
     def shaped(self, shape: type[T]) -> T:
         """The record as a stored value; raises InvalidDocument for the first field that does not fit."""
@@ -125,7 +125,7 @@ class Record:
         except ValidationError as error:
             raise self.refusal(*first_words(error)) from None
 
-    def _place(self, name: str) -> str:
+    def _place_of(self, name: str) -> str:
         return f"{self.at}.{name}" if self.at and name else self.at or name
 
     def _present(self, names: Iterable[str]) -> str:
@@ -244,7 +244,7 @@ def kind_of(value: JsonValue) -> str:
             return "an object"
 
 
-def _finite(number: float) -> float | None:
+def _finite_number(number: float) -> float | None:
     try:
         return number if math.isfinite(number) else None
     except OverflowError:  # a whole number beyond every float

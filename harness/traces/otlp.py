@@ -51,7 +51,7 @@ def spans_of(body: bytes, *, as_json: bool) -> Iterator[Span]:
     """
     try:
         for span in _json_spans(body) if as_json else _protobuf_spans(body):
-            yield _bounded(span)
+            yield _within_limits(span)
     except NotOtlp:
         raise
     except NotJson as error:
@@ -60,7 +60,7 @@ def spans_of(body: bytes, *, as_json: bool) -> Iterator[Span]:
         raise NotOtlp(f"the body is not an OTLP export request: {type(error).__name__}: {str(error)[:200]}") from None
 
 
-def _bounded(span: Span) -> Span:
+def _within_limits(span: Span) -> Span:
     """The span itself. Raises NotOtlp with the exceeded limit."""
     ids = {"trace id": span.trace_id, "span id": span.span_id, "parent span id": span.parent_id or ""}
     for name, value in ids.items():
@@ -97,17 +97,17 @@ def _protobuf_spans(body: bytes) -> Iterator[Span]:
                     name=span.text(5),
                     start_ns=span.number(7),
                     end_ns=span.number(8),
-                    attributes=_pairs(span, 9),
+                    attributes=_attributes_in(span, 9),
                     events=tuple(_protobuf_event(event) for event in span.messages(11)),
                     status=_status(status.number(3)),
                 )
 
 
 def _protobuf_event(event: "_Message") -> JsonObject:
-    return {"time_ns": event.number(1), "name": event.text(2), "attributes": _pairs(event, 3)}
+    return {"time_ns": event.number(1), "name": event.text(2), "attributes": _attributes_in(event, 3)}
 
 
-def _pairs(holder: "_Message", field: int, depth: int = 0) -> JsonObject:
+def _attributes_in(holder: "_Message", field: int, depth: int = 0) -> JsonObject:
     found: JsonObject = {}
     for pair in holder.messages(field):
         value = next(iter(pair.messages(2)), None)
@@ -125,7 +125,7 @@ def _any_value(value: "_Message", depth: int) -> JsonValue:
             case 5, bytes():
                 return [_any_value(item, depth + 1) for item in value.inner(raw).messages(1)]
             case 6, bytes():
-                return _pairs(value.inner(raw), 1, depth + 1)
+                return _attributes_in(value.inner(raw), 1, depth + 1)
             case _, bytes() if field in _PLAIN:
                 return _PLAIN[field](raw)
             case _:
@@ -135,7 +135,7 @@ def _any_value(value: "_Message", depth: int) -> JsonValue:
 
 _PLAIN: Mapping[int, Callable[[bytes], JsonValue]] = {
     1: lambda raw: raw.decode("utf-8", "replace"),
-    4: lambda raw: _finite(float(struct.unpack("<d", raw)[0])),
+    4: lambda raw: _json_number(float(struct.unpack("<d", raw)[0])),
     7: bytes.hex,
 }
 """Fields of an AnyValue that contain a text, a double or bytes."""
@@ -163,13 +163,13 @@ class _Message:
     @cached_property
     def fields(self) -> list[tuple[int, int | bytes]]:
         """Field number and value; fixed-size numbers as their bytes."""
-        return list(self._read())
+        return list(self._fields_in())
 
     def inner(self, content: bytes) -> "_Message":
         """A message that a field of this one holds."""
         return _Message(content, self.budget)
 
-    def _read(self) -> Iterator[tuple[int, int | bytes]]:
+    def _fields_in(self) -> Iterator[tuple[int, int | bytes]]:
         at = 0
         while at < len(self.content):
             self.budget.take()
@@ -229,7 +229,7 @@ def _json_spans(body: bytes) -> Iterator[Span]:
     check_values(text, _MAX_VALUES)
     check_depth(text, _MAX_JSON_DEPTH)
     whole: JsonValue = json.loads(
-        text, parse_constant=str, parse_float=lambda number: _finite(float(number)), parse_int=_integer
+        text, parse_constant=str, parse_float=lambda number: _json_number(float(number)), parse_int=_integer
     )
     json.dumps(whole, ensure_ascii=False).encode("utf-8")  # half of a surrogate pair could not be stored
     for resource in _list(whole, "resourceSpans"):
@@ -241,8 +241,8 @@ def _json_spans(body: bytes) -> Iterator[Span]:
                     span_id=str(span.get("spanId", "")).lower(),
                     parent_id=str(span.get("parentSpanId") or "").lower() or None,
                     name=str(span.get("name", "")),
-                    start_ns=_number(span, "startTimeUnixNano"),
-                    end_ns=_number(span, "endTimeUnixNano"),
+                    start_ns=_integer_field(span, "startTimeUnixNano"),
+                    end_ns=_integer_field(span, "endTimeUnixNano"),
                     attributes=_json_pairs(span),
                     events=tuple(_json_event(event) for event in _list(span, "events")),
                     status=_status(status.get("code") if isinstance(status, dict) else 0),
@@ -251,7 +251,7 @@ def _json_spans(body: bytes) -> Iterator[Span]:
 
 def _json_event(event: JsonObject) -> JsonObject:
     return {
-        "time_ns": _number(event, "timeUnixNano"),
+        "time_ns": _integer_field(event, "timeUnixNano"),
         "name": str(event.get("name", "")),
         "attributes": _json_pairs(event),
     }
@@ -279,7 +279,7 @@ def _list(holder: JsonValue, name: str) -> list[JsonObject]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _number(holder: JsonObject, name: str) -> int:
+def _integer_field(holder: JsonObject, name: str) -> int:
     return _integer(holder.get(name) or 0)
 
 
@@ -291,7 +291,7 @@ def _integer(raw: JsonValue) -> int:
     return value
 
 
-def _finite(number: float) -> float | str:
+def _json_number(number: float) -> float | str:
     """A number that JSON cannot represent becomes text."""
     return number if math.isfinite(number) else str(number)
 
@@ -326,7 +326,7 @@ def plain_value(value: Record | None) -> JsonValue:
         case "kvlistValue" if isinstance(found, dict):
             return plain_pairs(value.within(name, found).records("values"))
         case "intValue" if isinstance(found, str):
-            return _whole(value, name, found)
+            return _parsed_integer(value, name, found)
         case _:
             return found
 
@@ -364,7 +364,7 @@ def typed_pairs(values: JsonObject) -> list[JsonValue]:
     return [{"key": name, "value": typed_value(value)} for name, value in values.items()]
 
 
-def _whole(value: Record, name: str, digits: str) -> int:
+def _parsed_integer(value: Record, name: str, digits: str) -> int:
     if len(digits) > 20 or not digits.removeprefix("-").isdecimal() or not digits.isascii():
         raise value.refusal(name, f"{digits[:40]!r} is no 64-bit number")
     return int(digits)

@@ -42,15 +42,19 @@ class Agents:
 
     def __init__(self, main: str, spans: Sequence[Span]) -> None:
         self._main = main
-        self._own: Mapping[str, Span] = {s.span_id: s for s in spans if s.attributes.get(names.ORIGIN) == "agent"}
-        self._named: dict[str, str | None] = {}
-        self._around = _Intervals([(s.start_ns, s.end_ns, name) for s in self._own.values() if (name := _name(s))])
+        self._self_reported_drafts: Mapping[str, Span] = {
+            s.span_id: s for s in spans if s.attributes.get(names.ORIGIN) == "agent"
+        }
+        self._call_names: dict[str, str | None] = {}
+        self._around = _Intervals(
+            [(s.start_ns, s.end_ns, name) for s in self._self_reported_drafts.values() if (name := _name(s))]
+        )
         self._identities: dict[str, str] = {}
 
     def of(self, span: Span) -> str:
         """The agent that made the request, or whose own span it is."""
         agent = self._by_parent(span) or self._by_time(span)
-        if agent is not None or span.span_id in self._own:
+        if agent is not None or span.span_id in self._self_reported_drafts:
             return agent or self._main
         system = span.attributes.get(names.UNCHANGED_SYSTEM) or span.attributes.get(names.SYSTEM)
         prompt = re.sub(r"\d+", "", str(system or ""))[:_KNOWN_BY]
@@ -61,19 +65,23 @@ class Agents:
         """The name of the nearest agent span above; each span of a chain is visited once, however many lookups there
         are.
         """
-        at = span.span_id if span.span_id in self._own else str(span.attributes.get(names.ORIGIN_PARENT))
+        at = (
+            span.span_id
+            if span.span_id in self._self_reported_drafts
+            else str(span.attributes.get(names.ORIGIN_PARENT))
+        )
         walked: list[str] = []
         name: str | None = None
-        while at in self._own and at not in self._named:
-            self._named[at] = None  # a chain that leads back to itself ends here
+        while at in self._self_reported_drafts and at not in self._call_names:
+            self._call_names[at] = None  # a chain that leads back to itself ends here
             walked.append(at)
-            name = _name(self._own[at])
+            name = _name(self._self_reported_drafts[at])
             if name is not None:
                 break
-            at = self._own[at].parent_id or ""
+            at = self._self_reported_drafts[at].parent_id or ""
         else:
-            name = self._named.get(at)
-        self._named.update(dict.fromkeys(walked, name))
+            name = self._call_names.get(at)
+        self._call_names.update(dict.fromkeys(walked, name))
         return name
 
     def _by_time(self, span: Span) -> str | None:
@@ -134,8 +142,8 @@ def trajectory_from(spans: Iterable[Span], *, final_output: JsonValue = None) ->
     replies = replies_in(ordered)
     own, agents = tool_spans(given), Agents(agent, given)
     fill_results(replies, own)
-    drafts = _drafts(ordered, replies, agent) + _asked(ordered, replies, agents)
-    drafts += _own(root, unseen(own, _named(drafts)), agents)
+    drafts = _drafts(ordered, replies, agent) + _reply_drafts(ordered, replies, agents)
+    drafts += _self_reported_drafts(root, unseen(own, _call_names(drafts)), agents)
     steps = _numbered(_without_echo(sorted(drafts, key=lambda draft: draft.began)))
     if final_output is None:
         final_output = _final_output(ordered, steps)
@@ -163,13 +171,13 @@ def _drafts(ordered: list[Span], replies: list[ObservedReply], agent: str) -> li
     claimed = {call.span.span_id for reply in replies for call in reply.calls if call.span is not None}
     shown = [span for span in ordered if span.attributes.get(names.STEP_KIND) in _STEPS]
     return [
-        _Draft(began=began(span), step=_step(span, agent), kind=str(span.attributes[names.STEP_KIND]))
+        _Draft(began=began(span), step=_step_of_span(span, agent), kind=str(span.attributes[names.STEP_KIND]))
         for span in shown
         if span.span_id not in claimed
     ]
 
 
-def _asked(ordered: list[Span], replies: list[ObservedReply], agents: Agents) -> list[_Draft]:
+def _reply_drafts(ordered: list[Span], replies: list[ObservedReply], agents: Agents) -> list[_Draft]:
     """The model's replies, and the user's messages that appear only in the model's requests."""
     has_turns = any(span.attributes.get(names.STEP_KIND) == names.TURN for span in ordered)
     calls, drafts, main = ReplyCalls(), list[_Draft](), agents.of(replies[0].span) if replies else ""
@@ -185,11 +193,11 @@ def _asked(ordered: list[Span], replies: list[ObservedReply], agents: Agents) ->
     return drafts
 
 
-def _named(drafts: list[_Draft]) -> list[str]:
+def _call_names(drafts: list[_Draft]) -> list[str]:
     return [call.name for draft in drafts for call in draft.step.calls]
 
 
-def _own(root: Span, spans: list[Span], agents: Agents) -> list[_Draft]:
+def _self_reported_drafts(root: Span, spans: list[Span], agents: Agents) -> list[_Draft]:
     """Steps from the agent's own spans, whose clock may differ: steps outside of the trial's time come last."""
     drafts: list[_Draft] = []
     for span in spans:
@@ -257,7 +265,7 @@ def _final_output(ordered: list[Span], steps: tuple[Step, ...]) -> str | None:
     return None if last is None or last.calls else last.message
 
 
-def _step(span: Span, agent: str) -> Step:
+def _step_of_span(span: Span, agent: str) -> Step:
     by_user = span.attributes[names.STEP_KIND] == names.TURN
     is_call = span.attributes[names.STEP_KIND] == names.TOOL
     return Step(

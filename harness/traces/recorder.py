@@ -75,7 +75,7 @@ class TraceRecorder:
         self._recorded: list[RecordingSpan] = []
         self._linked: list[Span] = []
         self._spans: tuple[Span, ...] | None = None
-        self._root = self._started(f"{names.INVOKE_AGENT} {subject.agent}", None, _of(subject), 0)
+        self._root = self._start_span(f"{names.INVOKE_AGENT} {subject.agent}", None, _call_attributes(subject), 0)
         self._turns = [self._begun_turn(0)]
 
     def now_ns(self) -> int:
@@ -125,10 +125,10 @@ class TraceRecorder:
         """
         ended_ns = self.now_ns() if ended_ns is None else ended_ns
         times = {names.STARTED_MONOTONIC: started_ns, names.ENDED_MONOTONIC: ended_ns}
-        span = self._started(name, self._parent_of(started_ns), {**_present(attributes), **times}, started_ns)
+        span = self._start_span(name, self._parent_of(started_ns), {**_present(attributes), **times}, started_ns)
         if failed:
             span.set_status(otel.StatusCode.ERROR)
-        self._recorded.append(self._ended(span, ended_ns))
+        self._recorded.append(self._end_span(span, ended_ns))
         self._last = name
 
     def link(self, spans: Iterable[Span]) -> None:
@@ -153,9 +153,9 @@ class TraceRecorder:
             self._end_turn(now)
             root = self._end_root(now)
             turns = [turn.span for turn in self._turns]
-            own = sorted(map(_stored, [*turns, *self._recorded]), key=_begin)
+            own = sorted(map(_stored_span, [*turns, *self._recorded]), key=_begin)
             linked = sorted(self._linked, key=lambda span: (span.start_ns, span.span_id))
-            self._spans = (_stored(root), *own, *linked)
+            self._spans = (_stored_span(root), *own, *linked)
             self._recorded.clear()
         return self._spans
 
@@ -177,13 +177,13 @@ class TraceRecorder:
 
     def _begun_turn(self, began_ns: int) -> _Turn:
         times = {names.STARTED_MONOTONIC: began_ns, names.ENDED_MONOTONIC: began_ns}
-        return _Turn(span=self._started(names.TURN, self._root, times, began_ns), began_ns=began_ns)
+        return _Turn(span=self._start_span(names.TURN, self._root, times, began_ns), began_ns=began_ns)
 
     def _end_turn(self, now: int) -> None:
         turn = self._turns[-1]
         if turn.ended_ns is None:
             turn.ended_ns = now
-            self._ended(turn.span, now)
+            self._end_span(turn.span, now)
 
     def _parent_of(self, started_ns: int) -> RecordingSpan:
         last = self._turns[-1]
@@ -193,15 +193,15 @@ class TraceRecorder:
 
     def _end_root(self, now: int) -> RecordingSpan:
         self._root.set_attribute(names.ENDED_MONOTONIC, now)
-        return self._ended(self._root, now)
+        return self._end_span(self._root, now)
 
-    def _started(
+    def _start_span(
         self, name: str, parent: RecordingSpan | None, attributes: Mapping[str, Plain], started_ns: int
     ) -> RecordingSpan:
         # Wall times are those of the opening plus monotonic time: a clock set during a trial moves nothing.
         return self._tracing.started(name, parent, attributes, self._opened_wall_ns + started_ns)
 
-    def _ended(self, span: RecordingSpan, ended_ns: int) -> RecordingSpan:
+    def _end_span(self, span: RecordingSpan, ended_ns: int) -> RecordingSpan:
         span.end(self._opened_wall_ns + ended_ns)
         return span
 
@@ -211,7 +211,7 @@ class TraceRecorder:
             self._tracing.pass_on(sent)
 
 
-def _of(subject: TraceSubject) -> dict[str, Plain]:
+def _call_attributes(subject: TraceSubject) -> dict[str, Plain]:
     attributes_of_call: Attributes = {
         names.OPERATION: names.INVOKE_AGENT,
         names.AGENT_NAME: subject.agent,
@@ -228,7 +228,7 @@ def _present(attributes: Attributes) -> dict[str, Plain]:
     return {name: value for name, value in attributes.items() if value is not None}
 
 
-def _stored(span: RecordingSpan) -> Span:
+def _stored_span(span: RecordingSpan) -> Span:
     """An ended span in the stored form."""
     if isinstance(span, StoredSpan):
         return span.stored()

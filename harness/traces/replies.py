@@ -72,15 +72,15 @@ class JoinedCalls:
     def join(self, spans: Sequence[tuple[int, str, JsonObject]]) -> Mapping[int, NamedCall]:
         """`spans`: start, name and arguments of each. The place of a span -> its call."""
         found: dict[int, NamedCall] = {}
-        for alike in (self._equal, self._completed, self._any):
+        for alike in (self._equal, self._completed, self._last_free_call):
             for place, (start, name, arguments) in enumerate(spans):
                 if place not in found:
-                    call = self._first(alike, start, name, arguments)
+                    call = self._first_matching_call(alike, start, name, arguments)
                     if call is not None:
                         found[place] = call
         return found
 
-    def _first(
+    def _first_matching_call(
         self, alike: Callable[[_Calls, JsonObject, int], int | None], start: int, name: str, arguments: JsonObject
     ) -> NamedCall | None:
         if name not in self._by_name:
@@ -93,11 +93,11 @@ class JoinedCalls:
         return calls.calls[place]
 
     def _equal(self, calls: _Calls, arguments: JsonObject, before: int) -> int | None:
-        return self._taken(calls, calls.equal.get(canonical_json(arguments), []), before)
+        return self._last_free_place(calls, calls.equal.get(canonical_json(arguments), []), before)
 
-    def _any(self, calls: _Calls, arguments: JsonObject, before: int) -> int | None:
+    def _last_free_call(self, calls: _Calls, arguments: JsonObject, before: int) -> int | None:
         del arguments
-        return self._taken(calls, calls.all, before)
+        return self._last_free_place(calls, calls.all, before)
 
     def _completed(self, calls: _Calls, arguments: JsonObject, before: int) -> int | None:
         made = _items_of(arguments)
@@ -106,7 +106,7 @@ class JoinedCalls:
                 return place
         return None
 
-    def _taken(self, calls: _Calls, places: list[int], before: int) -> int | None:
+    def _last_free_place(self, calls: _Calls, places: list[int], before: int) -> int | None:
         """The last of the places before `before` that is free; those that are not are removed."""
         at = bisect_left(places, before) - 1
         while at >= 0:
@@ -159,7 +159,7 @@ class ObservedReply:
     @property
     def asked(self) -> list[JsonObject]:
         """The messages of the request."""
-        return _objects(self.span.attributes.get(names.INPUT_MESSAGES))
+        return _objects_in(self.span.attributes.get(names.INPUT_MESSAGES))
 
     @property
     def goes_on(self) -> bool:
@@ -185,19 +185,23 @@ def decoded(text: str) -> JsonValue:
 
 def texts_of(message: JsonObject, kind: str = "text") -> str | None:
     """The joined text of the parts of one kind."""
-    found = [part.get("content") for part in _objects(message.get("parts")) if part.get("type") == kind]
+    found = [part.get("content") for part in _objects_in(message.get("parts")) if part.get("type") == kind]
     return "\n".join(text for text in found if isinstance(text, str) and text) or None
 
 
 def _reply(span: Span) -> ObservedReply:
-    message: JsonObject = next(iter(_objects(span.attributes.get(names.OUTPUT_MESSAGES))), {})
-    calls = [part for part in _objects(message.get("parts")) if part.get("type") == "tool_call"]
+    message: JsonObject = next(iter(_objects_in(span.attributes.get(names.OUTPUT_MESSAGES))), {})
+    calls = [part for part in _objects_in(message.get("parts")) if part.get("type") == "tool_call"]
     return ObservedReply(
         span=span,
         text=texts_of(message),
         thought=texts_of(message, "reasoning"),
         calls=[
-            ReplyCall(id=_text(part.get("id")), name=_text(part.get("name")) or "", raw=part.get("arguments"))
+            ReplyCall(
+                id=_nonempty_text(part.get("id")),
+                name=_nonempty_text(part.get("name")) or "",
+                raw=part.get("arguments"),
+            )
             for part in calls
         ],
     )
@@ -235,17 +239,17 @@ def _join_histories(replies: Sequence[ObservedReply]) -> None:
 def _results(reply: ObservedReply) -> dict[str, list[JsonObject]]:
     """The results in a request, by the id of their call."""
     by_call: dict[str, list[JsonObject]] = {}
-    for part in (part for message in reply.asked for part in _objects(message.get("parts"))):
-        identity = _text(part.get("id"))
+    for part in (part for message in reply.asked for part in _objects_in(message.get("parts"))):
+        identity = _nonempty_text(part.get("id"))
         if part.get("type") == "tool_call_response" and identity is not None:
             by_call.setdefault(identity, []).append(part)
     return by_call
 
 
-def _objects(value: JsonValue) -> list[JsonObject]:
+def _objects_in(value: JsonValue) -> list[JsonObject]:
     plain = decoded(value) if isinstance(value, str) else value
     return [item for item in plain if isinstance(item, dict)] if isinstance(plain, list) else []
 
 
-def _text(value: JsonValue) -> str | None:
+def _nonempty_text(value: JsonValue) -> str | None:
     return value if isinstance(value, str) and value else None

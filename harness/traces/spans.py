@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from harness.traces import names
-from harness.traces import step_names as ours
+from harness.traces import step_names as own_names
 from harness.traces.trajectory import Observation, Step, ToolCall
 from harness.traces.trial import Trial
 from harness.values import Frozen, JsonObject
@@ -122,7 +122,7 @@ class _Spans:
         self._root = root.span_id
         yield root
         for step in self._trajectory.steps:
-            yield from self._step(step)
+            yield from self._spans_of_step(step)
 
     def _root_facts(self) -> dict[str, JsonValue]:
         final = self._trajectory.final_output
@@ -133,43 +133,45 @@ class _Spans:
             names.CONVERSATION_ID: f"imported.{self._trial.case_id}.{self._trial.attempt}",
             names.CASE_ID: self._trial.case_id,
             names.ATTEMPT: self._trial.attempt,
-            ours.STEP_COUNT: len(self._trajectory.steps),
-            ours.FINAL_OUTPUT: None if final is None else _json(final),
+            own_names.STEP_COUNT: len(self._trajectory.steps),
+            own_names.FINAL_OUTPUT: None if final is None else _json(final),
         }
 
-    def _step(self, step: Step) -> Iterator[Span]:
+    def _spans_of_step(self, step: Step) -> Iterator[Span]:
         by_agent = step.source == "agent"
         name = f"{names.CHAT} {step.model or ''}".strip() if by_agent else names.TURN
-        reply = self._span(name, self._root, self._facts(step), step.started_ns, step.ended_ns)
+        reply = self._span(name, self._root, self._step_facts(step), step.started_ns, step.ended_ns)
         yield reply
         seen = {observation.call_id: (order, observation) for order, observation in enumerate(step.observations)}
         for order, call in enumerate(step.calls):
             yield self._tool(
-                step, reply, {ours.CALL_ORDER: order, **_asked(call), **_answered(*seen.pop(call.id, (0, None)))}
+                step,
+                reply,
+                {own_names.CALL_ORDER: order, **_call_facts(call), **_observation_facts(*seen.pop(call.id, (0, None)))},
             )
         for result_order, observation in seen.values():
             unasked: dict[str, JsonValue] = {names.TOOL_CALL_ID: observation.call_id}
-            yield self._tool(step, reply, {**unasked, **_answered(result_order, observation)})
+            yield self._tool(step, reply, {**unasked, **_observation_facts(result_order, observation)})
 
-    def _facts(self, step: Step) -> dict[str, JsonValue]:
+    def _step_facts(self, step: Step) -> dict[str, JsonValue]:
         by_agent = step.source == "agent"
         usage = step.usage
         return {
             names.OPERATION: names.CHAT if by_agent else None,
             names.STEP_KIND: names.REPLY if by_agent else names.TURN,
-            ours.STEP_INDEX: step.index,
-            ours.STEP_SOURCE: step.source,
-            ours.STEP_AGENT: step.agent,
-            ours.STEP_PARENT: step.parent,
-            ours.STEP_SPAN: step.span_id,
+            own_names.STEP_INDEX: step.index,
+            own_names.STEP_SOURCE: step.source,
+            own_names.STEP_AGENT: step.agent,
+            own_names.STEP_PARENT: step.parent,
+            own_names.STEP_SPAN: step.span_id,
             names.MESSAGE: step.message,
             names.THOUGHT: step.thought,
             names.PLAN: None if step.plan is None else _json(list(step.plan)),
-            ours.MODEL: step.model,
-            ours.INPUT_TOKENS: usage.input_tokens if usage else None,
-            ours.OUTPUT_TOKENS: usage.output_tokens if usage else None,
-            ours.COST: usage.cost_usd if usage else None,
-            ours.OUTPUT_MESSAGES: _json([_message(step)]) if by_agent else None,
+            own_names.MODEL: step.model,
+            own_names.INPUT_TOKENS: usage.input_tokens if usage else None,
+            own_names.OUTPUT_TOKENS: usage.output_tokens if usage else None,
+            own_names.COST: usage.cost_usd if usage else None,
+            own_names.OUTPUT_MESSAGES: _json([_message(step)]) if by_agent else None,
             names.STARTED_MONOTONIC: step.started_ns,
             names.ENDED_MONOTONIC: step.ended_ns,
         }
@@ -177,8 +179,8 @@ class _Spans:
     def _tool(self, step: Step, reply: Span, facts: Mapping[str, JsonValue]) -> Span:
         place: dict[str, JsonValue] = {
             names.OPERATION: names.EXECUTE_TOOL,
-            names.STEP_KIND: names.TOOL if ours.CALL_ORDER in facts else None,
-            ours.STEP_INDEX: step.index,
+            names.STEP_KIND: names.TOOL if own_names.CALL_ORDER in facts else None,
+            own_names.STEP_INDEX: step.index,
             names.STARTED_MONOTONIC: step.started_ns,
             names.ENDED_MONOTONIC: step.ended_ns,
         }
@@ -204,7 +206,7 @@ class _Spans:
         )
 
 
-def _asked(call: ToolCall) -> dict[str, JsonValue]:
+def _call_facts(call: ToolCall) -> dict[str, JsonValue]:
     facts: dict[str, JsonValue] = {names.TOOL_NAME: call.name, names.TOOL_CALL_ID: call.id}
     if call.arguments is not None:
         facts[names.TOOL_ARGUMENTS] = _json(call.arguments)
@@ -213,16 +215,16 @@ def _asked(call: ToolCall) -> dict[str, JsonValue]:
     return facts
 
 
-def _answered(order: int, seen: Observation | None) -> dict[str, JsonValue]:
+def _observation_facts(order: int, seen: Observation | None) -> dict[str, JsonValue]:
     if seen is None:
         return {}
-    facts: dict[str, JsonValue] = {ours.OBSERVATION_ORDER: order, names.TOOL_RESULT: _json(seen.content)}
+    facts: dict[str, JsonValue] = {own_names.OBSERVATION_ORDER: order, names.TOOL_RESULT: _json(seen.content)}
     if seen.error is not None:
         facts |= {names.ERROR_TYPE: seen.error.type, names.TOOL_ERROR_MESSAGE: seen.error.message}
     if seen.replayed is not None:
         facts[names.REPLAY_TIER] = seen.replayed
     if seen.duration_ms is not None:
-        facts[ours.DURATION] = seen.duration_ms
+        facts[own_names.DURATION] = seen.duration_ms
     return facts
 
 

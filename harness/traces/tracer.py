@@ -258,12 +258,15 @@ def encodable(span: ReadableSpan) -> ReadableSpan:
     if _is_text(span.name) and all(map(_is_encodable, held.items())) and not span.events:
         return span
     return ReadableSpan(
-        _text(span.name),
+        _encodable_text(span.name),
         context=span.get_span_context(),
         parent=span.parent,
         resource=span.resource,
-        attributes=_sound(held),
-        events=[Event(_text(event.name), _sound(event.attributes or {}), event.timestamp) for event in span.events],
+        attributes=_encodable_attributes(held),
+        events=[
+            Event(_encodable_text(event.name), _encodable_attributes(event.attributes or {}), event.timestamp)
+            for event in span.events
+        ],
         kind=span.kind,
         status=span.status,
         start_time=span.start_time,
@@ -293,13 +296,13 @@ def _attributes(attributes: JsonObject) -> dict[str, AttributeValue]:
     }
 
 
-def _sound(attributes: Mapping[str, AttributeValue]) -> dict[str, AttributeValue]:
-    return {_text(name): _value(value) for name, value in attributes.items()}
+def _encodable_attributes(attributes: Mapping[str, AttributeValue]) -> dict[str, AttributeValue]:
+    return {_encodable_text(name): _encodable_value(value) for name, value in attributes.items()}
 
 
-def _value(value: AttributeValue) -> AttributeValue:
+def _encodable_value(value: AttributeValue) -> AttributeValue:
     if isinstance(value, str):
-        return _text(value)
+        return _encodable_text(value)
     return value if _is_encodable(("", value)) else str(value)
 
 
@@ -311,10 +314,10 @@ def _is_encodable(attribute: tuple[str, AttributeValue]) -> bool:
 
 
 def _is_text(text: str) -> bool:
-    return text.isascii() or _text(text) == text
+    return text.isascii() or _encodable_text(text) == text
 
 
-def _text(text: str) -> str:
+def _encodable_text(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 

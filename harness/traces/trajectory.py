@@ -168,19 +168,24 @@ def step_identity(step: Step) -> JsonObject:
     plain["usage"] = None if step.usage is None else dict(vars(step.usage))
     plain["calls"] = [_call_identity(call) for call in step.calls]
     plain["observations"] = [_result_identity(seen) for seen in step.observations]
-    return plain | _reported(step.evidence)
+    return plain | _evidence_fields(step.evidence)
 
 
 def _call_identity(call: ToolCall) -> JsonObject:
-    return {"name": call.name, "arguments": call.arguments, "unparsed": call.unparsed, **_reported(call.evidence)}
+    return {
+        "name": call.name,
+        "arguments": call.arguments,
+        "unparsed": call.unparsed,
+        **_evidence_fields(call.evidence),
+    }
 
 
 def _result_identity(seen: Observation) -> JsonObject:
     error = None if seen.error is None else seen.error.type
-    return {"content": seen.content, "error": error, **_reported(seen.evidence)}
+    return {"content": seen.content, "error": error, **_evidence_fields(seen.evidence)}
 
 
-def _reported(evidence: EvidenceKind | None) -> JsonObject:
+def _evidence_fields(evidence: EvidenceKind | None) -> JsonObject:
     """Marks only self-reported evidence, so that digests of trials without it stay unchanged."""
     return _SELF_REPORTED if evidence == "self_reported" else _UNMARKED
 
@@ -268,10 +273,10 @@ def with_delegations(steps: Sequence[Step]) -> tuple[Step, ...]:
     for step in steps:
         if step.parent is not None and step.agent is not None:
             ran.setdefault(step.parent, []).append(step.agent)
-    return tuple(_marked(step, ran[step.index]) if step.index in ran else step for step in steps)
+    return tuple(_with_agents(step, ran[step.index]) if step.index in ran else step for step in steps)
 
 
-def _marked(step: Step, agents: Sequence[str]) -> Step:
+def _with_agents(step: Step, agents: Sequence[str]) -> Step:
     own = [call for call in step.calls if call.evidence == "self_reported"]
     named = {id(call): agent for call in own if (agent := _agent_of(call, agents, alone=len(own) == 1)) is not None}
     if not named:
@@ -332,11 +337,11 @@ def unattributed(trajectory: Trajectory) -> Trajectory:
 
 
 def _filtered(trajectory: Trajectory, drops: Callable[[ToolCall], bool], *, keeps_message: bool) -> Trajectory:
-    steps = tuple(_step(step, drops, keeps_message=keeps_message) for step in trajectory.steps)
+    steps = tuple(_step_without(step, drops, keeps_message=keeps_message) for step in trajectory.steps)
     return trajectory.model_copy(update={"steps": steps})
 
 
-def _step(step: Step, drops: Callable[[ToolCall], bool], *, keeps_message: bool) -> Step:
+def _step_without(step: Step, drops: Callable[[ToolCall], bool], *, keeps_message: bool) -> Step:
     if step.source == "user" and step.evidence == "self_reported":
         return step.model_copy(update={"message": None})
     dropped = {call.id for call in step.calls if drops(call)}

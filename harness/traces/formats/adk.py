@@ -128,7 +128,7 @@ def _add(transcript: TranscriptBuilder, event: Record, began: int | None) -> Non
     content = event.record("content")
     parts = parts_of(content) if content else []
     for response in responses_in(parts):
-        transcript.result(_result(response))
+        transcript.result(_foreign_result(response))
     author = event.text("author")
     now = wall_ns(event.value("timestamp"))
     started = None if now is None or began is None else max(0, now - began)
@@ -145,7 +145,7 @@ def _add(transcript: TranscriptBuilder, event: Record, began: int | None) -> Non
             agent=author,
             message=spoken(event),
             thought=thought,
-            calls=tuple(_call(call) for call in calls),
+            calls=tuple(_foreign_call(call) for call in calls),
             model=event.text("model_version", "modelVersion"),
             usage=_usage(event.record("usage_metadata", "usageMetadata")),
             started_ns=started,
@@ -153,11 +153,11 @@ def _add(transcript: TranscriptBuilder, event: Record, began: int | None) -> Non
     )
 
 
-def _call(call: Record) -> ForeignCall:
+def _foreign_call(call: Record) -> ForeignCall:
     return ForeignCall(id=call.identifier("id"), name=tool_of(call), arguments=call.value("args"))
 
 
-def _result(response: Record) -> ForeignResult:
+def _foreign_result(response: Record) -> ForeignResult:
     content: JsonValue = response.value("response")
     failure = content.get("error") if isinstance(content, dict) else None
     failed = isinstance(failure, str) and bool(failure)
@@ -191,10 +191,10 @@ def read(source: Source) -> Iterator[Found]:
     if isinstance(document, list):
         yield from _list(source, document)
         return
-    yield from _object(source, source.whole(document))
+    yield from _cases_in_object(source, source.whole(document))
 
 
-def _object(source: Source, whole: Record) -> Iterator[Found]:
+def _cases_in_object(source: Source, whole: Record) -> Iterator[Found]:
     if whole.value("criteria") is not None:
         source.note(None, "an evaluation's configuration tells of no case; it is passed over")
     elif whole.value("eval_case_results", "evalCaseResults") is not None:
@@ -219,17 +219,17 @@ def _list(source: Source, document: list[JsonValue]) -> Iterator[Found]:
     place = Record(path=source.path, data={})
     items = [place.within(str(index), value) for index, value in enumerate(document)]
     if items and all(item.value("query") is not None for item in items):
-        yield _older(source, _stem(source), items, place)
+        yield _case_of_older_form(source, _stem(source), items, place)
         return
     for item in items:
         if item.value("data") is not None:
             name = item.text("name") or _stem(source)
-            yield _older(source, name, item.records("data"), item.record("initial_session") or place)
+            yield _case_of_older_form(source, name, item.records("data"), item.record("initial_session") or place)
         else:
             yield _eval_case(source, item)
 
 
-def _older(source: Source, name: str, turns: list[Record], session: Record) -> Found:
+def _case_of_older_form(source: Source, name: str, turns: list[Record], session: Record) -> Found:
     contents: list[JsonObject] = []
     for turn in turns:
         query = turn.text("query")
@@ -400,7 +400,7 @@ def export_adk(suite: Suite) -> Iterator[tuple[str, JsonObject]]:
     for case in suite.cases:
         shared = {} if case.adk is None else case.adk.eval_set
         _, cases = sets.setdefault(canonical_json(shared), (shared, []))
-        cases.append(_written(case) if case.adk is None else case.adk.case)
+        cases.append(_written_case(case) if case.adk is None else case.adk.case)
     for number, (shared, cases) in enumerate(sets.values()):
         name = shared.get("eval_set_id") or shared.get("evalSetId")
         plain = name if isinstance(name, str) else suite.name if not number else f"{suite.name}-{number + 1}"
@@ -412,7 +412,7 @@ def _key(shared: JsonObject) -> str:
     return "evalCases" if "evalSetId" in shared else "eval_cases"
 
 
-def _written(case: Case) -> JsonObject:
+def _written_case(case: Case) -> JsonObject:
     conversation = case.conversation
     scenario: JsonObject = {
         "startingPrompt": case.task,

@@ -33,7 +33,7 @@ _MESSAGE_FIELDS: Final = frozenset(
 def read(source: Source) -> Iterator[Found]:
     """Every conversation of the file."""
     for name, record in conversations_of(source, _is_message):
-        yield _found(source, name, record)
+        yield _found_record(source, name, record)
 
 
 IMPORTER = Importer(patterns=("*.jsonl", "*.json"), read=read)
@@ -61,11 +61,11 @@ class _MessageBlocks:
     def add(self, block: Record) -> None:
         kind = block.text("type")
         if kind in _CALLS:
-            self.calls.append(_call(block))
+            self.calls.append(_foreign_call(block))
         elif kind in ("thinking", "redacted_thinking"):
             self.thoughts.append(block.text("thinking") or f"[{kind}]")
         elif kind is not None and kind.endswith("tool_result"):
-            self.results.append(_result(block))
+            self.results.append(_foreign_result(block))
         elif kind == "text" or kind in _OTHERS:
             self.others |= kind != "text"
             self.texts.append(part_text(block.data) or "")
@@ -81,14 +81,14 @@ class _MessageBlocks:
         return "\n".join(self.thoughts) or None
 
 
-def _call(block: Record) -> ForeignCall:
+def _foreign_call(block: Record) -> ForeignCall:
     name = block.text("name")
     if name is None:
         raise block.refusal("name", "is missing: every call names a tool")
     return ForeignCall(id=block.identifier("id"), name=name, arguments=block.value("input"))
 
 
-def _result(block: Record) -> ForeignResult:
+def _foreign_result(block: Record) -> ForeignResult:
     content = result_of(block.value("content"))
     failed = block.flag("is_error")
     error = ToolFailure(type="tool_error", message=(text_of(content) or "")[:500]) if failed else None
@@ -179,7 +179,7 @@ class _Conversation:
         self._open = None
 
 
-def _found(source: Source, name: str, record: Record) -> Found:
+def _found_record(source: Source, name: str, record: Record) -> Found:
     conversation = _Conversation(source, name)
     system = text_of(record.value("system"))
     if system is not None:

@@ -72,7 +72,7 @@ def own_result(step: Record, result: Record, content: JsonValue) -> ForeignResul
     return ForeignResult(
         call_id=call_id,
         content=embedded_json(content) if own.json_text and isinstance(content, str) else content,
-        error=own.error or _marked(step, result, call_id, content),
+        error=own.error or _marked_failure(step, result, call_id, content),
         replayed=own.replayed,
         duration_ms=own.duration_ms,
     )
@@ -89,7 +89,7 @@ def _overlaid(step: Step, own: Record | None) -> Step:
     return Record(path=own.path, data={**step.model_dump(mode="json"), **own.data}, at=own.at).shaped(Step)
 
 
-def _marked(step: Record, result: Record, call_id: str | None, content: JsonValue) -> ToolFailure | None:
+def _marked_failure(step: Record, result: Record, call_id: str | None, content: JsonValue) -> ToolFailure | None:
     """ATIF has no field for a failed call; converters mark it in `extra` of the result or of the step."""
     places = [result.value("extra")]
     extra = step.value("extra")
@@ -173,7 +173,7 @@ def read(source: Source) -> Iterator[Found]:
         raise document.refusal("schema_version", f"is {document.data.get('schema_version')!r}, not ATIF-v1.x")
     reading = _Reading(source=source, transcript=source.transcript("trajectory"))
     reading.add(document, None, None)
-    yield _found(source, document, reading)
+    yield _found_trajectory(source, document, reading)
 
 
 IMPORTER = Importer(patterns=("trajectory*.json", "*.json"), read=read)
@@ -195,17 +195,17 @@ class _Reading:
         before: Record | None = None
         for step in document.records("steps"):
             if step.flag("is_copied_context"):
-                self._note(step, "steps copied from an earlier trajectory are left out: they are counted there")
+                self._note_problem(step, "steps copied from an earlier trajectory are left out: they are counted there")
                 continue
-            if before is not None and _continues(before, step):
-                self._note(step, "steps that one model reply was written as are put together")
+            if before is not None and _continues_reply(before, step):
+                self._note_problem(step, "steps that one model reply was written as are put together")
                 self.transcript.add_call(len(self.transcript) - 1, _calls(step)[0])
             else:
                 self._add(step, ForeignStep(source=_source_of(step), agent=agent, parent=parent, model=model))
             started = self._results(step, embedded)
             before = step if step.text("source") == "agent" and not started else None
         for sub in embedded.values():
-            self._note(sub, "an embedded trajectory is named by no step; it stands at the end")
+            self._note_problem(sub, "an embedded trajectory is named by no step; it stands at the end")
             self.add(sub, agent_of(sub).text("name"), None)
 
     def _results(self, step: Record, embedded: dict[str, Record]) -> bool:
@@ -223,7 +223,7 @@ class _Reading:
     def _add(self, step: Record, place: ForeignStep) -> None:
         message = step.value("message")
         if has_other_parts(message):
-            self._note(step, "a message holds parts that are not text; each is named in brackets")
+            self._note_problem(step, "a message holds parts that are not text; each is named in brackets")
         now = wall_ns(step.value("timestamp"))
         self.began = now if self.began is None else self.began
         own = own_facts(step)
@@ -244,7 +244,7 @@ class _Reading:
             )
         )
 
-    def _note(self, at: Record, problem: str) -> None:
+    def _note_problem(self, at: Record, problem: str) -> None:
         self.source.note(at.at, problem)
 
 
@@ -268,10 +268,10 @@ def _source_of(step: Record) -> StepSource:
 
 
 def _calls(step: Record) -> tuple[ForeignCall, ...]:
-    return tuple(_call(call) for call in step.records("tool_calls"))
+    return tuple(_foreign_call(call) for call in step.records("tool_calls"))
 
 
-def _call(call: Record) -> ForeignCall:
+def _foreign_call(call: Record) -> ForeignCall:
     name = call.text("function_name")
     if name is None:
         raise call.refusal("function_name", "is missing: every call names a tool")
@@ -300,7 +300,7 @@ def _usage(metrics: Record | None) -> Usage | None:
     )
 
 
-def _continues(before: Record, step: Record) -> bool:
+def _continues_reply(before: Record, step: Record) -> bool:
     """Whether a step is a call that the converter cut from the reply that the step before began."""
     calls = step.records("tool_calls")
     if len(calls) != 1 or step.value("metrics") is not None or before.value("timestamp") is None:
@@ -311,7 +311,7 @@ def _continues(before: Record, step: Record) -> bool:
     return cut_off and all(before.value(name) == step.value(name) for name in same)
 
 
-def _found(source: Source, document: Record, reading: _Reading) -> Found:
+def _found_trajectory(source: Source, document: Record, reading: _Reading) -> Found:
     agent = agent_of(document)
     harbor = harbor_result(source.path)
     own = own_run(document)
@@ -387,7 +387,7 @@ def export_atif(
         "schema_version": VERSION,
         "session_id": trajectory.trace_id or f"{trial.case_id}.{trial.attempt}",
         "agent": agent,
-        "steps": [_step(step, began_ns) for step in trajectory.steps],
+        "steps": [_step_with_own_fields(step, began_ns) for step in trajectory.steps],
         "final_metrics": {"total_steps": len(trajectory.steps)},
         "extra": {OWN: own.model_dump(mode="json", by_alias=True, exclude_none=True)},
     }
@@ -398,16 +398,16 @@ def _definition(tool: ToolSpec) -> JsonObject:
     return {"type": "function", "function": function}
 
 
-def _step(step: Step, began_ns: int | None) -> JsonObject:
+def _step_with_own_fields(step: Step, began_ns: int | None) -> JsonObject:
     plain: JsonObject = {"step_id": step.index + 1, "source": step.source, "message": step.message or ""}
     if began_ns is not None and step.started_ns is not None:
         moment = datetime.fromtimestamp((began_ns + step.started_ns) / 1e9, UTC)
         plain["timestamp"] = moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
-    own = _beside(step)
+    own = _fields_beyond_atif(step)
     if step.source == "agent":
         plain |= _agents_own(step)
     if step.observations and "observations" not in own:
-        plain["observation"] = {"results": [_atif_result(seen) for seen in step.observations]}
+        plain["observation"] = {"results": [_content_of_result(seen) for seen in step.observations]}
     return {**plain, "extra": {OWN: own}} if own else plain
 
 
@@ -433,7 +433,7 @@ def _agents_own(step: Step) -> JsonObject:
     return facts
 
 
-def _beside(step: Step) -> JsonObject:
+def _fields_beyond_atif(step: Step) -> JsonObject:
     """The fields of the step that ATIF cannot represent, or would not preserve."""
     plain = step.model_dump(mode="json")
     names = [name for name in _NOT_IN_ATIF if plain[name] is not None]
@@ -447,7 +447,7 @@ def _beside(step: Step) -> JsonObject:
     return {name: plain[name] for name in dict.fromkeys(names)}
 
 
-def _atif_result(seen: Observation) -> JsonObject:
+def _content_of_result(seen: Observation) -> JsonObject:
     is_text = seen.content is None or isinstance(seen.content, str)
     result: JsonObject = {"source_call_id": seen.call_id}
     if seen.content is not None:

@@ -105,7 +105,7 @@ def inputs_of(span: Span) -> list[Message]:
     """The model's input: the whole history, which nearly every convention repeats."""
     facts = _with_details(span)
     found = _system(facts) + (_messages(facts, _INPUTS, "user") or [])
-    return found or [message_of(_plain(event), role) for event, role in _role_events(span)]
+    return found or [message_of(_decoded_attributes(event), role) for event, role in _role_events(span)]
 
 
 def outputs_of(span: Span) -> list[Message] | None:
@@ -114,7 +114,7 @@ def outputs_of(span: Span) -> list[Message] | None:
     found = _messages(facts, _OUTPUTS, "assistant")
     if found:
         return found
-    choices = [_plain(event) for event in span.events if event.get("name") == "gen_ai.choice"]
+    choices = [_decoded_attributes(event) for event in span.events if event.get("name") == "gen_ai.choice"]
     return [_choice(choice) for choice in choices] or None
 
 
@@ -136,7 +136,7 @@ def scores_of_span(span: Span) -> dict[str, float]:
     """Evaluations by name, from events of a span."""
     found: dict[str, float] = {}
     for event in span.events:
-        facts = _plain(event)
+        facts = _decoded_attributes(event)
         value = facts.get("gen_ai.evaluation.score.value")
         if event.get("name") == _EVALUATION and isinstance(value, int | float):
             found[str(facts.get("gen_ai.evaluation.name"))] = float(value)
@@ -144,9 +144,9 @@ def scores_of_span(span: Span) -> dict[str, float]:
 
 
 def _with_details(span: Span) -> JsonObject:
-    details = [_plain(event) for event in span.events if event.get("name") == _DETAILS]
+    details = [_decoded_attributes(event) for event in span.events if event.get("name") == _DETAILS]
     older = [
-        _plain(event)
+        _decoded_attributes(event)
         for event in span.events
         if event.get("name") in ("gen_ai.content.prompt", "gen_ai.content.completion")
     ]
@@ -194,7 +194,7 @@ def _choice(facts: JsonObject) -> Message:
     return message_of(facts if plain is None else {"content": message}, "assistant")
 
 
-def _plain(event: JsonObject) -> JsonObject:
+def _decoded_attributes(event: JsonObject) -> JsonObject:
     """An event's attributes, with what stands as JSON text opened."""
     attributes = event.get("attributes")
     if not isinstance(attributes, dict):

@@ -175,13 +175,13 @@ class SampleReading:
             )
         match message.text("role"):
             case "tool":
-                self._transcript.result(self._result(message, content))
+                self._transcript.result(self._foreign_result(message, content))
             case "assistant":
                 self._transcript.add(self._reply(message, content))
             case "user":
-                self._transcript.add(ForeignStep(source="user", message=_said(content)))
+                self._transcript.add(ForeignStep(source="user", message=_text_without_reasoning(content)))
             case "system":
-                self._transcript.add(ForeignStep(source="system", message=_said(content)))
+                self._transcript.add(ForeignStep(source="system", message=_text_without_reasoning(content)))
             case None:
                 raise message.refusal("role", "is missing")
             case other:
@@ -194,13 +194,13 @@ class SampleReading:
         ended = wall_ns(event.value("completed")) if event else None
         return ForeignStep(
             source="agent",
-            message=_said(content),
+            message=_text_without_reasoning(content),
             thought=_thought(content) or message.text("reasoning"),
-            calls=tuple(_call(call) for call in message.records("tool_calls")),
+            calls=tuple(_foreign_call(call) for call in message.records("tool_calls")),
             model=message.text("model") or (event.text("model") if event else None),
             usage=usage_of(output.record("usage")) if output else None,
-            started_ns=self._since(began),
-            ended_ns=self._since(ended),
+            started_ns=self._ns_since_beginning(began),
+            ended_ns=self._ns_since_beginning(ended),
         )
 
     def _event(self, event: Record) -> None:
@@ -213,7 +213,9 @@ class SampleReading:
                     model = event.text("model")
                     self._transcript.add(
                         ForeignStep(
-                            source="agent", model=model, started_ns=self._since(wall_ns(event.value("timestamp")))
+                            source="agent",
+                            model=model,
+                            started_ns=self._ns_since_beginning(wall_ns(event.value("timestamp"))),
                         )
                     )
                 else:
@@ -224,19 +226,24 @@ class SampleReading:
                 pass
 
     def _tool_event(self, event: Record) -> None:
-        call = _call(event)
+        call = _foreign_call(event)
         known = self._transcript.waiting(call.id, None)
         if known is None:
             known = self._transcript.add(
-                ForeignStep(source="agent", calls=(call,), started_ns=self._since(wall_ns(event.value("timestamp"))))
+                ForeignStep(
+                    source="agent",
+                    calls=(call,),
+                    started_ns=self._ns_since_beginning(wall_ns(event.value("timestamp"))),
+                )
             )[0]
         if "result" in event.data or event.value("error") is not None:
             content = result_of(self._resolved(event.value("result")))
             self._transcript.answer(
-                known, ForeignResult(call_id=call.id, content=content, error=_failure(event), duration_ms=_took(event))
+                known,
+                ForeignResult(call_id=call.id, content=content, error=_failure(event), duration_ms=_duration_ms(event)),
             )
 
-    def _result(self, message: Record, content: JsonValue) -> ForeignResult:
+    def _foreign_result(self, message: Record, content: JsonValue) -> ForeignResult:
         call_id = message.identifier("tool_call_id")
         event = self._durations.get(call_id)
         return ForeignResult(
@@ -244,7 +251,7 @@ class SampleReading:
             name=message.text("function"),
             content=result_of(content),
             error=_failure(message),
-            duration_ms=None if event is None else _took(event),
+            duration_ms=None if event is None else _duration_ms(event),
         )
 
     def _resolved(self, content: JsonValue) -> JsonValue:
@@ -262,7 +269,7 @@ class SampleReading:
             case _:
                 return content
 
-    def _since(self, now: int | None) -> int | None:
+    def _ns_since_beginning(self, now: int | None) -> int | None:
         return None if now is None or self.began is None else max(0, now - self.began)
 
 
@@ -282,7 +289,7 @@ def _replies(events: list[Record]) -> dict[str, Record]:
     return found
 
 
-def _said(content: JsonValue) -> str | None:
+def _text_without_reasoning(content: JsonValue) -> str | None:
     """The text of a message without the reasoning among its parts."""
     if isinstance(content, list):
         content = [part for part in content if not (isinstance(part, dict) and part.get("type") == "reasoning")]
@@ -296,7 +303,7 @@ def _thought(content: JsonValue) -> str | None:
     return "\n".join(part for part in parts if isinstance(part, str)) or None
 
 
-def _call(call: Record) -> ForeignCall:
+def _foreign_call(call: Record) -> ForeignCall:
     name = call.text("function")
     if name is None:
         raise call.refusal("function", "is missing: every call names a tool")
@@ -318,7 +325,7 @@ def _failure(event: Record) -> ToolFailure | None:
     return ToolFailure(type=_FAILURES.get(str(kind), "tool_error"), message=(text_of(message) or str(kind))[:500])
 
 
-def _took(event: Record) -> float | None:
+def _duration_ms(event: Record) -> float | None:
     seconds = event.number("working_time")
     return None if seconds is None else round(seconds * 1000, 3)
 
@@ -347,14 +354,14 @@ def sample_facts(metadata: JsonValue, tags: Iterable[JsonValue] = ()) -> JsonObj
         del given["difficulty"]
     own = given.pop("tags") if isinstance(given.get("tags"), list) else []
     assert isinstance(own, list)
-    texts = {name: _text(value) for name, value in given.items() if value is not None}
+    texts = {name: _as_text(value) for name, value in given.items() if value is not None}
     short = [f"{name}={text}" for name, text in texts.items() if len(f"{name}={text}") <= _MAX_CHARS]
     long = [f"{name}: {text}" for name, text in texts.items() if len(f"{name}={text}") > _MAX_CHARS]
-    named = [*dict.fromkeys([*map(_text, tags), *map(_text, own), *short])]
+    named = [*dict.fromkeys([*map(_as_text, tags), *map(_as_text, own), *short])]
     return {**fields, **({"tags": [*named]} if named else {}), **({"description": "\n".join(long)} if long else {})}
 
 
-def _text(value: JsonValue) -> str:
+def _as_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else canonical_json(value)
 
 
@@ -370,7 +377,7 @@ def read(source: Source) -> Iterator[Found]:
     log = source.whole(source.document())
     if log.value("eval") is None and isinstance(log.value("events"), list):
         facts: JsonObject = {"id": source.path.stem, "input": log.value("description"), "events": log.items("events")}
-        yield _found(source, source.whole({}), source.whole(facts))
+        yield _found_sample(source, source.whole({}), source.whole(facts))
         return
     if log.value("eval") is None:
         raise log.refusal("eval", f"is {kind_of(None)}: a log of Inspect says there what was evaluated")
@@ -384,7 +391,7 @@ def _samples(source: Source, log: Record, samples: Iterator[Record]) -> Iterator
     kept: set[str] = set()
     for sample in samples:
         kept.add(sample.identifier("id") or "")
-        yield _found(source, log, sample)
+        yield _found_sample(source, log, sample)
     evaluated = log.record("eval") or source.whole({})
     dataset = evaluated.record("dataset")
     for planned in dataset.items("sample_ids") if dataset else []:
@@ -394,7 +401,7 @@ def _samples(source: Source, log: Record, samples: Iterator[Record]) -> Iterator
             yield Found(case=_case(source, log, source.whole(facts)), record=f"sample {planned}")
 
 
-def _found(source: Source, log: Record, sample: Record) -> Found:
+def _found_sample(source: Source, log: Record, sample: Record) -> Found:
     name = f"sample {sample.identifier('id')} epoch {sample.count('epoch') or 1}"
     evaluated = log.record("eval") or source.whole({})
     reading = SampleReading(source, name, sample)

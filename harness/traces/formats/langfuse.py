@@ -90,7 +90,9 @@ def evaluations_of(source: Source, record: str, item: Record) -> tuple[JsonObjec
 
 def reward_of(source: Source, record: str, item: Record) -> float | None:
     """The score that the options name, else the only one, else `success`; none of several others, which is noted."""
-    numbers = {str(one.value("name")): number for one in item.records("scores") if (number := _number(one)) is not None}
+    numbers = {
+        str(one.value("name")): number for one in item.records("scores") if (number := _numeric_score(one)) is not None
+    }
     wanted = source.options.score
     if wanted is None:
         wanted = next(iter(numbers)) if len(numbers) == 1 else _SUCCESS
@@ -105,7 +107,7 @@ def reward_of(source: Source, record: str, item: Record) -> float | None:
 
 
 def _event(score: Record) -> JsonObject:
-    number, value = _number(score), score.value("value")
+    number, value = _numeric_score(score), score.value("value")
     facts: JsonObject = {
         names.EVALUATION_NAME: str(score.value("name")),
         names.EVALUATION_SCORE: number,
@@ -120,7 +122,7 @@ def _event(score: Record) -> JsonObject:
     }
 
 
-def _number(score: Record) -> float | None:
+def _numeric_score(score: Record) -> float | None:
     """The value of a numeric or boolean score."""
     value = score.value("value")
     if isinstance(value, bool):
@@ -137,13 +139,13 @@ def read(source: Source) -> Iterator[Found]:
         item = line.record("item")
         if item is None or item.text("experimentItemId") is None:
             raise line.refusal("item.experimentItemId", "is missing: no item of an experiment")
-        yield _found(source, item, line.records("observations"))
+        yield _found_item(source, item, line.records("observations"))
 
 
 IMPORTER = Importer(patterns=("*.jsonl", "*.ndjson", "*.json"), read=read)
 
 
-def _found(source: Source, item: Record, observations: list[Record]) -> Found:
+def _found_item(source: Source, item: Record, observations: list[Record]) -> Found:
     name = f"item {item.text('experimentItemId')}"
     spans = [cleaned_span(source, span) for one in observations for span in _spans(one)]
     run, tools = _run(source, name, item, spans)

@@ -143,7 +143,7 @@ class _Conversation:
         self._transcript: TranscriptBuilder = source.transcript(name)
         self._reply: ForeignStep | None = None
         """The reply whose items are being collected."""
-        self._messages = self._given()
+        self._messages = self._input_records()
         speakers = {_name_of(message) for message in self._messages if message.value("role") == "assistant"}
         self._names_agents = len(speakers - {None}) > 1
 
@@ -168,7 +168,7 @@ class _Conversation:
             ),
         )
 
-    def _given(self) -> list[Record]:
+    def _input_records(self) -> list[Record]:
         """What the model was sent: messages, or the input of a response; the instructions stand before it."""
         record = self._record
         if record.value("messages") is not None:
@@ -187,17 +187,17 @@ class _Conversation:
 
     def _add(self, message: Record) -> None:
         if "role" not in message.data and _is_item(message.data):
-            self._item(message)
+            self._add_item(message)
             return
         role, content = message.text("role"), message.value("content")
         self._source.count_unread(self._name, message, _MESSAGE_FIELDS, "messages")
         self._check_parts(message)
         if role == "assistant":
             if message.value("type") == "message":
-                self._collect(self._step(message))
+                self._collect(self._agent_step(message))
                 return
             self._end_reply()
-            self._transcript.add(self._step(message))
+            self._transcript.add(self._agent_step(message))
             return
         self._end_reply()
         if role in _RESULTS:
@@ -224,7 +224,7 @@ class _Conversation:
             problem = "a message holds parts that are not text; each is named in brackets"
             self._source.note(self._name, problem, field="content")
 
-    def _step(self, message: Record, response: Record | None = None) -> ForeignStep:
+    def _agent_step(self, message: Record, response: Record | None = None) -> ForeignStep:
         return ForeignStep(
             source="agent",
             message=text_of(message.value("content", "refusal")),
@@ -235,7 +235,7 @@ class _Conversation:
             usage=usage_of(response.record("usage")) if response else None,
         )
 
-    def _item(self, item: Record) -> None:
+    def _add_item(self, item: Record) -> None:
         """An item of the Responses API that is no message."""
         kind = item.text("type") or ""
         if kind == "reasoning":
@@ -274,7 +274,7 @@ class _Conversation:
             if message is None:
                 raise choice.refusal("message", "is missing")
             self._check_parts(message)
-            self._transcript.add(self._step(message, response))
+            self._transcript.add(self._agent_step(message, response))
         for item in response.records("output"):
             self._add(item)
         self._end_reply(response)
@@ -304,14 +304,14 @@ def _first_text(messages: Iterable[Record], roles: Sequence[str]) -> str | None:
 
 def _calls_of(message: Record) -> tuple[ForeignCall, ...]:
     """The calls of a reply, in today's shape and in the older one of a single function."""
-    calls = [_call(call) for call in message.records("tool_calls")]
+    calls = [_foreign_call(call) for call in message.records("tool_calls")]
     older = message.record("function_call")
     if older is not None:
         calls.append(ForeignCall(id=None, name=_tool_name(older), arguments=older.value("arguments")))
     return tuple(calls)
 
 
-def _call(call: Record) -> ForeignCall:
+def _foreign_call(call: Record) -> ForeignCall:
     function = call.record("function", "custom")
     if function is None:
         raise call.refusal("function", "is missing: every call names a function")

@@ -12,9 +12,9 @@ from pydantic import JsonValue
 from harness.errors import InvalidDocument, ResultsError
 from harness.suite.cases import Case
 from harness.traces import names
-from harness.traces import step_names as ours
+from harness.traces import step_names as own_names
 from harness.traces.foreign_json import Record
-from harness.traces.formats import conventions as says
+from harness.traces.formats import conventions
 from harness.traces.formats.dialects import as_genai
 from harness.traces.formats.found import REDACTED, Found, FoundRun, Importer, Source, case_id, task_id
 from harness.traces.formats.otel_conversations import ConversationReader, task_of
@@ -35,7 +35,7 @@ def is_ours(spans: Sequence[Span]) -> bool:
 
 def trajectory_of_ours(source: Source, spans: Sequence[Span]) -> Trajectory:
     """Of an imported trial its steps as they were; of a recorded one the projection that the harness itself uses."""
-    if not any(ours.STEP_INDEX in span.attributes or ours.STEP_COUNT in span.attributes for span in spans):
+    if not any(own_names.STEP_INDEX in span.attributes or own_names.STEP_COUNT in span.attributes for span in spans):
         try:
             return trajectory_from(spans)
         except ResultsError as error:
@@ -45,20 +45,20 @@ def trajectory_of_ours(source: Source, spans: Sequence[Span]) -> Trajectory:
         raise InvalidDocument(source.path, "holds steps of a trial without its root span")
     by_index: dict[int, JsonObject] = {}
     for span in spans:
-        index = span.attributes.get(ours.STEP_INDEX)
+        index = span.attributes.get(own_names.STEP_INDEX)
         if isinstance(index, int):
             _collect(source, by_index.setdefault(index, {"calls": {}, "observations": {}}), span)
-    if len(by_index) != root.attributes.get(ours.STEP_COUNT):
+    if len(by_index) != root.attributes.get(own_names.STEP_COUNT):
         raise InvalidDocument(
-            source.path, f"holds {len(by_index)} of a trial's {root.attributes.get(ours.STEP_COUNT)} steps"
+            source.path, f"holds {len(by_index)} of a trial's {root.attributes.get(own_names.STEP_COUNT)} steps"
         )
-    final = root.attributes.get(ours.FINAL_OUTPUT)
+    final = root.attributes.get(own_names.FINAL_OUTPUT)
     return Trajectory(
         trace_id=root.trace_id,
         agent=str(root.attributes.get(names.AGENT_NAME) or ""),
-        version=_text(root, names.AGENT_VERSION),
-        steps=tuple(_step(source, index, by_index[index]) for index in sorted(by_index)),
-        final_output=None if final is None else _opened(source, root, ours.FINAL_OUTPUT),
+        version=_attribute_text(root, names.AGENT_VERSION),
+        steps=tuple(_step_of(source, index, by_index[index]) for index in sorted(by_index)),
+        final_output=None if final is None else _decoded_attribute(source, root, own_names.FINAL_OUTPUT),
     )
 
 
@@ -66,26 +66,26 @@ def _collect(source: Source, step: JsonObject, span: Span) -> None:
     facts = span.attributes
     if facts.get(names.OPERATION) != names.EXECUTE_TOOL:
         tokens = {
-            "input_tokens": facts.get(ours.INPUT_TOKENS),
-            "output_tokens": facts.get(ours.OUTPUT_TOKENS),
-            "cost_usd": facts.get(ours.COST),
+            "input_tokens": facts.get(own_names.INPUT_TOKENS),
+            "output_tokens": facts.get(own_names.OUTPUT_TOKENS),
+            "cost_usd": facts.get(own_names.COST),
         }
         step |= {
-            "source": facts.get(ours.STEP_SOURCE),
-            "agent": facts.get(ours.STEP_AGENT),
-            "parent": facts.get(ours.STEP_PARENT),
-            "span_id": facts.get(ours.STEP_SPAN),
+            "source": facts.get(own_names.STEP_SOURCE),
+            "agent": facts.get(own_names.STEP_AGENT),
+            "parent": facts.get(own_names.STEP_PARENT),
+            "span_id": facts.get(own_names.STEP_SPAN),
             "message": facts.get(names.MESSAGE),
             "thought": facts.get(names.THOUGHT),
-            "plan": _opened(source, span, names.PLAN),
-            "model": facts.get(ours.MODEL),
+            "plan": _decoded_attribute(source, span, names.PLAN),
+            "model": facts.get(own_names.MODEL),
             "usage": None if set(tokens.values()) == {None} else tokens,
             "started_ns": facts.get(names.STARTED_MONOTONIC),
             "ended_ns": facts.get(names.ENDED_MONOTONIC),
         }
         return
-    _numbered(step, "calls", facts.get(ours.CALL_ORDER), _call(source, span))
-    _numbered(step, "observations", facts.get(ours.OBSERVATION_ORDER), _observation(source, span))
+    _numbered(step, "calls", facts.get(own_names.CALL_ORDER), _call_fields(source, span))
+    _numbered(step, "observations", facts.get(own_names.OBSERVATION_ORDER), _observation(source, span))
 
 
 def _numbered(step: JsonObject, name: str, order: JsonValue, value: JsonObject) -> None:
@@ -94,11 +94,11 @@ def _numbered(step: JsonObject, name: str, order: JsonValue, value: JsonObject) 
         held[f"{order:09d}"] = value
 
 
-def _call(source: Source, span: Span) -> JsonObject:
+def _call_fields(source: Source, span: Span) -> JsonObject:
     return {
-        "id": _text(span, names.TOOL_CALL_ID) or span.span_id,
-        "name": _text(span, names.TOOL_NAME) or "",
-        "arguments": _opened(source, span, names.TOOL_ARGUMENTS),
+        "id": _attribute_text(span, names.TOOL_CALL_ID) or span.span_id,
+        "name": _attribute_text(span, names.TOOL_NAME) or "",
+        "arguments": _decoded_attribute(source, span, names.TOOL_ARGUMENTS),
         "unparsed": span.attributes.get(names.TOOL_UNPARSED),
     }
 
@@ -106,22 +106,24 @@ def _call(source: Source, span: Span) -> JsonObject:
 def _observation(source: Source, span: Span) -> JsonObject:
     kind = span.attributes.get(names.ERROR_TYPE)
     return {
-        "call_id": _text(span, names.TOOL_CALL_ID) or span.span_id,
-        "content": _opened(source, span, names.TOOL_RESULT),
-        "error": None if kind is None else {"type": kind, "message": _text(span, names.TOOL_ERROR_MESSAGE) or ""},
+        "call_id": _attribute_text(span, names.TOOL_CALL_ID) or span.span_id,
+        "content": _decoded_attribute(source, span, names.TOOL_RESULT),
+        "error": None
+        if kind is None
+        else {"type": kind, "message": _attribute_text(span, names.TOOL_ERROR_MESSAGE) or ""},
         "replayed": span.attributes.get(names.REPLAY_TIER),
-        "duration_ms": span.attributes.get(ours.DURATION),
+        "duration_ms": span.attributes.get(own_names.DURATION),
     }
 
 
-def _step(source: Source, index: int, attributes: JsonObject) -> Step:
+def _step_of(source: Source, index: int, attributes: JsonObject) -> Step:
     for name in ("calls", "observations"):
         held = attributes[name]
         attributes[name] = [held[order] for order in sorted(held)] if isinstance(held, dict) else []
     return Record(path=source.path, data={"index": index, **attributes}, at=f"step {index}").shaped(Step)
 
 
-def _opened(source: Source, span: Span, name: str) -> JsonValue:
+def _decoded_attribute(source: Source, span: Span, name: str) -> JsonValue:
     raw = span.attributes.get(name)
     if not isinstance(raw, str):
         return raw
@@ -132,7 +134,7 @@ def _opened(source: Source, span: Span, name: str) -> JsonValue:
     return value
 
 
-def _text(span: Span, name: str) -> str | None:
+def _attribute_text(span: Span, name: str) -> str | None:
     found = span.attributes.get(name)
     return None if found is None else str(found)
 
@@ -153,10 +155,10 @@ def read(source: Source) -> Iterator[Found]:
 def conversation_in(source: Source, spans: list[Span]) -> Found | None:
     """The content of one conversation's spans; None, with a note, if they contain no agent, model or tool."""
     if is_ours(spans):
-        return _ours(source, spans)
+        return _found_own_trace(source, spans)
     translated = as_genai(spans)
-    if any(says.kind_of_span(span) != "other" for span in translated):
-        return _foreign(source, translated)
+    if any(conventions.kind_of_span(span) != "other" for span in translated):
+        return _found_foreign_trace(source, translated)
     source.note(f"trace {spans[0].trace_id}", "a trace tells of no agent, model or tool; it is left out")
     return None
 
@@ -167,7 +169,7 @@ IMPORTER = Importer(patterns=("spans.jsonl", "*.jsonl", "*.json"), read=read)
 def _conversations(spans: list[Span]) -> dict[str, str]:
     found: dict[str, str] = {}
     for span in spans:
-        conversation = says.first_text(span, CONVERSATION_NAMES)
+        conversation = conventions.first_text(span, CONVERSATION_NAMES)
         if conversation:
             found.setdefault(span.trace_id, f"conversation {conversation}")
     return found
@@ -184,12 +186,12 @@ def cleaned_span(source: Source, span: Span) -> Span:
     return span.model_copy(update={"attributes": attributes, "events": events})
 
 
-def _ours(source: Source, spans: list[Span]) -> Found:
+def _found_own_trace(source: Source, spans: list[Span]) -> Found:
     trajectory = trajectory_of_ours(source, spans)
     root = next((span for span in spans if names.CASE_ID in span.attributes), spans[0])
     attempt = root.attributes.get(names.ATTEMPT)
     name = f"trace {trajectory.trace_id}"
-    identifier = says.first_text(root, (names.CASE_ID,)) or trajectory.trace_id
+    identifier = conventions.first_text(root, (names.CASE_ID,)) or trajectory.trace_id
     task = next((step.message for step in trajectory.steps if step.source == "user" and step.message), None)
     return Found(
         case=source.case(name, {"id": case_id(identifier), "task": task, "origin": source.path.name}),
@@ -206,12 +208,12 @@ def _ours(source: Source, spans: list[Span]) -> Found:
     )
 
 
-def _foreign(source: Source, spans: list[Span]) -> Found:
+def _found_foreign_trace(source: Source, spans: list[Span]) -> Found:
     name = f"trace {spans[0].trace_id}"
     transcript = source.transcript(name)
     conversation = ConversationReader(spans, transcript, lambda problem: source.note(name, problem))
     steps = conversation.steps()
-    scores = {label: score for span in spans for label, score in says.scores_of_span(span).items()}
+    scores = {label: score for span in spans for label, score in conventions.scores_of_span(span).items()}
     chosen = source.options.score or next(iter(scores), None)
     ended = max(span.end_ns for span in spans)
     return Found(
@@ -222,7 +224,7 @@ def _foreign(source: Source, spans: list[Span]) -> Found:
             steps=steps,
             uncaptured=conversation.uncaptured(steps),
             agent=conversation.agent,
-            version=says.first_text(conversation.root, ("gen_ai.agent.version",)) if conversation.root else None,
+            version=conventions.first_text(conversation.root, ("gen_ai.agent.version",)) if conversation.root else None,
             reward=None if chosen is None else scores.get(chosen),
             final_output=conversation.answer(steps),
             trace_id=spans[0].trace_id,

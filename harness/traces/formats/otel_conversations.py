@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from harness.traces.formats import conventions as says
+from harness.traces.formats import conventions
 from harness.traces.formats.found import FoundTool
 from harness.traces.formats.span_messages import Message, decoded
 from harness.traces.formats.transcript import (
@@ -57,23 +57,23 @@ class Thread:
             if _is_only_calls(message) and (open_reply := self._reply_without_calls(waiting)) is not None:
                 waiting = [place for place in waiting if self._replies[place] != open_reply]
                 self._last_calls = [self.transcript.add_call(open_reply, call) for call in message.calls]
-                self._remember(message.key)
+                self._append_to_history(message.key)
                 answered = 0
             elif message.role == "assistant" and waiting:
-                self._recognise(self._replies[waiting.pop(0)], message)
+                self._reconcile_reply(self._replies[waiting.pop(0)], message)
             elif message.results:
                 for number, result in enumerate(message.results, start=answered):
-                    self._answer(result, number)
+                    self._add_history_result(result, number)
                 answered += len(message.results)
-                self._results.add(self._remember(message.key))
-                self._say(message)
+                self._results.add(self._append_to_history(message.key))
+                self._add_user_message(message)
             else:
                 self._history(message)
 
     def reply(self, message: Message | None, step: ForeignStep) -> int:
         """Adds the model's answer, or a step without content if it was not captured; the step's index."""
         self._last_calls = list(self.transcript.add(step))
-        place = self._remember("" if message is None else message.key)
+        place = self._append_to_history("" if message is None else message.key)
         self._replies[place] = len(self.transcript) - 1
         return self._replies[place]
 
@@ -89,7 +89,7 @@ class Thread:
                 behind = places[at] + 1
         return found
 
-    def _remember(self, key: str) -> int:
+    def _append_to_history(self, key: str) -> int:
         self._known.append(key)
         place = len(self._known) - 1
         if key:
@@ -98,7 +98,7 @@ class Thread:
 
     def _history(self, message: Message) -> None:
         """A message that no traced call gave: the user's, the system's, or a reply from before the trace began."""
-        place = self._remember(message.key)
+        place = self._append_to_history(message.key)
         source: Source = "agent" if message.role == "assistant" else "user" if message.role == "user" else "system"
         agent = self.agent if source == "agent" or not self.is_main else None
         self._last_calls = (
@@ -119,12 +119,12 @@ class Thread:
         if source == "agent":
             self._replies[place] = len(self.transcript) - 1
 
-    def _say(self, message: Message) -> None:
+    def _add_user_message(self, message: Message) -> None:
         """What the user says in the message that brings results."""
         if message.text is not None and message.role == "user":
             self._history(Message(role="user", text=message.text))
 
-    def _recognise(self, index: int, message: Message) -> None:
+    def _reconcile_reply(self, index: int, message: Message) -> None:
         """A reply that stands in the history otherwise than it was given, or was not captured when it was given."""
         if self.transcript.is_bare(index):
             self.transcript.complete(index, message.text, message.thought)
@@ -141,7 +141,7 @@ class Thread:
             return None
         return index
 
-    def _answer(self, result: ForeignResult, number: int) -> None:
+    def _add_history_result(self, result: ForeignResult, number: int) -> None:
         """A result in the history: that of a call whose own span may have told it already, all of it or in part."""
         known = self.transcript.called(result.call_id) if result.call_id else None
         if known is None and number < len(self._last_calls):
@@ -224,9 +224,9 @@ class CapturedContent:
 
     def missing(self, steps: Sequence[Step], is_completed: Callable[[int], bool]) -> tuple[Content, ...]:
         """What is not carried, in the order of the type."""
-        return tuple(self._missing(steps, is_completed))
+        return tuple(self._missing_content(steps, is_completed))
 
-    def _missing(self, steps: Sequence[Step], is_completed: Callable[[int], bool]) -> Iterator[Content]:
+    def _missing_content(self, steps: Sequence[Step], is_completed: Callable[[int], bool]) -> Iterator[Content]:
         if final_output(steps) is None and not self._has_answer and self._lacks_answer(is_completed):
             yield "answer"
         unknown = {index for index, replied in self._replies if not replied} | {*self._others}
@@ -255,7 +255,7 @@ class ConversationReader:
         self._spans = {span.span_id: span for span in spans}
         self._transcript = transcript
         self._report = report
-        self._kinds = {span.span_id: says.kind_of_span(span) for span in spans}
+        self._kinds = {span.span_id: conventions.kind_of_span(span) for span in spans}
         self._depths = _depths(self._spans)
         self._threads: dict[str, Thread] = {}
         self._calls: dict[str, str] = {}
@@ -266,7 +266,9 @@ class ConversationReader:
         """Calls that were made without an error, by spans that do not carry their result."""
         agents = [span for span in self._ordered() if self._kinds[span.span_id] == "agent"]
         self.root = agents[0] if agents else None
-        self.agent = (says.first_text(agents[0], says.AGENT) or agents[0].name if agents else "") or "agent"
+        self.agent = (
+            conventions.first_text(agents[0], conventions.AGENT) or agents[0].name if agents else ""
+        ) or "agent"
         self.began_ns = min((span.start_ns for span in spans), default=0)
 
     def steps(self) -> tuple[Step, ...]:
@@ -296,7 +298,7 @@ class ConversationReader:
         said = final_output(steps)
         if said is not None or self.root is None:
             return said
-        return "\n".join(message.text for message in says.outputs_of(self.root) or () if message.text) or None
+        return "\n".join(message.text for message in conventions.outputs_of(self.root) or () if message.text) or None
 
     def _ordered(self) -> list[Span]:
         return sorted(self._spans.values(), key=lambda span: (span.start_ns, self._depths[span.span_id]))
@@ -307,16 +309,16 @@ class ConversationReader:
         """
         left_out: set[str] = set()
         for span_id, kind in self._kinds.items():
-            for above in self._above(span_id) if kind == "chat" else ():
+            for above in self._ancestors(span_id) if kind == "chat" else ():
                 if self._kinds[above.span_id] in ("tool", "agent"):
                     break
                 if self._kinds[above.span_id] == "chat":
-                    inner_only = says.outputs_of(self._spans[span_id]) or not says.outputs_of(above)
+                    inner_only = conventions.outputs_of(self._spans[span_id]) or not conventions.outputs_of(above)
                     left_out.add(above.span_id if inner_only else span_id)
                     break
         return left_out
 
-    def _above(self, span_id: str) -> Iterable[Span]:
+    def _ancestors(self, span_id: str) -> Iterable[Span]:
         seen = {span_id}
         above = self._spans[span_id].parent_id
         while above in self._spans and above not in seen:
@@ -325,16 +327,16 @@ class ConversationReader:
             above = self._spans[above].parent_id
 
     def _agent_span(self, span: Span) -> Span | None:
-        return next((above for above in self._above(span.span_id) if self._kinds[above.span_id] == "agent"), None)
+        return next((above for above in self._ancestors(span.span_id) if self._kinds[above.span_id] == "agent"), None)
 
     def _agent_name(self, span: Span) -> str | None:
-        own = says.first_text(span, says.AGENT)
+        own = conventions.first_text(span, conventions.AGENT)
         above = self._agent_span(span)
-        return own or (says.first_text(above, says.AGENT) if above else None)
+        return own or (conventions.first_text(above, conventions.AGENT) if above else None)
 
     def _parent_step(self, span: Span) -> int | None:
         """The step whose call started the agent that this span belongs to."""
-        for above in self._above(span.span_id):
+        for above in self._ancestors(span.span_id):
             if above.span_id in self._calls:
                 return self._transcript.step_of(self._calls[above.span_id])
         return None
@@ -359,8 +361,10 @@ class ConversationReader:
         return self._threads[key]
 
     def _chat(self, span: Span) -> None:
-        inputs, outputs = says.inputs_of(span), says.outputs_of(span)
-        self._tools |= {tool.name: tool for tool in says.tools_of_span(span) or () if tool.name not in self._tools}
+        inputs, outputs = conventions.inputs_of(span), conventions.outputs_of(span)
+        self._tools |= {
+            tool.name: tool for tool in conventions.tools_of_span(span) or () if tool.name not in self._tools
+        }
         thread = self._thread(span, inputs)
         thread.take(inputs)
         if outputs is not None and len(outputs) > 1:
@@ -375,8 +379,8 @@ class ConversationReader:
                 message=message.text if message else None,
                 thought=message.thought if message else None,
                 calls=message.calls if message else (),
-                model=says.first_text(span, says.MODEL),
-                usage=says.usage_of_span(span),
+                model=conventions.first_text(span, conventions.MODEL),
+                usage=conventions.usage_of_span(span),
                 started_ns=max(0, span.start_ns - self.began_ns),
                 ended_ns=max(0, span.end_ns - self.began_ns),
                 span_id=span.span_id,
@@ -393,15 +397,18 @@ class ConversationReader:
             self._bare.pop(thread.agent, None)
 
     def _tool(self, span: Span) -> None:
-        call_id, name = says.first_text(span, says.CALL_ID), says.first_text(span, says.TOOL) or span.name
+        call_id, name = (
+            conventions.first_text(span, conventions.CALL_ID),
+            conventions.first_text(span, conventions.TOOL) or span.name,
+        )
         known = self._transcript.waiting(call_id, None if call_id else name)
         if known is None and call_id and self._transcript.called(call_id):
             self._report("two spans tell of one tool call; it is counted once")
             return
         self._declare(span, name)
         self._calls[span.span_id] = known if known is not None else self._own_call(span, call_id, name)
-        content, failure = says.first(span, says.RESULT), _failure(span)
-        self._content.tool_span(has_arguments=says.arguments_of_span(span) is not None)
+        content, failure = conventions.first(span, conventions.RESULT), _failure(span)
+        self._content.tool_span(has_arguments=conventions.arguments_of_span(span) is not None)
         if content is None and failure is None:
             self._unread[self._calls[span.span_id]] = span  # the history of the next model call may tell it
             return
@@ -416,13 +423,17 @@ class ConversationReader:
         )
 
     def _declare(self, span: Span, name: str) -> None:
-        description = says.first_text(span, ("tool.description",))
-        if description is not None and name not in self._tools and name == says.first_text(span, says.TOOL):
+        description = conventions.first_text(span, ("tool.description",))
+        if (
+            description is not None
+            and name not in self._tools
+            and name == conventions.first_text(span, conventions.TOOL)
+        ):
             self._tools[name] = FoundTool(name=name, description=description)
 
     def _own_call(self, span: Span, call_id: str | None, name: str) -> str:
         """A call that no captured reply tells of: of the reply before it, or a step of its own."""
-        arguments = says.arguments_of_span(span)
+        arguments = conventions.arguments_of_span(span)
         if arguments is None:
             self._content.bare_call()
             self._report("the arguments of a call were not captured; it stands without any")
@@ -445,10 +456,12 @@ class ConversationReader:
     def _without_replies(self) -> None:
         """If the last reply was not captured, the agent's own output is what it said in the end."""
         if self.root is not None:
-            self._content.agent_span(asked=bool(says.task_of_span(self.root) or says.inputs_of(self.root)))
+            self._content.agent_span(
+                asked=bool(conventions.task_of_span(self.root) or conventions.inputs_of(self.root))
+            )
         if self.root is None or not self._content.lacks_last_reply(self._transcript.is_completed):
             return
-        said = [message.text for message in says.outputs_of(self.root) or () if message.text]
+        said = [message.text for message in conventions.outputs_of(self.root) or () if message.text]
         if said:
             self._transcript.add(ForeignStep(source="agent", agent=self.agent, message="\n".join(said)))
             self._content.answered()
@@ -463,13 +476,13 @@ class ConversationReader:
 
 def task_of(conversation: ConversationReader, steps: Sequence[Step]) -> str | None:
     """What was asked: the task of the outermost agent, else the user's first message, else that agent's input."""
-    given = says.task_of_span(conversation.root) if conversation.root is not None else None
+    given = conventions.task_of_span(conversation.root) if conversation.root is not None else None
     if given is not None:
         return given
     message = next((step.message for step in steps if step.source == "user" and step.message), None)
     if message is not None or conversation.root is None:
         return message
-    return next((m.text for m in says.inputs_of(conversation.root) if m.role == "user" and m.text), None)
+    return next((m.text for m in conventions.inputs_of(conversation.root) if m.role == "user" and m.text), None)
 
 
 def _depths(spans: dict[str, Span]) -> dict[str, int]:

@@ -9,7 +9,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from harness.traces import names
-from harness.traces import step_names as ours
+from harness.traces import step_names as own_names
 from harness.traces.foreign_json import Record, kind_of
 from harness.traces.formats.dialects import dumped, opened
 from harness.traces.formats.found import Source, wall_ns
@@ -38,7 +38,8 @@ _OBSERVED: Final = (
 _ATTRIBUTES: Final = "attributes"
 _NOT_TEXTS: Final = frozenset(
     (
-        ours.STEP_INDEX, ours.STEP_PARENT, ours.CALL_ORDER, ours.OBSERVATION_ORDER, ours.DURATION, ours.STEP_COUNT,
+        own_names.STEP_INDEX, own_names.STEP_PARENT, own_names.STEP_COUNT,
+        own_names.CALL_ORDER, own_names.OBSERVATION_ORDER, own_names.DURATION,
         names.ATTEMPT, names.COST_USD, names.STARTED_MONOTONIC, names.ENDED_MONOTONIC, names.INJECTED,
         names.INPUT_TOKENS, names.OUTPUT_TOKENS, names.CACHE_READ_TOKENS, names.CACHE_WRITE_TOKENS,
         names.FIRST_CHUNK_S, names.HTTP_STATUS, names.FINISH_REASONS, names.EVALUATION_SCORE,
@@ -51,14 +52,14 @@ def exported_spans(record: Record) -> list[Span] | None:
     """The spans of a trace or an observation of Langfuse; None: the record is neither."""
     data = record.data
     if isinstance(data.get("observations"), list) and "id" in data:
-        root = _observed(record, None, str(data["id"]))
-        return [root, *(_observed(one, root.span_id, root.trace_id) for one in record.records("observations"))]
+        root = _langfuse_span(record, None, str(data["id"]))
+        return [root, *(_langfuse_span(one, root.span_id, root.trace_id) for one in record.records("observations"))]
     if data.get("type") in _OBSERVED and "traceId" in data and "id" in data:
-        return [_observed(record, None, str(data["traceId"]))]
+        return [_langfuse_span(record, None, str(data["traceId"]))]
     return None
 
 
-def _observed(record: Record, parent: str | None, trace: str) -> Span:
+def _langfuse_span(record: Record, parent: str | None, trace: str) -> Span:
     """A trace or an observation of Langfuse, under the attributes that its own OTLP export has."""
     kind = str(record.value("type") or "agent").casefold()
     facts: JsonObject = {
@@ -71,7 +72,10 @@ def _observed(record: Record, parent: str | None, trace: str) -> Span:
         "langfuse.observation.usage_details": record.value("usageDetails", "usage"),
     }
     if kind == "agent" and parent is None:
-        facts |= {"input.value": _worded(record.value("input")), "output.value": _worded(record.value("output"))}
+        facts |= {
+            "input.value": _json_text_of(record.value("input")),
+            "output.value": _json_text_of(record.value("output")),
+        }
     above = record.value("parentObservationId")
     return Span(
         trace_id=str(record.value("traceId") or trace),
@@ -85,7 +89,7 @@ def _observed(record: Record, parent: str | None, trace: str) -> Span:
     )
 
 
-def _worded(value: JsonValue) -> JsonValue:
+def _json_text_of(value: JsonValue) -> JsonValue:
     return dumped(value) if isinstance(value, dict | list) else value
 
 
@@ -149,17 +153,17 @@ def _spans(record: Record) -> Iterator[Span]:
             for scope in resource.records("scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
                 yield from (_otlp(span) for span in scope.records("spans"))
         return
-    inside = _inside(record)
+    inside = _contained_traces(record)
     if inside is not None:
         for each in inside:
             yield from _spans(each)
     elif isinstance(record.value("spans"), list):
-        yield from (span for each in record.records("spans") for span in _one(each))
+        yield from (span for each in record.records("spans") for span in _single_spans(each))
     elif record.value("resourceLogs", "resource_logs") is None:
-        yield from _one(record)
+        yield from _single_spans(record)
 
 
-def _inside(record: Record) -> list[Record] | None:
+def _contained_traces(record: Record) -> list[Record] | None:
     """The traces that a record holds, in a list or alone; None: it holds none."""
     name = next((one for one in ("trace", "data", "traces") if record.value(one) is not None), None)
     if name is None:
@@ -168,7 +172,7 @@ def _inside(record: Record) -> list[Record] | None:
     return record.records(name) if isinstance(inner, list) else [record.within(name, inner)]
 
 
-def _one(record: Record) -> Iterator[Span]:
+def _single_spans(record: Record) -> Iterator[Span]:
     """A span that stands by itself, or what Langfuse exports."""
     held = next((name for name in ("child_spans", "children") if name in record.data), None)
     if held is not None:
@@ -177,11 +181,11 @@ def _one(record: Record) -> Iterator[Span]:
     if exported is not None:
         yield from exported
     elif record.value("context") is not None:
-        yield _printed(record)
+        yield _python_sdk_span(record)
     elif record.value("traceId", "start_time_unix_nano", "startTimeUnixNano") is not None:
         yield _otlp(record)
     elif record.value("trace_id") is not None:
-        yield _printed(record) if record.value("start_ns") is None else record.shaped(Span)
+        yield _python_sdk_span(record) if record.value("start_ns") is None else record.shaped(Span)
     else:
         raise record.refusal("resourceSpans", f"is {kind_of(None)}: neither OTLP JSON nor a span")
 
@@ -241,7 +245,7 @@ def _with_events(span: Span, events: list[JsonObject]) -> Span:
     return span.model_copy(update={"events": (*span.events, *events)}) if events else span
 
 
-def _printed(record: Record) -> Span:
+def _python_sdk_span(record: Record) -> Span:
     """A span as the Python SDK prints it."""
     context = record.record("context") or record
     attributes = record.record("attributes")

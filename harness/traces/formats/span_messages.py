@@ -77,15 +77,15 @@ class _Parts:
             case "tool_call" | "server_tool_call" | "tool_use" | "function_call":
                 self.call(part)
             case "tool_call_response" | "server_tool_call_response" | "tool_result":
-                self.results.append(_result(part))
+                self.results.append(_foreign_result(part))
             case "reasoning" | "thinking":
                 self.thoughts.append(text_of(part.get("content", part.get("thinking", part.get("text")))) or "")
             case _ if isinstance(part.get("function_call", part.get("functionCall")), dict):
                 self.call(part)
             case _ if isinstance(part.get("function_response", part.get("functionResponse")), dict):
-                self.results.append(_result(part.get("function_response", part.get("functionResponse"))))
+                self.results.append(_foreign_result(part.get("function_response", part.get("functionResponse"))))
             case _:
-                self.texts.append(text_of(part.get("content", part.get("text", _named(part)))) or "")
+                self.texts.append(text_of(part.get("content", part.get("text", _part_placeholder(part)))) or "")
 
     def call(self, raw: JsonValue) -> None:
         if not isinstance(raw, dict):
@@ -97,15 +97,19 @@ class _Parts:
         inner = function if isinstance(function, dict) else raw
         arguments = next((inner[name] for name in ("arguments", "args", "input") if inner.get(name) is not None), None)
         self.calls.append(
-            ForeignCall(id=_text(raw.get("id")), name=_text(inner.get("name")) or "", arguments=arguments)
+            ForeignCall(
+                id=_text_or_none(raw.get("id")), name=_text_or_none(inner.get("name")) or "", arguments=arguments
+            )
         )
 
     def message(self, role: str, raw: JsonObject) -> Message:
         text = "\n".join(part for part in self.texts if part) or None
         if role in ("tool", "function") and not self.results:
-            called = _text(raw.get("tool_call_id", raw.get("id")))
+            called = _text_or_none(raw.get("tool_call_id", raw.get("id")))
             content = raw.get("content", text)
-            self.results.append(ForeignResult(call_id=called, name=_text(raw.get("name")), content=decoded(content)))
+            self.results.append(
+                ForeignResult(call_id=called, name=_text_or_none(raw.get("name")), content=decoded(content))
+            )
             text = None
         reasoning = raw.get("reasoning_content", raw.get("reasoning"))
         thought = "\n".join(part for part in [*self.thoughts, text_of(reasoning) or ""] if part) or None
@@ -128,12 +132,12 @@ def unflattened(attributes: Mapping[str, JsonValue], prefix: str) -> list[JsonOb
     root: dict[str, JsonValue] = {}
     for name, value in attributes.items():
         if name.startswith(prefix + "."):
-            _place(root, name[len(prefix) + 1 :].split("."), value)
+            _set_at_path(root, name[len(prefix) + 1 :].split("."), value)
     listed = _as_lists(root)
     return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
 
 
-def _place(root: dict[str, JsonValue], path: list[str], value: JsonValue) -> None:
+def _set_at_path(root: dict[str, JsonValue], path: list[str], value: JsonValue) -> None:
     at = root
     for step in path[:-1]:
         below = at.setdefault(step, {})
@@ -151,20 +155,20 @@ def _as_lists(value: JsonValue, depth: int = 0) -> JsonValue:
     return {name: _as_lists(item, depth + 1) for name, item in value.items()}
 
 
-def _result(part: JsonValue) -> ForeignResult:
+def _foreign_result(part: JsonValue) -> ForeignResult:
     raw = part if isinstance(part, dict) else {}
     # The conventions' schema says `response`, their own examples `result`.
     names = ("response", "result", "content")
     content = next((raw[name] for name in names if raw.get(name) is not None), None)
-    called = _text(raw.get("id", raw.get("tool_use_id")))
+    called = _text_or_none(raw.get("id", raw.get("tool_use_id")))
     error = ToolFailure(type="tool_error", message=str(content)[:500]) if raw.get("is_error") is True else None
-    return ForeignResult(call_id=called, name=_text(raw.get("name")), content=decoded(content), error=error)
+    return ForeignResult(call_id=called, name=_text_or_none(raw.get("name")), content=decoded(content), error=error)
 
 
-def _named(part: JsonObject) -> str | None:
+def _part_placeholder(part: JsonObject) -> str | None:
     kind = part.get("type")
     return f"[{kind}]" if isinstance(kind, str) and kind != "text" else None
 
 
-def _text(value: JsonValue) -> str | None:
+def _text_or_none(value: JsonValue) -> str | None:
     return None if value is None or value == "" else str(value)

@@ -105,11 +105,11 @@ class SuiteBuilder:
         """
         case = found.case
         known = self._cases.get(case.id)
-        if known is not None and _asked(known) != _asked(case):
+        if known is not None and _case_without_name(known) != _case_without_name(case):
             self.book.add(
                 path, found.record, "id", "two cases of one id ask different things; the later has digits added"
             )
-            case = case.model_copy(update={"id": _with_digits(case.id, _asked(case))})
+            case = case.model_copy(update={"id": _with_digits(case.id, _case_without_name(case))})
         names = None if found.tools is None else sorted({tool.name for tool in found.tools})
         offered = self._offered.get(case.id)
         if names is not None and offered is not None and names != sorted(set(offered)):
@@ -199,7 +199,7 @@ def _with_digits(id: str, document: JsonObject) -> str:
     return f"{id[:90]}-{digest_of(document)[:8]}"
 
 
-def _asked(case: Case) -> JsonObject:
+def _case_without_name(case: Case) -> JsonObject:
     """A case without the name of the file that it was read from."""
     return case.model_dump(mode="json", exclude={"origin"})
 

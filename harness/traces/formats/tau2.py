@@ -44,13 +44,13 @@ class GoldByChecks:
         self._keys = {name: _key(_actions_of(task)) for name, task in tasks.items()}
         self._named = {key: name for name, key in reversed(self._keys.items()) if key}
         self._permuted = any(
-            (checked := _checked(run)) and _key(checked) != self._keys.get(run.identifier("task_id") or "")
+            (checked := _checked_actions(run)) and _key(checked) != self._keys.get(run.identifier("task_id") or "")
             for run in simulations
         )
 
     def of(self, task: str, simulation: Record) -> Gold:
         """The gold of one run that names `task`."""
-        checked = _checked(simulation)
+        checked = _checked_actions(simulation)
         key = _key(checked)
         if key == self._keys[task] and (checked or not self._permuted):
             return Gold(task=task)
@@ -64,7 +64,7 @@ class GoldByChecks:
         return Gold(task=found, actions=None if found else tuple(checked), problem=problem, remedy=_REMEDY)
 
 
-def _checked(simulation: Record) -> list[Record]:
+def _checked_actions(simulation: Record) -> list[Record]:
     rewards = simulation.record("reward_info")
     checks = rewards.records("action_checks") if rewards else []
     return [action for check in checks if (action := check.record("action")) is not None]
@@ -130,7 +130,7 @@ class _Shared:
         self._model = agent.text("llm")
         self._tasks = {self._id(task): task for task in document.records("tasks")}
         self._cases: dict[str, Case] = {}
-        self._gold = GoldByChecks(self._tasks, document.records("simulations"))
+        self._reference_call = GoldByChecks(self._tasks, document.records("simulations"))
 
     def found(self, simulation: Record) -> Found:
         task = simulation.identifier("task_id")
@@ -149,7 +149,7 @@ class _Shared:
             self._add(transcript, message, began)
         rewards = simulation.record("reward_info")
         return Found(
-            case=self._played(name, task, simulation),
+            case=self._played_case(name, task, simulation),
             record=name,
             tools=self._tools,
             run=FoundRun(
@@ -165,9 +165,9 @@ class _Shared:
             ),
         )
 
-    def _played(self, name: str, task: str, simulation: Record) -> Case:
+    def _played_case(self, name: str, task: str, simulation: Record) -> Case:
         """The case that was played: what the run's own checks look for, if they contradict the task's gold."""
-        gold = self._gold.of(task, simulation)
+        gold = self._reference_call.of(task, simulation)
         if gold.problem is not None:
             self._source.note(name, gold.problem, field="task_id", remedy=gold.remedy)
         if gold.task is not None:
@@ -179,7 +179,7 @@ class _Shared:
             "origin": f"{self._source.path.name} task {task}, by its checks",
         }
         if gold.actions is not None:
-            fields["reference"] = [_gold(index, action) for index, action in enumerate(gold.actions)]
+            fields["reference"] = [_reference_call(index, action) for index, action in enumerate(gold.actions)]
         return self._source.case(name, fields)
 
     def unused(self) -> Iterator[Found]:
@@ -190,27 +190,27 @@ class _Shared:
         content = message.value("content")
         match message.text("role"):
             case "tool":
-                transcript.result(_result(message))
+                transcript.result(_foreign_result(message))
             case "multi_tool" | "multitool":
                 for inner in message.records("tool_messages"):
-                    transcript.result(_result(inner))
+                    transcript.result(_foreign_result(inner))
             case "system":
                 transcript.add(ForeignStep(source="system", message=text_of(content)))
             case "user" | "assistant" as role:
-                transcript.add(self._step(role == "assistant", message, began))
+                transcript.add(self._foreign_step(role == "assistant", message, began))
             case None:
                 raise message.refusal("role", "is missing")
             case other:
                 raise message.refusal("role", f"is {other!r}, no role of tau2")
 
-    def _step(self, by_agent: bool, message: Record, began: int | None) -> ForeignStep:
+    def _foreign_step(self, by_agent: bool, message: Record, began: int | None) -> ForeignStep:
         usage = message.record("usage")
         now = wall_ns(message.value("timestamp"))
         return ForeignStep(
             source="agent" if by_agent else "user",
             message=text_of(message.value("content")),
             thought=text_of(message.value("reasoning")) if by_agent else None,
-            calls=tuple(_call(call) for call in message.records("tool_calls")),
+            calls=tuple(_foreign_call(call) for call in message.records("tool_calls")),
             model=self._model if by_agent and usage else None,
             usage=Usage(
                 input_tokens=usage.count("prompt_tokens"),
@@ -239,7 +239,7 @@ class _Shared:
         fields: JsonObject = {
             "id": case_id(f"{self._domain}-{task_id}"),
             "category": self._domain,
-            "task": (task.text("ticket") if self._solo else None) or _asked(task),
+            "task": (task.text("ticket") if self._solo else None) or _user_instructions(task),
             "system": self._policy,
             "origin": f"{self._source.path.name} task {task_id}",
         }
@@ -248,11 +248,11 @@ class _Shared:
         actions = criteria.records("actions")
         by_agent = [action for action in actions if self._solo or action.text("requestor") in (None, "assistant")]
         if criteria.value("actions") is not None:
-            fields["reference"] = [_gold(index, action) for index, action in enumerate(by_agent)]
+            fields["reference"] = [_reference_call(index, action) for index, action in enumerate(by_agent)]
         return {**fields, "expected": criteria.data}
 
 
-def _asked(task: Record) -> str | None:
+def _user_instructions(task: Record) -> str | None:
     """The user's instructions, in tau2's order; a support ticket if no user exists."""
     scenario = task.record("user_scenario")
     instructions = scenario.value("instructions") if scenario else None
@@ -268,14 +268,14 @@ def _tools(environment: Record) -> tuple[FoundTool, ...] | None:
     return tools_of(environment.records("tool_defs")) if isinstance(definitions, list) else None
 
 
-def _call(call: Record) -> ForeignCall:
+def _foreign_call(call: Record) -> ForeignCall:
     name = call.text("name")
     if name is None:
         raise call.refusal("name", "is missing: every call names a tool")
     return ForeignCall(id=call.identifier("id"), name=name, arguments=call.value("arguments"))
 
 
-def _result(message: Record) -> ForeignResult:
+def _foreign_result(message: Record) -> ForeignResult:
     content = result_of(message.value("content"))
     text = text_of(content) or ""
     flag = message.flag("error")
@@ -286,7 +286,7 @@ def _result(message: Record) -> ForeignResult:
     return ForeignResult(call_id=message.identifier("id"), content=content, error=error)
 
 
-def _gold(index: int, action: Record) -> JsonObject:
+def _reference_call(index: int, action: Record) -> JsonObject:
     name = action.text("name")
     if name is None:
         raise action.refusal("name", "is missing")

@@ -271,7 +271,7 @@ class TranscriptBuilder:
             message=clean.text_or_none(read.message),
             thought=clean.text_or_none(read.thought),
             plan=None if read.plan is None else tuple(clean.text(part) for part in read.plan),
-            calls=tuple(self._call(known, call) for known, call in step.calls),
+            calls=tuple(self._tool_call(known, call) for known, call in step.calls),
             observations=tuple(self._observation(known, result) for known, result in step.results),
             model=read.model,
             usage=read.usage,
@@ -280,7 +280,7 @@ class TranscriptBuilder:
             span_id=read.span_id,
         )
 
-    def _call(self, known: str, call: ForeignCall) -> ToolCall:
+    def _tool_call(self, known: str, call: ForeignCall) -> ToolCall:
         arguments, unparsed = read_arguments(call.arguments) if call.unparsed is None else (None, call.unparsed)
         if unparsed is not None:
             self._report("the arguments of a call are not a JSON object; their text is kept as it stands")
