@@ -8,9 +8,8 @@ from pathlib import Path
 from harness.cli.console import out, print_json, progress_bar, say
 from harness.cli.showing import show_baseline_gate, show_comparison, show_divergences, show_gate, show_summary
 from harness.errors import ExitCode
-from harness.reports.gates import check_floors, compare_with_baseline, gate, hold_against
+from harness.reports.gates import check_floors, gate
 from harness.reports.margin import margins_of, no_worse_than, refuse_malformed, refuse_unusable
-from harness.reports.named import compare_named
 from harness.reports.render.markdown import write_report
 from harness.reports.render.sections import margin_lines
 from harness.reports.render.wording import crash_words, model_words, remedy_words, variable_words
@@ -212,6 +211,8 @@ def check_margins(project: Path, suite: Suite, options: RunOptions) -> None:
 
 def hold_margins(project: Path, folder: RunFolder, options: RunOptions) -> ExitCode:
     """Prints each figure with its margin; returns 0 better or at parity, 1 worse, 3 not determined."""
+    from harness.reports.named import compare_named
+
     before = options.against or f"baseline:{folder.manifest.suite}"
     comparison, repetitions = compare_named(project, before, folder.path, options.no_worse_than)
     checks = no_worse_than(comparison, options.no_worse_than, repetitions())
@@ -231,6 +232,8 @@ def check_baseline(project: Path, suite: Suite) -> None:
 
 def hold(project: Path, folder: RunFolder, *, allow_unmeasured: int, quiet: bool) -> ExitCode:
     """Prints the comparison with the baseline, unless `quiet`; returns whether the gate holds."""
+    from harness.reports.compare import compare_with_baseline, hold_against
+
     console = out(quiet=quiet)
     baseline = read_baseline(project, folder.manifest.suite)
     comparison = compare_with_baseline(baseline, folder)

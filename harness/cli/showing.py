@@ -11,8 +11,7 @@ from harness.reports.render.terminal import SummaryView
 from harness.reports.summary import Summary
 
 if TYPE_CHECKING:
-    from harness.reports.compare import Comparison
-    from harness.reports.gates import BaselineGate
+    from harness.reports.compare import BaselineGate, Comparison
     from harness.reports.trend import Trend
     from harness.runs.determinism import StepDivergence
 

@@ -4,16 +4,14 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from pydantic import JsonValue
 
 from harness.cassettes.keys import CallKey
-from harness.cassettes.normalisation import Normalisation, NormalisedAnswer
 from harness.cassettes.player import Missed, Player
 from harness.cassettes.recordings import Mark, Outcome, Recording
 from harness.cassettes.redaction import Redactor
-from harness.cassettes.trial_recording import CallPosition, TrialRecording
 from harness.gateway.bodies import LargeWork
 from harness.gateway.failures import CallFailure
 from harness.gateway.ledger import Ledger
@@ -25,6 +23,10 @@ from harness.traces import names
 from harness.traces.recorder import Attributes, TraceRecorder
 from harness.traces.trajectory import ReplayTier
 from harness.values import JsonObject, canonical_json
+
+if TYPE_CHECKING:  # a replayed trial does without the recorder
+    from harness.cassettes.normalisation import Normalisation, NormalisedAnswer
+    from harness.cassettes.trial_recording import CallPosition, TrialRecording
 
 # The path that every call of a trial takes: the call is counted, followed while it is in progress, and traced as one
 # span.
@@ -197,11 +199,11 @@ class Codec(Protocol[R]):
         """Whether the agent receives an answer in pieces, unless it is held back."""
         ...
 
-    def sent(self, request: R, normalisation: Normalisation) -> R:
+    def sent(self, request: R, normalisation: "Normalisation") -> R:
         """The request with the placeholders replaced by the values of this run."""
         ...
 
-    def mark(self, position: CallPosition, outcome: Outcome, answer: ToolAnswer) -> Mark:
+    def mark(self, position: "CallPosition", outcome: Outcome, answer: ToolAnswer) -> Mark:
         """The recording's place on the cassette."""
         ...
 
@@ -219,9 +221,9 @@ class Recorder(Generic[R]):
     """
 
     codec: Codec[R]
-    trial_recording: TrialRecording
+    trial_recording: "TrialRecording"
     redactor: Redactor
-    normalisation: Normalisation | None = None
+    normalisation: "Normalisation | None" = None
     """None: the agent receives every answer unchanged."""
 
     async def record(self, request: R, ask: Ask[R]) -> tuple[ToolAnswer | ToolMiss | None, bool]:
@@ -243,7 +245,7 @@ class Recorder(Generic[R]):
             return self._kept(request, position, answer, normalisation if held_back else None), held_back
 
     def _kept(
-        self, request: R, position: CallPosition, answer: ToolAnswer, normalisation: Normalisation | None
+        self, request: R, position: "CallPosition", answer: ToolAnswer, normalisation: "Normalisation | None"
     ) -> ToolAnswer:
         outcome = self.trial_recording.outcome(position, answer.outcome, answer.status)
         if outcome is None:
@@ -268,7 +270,7 @@ class Recorder(Generic[R]):
         return shown
 
 
-def _normalised_answer(answer: ToolAnswer, normalised: NormalisedAnswer) -> ToolAnswer:
+def _normalised_answer(answer: ToolAnswer, normalised: "NormalisedAnswer") -> ToolAnswer:
     """The answer in the form that the agent receives."""
     headers = answer.headers if normalised.headers is None else normalised.headers
     return replace(answer, status=normalised.status, headers=headers, body=normalised.body)

@@ -8,12 +8,11 @@ import json
 import re
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 from pydantic import JsonValue
 
 from harness.cassettes.keys import CallKey, complete_arguments
-from harness.cassettes.normalisation import Normalisation
 from harness.errors import ReplayDiverged
 from harness.gateway.exchange import CallResult
 from harness.gateway.failures import CallFailure, result_of
@@ -24,6 +23,9 @@ from harness.gateway.upstream.sources import ToolAnswer, ToolMiss, ToolRequest, 
 from harness.suite.interventions import CallEdit, FedCall, Intervention, Invocation, TrialVariant
 from harness.traces.trajectory import ToolErrorType
 from harness.values import JsonObject, canonical_json
+
+if TYPE_CHECKING:
+    from harness.cassettes.normalisation import Normalisation
 
 _STATUS = re.compile(r"refused the call: (\d{3})")
 _SHOWN = 300
@@ -241,7 +243,7 @@ class FedValueSource:
 
     inner: TrialTools
     trial: TrialContext
-    values: Normalisation
+    values: "Normalisation"
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
         """The answer with the parent's values."""

@@ -8,7 +8,6 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from harness.errors import InvalidDocument, UsageError
-from harness.judging.views import check_view
 from harness.suite.cases import Case
 from harness.suite.conversations import Persona
 from harness.suite.documents import read_plain, shaped
@@ -217,6 +216,8 @@ def read_rubric(path: Path) -> Rubric:
 
 
 def _check(path: Path, selector: str, line: int | None, field: str) -> None:
+    from harness.judging.views import check_view
+
     try:
         check_view(selector)
     except UsageError as error:

@@ -12,11 +12,10 @@ from typing import Final, Literal, NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
-from harness.scoring.verifiers.answers import REWARD
 from harness.suite.cases import Case
 from harness.suite.conversations import Conversation, Persona
 from harness.traces.trajectory import EvidenceKind, Observation, Step, ToolCall, Trajectory
-from harness.traces.trial import Trial
+from harness.traces.trial import REWARD, Trial
 from harness.values import Frozen, JsonObject, parse_json
 
 # A transcript: the pieces of a trajectory, each with a reference to its source.

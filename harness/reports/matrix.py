@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from harness.errors import UsageError
 from harness.reports.change import MetricChange
-from harness.reports.compare import compare
 from harness.reports.durations import Spread
 from harness.reports.summary import Figure, Rate, Summary
 from harness.runs.store.folder import RunFolder
@@ -73,6 +72,8 @@ def _known(summary: Summary, metric: str) -> Figure | None:
 
 
 def _difference(first: RunFolder, other: RunFolder) -> MetricChange | None:
+    from harness.reports.compare import compare
+
     try:
         found = compare(first.manifest, first.scorecards(), other.manifest, other.scorecards())
     except UsageError:  # the runs have no trial in common, or one of them was scored again

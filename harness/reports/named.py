@@ -5,8 +5,7 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.reports.change import latency_change
-from harness.reports.compare import Comparison, compare_runs
-from harness.reports.gates import compare_with_baseline
+from harness.reports.compare import Comparison, compare_runs, compare_with_baseline
 from harness.reports.margin import refuse_unusable, repetitions_of
 from harness.runs.store.baseline import read_baseline, real_durations
 from harness.runs.store.folder import RunFolder, run_path

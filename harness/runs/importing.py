@@ -10,7 +10,7 @@ from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import PlannedTrial, RunManifest, RunNameTaken, begin_run, default_run_name
 from harness.scoring.evidence import Evidence
 from harness.scoring.scorer import Scorer, build_scorer
-from harness.scoring.verifiers.answers import REWARD
+from harness.traces.trial import REWARD
 from harness.suite.cases import CheckSpec
 from harness.suite.digests import suite_digest, tools_digest
 from harness.suite.suites import Suite

@@ -10,7 +10,6 @@ from harness.runs.store.beside_trials import stored_reference_states
 from harness.runs.store.folder import RunFolder, gc_paused
 from harness.runs.store.judgements import judged_rubrics, read_judgements
 from harness.runs.store.manifest import Scoring
-from harness.runs.store.merging import MergeLimits, merge_runs
 from harness.scoring.evaluators import Item, TrialKey, item_of
 from harness.scoring.evidence import Evidence, JudgedCriterion
 from harness.scoring.scorecard import Scorecard
@@ -19,6 +18,10 @@ from harness.scoring.tool_use import decisions
 from harness.suite.suites import Suite
 from harness.traces.trial import MEASURED
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.runs.store.merging import MergeLimits
 
 
 # Scores a stored run again with the current suite and scorers.
@@ -136,11 +139,13 @@ def items_of(folder: RunFolder, suite: Suite, scorer: Scorer) -> dict[TrialKey, 
 
 # Merges the shards of a run into one run: its run scores are computed from all of its trials.
 
-def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str, limits: MergeLimits) -> RunFolder:
+def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str, limits: "MergeLimits") -> RunFolder:
     """The merged run, closed for writing; its trials' scorecards are the shards' own, byte for byte.
 
     Raises UsageError if they are not the shards of one run, exceed the limit of size, or ran another suite.
     """
+    from harness.runs.store.merging import merge_runs
+
     for part in parts:
         if part.manifest.suite_digest != suite.digest:
             raise UsageError(

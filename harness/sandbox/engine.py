@@ -9,14 +9,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import docker
-from docker.types import Ulimit
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import EngineUnavailable
 from harness.sandbox.engine_version import PODMAN, engine_name, lacks_by_name
 from harness.values import digest_of
+
+if TYPE_CHECKING:
+    import docker
+    from docker.types import Ulimit
 
 # The container engine: connects to it, and translates its errors.
 
@@ -95,7 +96,7 @@ class EngineFacts:
         return self.name == PODMAN
 
 
-def engine_facts(client: docker.DockerClient) -> EngineFacts:
+def engine_facts(client: "docker.DockerClient") -> EngineFacts:
     """Asks the engine; an error of the client passes through."""
     return facts_of(client.version(), client.info())
 
@@ -176,16 +177,18 @@ def launcher_owns_places(engine: EngineFacts) -> bool:
     return engine.is_podman
 
 
-def more_ulimits(engine: EngineFacts) -> list[Ulimit]:
+def more_ulimits(engine: EngineFacts) -> "list[Ulimit]":
     """Podman would raise the process limit of a user above this machine's own, which a restricted host refuses."""
     if not engine.is_podman:
         return []
+    from docker.types import Ulimit
+
     _, mine = resource.getrlimit(resource.RLIMIT_NPROC)
     highest = _PROCESSES_OF_A_USER if mine == resource.RLIM_INFINITY else min(mine, _PROCESSES_OF_A_USER)
     return [Ulimit(name="nproc", soft=highest, hard=highest)]
 
 
-def name_imported(client: docker.DockerClient, answer: str, repository: str, tag: str) -> None:
+def name_imported(client: "docker.DockerClient", answer: str, repository: str, tag: str) -> None:
     """Gives an imported image its tag: Podman ignores the tag that was asked for, and answers with the image's id."""
     try:
         said = json.loads(answer)

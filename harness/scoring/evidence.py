@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Literal, Self, TypeVar
 
 from pydantic import Field, JsonValue, PrivateAttr
 
@@ -334,6 +334,21 @@ def unmeasurable_state(state: JsonValue) -> str | None:
     """Why a probe could not read what the agent left; None for what it has read."""
     reason = state.get("unmeasurable") if isinstance(state, dict) and len(state) == 1 else None
     return reason if isinstance(reason, str) else None
+
+
+ProbeKind = Literal["tool", "sql", "api"]
+
+
+def probe_problem(suite: Suite, name: str, kind: ProbeKind | None = None) -> str | None:
+    """In words what is wrong with `with.probe`; None: a probe of the suite or of one of its cases has that name."""
+    probes = (*suite.probes, *(probe for case in suite.cases for probe in case.probes))
+    found = [probe for probe in probes if probe.name == name]
+    if not found:
+        known = ", ".join(sorted({probe.name for probe in probes})) or "none"
+        return f"with.probe: {name!r} is none of the suite's probes ({known})"
+    if kind is not None and any(getattr(probe, kind) is None for probe in found):
+        return f"with.probe: the probe {name!r} has no `{kind}`"
+    return None
 
 
 # What an import keeps, in a case's `expected`, of the criteria by which a benchmark gave its rewards.

@@ -7,13 +7,16 @@ jsonschema calls Python's `re` without any limit. So `pattern` is evaluated here
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self
+
+from pydantic import Field, JsonValue, ValidationError, model_validator
+from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 from harness.suite.expressions import compiled, time_left, time_limit
+from harness.values import Frozen
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
-    from pydantic import JsonValue
 
     from harness.values import JsonObject
 
@@ -33,11 +36,78 @@ class SchemaProblem(NamedTuple):
     message: str
 
 
+_Length = Annotated[int, Field(ge=0)]
+_Bound = Annotated[int, Field(ge=-(2**50), le=2**50)]
+"""A float is exact up to here."""
+
+
+class _SimpleSchema(Frozen, strict=True):
+    """The form of most schemas of tools."""
+
+    type: Literal["object", "array", "string", "integer", "number", "boolean", "null"]
+    title: str = ""
+    description: str = ""
+    default: JsonValue = None
+    enum: Annotated[list[str], Field(min_length=1)] | None = None
+    properties: "dict[str, _SimpleSchema]" = {}
+    required: list[str] = []
+    additional: bool = Field(True, alias="additionalProperties")
+    items: "_SimpleSchema | None" = None
+    shortest: _Length | None = Field(None, alias="minLength")
+    longest: _Length | None = Field(None, alias="maxLength")
+    fewest: _Length | None = Field(None, alias="minItems")
+    most: _Length | None = Field(None, alias="maxItems")
+    minimum: _Bound | None = None
+    maximum: _Bound | None = None
+
+    @model_validator(mode="after")
+    def _is_certain(self) -> Self:
+        if not {*self.required} <= self.properties.keys() or len({*self.required}) < len(self.required):
+            raise ValueError("required: expected names of properties, each once")
+        if self.enum is not None and (self.type != "string" or self.shortest is not None or self.longest is not None):
+            raise ValueError("enum: expected texts without limits")
+        return self
+
+    def core(self) -> CoreSchema:
+        """What `pydantic` validates by."""
+        match self.type:
+            case "object":
+                fields = {
+                    name: core_schema.typed_dict_field(inner.core(), required=name in self.required)
+                    for name, inner in self.properties.items()
+                }
+                return core_schema.typed_dict_schema(fields, extra_behavior="ignore" if self.additional else "forbid")
+            case "array":
+                inner = None if self.items is None else self.items.core()
+                return core_schema.list_schema(inner, min_length=self.fewest, max_length=self.most)
+            case "string" if self.enum is None:
+                return core_schema.str_schema(min_length=self.shortest, max_length=self.longest)
+            case "string":
+                return core_schema.literal_schema(list(self.enum or ()))
+            case "integer" | "number":
+                made = core_schema.int_schema if self.type == "integer" else core_schema.float_schema
+                return made(ge=self.minimum, le=self.maximum)
+            case _:
+                return core_schema.bool_schema() if self.type == "boolean" else core_schema.none_schema()
+
+
+def simple_validator(schema: JsonValue) -> SchemaValidator | None:
+    """Accepts only valid values, and nearly all of them; None: the schema is not simple, or not well formed.
+
+    It spares runs the import of `jsonschema`, which decides about the other values.
+    """
+    try:
+        return SchemaValidator(_SimpleSchema.model_validate(schema).core(), {"strict": True})
+    except ValidationError:
+        return None
+
+
 class Schema:
     """One compiled schema; `field` is its location, for errors. The schema must be well formed."""
 
     def __init__(self, schema: "JsonObject", *, field: str) -> None:
         self._schema = schema
+        self._simple = simple_validator(schema)
         self._expressions = tuple(_expressions(schema, field))
         self._has_names = any(name == "patternProperties" for _, name, _ in members(schema, field))
 
@@ -46,8 +116,10 @@ class Schema:
         """Whether validation may take long, so that a caller with other clients should not wait for it."""
         return bool(self._expressions)
 
-    def problem(self, value: "JsonValue") -> SchemaProblem | None:
+    def problem(self, value: JsonValue) -> SchemaProblem | None:
         """None: it fits. Raises OutOfTime, which names the expressions, and Unresolvable."""
+        if self._fits(value):
+            return None
         from jsonschema.exceptions import best_match
 
         with self._limit():
@@ -56,12 +128,17 @@ class Schema:
             return None
         return SchemaProblem(list(found.absolute_path), found.json_path, found.message[:_SHOWN])
 
-    def fault(self, value: "JsonValue") -> tuple[str, str] | None:
+    def fault(self, value: JsonValue) -> tuple[str, str] | None:
         """As `problem`: the kind of what is wrong (see `faults`), and words for it."""
+        if self._fits(value):
+            return None
         from harness.suite.argument_faults import fault_in
 
         with self._limit():
             return fault_in(self._validator_for(value), value)
+
+    def _fits(self, value: JsonValue) -> bool:
+        return self._simple is not None and self._simple.isinstance_python(value)
 
     def _limit(self) -> AbstractContextManager[None]:
         if not self._expressions:
@@ -70,7 +147,7 @@ class Schema:
         more = f" and {len(self._expressions) - 3} more" if len(self._expressions) > 3 else ""
         return time_limit(f"{places}{more}")
 
-    def _validator_for(self, value: "JsonValue") -> "Validator":
+    def _validator_for(self, value: JsonValue) -> "Validator":
         return _validator(_with_names(self._schema, _names_in(value))) if self._has_names else self._validator
 
     @cached_property
@@ -134,7 +211,7 @@ def _with_names_in(keyword: str, item: Any, names: frozenset[str]) -> Any:
     return _with_names(item, names)
 
 
-def _names_in(value: "JsonValue") -> frozenset[str]:
+def _names_in(value: JsonValue) -> frozenset[str]:
     """The names of the members of every object in a value."""
     found, waiting = set[str](), [value]
     while waiting:
@@ -149,7 +226,7 @@ def _names_in(value: "JsonValue") -> frozenset[str]:
     return frozenset(found)
 
 
-def _expressions(schema: "JsonValue", path: str) -> Iterator[tuple[str, str]]:
+def _expressions(schema: JsonValue, path: str) -> Iterator[tuple[str, str]]:
     """The expressions in a schema with their locations; values that only look like expressions do no harm."""
     for place, name, item in members(schema, path):
         if name == "pattern" and isinstance(item, str):
@@ -158,7 +235,7 @@ def _expressions(schema: "JsonValue", path: str) -> Iterator[tuple[str, str]]:
             yield from ((place, expression) for expression in item)
 
 
-def members(schema: "JsonValue", path: str) -> "Iterator[tuple[str, str, JsonValue]]":
+def members(schema: JsonValue, path: str) -> Iterator[tuple[str, str, JsonValue]]:
     """Every named value in a schema, at any depth: its location, its name, and the value."""
     match schema:
         case dict():

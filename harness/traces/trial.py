@@ -7,6 +7,9 @@ from pydantic import JsonValue
 from harness.traces.trajectory import Trajectory
 from harness.values import Frozen, JsonObject
 
+REWARD = "reward"
+"""Name of the state that holds the reward of a foreign run's own file."""
+
 # The report of a trial's user: how the conversation ended, what was replayed, and the user's faults.
 
 UserEnding = Literal[

@@ -10,7 +10,8 @@ from click.testing import CliRunner, Result
 
 from harness.cli.main import harness
 from harness.errors import ExitCode, NotMeasured, UsageError
-from harness.reports.gates import BaselineGate, compare_with_baseline, gate, hold_against
+from harness.reports.compare import BaselineGate, compare_with_baseline, hold_against
+from harness.reports.gates import gate
 from harness.reports.margin import no_worse_than
 from harness.reports.render.wording import measured_words, success_words
 from harness.reports.summarising import summarise_run

@@ -308,7 +308,7 @@ def test_a_wrong_tool_source_is_refused_where_it_is_named(third_party: ThirdPart
 
 
 USER = """\
-from harness.trace import UserReport
+from harness.traces.trial import UserReport
 
 class Polite:
     sees_calls = False

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.reports.gates import is_replayed
+from harness.reports.compare import is_replayed
 from harness.runs.store.manifest import RunManifest
 
 

@@ -12,9 +12,10 @@ from click.testing import CliRunner
 from harness.cli.main import harness
 from harness.errors import ResultsError
 from harness.reports.summarising import summarise_run
+from harness.runs.plan.plan import shard_of
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.judgements import kept_rubric, read_judgements
-from harness.runs.store.merging import merge_runs, shard_of
+from harness.runs.store.merging import merge_runs
 from harness.runs.store.storage import commit_folder
 from harness.scoring.scorecard import Score
 from tests.results.conftest import PLAN

@@ -15,9 +15,10 @@ from harness.runs.store.manifest import PlannedTrial, RunManifest
 WRITER = """
 import sys
 from pathlib import Path
-from harness.results import RunFolder
-from harness.score import Scorecard
-from harness.trace import Trajectory, Trial
+from harness.runs.store.folder import RunFolder
+from harness.scoring.scorecard import Scorecard
+from harness.traces.trajectory import Trajectory
+from harness.traces.trial import Trial
 from harness.traces.spans import Span
 
 folder = RunFolder.resume(Path(sys.argv[1]))

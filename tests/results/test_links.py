@@ -10,10 +10,11 @@ import pytest
 from harness.errors import HarnessError
 from harness.reports.render.markdown import write_report
 from harness.reports.summarising import summarise_run
+from harness.runs.plan.plan import shard_of
 from harness.runs.store.drift_report import read_drift
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.judgements import JudgementWriter, read_judgements
-from harness.runs.store.merging import merge_runs, shard_of
+from harness.runs.store.merging import merge_runs
 from tests.results.conftest import PLAN
 
 Spoil = Callable[[Path, Path], None]

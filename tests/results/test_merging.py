@@ -10,12 +10,13 @@ import pytest
 from harness.errors import UsageError
 from harness.judging.pairwise import PairwiseComparison, Preference
 from harness.judging.verdicts import JudgeIdentity
+from harness.runs.plan.plan import shard_of
 from harness.runs.store.beside_trials import Stop, allowed_inconclusive, stop_reason, write_allowance, write_stop
 from harness.runs.store.drift_report import DriftFinding, DriftReport, read_drift, write_drift
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.judgements import JudgementWriter, add_comparison, keep_rubric, kept_rubric, read_comparisons
 from harness.runs.store.manifest import PlannedTrial, RunManifest, Scoring
-from harness.runs.store.merging import MergeLimits, merge_runs, shard_of
+from harness.runs.store.merging import MergeLimits, merge_runs
 from tests.judge.labelling import RUBRIC, judgement
 from tests.results.conftest import PLAN, Record
 

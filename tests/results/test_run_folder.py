@@ -114,7 +114,7 @@ def test_two_writers_of_one_run_folder_are_refused_and_readers_are_not(runs: Pat
 _RESUME = """
 import sys
 from pathlib import Path
-from harness.results import RunFolder
+from harness.runs.store.folder import RunFolder
 RunFolder.resume(Path(sys.argv[1]))
 """
 

@@ -23,7 +23,6 @@ UNNEEDED = (
     "harness.judging.calibration",
     "harness.judging.pairwise",
     "harness.reports.compare",
-    "harness.scoring.verifiers.answers",
     "harness.scoring.verifiers.probes",
     "harness.users.logged_user",
     "harness.users.meaning",

@@ -12,7 +12,6 @@ import aiohttp
 from harness.errors import ServiceError, UsageError
 from harness.gateway.budgets import RateLimiter, Waits
 from harness.gateway.upstream.http_tools import HttpSource, ToolUpstream
-from harness.gateway.upstream.mcp_servers import McpSource, ServerStart
 from harness.gateway.upstream.registered_tools import RegisteredSource, registered_sources
 from harness.gateway.upstream.sources import Reached, RoutedSource, TrialTools
 from harness.suite.models import ToolMode
@@ -170,6 +169,8 @@ class Upstreams:
         wait_for: Callable[[Coroutine[Any, Any, None]], None],
     ) -> TrialTools:
         """The source for one trial. `closing` ends everything that it opens, on the gateway's own thread."""
+        from harness.gateway.upstream.mcp_servers import McpSource, ServerStart
+
         http = HttpSource(self.client, upstreams, self.limiter, tier, self.waits)
         starts = {
             name: ServerStart(

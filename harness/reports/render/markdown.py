@@ -4,11 +4,11 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from harness.disk import write_atomically
 from harness.reports.change import LATENCY, MetricChange
-from harness.reports.compare import Comparison
 from harness.reports.durations import PrintedEnd
 from harness.reports.margin import MarginCheck
 from harness.reports.render.sections import (
@@ -54,6 +54,9 @@ from harness.runs.store.beside_trials import allowed_inconclusive
 from harness.runs.store.folder import RunFolder
 from harness.scoring.scorecard import Scorecard
 from harness.values import JsonObject
+
+if TYPE_CHECKING:
+    from harness.reports.compare import Comparison
 
 _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\`*_{}[]<>#|~$"} | {"&": "&amp;"})
 _FOUND_BY_TRACKERS = re.compile(r"@(?=[\w`-])|[#!&](?=\d)|\bGH-(?=\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
@@ -168,7 +171,7 @@ def plain(text: str) -> str:
 # A comparison and a trend as Markdown, for pull requests and for reading later.
 
 
-def comparison_markdown(comparison: Comparison) -> str:
+def comparison_markdown(comparison: "Comparison") -> str:
     """The whole comparison; every trial whose success changed is named."""
     return "\n".join(_comparison(comparison)) + "\n"
 
@@ -181,7 +184,7 @@ def trend_markdown(trend: Trend) -> str:
     )
 
 
-def _comparison(comparison: Comparison) -> Iterator[str]:
+def _comparison(comparison: "Comparison") -> Iterator[str]:
     yield f"# {plain(comparison.before.run)} → {plain(comparison.after.run)}"
     yield from ["", f"**{change_words(comparison)}.**"]
     if comparison.unpaired:
@@ -231,7 +234,7 @@ _FIGURES = {
 _MOST_CASES = 20
 
 
-def comment_markdown(comparison: Comparison, checks: Sequence[MarginCheck]) -> str:
+def comment_markdown(comparison: "Comparison", checks: Sequence[MarginCheck]) -> str:
     """Success, cost, tokens, latency and steps with paired intervals; the gates; the cases that changed.
 
     The column `trials` gives the trials in which a figure is known in both runs, of those that the later run planned.
@@ -239,7 +242,7 @@ def comment_markdown(comparison: Comparison, checks: Sequence[MarginCheck]) -> s
     return "\n".join(_lines(comparison, checks)) + "\n"
 
 
-def _lines(comparison: Comparison, checks: Sequence[MarginCheck]) -> Iterator[str]:
+def _lines(comparison: "Comparison", checks: Sequence[MarginCheck]) -> Iterator[str]:
     after = comparison.after
     yield f"## {plain(after.suite)}: {plain(after.agent)}"
     yield ""
@@ -264,7 +267,7 @@ def _lines(comparison: Comparison, checks: Sequence[MarginCheck]) -> Iterator[st
     yield "</details>"
 
 
-def _found(comparison: Comparison, metric: str) -> MetricChange | None:
+def _found(comparison: "Comparison", metric: str) -> MetricChange | None:
     every = (comparison.held or comparison.success, comparison.latency, *comparison.metrics)
     return next((one for one in every if one is not None and one.metric == metric and one.pairs), None)
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 from harness.judging.verdicts import JudgeIdentity
 from harness.reports.change import MetricChange
-from harness.reports.compare import Comparison, SliceKind
 from harness.reports.divergence import CaseDivergence, RunDivergence
 from harness.reports.durations import Spread
 from harness.reports.figures import ToolRow
@@ -17,6 +16,9 @@ from harness.reports.replay import RecordedCassette
 from harness.reports.summary import Summary
 from harness.reports.trend import Trend, TrendLine, TrendPoint
 from harness.scoring.evaluators import SUCCESS
+
+if TYPE_CHECKING:
+    from harness.reports.compare import Comparison, SliceKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,8 +295,10 @@ NOTATION: Final = (
 )
 
 
-def comparison_sections(comparison: Comparison) -> tuple[Section, ...]:
+def comparison_sections(comparison: "Comparison") -> tuple[Section, ...]:
     """The sections with content."""
+    from harness.reports.compare import SliceKind
+
     found = [_slice(kind, comparison) for kind in get_args(SliceKind)]
     divergence = () if comparison.divergence is None else (_divergence(comparison.divergence),)
     return (*divergence, *(section for section in (_changed_failures(comparison), *found) if section.rows))
@@ -313,7 +317,7 @@ def verdict_of(change: MetricChange) -> str:
     return {"better": "better", "worse": "worse", "same": "=", "cannot_tell": "?"}[change.found]
 
 
-def attribution_lines(comparison: Comparison) -> Iterator[str]:
+def attribution_lines(comparison: "Comparison") -> Iterator[str]:
     """The attribution of the change, the differences, and the runs that would separate them."""
     yield comparison.attribution.verdict
     for one in comparison.attribution.changed:
@@ -361,12 +365,12 @@ def cause_words(one: CaseDivergence) -> str:
     return f"{cause}: {', '.join(one.tools)}" if one.cause == "tool" else cause
 
 
-def _changed_failures(comparison: Comparison) -> Section:
+def _changed_failures(comparison: "Comparison") -> Section:
     rows = tuple(_change_row(one.metric.replace("_", " "), one) for one in comparison.failures)
     return Section(title="failure modes: share of trials", heads=("mode", *_CHANGE_COLUMNS), rows=rows)
 
 
-def _slice(kind: SliceKind, comparison: Comparison) -> Section:
+def _slice(kind: "SliceKind", comparison: "Comparison") -> Section:
     rows = tuple(_change_row(one.name, one.success) for one in comparison.slices if one.kind == kind)
     return Section(title=f"success by {kind}", heads=(kind, *_CHANGE_COLUMNS), rows=rows)
 

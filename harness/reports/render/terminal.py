@@ -1,6 +1,7 @@
 """A summary for a terminal: readable in 80 columns, with more columns if the width permits."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -8,7 +9,6 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.reports.change import MetricChange
-from harness.reports.compare import Comparison
 from harness.reports.render.sections import (
     NOTATION,
     Section,
@@ -48,6 +48,9 @@ from harness.reports.summary import FailedCase, Summary, Unmeasured
 from harness.reports.summary import TrialGroup as Part
 from harness.reports.trend import Trend
 from harness.scoring.registry import METRICS
+
+if TYPE_CHECKING:
+    from harness.reports.compare import Comparison
 
 # Tables and headings of reports in a terminal.
 
@@ -256,7 +259,7 @@ def _footer(summary: Summary, where: str | None) -> Iterator[RenderableType]:
 class ComparisonView:
     """Print it with a rich Console."""
 
-    def __init__(self, comparison: Comparison) -> None:
+    def __init__(self, comparison: "Comparison") -> None:
         self._comparison = comparison
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -298,7 +301,7 @@ def _changes(kind: str, changes: Sequence[tuple[str, MetricChange]]) -> Iterator
     yield table
 
 
-def _changed_cases(comparison: Comparison) -> Iterator[RenderableType]:
+def _changed_cases(comparison: "Comparison") -> Iterator[RenderableType]:
     for title, after in (("now succeed", True), ("now fail", False)):
         found = [case for case in comparison.changed if case.after is after]
         if found:
@@ -317,7 +320,7 @@ def _changed_cases(comparison: Comparison) -> Iterator[RenderableType]:
         yield from and_more(len(comparison.hidden))
 
 
-def _differences(comparison: Comparison) -> Iterator[RenderableType]:
+def _differences(comparison: "Comparison") -> Iterator[RenderableType]:
     yield Text()
     if not comparison.differences:
         yield Text("the two runs have no other differences", style="dim")

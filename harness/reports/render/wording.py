@@ -7,8 +7,8 @@ that no report can control a terminal or break a file format.
 import math
 import shlex
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from harness.reports.compare import Comparison
 from harness.reports.durations import PrintedEnd
 from harness.reports.replay import MissedTool
 from harness.reports.summary import Rate, Summary, Unmeasured
@@ -17,6 +17,9 @@ from harness.scoring.evaluators import SUCCESS
 from harness.scoring.registry import METRICS
 from harness.scoring.scorecard import EncodingFault
 from harness.scoring.statistics.intervals import Interval
+
+if TYPE_CHECKING:
+    from harness.reports.compare import Comparison
 
 UNKNOWN = "-"
 
@@ -294,7 +297,7 @@ def own_metrics_first(metrics: Sequence[str]) -> list[str]:
 # The sentence that sums up a comparison of two runs; its tables stand beside it, in Markdown and in the terminal.
 
 
-def change_words(comparison: Comparison) -> str:
+def change_words(comparison: "Comparison") -> str:
     change = comparison.success
     if change.before is None or change.after is None:
         return "success cannot be compared: no trial was measured in both runs"

@@ -11,7 +11,7 @@ from harness.runs.store.folder import RunFolder, StoredTrial
 from harness.scoring.evidence import Evidence, JudgedCriterion
 from harness.scoring.scorecard import Scorecard
 from harness.scoring.scorer import score_trial
-from harness.scoring.verifiers.answers import REWARD
+from harness.traces.trial import REWARD
 from harness.suite.cases import UNTOLD_TASK, Case, CheckSpec, Limits
 from harness.suite.suites import Suite
 from harness.traces.trial import Trial

@@ -9,7 +9,6 @@ from harness.errors import UsageError
 from harness.gateway.budgets import Budget
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import PlannedTrial
-from harness.runs.store.merging import shard_of
 from harness.sandbox.providers import ProviderName
 from harness.suite.cases import Case
 from harness.suite.interventions import TrialVariant
@@ -20,6 +19,11 @@ from harness.values import Frozen
 from pathlib import Path
 from pydantic import Field
 from typing import Literal
+
+
+def shard_of(planned: Sequence[PlannedTrial], number: int, count: int) -> tuple[PlannedTrial, ...]:
+    """Every `count`-th trial from the `number`-th (counted from 1), so that long cases are spread over the shards."""
+    return tuple(planned[number - 1 :: count])
 
 
 # The plan of a run: trials, agent, and sources of answers.

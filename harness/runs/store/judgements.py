@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from harness.disk import UnusableEntry, open_plain, open_plain_to_add, write_atomically
 from harness.errors import ResultsError
 from harness.judging.labels import append_line, read_lines
-from harness.judging.pairwise import PairwiseComparison
 from harness.judging.rubrics import Rubric
 from harness.judging.verdicts import Judgement
 from harness.runs.store.storage import json_bytes, read_as, refused_entry
@@ -17,7 +16,10 @@ from harness.values import Frozen
 from pathlib import Path
 from pydantic import JsonValue, ValidationError
 from types import TracebackType
-from typing import IO, Self, TypeVar
+from typing import IO, TYPE_CHECKING, Self, TypeVar
+
+if TYPE_CHECKING:
+    from harness.judging.pairwise import PairwiseComparison
 
 
 # Judgements of a run: `judgements/<rubric>.jsonl` in its folder, one event per line, append-only.
@@ -170,13 +172,15 @@ def _read(line: bytes) -> JudgementLine:
 _COMPARISONS = "comparisons"
 
 
-def add_comparison(run: Path, comparison: PairwiseComparison) -> None:
+def add_comparison(run: Path, comparison: "PairwiseComparison") -> None:
     """Appends and flushes a comparison; several processes may append concurrently."""
     append_line(_path(run, comparison.rubric), comparison)
 
 
-def read_comparisons(run: Path, rubric: str) -> list[PairwiseComparison]:
+def read_comparisons(run: Path, rubric: str) -> "list[PairwiseComparison]":
     """All of them, oldest first. Raises ResultsError naming a line that is JSON and no comparison."""
+    from harness.judging.pairwise import PairwiseComparison
+
     path = _path(run, rubric)
     found = []
     for number, line in read_lines(path, PairwiseComparison):
@@ -192,7 +196,7 @@ def compared_rubrics(run: Path) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (run / _COMPARISONS).glob("*.jsonl")))
 
 
-def latest_comparisons(comparisons: Iterable[PairwiseComparison]) -> list[PairwiseComparison]:
+def latest_comparisons(comparisons: "Iterable[PairwiseComparison]") -> "list[PairwiseComparison]":
     """Of each pair of attempts, criterion and judge, the comparison that was made last."""
     found = {(one.run_a, one.case_id, one.attempt, one.criterion, one.judge): one for one in comparisons}
     return list(found.values())

@@ -49,11 +49,6 @@ _OWN = ("run", "created", "planned", "shard")
 """In these the parts of one run differ."""
 
 
-def shard_of(planned: Sequence[PlannedTrial], number: int, count: int) -> tuple[PlannedTrial, ...]:
-    """Every `count`-th trial from the `number`-th (counted from 1), so that long cases are spread over the shards."""
-    return tuple(planned[number - 1 :: count])
-
-
 def merge_runs(parts: Sequence[RunFolder], root: Path, name: str, limits: MergeLimits | None = None) -> RunFolder:
     """Creates the run folder `root/name`, open for writing, with every trial of the parts as it was committed, and the
     parts' live cassettes, judgements and drift reports.

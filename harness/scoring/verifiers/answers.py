@@ -12,11 +12,11 @@ from pydantic import Field, JsonValue, PrivateAttr, field_validator, model_valid
 
 from harness.errors import UsageError
 from harness.plugins import find_object
-from harness.scoring.evidence import BY_AGENT, Evidence, unmeasurable_state
+from harness.scoring.evidence import BY_AGENT, Evidence, probe_problem, unmeasurable_state
 from harness.scoring.json_values import TextRule, json_equal, parsed_json
-from harness.scoring.verifiers.probes import probe_problem
 from harness.suite.schemas import Schema
 from harness.suite.suites import Suite
+from harness.traces.trial import REWARD
 from harness.values import Frozen, JsonObject
 
 # Checks the final answer: a text, a number, or a JSON value.
@@ -266,9 +266,6 @@ def _json_in_text(what: str, text: str) -> JsonValue:
 
 
 # The reward that a foreign run's own file gave it.
-
-REWARD = "reward"
-"""Name of the state that holds it."""
 
 
 class Reward(Frozen):

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
-from harness.scoring.evidence import BY_AGENT, Evidence, unmeasurable_state
+from harness.scoring.evidence import BY_AGENT, Evidence, probe_problem, unmeasurable_state
 from harness.scoring.json_values import PointerNotFound, at_pointer, json_contains, json_equal, unmatched
 from harness.suite.cases import StateProbe
 from harness.suite.paths import found_at
@@ -14,23 +14,9 @@ from harness.values import Frozen, JsonObject, canonical_json
 
 # The probes that a check reads: whether the suite has them, and are of the kind that the check is for.
 
-ProbeKind = Literal["tool", "sql", "api"]
-
-
-def probe_problem(suite: Suite, name: str, kind: ProbeKind | None = None) -> str | None:
-    """In words what is wrong with `with.probe`; None: a probe of the suite or of one of its cases has that name."""
-    probes = (*suite.probes, *(probe for case in suite.cases for probe in case.probes))
-    found = [probe for probe in probes if probe.name == name]
-    if not found:
-        known = ", ".join(sorted({probe.name for probe in probes})) or "none"
-        return f"with.probe: {name!r} is none of the suite's probes ({known})"
-    if kind is not None and any(getattr(probe, kind) is None for probe in found):
-        return f"with.probe: the probe {name!r} has no `{kind}`"
-    return None
-
 
 def sql_problem(suite: Suite, name: str, *, tables: bool) -> str | None:
-    """Likewise for a probe that reads whole tables (else: that makes a query)."""
+    """As `probe_problem`, for a probe that reads whole tables (else: that makes a query)."""
     problem = probe_problem(suite, name, "sql")
     if problem is not None:
         return problem

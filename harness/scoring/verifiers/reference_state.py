@@ -7,10 +7,9 @@ from typing import ClassVar, Final
 
 from pydantic import JsonValue, field_validator
 
-from harness.scoring.evidence import BY_AGENT, Evidence, ReferenceState, unmeasurable_state
+from harness.scoring.evidence import BY_AGENT, Evidence, ReferenceState, probe_problem, unmeasurable_state
 from harness.scoring.json_values import equality_key, json_equal
 from harness.scoring.verifiers.files import matches_any
-from harness.scoring.verifiers.probes import probe_problem
 from harness.suite.cases import StateProbe
 from harness.suite.suites import Suite
 from harness.suite.tools import ToolSpec, changed_at, without
