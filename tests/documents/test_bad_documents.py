@@ -34,7 +34,8 @@ def test_yaml_that_would_end_the_process_is_refused(tmp_path: Path, opening: str
     """In a process of its own: PyYAML's reader in C runs out of stack."""
     (tmp_path / "deep.yaml").write_text(opening * 100_000)
     program = (
-        "import sys; from pathlib import Path; from harness.suite.documents import read_plain; read_plain(Path(sys.argv[1]))"
+        "import sys; from pathlib import Path; from harness.suite.documents import read_plain; "
+        "read_plain(Path(sys.argv[1]))"
     )
     done = subprocess.run([sys.executable, "-c", program, tmp_path / "deep.yaml"], capture_output=True, text=True)
     assert 1 == done.returncode

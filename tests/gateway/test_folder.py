@@ -8,9 +8,11 @@ from pathlib import Path
 ONE = """
 import os, sys
 from pathlib import Path
-from harness.case import AgentVersion, Case, Suite
-from harness.gateway import SessionRequest
+from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
+from harness.suite.agents import AgentVersion
+from harness.suite.cases import Case
+from harness.suite.suites import Suite
 case = Case(id="c", task="t")
 agents = {"a": AgentVersion(command=("a",), files="a")}
 suite = Suite(name="s", folder=Path(), agents=agents, default_agent="a", cases=(case,), digest="0" * 64)
