@@ -20,18 +20,17 @@ if TYPE_CHECKING:
 
 _COMMANDS = {
     "run": "Judge a stored run by a rubric, one criterion at a time.",
-    "show": "Show the verdicts on a run.",
     "compare": "Compare two runs by a criterion, in both orders.",
     "agreement": "Compare judges' verdicts with people's labels or with other verdicts.",
     "calibrate": "Revise a judge's prompt until it agrees with people's labels.",
-    "rubric": "List, check and show rubrics.",
-    "prompt": "List, show and label the versions of prompts.",
+    "rubrics": "List, check and show rubrics.",
+    "prompts": "List, show and label the versions of prompts.",
 }
 
 
 _MODULES = {
-    "rubric": "judge_prompts",
-    "prompt": "judge_prompts",
+    "rubrics": "judge_prompts",
+    "prompts": "judge_prompts",
     "agreement": "judge_calibration",
     "calibrate": "judge_calibration",
 }
@@ -47,8 +46,7 @@ def command() -> None:
 
     \b
     harness judge run tour-v2 --rubric tool_agent --model gpt-4.1
-    harness judge show tour-v2 --rubric tool_agent
-    harness judge rubric list
+    harness judge rubrics
     """
 
 
@@ -266,52 +264,6 @@ def _tell(done: "Judged") -> None:
         click.echo(f"no verdict ({count} x): {reason}")
     if len(done.failures) > _REASONS:
         click.echo(f"no verdict for {len(done.failures) - _REASONS} other reasons; all of them: --json")
-
-
-# `harness judge show`: the judgements of a run.
-
-
-@click.command("show")
-@click.argument("run")
-@click.option("--rubric", metavar="NAME", help="Rubric to show; default: all rubrics that the run was judged by.")
-@click.option("--case", "case", metavar="ID", help="Show each criterion of this case with the judge's reasons.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.pass_obj
-def show_command(project: Path, run: str, rubric: str | None, case: str | None, as_json: bool) -> None:
-    """Show the scores of the stored RUN by rubric, domain and criterion.
-
-    \b
-    harness judge show tour-v2
-    harness judge show tour-v2 --rubric tool_agent --case order-correctness-003
-    """
-    from harness.cli.console import out, print_json
-    from harness.errors import UsageError
-    from harness.reports.judged import judged_rubric
-    from harness.reports.render.judging import JudgedView
-    from harness.runs.store.folder import RunFolder
-    from harness.runs.store.judgements import judged_rubrics, latest, read_judgements
-
-    path = RunFolder.open(run_path(project, run)).path
-    names = judged_rubrics(path)
-    if not names or (rubric is not None and rubric not in names):
-        raise UsageError(f"run {path.name!r} was not judged by {rubric or 'any rubric'}", remedy="harness judge run")
-    for name in names if rubric is None else (rubric,):
-        if case is not None:
-            said = [one for one in latest(read_judgements(path, name)).values() if one.case_id == case]
-            if as_json:
-                print_json([one.model_dump(mode="json") for one in said])
-                continue
-            for one in said:
-                click.echo(f"{one.criterion} (attempt {one.attempt}): {one.answer.replace('_', ' ')}")
-                click.echo(f"  {one.failure or one.rationale}" + (f"  [{', '.join(one.spans)}]" if one.spans else ""))
-            continue
-        score = judged_rubric(path, name)
-        if score is None:
-            continue
-        if as_json:
-            print_json(score.model_dump(mode="json"))
-        else:
-            out().print(JudgedView(score))
 
 
 # `harness judge compare`: which of two runs meets a criterion better.

@@ -210,13 +210,13 @@ def calibrate_command(
 
     \b
     harness judge calibrate tour-v1 tour-v2 --rubric counter --model gpt-4.1
-    harness judge prompt list
+    harness judge prompts
 
     Labelled cases are split into training, validation and held-out cases. GEPA revises the prompt from the judge's
     errors in training. A revision is accepted if it is better on validation by more than the judge's noise and misses
     no more failures of critical criteria. The held-out cases are used once, at the end. An accepted revision becomes a
-    new version in prompts/ with the label `candidate`; `harness judge prompt label` puts it into use. Exit 1 if no
-    revision was accepted or the budget is spent; the same command then continues.
+    new version in prompts/ with the label `candidate`; `harness judge prompts NAME@VERSION --label production` puts it
+    into use. Exit 1 if no revision was accepted or the budget is spent; the same command then continues.
     """
     from harness.cli.console import out, print_json, say
     from harness.errors import ExitCode

@@ -1,54 +1,47 @@
-"""`harness judge rubric` and `harness judge prompt`: rubrics and the versions of prompts."""
+"""`harness judge rubrics` and `harness judge prompts`: rubrics and the versions of prompts."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-# `harness judge rubric`: lists and shows rubrics.
+if TYPE_CHECKING:
+    from harness.judging.prompts import PromptRegistry
+    from harness.judging.rubrics import Rubric
 
 
-@click.group("rubric")
-def rubric_command() -> None:
-    """List, check and show rubrics."""
-
-
-@rubric_command.command("list")
-@click.option("--suite", metavar="SUITE", help="Include the rubrics of this suite.")
-@click.pass_obj
-def list_rubrics(project: Path, suite: str | None) -> None:
-    """List the rubrics by name, points and criteria.
-
-    \b
-    harness judge rubric list --suite drive_thru
-    """
-    from harness.judging.rubrics import load_rubric, rubric_names
-
-    folder = _folder(project, suite)
-    for name in rubric_names(folder):
-        rubric = load_rubric(name, folder)
-        points = sum(one.points for one in rubric.criteria)
-        click.echo(f"{name}  {len(rubric.criteria)} criteria, {points:g} points  {rubric.description}")
-
-
-@rubric_command.command("show")
-@click.argument("name")
+@click.command("rubrics")
+@click.argument("name", required=False)
 @click.option("--suite", metavar="SUITE", help="Suite whose rubrics are searched first.")
-@click.option("--json", "as_json", is_flag=True, help="Print the rubric as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the rubrics as JSON.")
 @click.pass_obj
-def show_rubric(project: Path, name: str, suite: str | None, as_json: bool) -> None:
-    """Check the rubric NAME and show its criteria.
+def rubrics_command(project: Path, name: str | None, suite: str | None, as_json: bool) -> None:
+    """List the rubrics, or check the rubric NAME (a name or a file) and show its criteria.
 
     \b
-    harness judge rubric show shopping
-    harness judge rubric show my_rubric.yaml
+    harness judge rubrics
+    harness judge rubrics shopping
+    harness judge rubrics --suite drive_thru
     """
     from harness.cli.console import print_json
-    from harness.judging.rubrics import load_rubric
+    from harness.judging.rubrics import load_rubric, rubric_names
+    from harness.suite.loading import load_suite
 
-    rubric = load_rubric(name, _folder(project, suite))
+    folder = None if suite is None else load_suite(project, suite).folder
+    rubrics = [load_rubric(one, folder) for one in (rubric_names(folder) if name is None else (name,))]
     if as_json:
-        print_json(rubric.model_dump(mode="json", by_alias=True))
+        shown = [one.model_dump(mode="json", by_alias=True) for one in rubrics]
+        print_json(shown if name is None else shown[0])
         return
+    for rubric in rubrics:
+        if name is not None:
+            _show(rubric)
+            return
+        points = sum(one.points for one in rubric.criteria)
+        click.echo(f"{rubric.name}  {len(rubric.criteria)} criteria, {points:g} points  {rubric.description}")
+
+
+def _show(rubric: "Rubric") -> None:
     click.echo(f"{rubric.name} version {rubric.version} ({rubric.digest[:12]}), prompt {rubric.prompt}")
     total = sum(rubric.weights.values())
     for domain, weight in rubric.weights.items():
@@ -62,93 +55,41 @@ def show_rubric(project: Path, name: str, suite: str | None, as_json: bool) -> N
                 )
 
 
-def _folder(project: Path, suite: str | None) -> Path | None:
-    from harness.suite.loading import load_suite
-
-    return None if suite is None else load_suite(project, suite).folder
-
-
-# `harness judge prompt`: prompts by name, version and label.
-
-
-@click.group("prompt")
-def prompt_command() -> None:
-    """List, show and label the versions of prompts."""
-
-
-@prompt_command.command("list")
-@click.argument("name", required=False)
+@click.command("prompts")
+@click.argument("name", required=False, metavar="[NAME[@VERSION]]")
+@click.option("--label", metavar="LABEL", help="Assign LABEL to NAME@VERSION, in prompts/NAME/labels.yaml.")
 @click.pass_obj
-def list_prompts(project: Path, name: str | None) -> None:
-    """List prompts with their versions and labels.
+def prompts_command(project: Path, name: str | None, label: str | None) -> None:
+    """List the versions of all prompts, or of NAME, with their labels; print the text of NAME@VERSION.
 
     \b
-    harness judge prompt list
-    harness judge prompt list shopping-judge
+    harness judge prompts
+    harness judge prompts judge@1
+    harness judge prompts judge@1 --label candidate
     """
+    from harness.errors import UsageError
     from harness.judging.prompts import PromptRegistry
 
     registry = PromptRegistry(project)
-    for one in registry.names() if name is None else (name,):
-        labels = registry.labels(one)
-        for version in registry.versions(one):
-            named = ", ".join(label for label, its in labels.items() if its == version)
-            prompt = registry.version(one, version)
-            click.echo(f"{one}@{version}  {prompt.digest[:12]}  {prompt.source}  {named}".rstrip())
+    prompt, _, version = (name or "").partition("@")
+    if label is not None:
+        if not version:
+            raise UsageError("--label needs a version", remedy="give NAME@VERSION")
+        registry.set_label(prompt, label, version)
+        click.echo(f"{prompt}: label {label} is now version {version}")
+    elif version:
+        click.echo(registry.version(prompt, version).text.rstrip("\n"))
+    else:
+        known = registry.names()
+        if name is not None and name not in known:
+            raise UsageError(f"there is no prompt {name!r}", remedy=f"prompts here: {', '.join(known)}")
+        for one in known if name is None else (name,):
+            _list_versions(registry, one)
 
 
-@prompt_command.command("show")
-@click.argument("name")
-@click.option("--version", metavar="VERSION", help="Version of the prompt; default: the one with the label.")
-@click.option("--label", default="production", show_default=True, help="Label that selects the version.")
-@click.pass_obj
-def show_prompt(project: Path, name: str, version: str | None, label: str) -> None:
-    """Print the text of the prompt NAME.
-
-    \b
-    harness judge prompt show judge
-    harness judge prompt show shopping-judge --version plain
-    """
-    from harness.judging.prompts import PromptRegistry
-
-    registry = PromptRegistry(project)
-    prompt = registry.version(name, version) if version else registry.get(name, label)
-    click.echo(prompt.text.rstrip("\n"))
-
-
-@prompt_command.command("label")
-@click.argument("name")
-@click.argument("label")
-@click.argument("version")
-@click.pass_obj
-def label_version(project: Path, name: str, label: str, version: str) -> None:
-    """Assign LABEL to VERSION of the prompt NAME, in prompts/NAME/labels.yaml.
-
-    \b
-    harness judge prompt label judge production 2
-    """
-    from harness.judging.prompts import PromptRegistry
-
-    PromptRegistry(project).set_label(name, label, version)
-    click.echo(f"{name}: label {label} is now version {version}")
-
-
-@prompt_command.command("pull")
-@click.argument("name")
-@click.option("--label", default="production", show_default=True, help="Label that selects the version.")
-@click.pass_obj
-def pull(project: Path, name: str, label: str) -> None:
-    """Copy the prompt NAME from Langfuse to prompts/NAME/langfuse-<version>.md.
-
-    \b
-    harness judge prompt pull judge --label production
-
-    The environment variables LANGFUSE_HOST, LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY select the project. Labels in
-    prompts/ are not changed.
-    """
-    from harness.judging.langfuse import Langfuse
-    from harness.judging.prompts import PromptRegistry
-
-    found = Langfuse.from_environment().prompt(name, label)
-    kept = PromptRegistry(project).write(name, f"langfuse-{found.version}", found.text)
-    click.echo(f"{kept.name}@{kept.version}  {kept.digest[:12]}")
+def _list_versions(registry: "PromptRegistry", name: str) -> None:
+    labels = registry.labels(name)
+    for version in registry.versions(name):
+        named = ", ".join(label for label, its in labels.items() if its == version)
+        prompt = registry.version(name, version)
+        click.echo(f"{name}@{version}  {prompt.digest[:12]}  {prompt.source}  {named}".rstrip())

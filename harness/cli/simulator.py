@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.errors import UsageError
 from harness.runs.store.folder import run_path
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ def command() -> None:
 
     \b
     harness simulator report RUN
-    harness simulator turing SUITE
     """
 
 
@@ -51,42 +49,6 @@ def report(project: Path, run: str, as_json: bool) -> None:
         print_json(summary.model_dump(mode="json"))
         return
     for line in lines_of(summary):
-        click.echo(line)
-
-
-@command.command("turing")
-@click.argument("suite")
-@click.option("--judged", metavar="RUN", help="A run that was judged by the rubric `intent_consistency`.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-@click.pass_obj
-def turing(project: Path, suite: str, judged: str | None, as_json: bool) -> None:
-    """Show how often annotators took simulated users of SUITE for people, and how well the users followed their plans.
-
-    \b
-    harness simulator turing grocery
-    harness judge run grocery-v2 --rubric intent_consistency
-    harness simulator turing grocery --judged grocery-v2
-
-    The figures use the answers from `harness annotate RUN --turing REAL --as NAME`.
-    """
-    from harness.cli.annotate import lines_of
-    from harness.cli.console import print_json
-    from harness.judging.turing import INTENT_RUBRIC, TuringFile, turing_path, turing_report
-    from harness.runs.store.judgements import read_judgements
-    from harness.suite.loading import load_suite
-
-    answers, left_out = TuringFile(turing_path(project, suite)).answers()
-    if not answers and not left_out:
-        load_suite(project, suite)  # raises UsageError for an unknown suite
-        raise UsageError(
-            f"no pair of suite {suite!r} is answered yet", remedy="harness annotate RUN --turing REAL --as NAME"
-        )
-    judgements = [] if judged is None else read_judgements(run_path(project, judged), INTENT_RUBRIC)
-    found = turing_report(answers, judgements, left_out)
-    if as_json:
-        print_json(found.model_dump(mode="json"))
-        return
-    for line in lines_of(found):
         click.echo(line)
 
 

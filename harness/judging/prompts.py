@@ -3,8 +3,8 @@
     prompts/<name>/<version>.md     one version's text; never changed once used, because results contain its digest
     prompts/<name>/labels.yaml      label -> version: `production: "3"`, `candidate: "4"`
 
-A project's prompts override the package's prompts of the same name. An unset label falls back to `production`, and that
-to the package's own, or to the newest version if the package has none.
+A project's prompts override the package's prompts of the same name. `production` falls back to the package's own, or to
+the newest version if the package has none.
 """
 
 import re
@@ -31,7 +31,7 @@ class Prompt(Frozen):
     name: str
     version: str
     text: str = Field(min_length=1)
-    source: Literal["project", "package", "fallback", "langfuse"] = "project"
+    source: Literal["project", "package", "fallback"] = "project"
     label: str | None = None
     """The label by which it was found; None: it was found by its version."""
 
@@ -81,11 +81,16 @@ class PromptRegistry:
         )
 
     def get(self, name: str, label: str = PRODUCTION, *, fallback: str | None = None) -> Prompt:
-        """The version that the label names; if the prompt does not exist, `fallback` as the version `fallback`.
-
-        Raises UsageError if neither exists.
+        """The version that the label names. With a `fallback`, a label that is not set names the version of
+        `production`, and a prompt that does not exist is the `fallback`. Without one, both raise UsageError.
         """
         labels, versions = self.labels(name), self.versions(name)
+        if versions and fallback is None and label not in (PRODUCTION, *labels):
+            raise UsageError(
+                f"no version of the prompt {name!r} has the label {label!r}",
+                remedy=f"harness judge prompts {name}@{versions[-1]} --label LABEL sets one;"
+                f" labels here: {', '.join(labels) or 'none'}",
+            )
         chosen = labels.get(label) or labels.get(PRODUCTION) or (versions[-1] if versions else None)
         if chosen is not None:
             return self.version(name, chosen).model_copy(update={"label": label})

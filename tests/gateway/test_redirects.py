@@ -8,10 +8,9 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from harness.gateway.upstream.langfuse import LangfuseError
+from harness.gateway.upstream.langfuse import LangfuseClient, LangfuseError
 from harness.gateway.upstream.mcp_connection import HttpTransport
 from harness.gateway.upstream.transport import open_client
-from harness.judging.langfuse import Langfuse
 from harness.traces.exporting import Collector
 from tests.commands.starting import run_command
 from tests.judge.judge.serving import served
@@ -49,10 +48,11 @@ def pair() -> Iterator[Pair]:
 
 def test_langfuse_s_keys_stay_with_its_host(pair: Pair) -> None:
     with pytest.raises(LangfuseError, match="status 307"):
-        Langfuse(pair.first, "pk-1", KEY).prompt("p")
+        LangfuseClient(pair.first, "pk-1", KEY).get("/api/public/v2/prompts/p")
     assert (1, []) == (pair.asked, pair.came)
 
-    assert "taken" == Langfuse(pair.other, "pk-1", KEY).prompt("p").text  # the control: the other would have answered
+    other = LangfuseClient(pair.other, "pk-1", KEY)  # the control: the other would have answered
+    assert "taken" == other.get("/api/public/v2/prompts/p")["prompt"]
     assert "Authorization" in pair.came[0]
 
 

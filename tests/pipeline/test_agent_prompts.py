@@ -115,7 +115,7 @@ def test_a_comparison_names_the_versions(project: Path) -> None:
 
 def test_a_resumed_run_keeps_its_versions_when_a_label_moves(project: Path) -> None:
     run(project, "r")
-    assert 0 == typed(project, "judge", "prompt", "label", "greeting", "production", "2")[0]
+    assert 0 == typed(project, "judge", "prompts", "greeting@2", "--label", "production")[0]
     code, text = typed(project, "run", "--resume", "r", "--sandbox", "local")
     assert 0 == code, text
     assert "greeting@1" in text
@@ -123,7 +123,7 @@ def test_a_resumed_run_keeps_its_versions_when_a_label_moves(project: Path) -> N
 
 def test_a_trial_can_be_forked_with_its_versions_when_a_label_moves(project: Path) -> None:
     run(project, "r")
-    assert 0 == typed(project, "judge", "prompt", "label", "greeting", "production", "2")[0]
+    assert 0 == typed(project, "judge", "prompts", "greeting@2", "--label", "production")[0]
     subject = open_subject(project, "r", "a")
     refuse_unforkable(project, subject)
     assert ["first version"] == [one.text for one in subject.plan(RunOptions(sandbox="local")).suite.agent_prompts]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.scoring.statistics.agreement import cohen_kappa, krippendorff_alpha, position_consistency, weighted_kappa
+from harness.scoring.statistics.agreement import cohen_kappa, krippendorff_alpha, position_consistency
 
 
 def _pairs(both: int, first_only: int, second_only: int, neither: int) -> list[tuple[bool, bool]]:
@@ -64,11 +64,3 @@ def test_alpha_needs_a_difference_and_a_pair() -> None:
 def test_position_consistency_counts_the_same_winner_in_both_orders() -> None:
     assert position_consistency([("1", "1"), ("2", "2"), ("1", "2"), ("2", "2")]) == 0.75
     assert position_consistency([]) is None
-
-
-def test_weighted_kappa_counts_how_far_apart_points_are() -> None:
-    # squared distances: observed 1 on average, 26 / 16 by chance
-    assert pytest.approx(1 - 16 / 26, abs=1e-4) == weighted_kappa([(1, 1), (1, 3), (3, 3), (2, 2)])
-    assert weighted_kappa([(1, 1), (2, 2), (3, 3)]) == 1
-    assert weighted_kappa([(2, 2), (2, 2)]) is None
-    assert weighted_kappa([]) is None

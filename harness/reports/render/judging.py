@@ -205,7 +205,7 @@ def _next(done: Calibrated) -> str:
             " calibrate again, or"
             " let people decide these criteria"
         )
-    return f"use it: harness judge prompt label {done.prompt} production {done.after}"
+    return f"use it: harness judge prompts {done.prompt}@{done.after} --label production"
 
 
 # Two runs compared by a judge, and the position bias of the judge, as tables.

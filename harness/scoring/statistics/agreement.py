@@ -28,20 +28,6 @@ def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
     return None if expected == 1 else round((observed - expected) / (1 - expected), _DIGITS)
 
 
-def weighted_kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
-    """Cohen's kappa (1968) with quadratic weights, for points of a scale: 1 - observed / expected squared distance.
-
-    None for no pair, or if both raters always gave one and the same point.
-    """
-    n = len(pairs)
-    if not n:
-        return None
-    first, second = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
-    observed = sum((one - other) ** 2 for one, other in pairs) / n
-    expected = sum(a * b * (one - other) ** 2 for one, a in first.items() for other, b in second.items()) / (n * n)
-    return None if expected == 0 else round(1 - observed / expected, _DIGITS)
-
-
 def krippendorff_alpha(units: Sequence[Sequence[Hashable]]) -> float | None:
     """Krippendorff's alpha for names: 1 - observed / expected disagreement; any number of raters; answers may lack.
 

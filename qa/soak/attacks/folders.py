@@ -75,7 +75,6 @@ ON_A_RUN = (
     ("baseline", "set", "r"),
     ("export", "r", "--format", "atif", "-o", "out"),
     ("trend", "s"),
-    ("judge", "show", "r"),
     ("case", "from-trace", "r", "a"),
     ("drift", "compare", "r"),
     ("issue", "file", "r"),

@@ -23,8 +23,8 @@ from qa.soak.telling import write_project
 from tests.commands.starting import HARNESS
 
 STATUSES = (301, 302, 303, 307, 308)
-KINDS = {"echo", "refuse", "host", "model", "judge", "repos", "api", "collector"}
-"""First words of the paths: tools, declared hosts, models, judges, GitHub, Langfuse, the collector of spans."""
+KINDS = {"echo", "refuse", "host", "model", "judge", "repos", "collector"}
+"""First words of the paths: tools, declared hosts, models, judges, GitHub, the collector of spans."""
 _RUN = ["run", "s", "--sandbox", "local"]
 
 
@@ -150,7 +150,6 @@ def _verbs(origins: Origins) -> list[tuple[list[str], dict[str, str]]]:
     url = origins.first
     judge = ["--rubric", "tool_agent", "--model", "small", "--base-url", f"{url}/judge", "--api-key", "JUDGE_KEY"]
     collector = {"OTEL_EXPORTER_OTLP_HEADERS": f"x-collector-key={CHANNELS['COLLECTOR_KEY']}"}
-    langfuse = {"LANGFUSE_HOST": url}
     github = {
         "GITHUB_TOKEN": CHANNELS["GITHUB_TOKEN"],
         "GITHUB_REPOSITORY": "acme/x",
@@ -161,9 +160,6 @@ def _verbs(origins: Origins) -> list[tuple[list[str], dict[str, str]]]:
         ([*_RUN, "--tools", "live", "--model", "live", "--run-name", "live", "--otlp", f"{url}/collector"], collector),
         ([*_RUN, "--tools", "record", "--model", "record", "--run-name", "record"], {}),
         (["judge", "run", "live", *judge], {}),
-        (["judge", "ask", "--criterion", "It is told.", "--answer", "fail", *judge[2:]], {}),
-        (["judge", "send", "live", "--rubric", "tool_agent"], langfuse),
-        (["judge", "prompt", "pull", "tool_agent"], langfuse),
         (["issue", "list", "--tracker", "github"], github),
     ]
 

@@ -71,8 +71,6 @@ def test_what_is_not_given_is_chosen_in_the_app(shop: Path, words: tuple[str, ..
         ("--rubric", "prices", "--as", "a b"),
         ("--rubric", "tone"),
         ("--as", "ann"),
-        ("--turing", "people"),
-        ("--turing", "people", *_AS_ANN),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_served(shop: Path, words: tuple[str, ...]) -> None:

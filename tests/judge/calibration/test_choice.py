@@ -114,4 +114,4 @@ def test_a_judge_that_still_passes_critical_failures_is_not_put_into_production(
     left = _shown(LENIENT)
     assert "not for production" in left
     assert "use it" not in left
-    assert "use it: harness judge prompt label judge production 2" in _shown(BETTER)
+    assert "use it: harness judge prompts judge@2 --label production" in _shown(BETTER)

@@ -49,7 +49,6 @@ def test_a_run_is_judged_shown_and_reported(shell, rule_model, tmp_path):
     assert {"pass": 3, "fail": 1} == done["judged"]["answers"]
     assert 0.5 == done["score"]["pass_rate"]
     assert "0 judged now" in shell("judge", "run", "run", *words)
-    assert "fail" in shell("judge", "show", "run", "--rubric", "prices", "--case", "wrong")
     assert "judged by prices" in shell("report", "run")
     assert 4 == rule_model.requests
 
@@ -60,7 +59,6 @@ def test_a_failed_judge_exits_1_and_an_unknown_rubric_2(shell, tmp_path):
         url = ("--base-url", model.url)
         shell("judge", "run", "run", *words, str(tmp_path / "prices.yaml"), *url, status=1)
         assert "shopping, tool_agent" in shell("judge", "run", "run", *words, "nothing", *url, status=2)
-    assert "was not judged by nothing" in shell("judge", "show", "run", "--rubric", "nothing", status=2)
 
 
 def test_a_transcript_is_printed_in_views(shell):
@@ -75,13 +73,15 @@ def test_prompts_are_listed_shown_and_labelled(shell, tmp_path):
     folder = tmp_path / "prompts" / "judge"
     folder.mkdir(parents=True)
     (folder / "2.md").write_text("Judge strictly.")
-    shell("judge", "prompt", "label", "judge", "production", "2")
-    assert "Judge strictly." == shell("judge", "prompt", "show", "judge").strip()
-    listed = shell("judge", "prompt", "list", "judge").splitlines()
+    shell("judge", "prompts", "judge@2", "--label", "production")
+    assert "Judge strictly." == shell("judge", "prompts", "judge@2").strip()
+    listed = shell("judge", "prompts", "judge").splitlines()
     assert ["judge@1", "judge@2"] == [line.split()[0] for line in listed]
     assert listed[1].endswith("project  production")
+    assert "there is no prompt 'jugde'" in shell("judge", "prompts", "jugde", status=2)
+    assert "give NAME@VERSION" in shell("judge", "prompts", "judge", "--label", "candidate", status=2)
 
 
 def test_rubrics_are_listed_and_checked(shell, tmp_path):
-    assert "100 points" in shell("judge", "rubric", "list")
-    assert "grounded (3, llm, critical)" in shell("judge", "rubric", "show", str(tmp_path / "prices.yaml"))
+    assert "100 points" in shell("judge", "rubrics")
+    assert "grounded (3, llm, critical)" in shell("judge", "rubrics", str(tmp_path / "prices.yaml"))

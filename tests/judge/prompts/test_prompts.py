@@ -25,11 +25,13 @@ def test_a_label_names_a_version(registry):
     )
 
 
-def test_a_label_that_nobody_set_falls_back_to_production(registry):
+def test_a_label_that_nobody_set_is_refused_or_falls_back_to_production(registry):
     registry.write("greeter", "1", "Say hello.")
     registry.write("greeter", "2", "Say good morning.")
     registry.set_label("greeter", "production", "1")
-    assert "1" == registry.get("greeter", "candidate").version
+    with pytest.raises(UsageError, match="no version of the prompt 'greeter' has the label 'candidate'"):
+        registry.get("greeter", "candidate")
+    assert "1" == registry.get("greeter", "candidate", fallback="Hi.").version
 
 
 def test_without_labels_the_newest_version_counts_by_number(registry):

@@ -1,10 +1,10 @@
 """`harness judge` as it is typed: calibrated, held against people and rewards."""
 
-import json
 from pathlib import Path
 
 import pytest
 
+from harness.reports.judged import judged_rubric
 from qa.doubles.rule_model import RuleModel
 from tests.judge.verbs.stored import TOLD, WRONG, label_all
 
@@ -16,6 +16,12 @@ def rubric(tmp_path: Path) -> tuple[str, str]:
 
 def _asking(model: RuleModel) -> tuple[str, ...]:
     return "--model", "rule-model", "--base-url", model.url
+
+
+def _uncalibrated(project: Path) -> list[bool]:
+    score = judged_rubric(project / "runs" / "night", "prices")
+    assert score is not None
+    return [one.uncalibrated for one in score.criteria]
 
 
 def test_a_prompt_is_calibrated_used_and_then_agrees(tmp_path, run, model, typed, rubric) -> None:
@@ -42,8 +48,7 @@ def test_a_prompt_is_calibrated_used_and_then_agrees(tmp_path, run, model, typed
         report["overall"]["verdict"]["kappa"],
     )
     assert 1.0 == report["overall"]["people"]["verdict"]["agreement"]
-    shown = json.loads(json.dumps(typed("show", "night", "--json")[1]))
-    assert [False, False] == [one["uncalibrated"] for one in shown["criteria"]]
+    assert [False, False] == _uncalibrated(tmp_path)
 
 
 def test_another_prompt_than_the_calibrated_one_is_marked(tmp_path, run, model, typed, rubric) -> None:
@@ -52,8 +57,7 @@ def test_another_prompt_than_the_calibrated_one_is_marked(tmp_path, run, model, 
     typed("calibrate", "night", *rubric, *_asking(model), *revising, "--json")
     (tmp_path / "prompts" / "judge" / "9.md").write_text("You judge.")
     typed("run", "night", *rubric, *_asking(model), "--prompt", "9")
-    shown = typed("show", "night", "--json")[1]
-    assert [True, True] == [one["uncalibrated"] for one in shown["criteria"]]
+    assert [True, True] == _uncalibrated(tmp_path)
 
 
 def test_another_model_than_the_calibrated_one_is_marked(tmp_path, run, model, typed, rubric) -> None:
@@ -62,7 +66,7 @@ def test_another_model_than_the_calibrated_one_is_marked(tmp_path, run, model, t
     typed("calibrate", "night", *rubric, *_asking(model), *revising, "--json")
     other = ("--model", "another-model", "--base-url", model.url, "--label", "candidate")
     typed("run", "night", *rubric, *other)
-    assert [True, True] == [one["uncalibrated"] for one in typed("show", "night", "--json")[1]["criteria"]]
+    assert [True, True] == _uncalibrated(tmp_path)
 
 
 def test_a_criterion_that_asks_something_else_is_marked_and_one_that_only_weighs_more_is_not(
@@ -74,10 +78,10 @@ def test_a_criterion_that_asks_something_else_is_marked_and_one_that_only_weighs
     path = tmp_path / "prices.yaml"
     path.write_text(path.read_text().replace("critical: true", "points: 9"))
     typed("run", "night", *rubric, *_asking(model), "--label", "candidate")
-    assert [False, False] == [one["uncalibrated"] for one in typed("show", "night", "--json")[1]["criteria"]]
+    assert [False, False] == _uncalibrated(tmp_path)
     path.write_text(path.read_text().replace("The price is the one", "The price is nearly the one"))
     typed("run", "night", *rubric, *_asking(model), "--label", "candidate")
-    assert [True, False] == [one["uncalibrated"] for one in typed("show", "night", "--json")[1]["criteria"]]
+    assert [True, False] == _uncalibrated(tmp_path)
 
 
 def test_where_no_revision_helps_nothing_is_accepted_and_the_exit_says_so(tmp_path, run, model, typed, rubric) -> None:
