@@ -3,14 +3,17 @@ normalisation.
 """
 
 import json
+import math
 import re
-import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final, TypeVar
 
 from pydantic import JsonValue, field_validator
 
+from harness.scoring.texts import composed, plain_text, plain_value
 from harness.suite.expressions import check_expression, finds
 from harness.values import Frozen, JsonObject, canonical_json
 
@@ -55,10 +58,23 @@ class PointerNotFound(LookupError):
 MAX_DEPTH = 100
 
 
+_FENCED: Final = re.compile(r"```(?:json\b)?(.*?)```", re.DOTALL | re.IGNORECASE)
+_EXACT_FLOAT: Final = 2**53
+
+
+def answered_json(text: str) -> JsonValue:
+    """The value of an answer that is JSON, or has it in its only code fence. Raises ValueError as `parsed_json`."""
+    fenced = _FENCED.findall(text) if text.count("```") == 2 else []
+    return parsed_json(fenced[0] if fenced else text)
+
+
 def parsed_json(text: str) -> JsonValue:
-    """The value of a text that an agent has written. Raises ValueError, also for more than 100 levels."""
+    """The value of a text that an agent has written, also behind a byte order mark.
+
+    Raises ValueError, also for more than 100 levels and for a name that an object has twice.
+    """
     try:
-        value: JsonValue = json.loads(text)
+        value: JsonValue = _READER.decode(text.removeprefix("\ufeff"))
     except RecursionError:
         raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep") from None
     level: list[JsonValue] = [value]
@@ -69,6 +85,25 @@ def parsed_json(text: str) -> JsonValue:
     raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
 
 
+def _each_once(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"an object has the name {twice[:100]!r} more than once")
+    return made
+
+
+def _number(text: str) -> int | float:
+    """Whole numbers that a float cannot hold are read exactly."""
+    value = float(text)
+    if _EXACT_FLOAT <= abs(value) < math.inf and (written := Decimal(text)) == written.to_integral_value():
+        return int(written)
+    return value
+
+
+_READER: Final = json.JSONDecoder(object_pairs_hook=_each_once, parse_float=_number)
+
+
 def _members_of(value: JsonValue) -> Iterable[JsonValue]:
     if isinstance(value, dict):
         return value.values()
@@ -76,9 +111,13 @@ def _members_of(value: JsonValue) -> Iterable[JsonValue]:
 
 
 def equality_key(value: JsonValue) -> str:
-    """Two values are equal exactly when their keys are; never raises, NaN being equal to itself."""
+    """Two values are equal exactly when their keys are; never raises, NaN being equal to itself.
+
+    Texts are equal if a reader does not tell their characters apart (`plain_text`).
+    """
     try:
-        return canonical_json(value)
+        text = canonical_json(value)
+        return text if text.isascii() and "\\r" not in text else canonical_json(plain_value(value))
     except ValueError:  # NaN or an infinity: no JSON, yet an agent can send it
         return "not JSON: " + repr(value)
 
@@ -333,13 +372,32 @@ class TextRule(Frozen):
         if unwanted:
             return f"contains {_short(unwanted[0])}"
         flags = re.IGNORECASE if self.ignore_case else 0
-        if self.regex is not None and not finds(self.regex, text, field="regex", flags=flags):
-            return f"does not match {self.regex!r}"
+        if self.regex is not None and not finds(self.regex, self._searched(text), field="regex", flags=flags):
+            return f"does not match {_short(self.regex)}"
         return None
 
     def _plain(self, text: str) -> str:
-        composed = unicodedata.normalize("NFC", text)
-        return composed.casefold() if self.ignore_case else composed
+        return self._folded(composed(text.removeprefix("\ufeff").replace("\r\n", "\n")))
+
+    def _searched(self, text: str) -> str:
+        """What the regular expression is applied to."""
+        return text
+
+    def _folded(self, text: str) -> str:
+        return text.casefold() if self.ignore_case else text
+
+
+class ProseRule(TextRule):
+    """All given rules must hold. Spaces and line ends of any kind and number are one space; characters that a reader
+    does not tell apart (curly quotes, digits of full width, what has no width) are the same.
+    """
+
+    def _plain(self, text: str) -> str:
+        return self._folded(" ".join(plain_text(text).split()))
+
+    def _searched(self, text: str) -> str:
+        rule = self.regex or ""
+        return plain_text(text) if rule.isascii() and "\\x" not in rule and "\\u" not in rule else text
 
 
 def _as_tuple(parts: str | tuple[str, ...]) -> tuple[str, ...]:

@@ -4,16 +4,16 @@ rubric.
 
 import json
 import posixpath
-import re
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, JsonValue, PrivateAttr, field_validator, model_validator
 
 from harness.errors import UsageError
 from harness.plugins import find_object
 from harness.scoring.evidence import BY_AGENT, Evidence, probe_problem, unmeasurable_state
-from harness.scoring.json_values import TextRule, json_equal, parsed_json
+from harness.scoring.json_values import ProseRule, answered_json, json_equal, parsed_json
+from harness.scoring.texts import number_fits, numbers_in
 from harness.suite.schemas import Schema
 from harness.suite.suites import Suite
 from harness.traces.trial import REWARD
@@ -21,26 +21,25 @@ from harness.values import Frozen, JsonObject
 
 # Checks the final answer: a text, a number, or a JSON value.
 
-_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w])")
 
-
-class FinalAnswer(TextRule):
+class FinalAnswer(ProseRule):
     """Rules on the last reply. Without any rule it is compared with the case's `expected_output`.
 
     An `expected_output` that is a text must be the whole answer; a number must be the answer's number; an object or a
     list must be its JSON value. A missing answer fails; without a rule and an expected output the check is undecided.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
-    number: float | None = Field(default=None, allow_inf_nan=False)
+    number: int | Annotated[float, Field(allow_inf_nan=False)] | None = None
     """A number that the answer must contain; see `pick` and `tolerance`."""
     tolerance: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Absolute, of `number`."""
     pick: Literal["last", "first", "any"] = "last"
-    """Which number of the text counts; thousands may be parted by commas."""
+    """Which number of the text counts. Fractions and the thousands of any locale are read. Dates, times and `24/7` are
+    no numbers, and a range is neither of its ends."""
     json_value: JsonValue = Field(default=None, alias="json")
-    """The answer as JSON: the text is parsed if it is one."""
+    """The answer as JSON: the text is parsed if it is JSON, or has it in its only code fence."""
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         answer = evidence.trial.trajectory.final_output
@@ -74,13 +73,13 @@ class FinalAnswer(TextRule):
         if wrong is not None:
             return f"the answer {wrong}"
         if self.number is not None and not self._number_fits(text):
-            return f"the answer's number is not {self.number:g}" + (f" ± {self.tolerance:g}" if self.tolerance else "")
+            return f"the answer's number is not {self.number}" + (f" ± {self.tolerance:g}" if self.tolerance else "")
         if "json_value" in self.model_fields_set and not json_equal(_answer_as_json(answer), self.json_value):
             return "the answer is another JSON value than expected"
         return None
 
     def _number_fits(self, text: str) -> bool:
-        found = [float(number.replace(",", "")) for number in _NUMBER.findall(text)]
+        found = numbers_in(text)
         match self.pick:
             case "last":
                 found = found[-1:]
@@ -88,15 +87,14 @@ class FinalAnswer(TextRule):
                 found = found[:1]
             case "any":
                 pass
-        slack = self.tolerance + 1e-12 * abs(self.number or 0.0)  # 0.1 + 0.2 must equal 0.3
-        return any(abs(number - (self.number or 0.0)) <= slack for number in found)
+        return any(number_fits(one, self.number or 0, self.tolerance) for one in found)
 
 
 def _answer_as_json(answer: JsonValue) -> JsonValue:
     if not isinstance(answer, str):
         return answer
     try:
-        return parsed_json(answer)
+        return answered_json(answer)
     except ValueError:
         return answer
 
@@ -111,7 +109,7 @@ class CheckAnswer(FinalAnswer):
     `expected_output` and gives a truth value, or one with a reason. Rules beside it must hold too. No answer fails.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     function: str | None = Field(default=None, pattern=r"^.+:[A-Za-z_]\w*$")
     """`file.py:name` in the suite's folder, or `module:name`; None applies only the rules."""
@@ -165,7 +163,7 @@ class JsonSchema(Frozen):
     An answer or a file that is not JSON is invalid. References are followed within the schema alone.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     of: Literal["answer", "probe", "file"] = "answer"
     """The value that is validated: the final answer, a probe's answer, or a changed file."""
@@ -229,7 +227,7 @@ class JsonSchema(Frozen):
         answer = evidence.trial.trajectory.final_output
         if answer is None:
             raise _Untold("there is no answer", passed=False)
-        return _json_in_text("the answer", answer) if isinstance(answer, str) else answer
+        return _json_in_text("the answer", answer, answered_json) if isinstance(answer, str) else answer
 
     def _content(self, evidence: Evidence, file: str) -> str:
         from harness.sandbox.endstate import ChangedFileTooLarge, read_changed_file
@@ -258,9 +256,9 @@ class _Untold(Exception):
         self.evidence = evidence or {}
 
 
-def _json_in_text(what: str, text: str) -> JsonValue:
+def _json_in_text(what: str, text: str, reader: Callable[[str], JsonValue] = parsed_json) -> JsonValue:
     try:
-        return parsed_json(text)
+        return reader(text)
     except ValueError as error:
         raise _Untold(f"{what} is not JSON: {error}", passed=False) from None
 

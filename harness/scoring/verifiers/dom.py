@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 
 from harness.scoring.evidence import BY_AGENT, Evidence
-from harness.scoring.json_values import TextRule
+from harness.scoring.json_values import ProseRule
 from harness.suite.checks import Whose, page_look
 from harness.suite.suites import Suite
 from harness.traces.trial import ElementSeen, ElementsSeen, PageSeen
@@ -29,9 +29,9 @@ class ElementRule(Frozen):
     """CSS, `text=...` or `role=...`, as the browser's tools take it."""
     count: int | None = Field(default=None, ge=0)
     """How many elements there must be; None: at least one."""
-    text: TextRule = TextRule()
+    text: ProseRule = ProseRule()
     """What an element's text must be."""
-    value: TextRule = TextRule()
+    value: ProseRule = ProseRule()
     """Of a field."""
     attributes: dict[str, str | None] = {}
     """None: the element must not have it."""
@@ -88,15 +88,15 @@ class Dom(Frozen):
     left, or opens `url` with its cookies.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     browser: Whose = "fresh"
     """`fresh`: a browser restored for the check; `agent`: the page that the agent's browser was left on."""
     url: str | None = Field(default=None, pattern=r"^https?://")
     """The page to read; None selects the snapshot's known address, or the current page of the agent's browser."""
-    title: TextRule = TextRule()
+    title: ProseRule = ProseRule()
     """What the page's title must be."""
-    address: TextRule = TextRule()
+    address: ProseRule = ProseRule()
     """Where the browser was in the end."""
     expect: tuple[ElementRule, ...] = ()
     """Elements by selector, each with what must hold for it."""
