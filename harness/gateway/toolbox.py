@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from harness.errors import UsageError
 from harness.suite.cases import Case
 from harness.suite.expressions import check_expression
-from harness.suite.schemas import Schema, SchemaProblem, members, simple_validator
+from harness.suite.schemas import Schema, SchemaProblem, members, simple_check
 from harness.suite.suites import Suite
 from harness.suite.tools import ToolSpec, VolatilePart
 from harness.text import alternatives
@@ -101,7 +101,7 @@ def check_schema(tool: ToolSpec) -> None:
 
 
 def _check_parameters(tool: ToolSpec) -> None:
-    if simple_validator(tool.parameters) is not None:
+    if simple_check(tool.parameters) is not None:
         return
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError

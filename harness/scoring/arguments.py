@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from harness.scoring.evidence import Evidence, calls_of
 from harness.scoring.json_values import equality_key
 from harness.scoring.scorecard import ParameterFault
-from harness.suite.schemas import Schema, simple_validator
+from harness.suite.schemas import Schema, simple_check
 from harness.suite.tools import ToolSpec, without_volatile
 from harness.traces.trajectory import ToolCall
 from harness.values import JsonObject
@@ -80,7 +80,7 @@ def _schema(tool: ToolSpec) -> Schema:
     found = _SCHEMAS.get(id(tool.parameters))
     if found is not None:
         return found[1]
-    if simple_validator(tool.parameters) is None:
+    if simple_check(tool.parameters) is None:
         from jsonschema import Draft202012Validator
 
         Draft202012Validator.check_schema(tool.parameters)

@@ -4,9 +4,9 @@ jsonschema calls Python's `re` without any limit. So `pattern` is evaluated here
 `patternProperties` are put under `properties`, for the names that the value has.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
@@ -91,13 +91,14 @@ class _SimpleSchema(Frozen, strict=True):
                 return core_schema.bool_schema() if self.type == "boolean" else core_schema.none_schema()
 
 
-def simple_validator(schema: JsonValue) -> SchemaValidator | None:
-    """Accepts only valid values, and nearly all of them; None: the schema is not simple, or not well formed.
+def simple_check(schema: JsonValue) -> Callable[[JsonValue], bool] | None:
+    """A function that is true for valid values only, and for nearly all of them.
 
-    It spares runs the import of `jsonschema`, which decides about the other values.
+    None: the schema is not simple, or not well formed. It spares runs the import of `jsonschema`, which decides
+    about the other values.
     """
     try:
-        return SchemaValidator(_SimpleSchema.model_validate(schema).core(), {"strict": True})
+        return partial(SchemaValidator(_SimpleSchema.model_validate(schema).core()).isinstance_python, strict=True)
     except ValidationError:
         return None
 
@@ -107,7 +108,7 @@ class Schema:
 
     def __init__(self, schema: "JsonObject", *, field: str) -> None:
         self._schema = schema
-        self._simple = simple_validator(schema)
+        self._accepts = simple_check(schema)
         self._expressions = tuple(_expressions(schema, field))
         self._has_names = any(name == "patternProperties" for _, name, _ in members(schema, field))
 
@@ -138,7 +139,7 @@ class Schema:
             return fault_in(self._validator_for(value), value)
 
     def _fits(self, value: JsonValue) -> bool:
-        return self._simple is not None and self._simple.isinstance_python(value)
+        return self._accepts is not None and self._accepts(value)
 
     def _limit(self) -> AbstractContextManager[None]:
         if not self._expressions:
