@@ -192,9 +192,10 @@ def _detectors() -> str:
         "`harness explain --judged` shows them.\n",
     ]
     for name, version in sorted(built_in_versions().items()):
-        module = importlib.import_module(DETECTORS.built_in[name].partition(":")[0]) if name != OTHER else None
-        if module is not None:
-            lines += [f"## `{name}`\n", paragraphs(module.__doc__) + "\n", f"Version {version}.\n"]
+        if name != OTHER:
+            module, _, kind = DETECTORS.built_in[name].partition(":")
+            said = paragraphs(getattr(importlib.import_module(module), kind).__doc__)
+            lines += [f"## `{name}`\n", said + "\n", f"Version {version}.\n"]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -1,15 +1,4 @@
-"""Cascading error: a wrong value enters at one step, and later steps are built on it.
-
-`miscopied_value` counts: an identifier in a call that differs in one or two characters from one that the agent had been
-given, and that it had not been given itself, used again by a later call or told to the user. `invented_value` counts:
-an identifier from nowhere that no answer confirmed, used again by a later call of another kind.
-
-Does not count: a wrong value that was used once (nothing rests on it); a failed call tried again with the right value;
-a value computed from others (amounts and dates are not examined); a wrong answer of a tool (see
-`wrong_sources`).
-
-Origin: where the value entered. Dependent steps: the later ones that use it.
-"""
+"""Detectors of cascading errors: a wrong value enters at one step, and later steps are built on it."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,7 +59,18 @@ def _diagnosis(one: Foreign, later: tuple[int, ...], reading: Reading, *, miscop
 
 
 class CascadingError:
-    """Wrong values that later calls rest on."""
+    """Cascading error: a wrong value enters at one step, and later steps are built on it.
+
+    `miscopied_value` counts: an identifier in a call that differs in one or two characters from one that the agent had
+    been given, and that it had not been given itself, used again by a later call or told to the user. `invented_value`
+    counts: an identifier from nowhere that no answer confirmed, used again by a later call of another kind.
+
+    Does not count: a wrong value that was used once (nothing rests on it); a failed call tried again with the right
+    value; a value computed from others (amounts and dates are not examined); a wrong answer of a tool (see
+    `wrong_sources`).
+
+    Origin: where the value entered. Dependent steps: the later ones that use it.
+    """
 
     name: ClassVar[str] = "cascading_error"
     version: ClassVar[str] = CASCADING_ERROR_VERSION
@@ -78,33 +78,6 @@ class CascadingError:
     def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
         return carried_values(read(evidence), foreign_of(evidence))
 
-
-# Cascading error that begins in what the agent was given: a tool's answer or a user's word, on which later steps
-# rest.
-#
-# Looked for only where the trial is known to have failed. Of each kind, the first.
-#
-# `hidden_error_carried` counts: a tool's answer that is not an error by its flag and says that it is one (an object
-# with
-# `error`, `success: false` or `status: failed`; a text that begins with "Error:"), where the same call did not
-# succeed
-# later, and a later call or message of the agent uses an identifier of that call. `injected_answer_carried` counts:
-# an
-# answer that was changed on purpose and is not an error, where later steps use an identifier that only it had given.
-# `contradicted_answer_carried` counts: a read that was asked twice for the same, with no write and no word of the
-# user
-# between, whose answers are objects that differ in an identifier at the same place, where a later step uses one of
-# the
-# two: it began with the answer whose value is used. `contradicted_user_carried` counts: an identifier that the user
-# said
-# and that differs from the one in the case's profile of the user in one or two characters, or is what the profile
-# holds
-# under the name that the user gave it, in another value of the same shape; and that a later call uses.
-#
-# Does not count: an answer that nothing rests on; an answer that changed after a write, or in clock times, amounts or
-# words; a user's identifier of which the profile holds nothing alike.
-#
-# Origin: the step of the call that was answered, or the user's message. Dependent steps: the later ones that use it.
 
 WRONG_SOURCES_VERSION: Final = "3"
 _WORD: Final = re.compile(r"#?[A-Za-z0-9][A-Za-z0-9_.@:+-]{3,63}")
@@ -282,7 +255,27 @@ def _found(
 
 
 class WrongSources:
-    """Wrong answers of tools and wrong words of users that later steps rest on."""
+    """Cascading error that begins in what the agent was given: a tool's answer or a user's word, on which later steps
+    rest.
+
+    Looked for only where the trial is known to have failed. Of each kind, the first.
+
+    `hidden_error_carried` counts: a tool's answer that is not an error by its flag and says that it is one (an object
+    with `error`, `success: false` or `status: failed`; a text that begins with "Error:"), where the same call did not
+    succeed later, and a later call or message of the agent uses an identifier of that call. `injected_answer_carried`
+    counts: an answer that was changed on purpose and is not an error, where later steps use an identifier that only it
+    had given. `contradicted_answer_carried` counts: a read that was asked twice for the same, with no write and no word
+    of the user between, whose answers are objects that differ in an identifier at the same place, where a later step
+    uses one of the two: it began with the answer whose value is used. `contradicted_user_carried` counts: an identifier
+    that the user said and that differs from the one in the case's profile of the user in one or two characters, or is
+    what the profile holds under the name that the user gave it, in another value of the same shape; and that a later
+    call uses.
+
+    Does not count: an answer that nothing rests on; an answer that changed after a write, or in clock times, amounts or
+    words; a user's identifier of which the profile holds nothing alike.
+
+    Origin: the step of the call that was answered, or the user's message. Dependent steps: the later ones that use it.
+    """
 
     name: ClassVar[str] = "wrong_sources"
     version: ClassVar[str] = WRONG_SOURCES_VERSION

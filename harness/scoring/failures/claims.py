@@ -1,24 +1,4 @@
-"""Tool hallucination, the two kinds that words show: a call that was claimed and never made, a result made up.
-
-`claimed_call` counts: the agent says that something was done ("I have cancelled", "has been booked") that one of the
-declared write tools does by its name or description, and no tool of like meaning had succeeded before; or, in words of
-like meaning or in general ("completed", "submitted"), and no write at all had succeeded; or that it has looked
-something up ("I have checked", "after a search", "my research shows"), and no call that could have told it anything had
-succeeded. A write of the same verb on something else ("cancelled your subscription" after `cancel_order`, where a tool
-for subscriptions is declared) and one that was answered by an error without a flag are none that had done it. Does not
-count: an offer, a question, what stands behind a condition or a denial in the same sentence, or is reported of somebody
-else ("your bank says"); something that no tool does ("a summary below", "my mind"); a look-up that is said to have
-failed; a claim after a like write succeeded, however wrong its arguments (what is posted, pushed or mailed may have any
-name: there the verb alone decides); a state that an answer had told ("has been
-cancelled" after `"status": "cancelled"`, of the same identifiers where the sentence has some).
-
-`fabricated_result` counts: an identifier in a message of the agent that nothing given to it had contained, nor any of
-its own calls in any spelling (`KX-998-124` for `KX998124`); or a tool's answer written by the agent itself in the
-middle of its message ("Observation:", "API output:", `<tool_response>`). Does not count: amounts, dates and words; a
-number that the message computes; code and quotations; identifiers offered as an example ("such as", "e.g.").
-
-Origin: the message. Dependent steps: none.
-"""
+"""The detector of calls that were claimed and never made, and of results that were made up."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -158,18 +138,6 @@ def finding(kind: Kind, step: Step, evidence: str, confidence: float) -> Diagnos
         version=VERSION,
     )
 
-
-# What an agent with a command line says it has done by it, held against the commands: of the kind `claimed_call`.
-#
-# Counts: the agent says that it has run the tests (or that all of them pass), pushed, committed, or opened a pull or
-# merge request, and no word of that stands in any of its commands, in what they printed, or in the name of another
-# tool
-# that it called, until then. Does not count: what it denies, offers, or puts under a condition; a run that starts a
-# script or a build tool whose commands no log shows (`./release.sh`, `make`, `npm run`); a run in which a sub-agent
-# was
-# given work.
-#
-# Origin: the message. Dependent steps: none.
 
 _COMMAND_SENTENCE: Final = re.compile(r"[^.!?\n]{1,600}")
 _TESTS: Final = (
@@ -561,7 +529,38 @@ class _ToldStates:
 
 
 class Claims:
-    """Calls and results that are claimed and were never made."""
+    """Tool hallucination, the two kinds that words show: a call that was claimed and never made, a result made up.
+
+    `claimed_call` counts: the agent says that something was done ("I have cancelled", "has been booked") that one of
+    the declared write tools does by its name or description, and no tool of like meaning had succeeded before; or, in
+    words of like meaning or in general ("completed", "submitted"), and no write at all had succeeded; or that it has
+    looked something up ("I have checked", "after a search", "my research shows"), and no call that could have told it
+    anything had succeeded. A write of the same verb on something else ("cancelled your subscription" after
+    `cancel_order`, where a tool for subscriptions is declared) and one that was answered by an error without a flag are
+    none that had done it. Does not count: an offer, a question, what stands behind a condition or a denial in the same
+    sentence, or is reported of somebody else ("your bank says"); something that no tool does ("a summary below", "my
+    mind"); a look-up that is said to have failed; a claim after a like write succeeded, however wrong its arguments
+    (what is posted, pushed or mailed may have any name: there the verb alone decides); a state that an answer had told
+    ("has been cancelled" after `"status": "cancelled"`, of the same identifiers where the sentence has some).
+
+    `fabricated_result` counts: an identifier in a message of the agent that nothing given to it had contained, nor any
+    of its own calls in any spelling (`KX-998-124` for `KX998124`); or a tool's answer written by the agent itself in
+    the middle of its message ("Observation:", "API output:", `<tool_response>`). Does not count: amounts, dates and
+    words; a number that the message computes; code and quotations; identifiers offered as an example ("such as",
+    "e.g.").
+
+    Origin: the message. Dependent steps: none.
+
+    What an agent with a command line says it has done by it, held against the commands: of the kind `claimed_call`.
+
+    Counts: the agent says that it has run the tests (or that all of them pass), pushed, committed, or opened a pull or
+    merge request, and no word of that stands in any of its commands, in what they printed, or in the name of another
+    tool that it called, until then. Does not count: what it denies, offers, or puts under a condition; a run that
+    starts a script or a build tool whose commands no log shows (`./release.sh`, `make`, `npm run`); a run in which a
+    sub-agent was given work.
+
+    Origin: the message. Dependent steps: none.
+    """
 
     name: ClassVar[str] = "claims"
     version: ClassVar[str] = VERSION

@@ -1,31 +1,4 @@
-"""Premature commitment: acting, guessing or finishing before what is needed was known.
-
-`guessed_argument` counts: a call that wrote or failed with an identifier that nobody had given: it should have been
-looked up or asked for. `unseen_target` counts: a successful write to something (an argument called `id`, `..._id`,
-`..._ids`) that no observation had shown before, and that was not looked up before (an answer need not repeat what it
-is about): the user's word was taken for what should have been examined.
-`missing_reads` counts: a write of the reference made while none of the reads was made that the reference makes before
-it, though it makes some. `stopped_early` counts: a finished trial in which a write of the reference was not made as
-often as the reference makes it (an attempt that the tool refused is none), or a required tool never called.
-`unwarranted_write` counts: an irreversible write (by its tool's verb: it cancels, books, buys, returns, exchanges,
-deletes, refunds) that succeeded more often than the reference makes it: what the reference requires to be seen first
-would have spoken against it.
-
-Does not count: a read with a wrong identifier that worked; a write that the tool refused (no harm was done), unless
-its identifier was guessed; a write that succeeded, whoever named its target, in a trial that is known to have
-succeeded; a target that the user named where no tool reads; fewer reads than the reference makes; a trial that a
-limit, a crash or the harness ended; a write with other arguments than the reference's (that is for the checks);
-another write that can be taken back; a hand-over to a person that did not happen (agents that settle the matter
-themselves succeed without). Of the reference's writes none is missing that: the agent left to the person it handed
-over to, where the reference hands over too; stands in for the same request by another tool, a call with the very same
-arguments having succeeded; or only makes settings take hold (by its tool's verb: it restarts, reboots, refreshes),
-which other ways do as well. An agent that saw what the reference sees, wrote nothing and said that it may not or
-cannot did not stop too early: it refused. Where writes of the reference are missing then, the failure is
-`wrong_outcome`, its kind `refused`.
-
-Origin: the write or guess; for `stopped_early` the agent's last step; for `refused` the first message that says so.
-Dependent steps: none.
-"""
+"""Detectors of premature commitment: acting, guessing or finishing before what is needed was known."""
 
 import re
 from collections import Counter
@@ -225,7 +198,34 @@ def _premature_finding(
 
 
 class PrematureCommitment:
-    """Guesses, and actions before what they rest on was read."""
+    """Premature commitment: acting, guessing or finishing before what is needed was known.
+
+    `guessed_argument` counts: a call that wrote or failed with an identifier that nobody had given: it should have been
+    looked up or asked for. `unseen_target` counts: a successful write to something (an argument called `id`, `..._id`,
+    `..._ids`) that no observation had shown before, and that was not looked up before (an answer need not repeat what
+    it is about): the user's word was taken for what should have been examined. `missing_reads` counts: a write of the
+    reference made while none of the reads was made that the reference makes before it, though it makes some.
+    `stopped_early` counts: a finished trial in which a write of the reference was not made as often as the reference
+    makes it (an attempt that the tool refused is none), or a required tool never called. `unwarranted_write` counts: an
+    irreversible write (by its tool's verb: it cancels, books, buys, returns, exchanges, deletes, refunds) that
+    succeeded more often than the reference makes it: what the reference requires to be seen first would have spoken
+    against it.
+
+    Does not count: a read with a wrong identifier that worked; a write that the tool refused (no harm was done), unless
+    its identifier was guessed; a write that succeeded, whoever named its target, in a trial that is known to have
+    succeeded; a target that the user named where no tool reads; fewer reads than the reference makes; a trial that a
+    limit, a crash or the harness ended; a write with other arguments than the reference's (that is for the checks);
+    another write that can be taken back; a hand-over to a person that did not happen (agents that settle the matter
+    themselves succeed without). Of the reference's writes none is missing that: the agent left to the person it handed
+    over to, where the reference hands over too; stands in for the same request by another tool, a call with the very
+    same arguments having succeeded; or only makes settings take hold (by its tool's verb: it restarts, reboots,
+    refreshes), which other ways do as well. An agent that saw what the reference sees, wrote nothing and said that it
+    may not or cannot did not stop too early: it refused. Where writes of the reference are missing then, the failure is
+    `wrong_outcome`, its kind `refused`.
+
+    Origin: the write or guess; for `stopped_early` the agent's last step; for `refused` the first message that says so.
+    Dependent steps: none.
+    """
 
     name: ClassVar[str] = "premature_commitment"
     version: ClassVar[str] = PREMATURE_COMMITMENT_VERSION
@@ -238,23 +238,6 @@ class PrematureCommitment:
         found = (*guesses(foreign), *unseen_targets(reading))
         return (*found, *missing_reads(reading), *early_stops(reading), *unwarranted_writes(reading))
 
-
-# Premature commitment by lists: one of several items that match alike is taken, or some items stand for all.
-#
-# `ambiguous_match` counts: a write on one item of a list (objects in a tool's answer) where another item of the list
-# has
-# the words that the user gave under the same name (`name`, `title`, `drug`), nothing else that the user said tells
-# the
-# two apart, and the agent neither asked nor read further before it wrote. Does not count: items whose status differs;
-# a trial that is known to have succeeded.
-#
-# `unread_items` counts: a task about all items of a list ("every", "which of"), a list that tells no more of its
-# items
-# than names and ids, a tool that was asked about at least two of them and not about all, and a last message that
-# tells of
-# one of the others as well. Does not count: a sentence that says that something was left out or not looked at.
-#
-# Origin: the write, or the last message. Dependent steps: none.
 
 LISTED_ITEMS_VERSION: Final = "1"
 Item = Mapping[str, str]
@@ -423,7 +406,20 @@ def _listed_finding(kind: Kind, step: int, evidence: str) -> Diagnosis:
 
 
 class ListedItems:
-    """Choices among listed items that match alike, and statements about items that nobody looked at."""
+    """Premature commitment by lists: one of several items that match alike is taken, or some items stand for all.
+
+    `ambiguous_match` counts: a write on one item of a list (objects in a tool's answer) where another item of the list
+    has the words that the user gave under the same name (`name`, `title`, `drug`), nothing else that the user said
+    tells the two apart, and the agent neither asked nor read further before it wrote. Does not count: items whose
+    status differs; a trial that is known to have succeeded.
+
+    `unread_items` counts: a task about all items of a list ("every", "which of"), a list that tells no more of its
+    items than names and ids, a tool that was asked about at least two of them and not about all, and a last message
+    that tells of one of the others as well. Does not count: a sentence that says that something was left out or not
+    looked at.
+
+    Origin: the write, or the last message. Dependent steps: none.
+    """
 
     name: ClassVar[str] = "listed_items"
     version: ClassVar[str] = LISTED_ITEMS_VERSION
@@ -434,13 +430,6 @@ class ListedItems:
             return ()
         return (*ambiguous_matches(reading), *unread_items(reading))
 
-
-# The first change that a failed run made, where nothing tells what it should have done: a place to look at first.
-#
-# Not a failure by itself, and no finding: whatever a check of the world found wrong is most often what the first
-# change
-# did. A call counts whose declared or worded effect is a change of something outside of the agent; shells, restarts,
-# hand-overs and the answer that is handed in do not.
 
 FIRST_CHANGE_VERSION: Final = "1"
 _CHANGES: Final = frozenset(
@@ -453,7 +442,14 @@ _CHANGES: Final = frozenset(
 
 
 class FirstChange:
-    """Kind `first_change`: the first call that changed something, in a run that failed and has no reference."""
+    """The first change that a failed run made, where nothing tells what it should have done: a place to look at first.
+
+    Not a failure by itself, and no finding: whatever a check of the world found wrong is most often what the first
+    change did. A call counts whose declared or worded effect is a change of something outside of the agent; shells,
+    restarts, hand-overs and the answer that is handed in do not.
+
+    Kind `first_change`: the first call that changed something, in a run that failed and has no reference.
+    """
 
     name: ClassVar[str] = "first_change"
     version: ClassVar[str] = FIRST_CHANGE_VERSION

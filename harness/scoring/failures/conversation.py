@@ -1,23 +1,4 @@
-"""Where a failed conversation went wrong: agents that talk and have code run, without tool calls to look at.
-
-Examined only where the trial is known to have failed and made no tool call, because words like "assume" stand in good
-conversations too. Each kind at most once, each at another step; which of them is the most probable, the ranking says:
-
-`worker_result_carried` (cascading error): a coordinator sends workers; the result that was taken for enough: the last
-conclusion of a short run, else the last of few results or the second of many. Dependent steps: the later messages.
-
-`first_result_carried` (cascading error): the opening message brought code that was run at once, so that all the rest
-stands on a result which nobody had planned or checked. Dependent steps: the agents' later messages that build on it.
-
-`assumed_data` (premature commitment): the first message after the opening that goes on with data which was assumed,
-simulated, remembered or filled in as a placeholder instead of being got. Does not count: code that is merely wrong.
-
-`failed_code_carried` (cascading error): the message whose code failed first. Dependent steps: the later failures.
-
-`first_answer_carried` (cascading error): the first answer to the opening, among at least two agents without a user.
-Dependent steps: the agents' later messages. Nothing in it points there but that many such conversations went wrong at
-that step, as the counts say.
-"""
+"""Detectors of broken conversations: agents that talk and have code run, without tool calls to look at."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -162,7 +143,29 @@ def _words(step: Step) -> str | None:
 
 
 class BrokenConversation:
-    """What broke a conversation without recorded calls that is known to have failed."""
+    """Where a failed conversation went wrong: agents that talk and have code run, without tool calls to look at.
+
+    Examined only where the trial is known to have failed and made no tool call, because words like "assume" stand in
+    good conversations too. Each kind at most once, each at another step; which of them is the most probable, the
+    ranking says:
+
+    `worker_result_carried` (cascading error): a coordinator sends workers; the result that was taken for enough: the
+    last conclusion of a short run, else the last of few results or the second of many. Dependent steps: the later
+    messages.
+
+    `first_result_carried` (cascading error): the opening message brought code that was run at once, so that all the
+    rest stands on a result which nobody had planned or checked. Dependent steps: the agents' later messages that build
+    on it.
+
+    `assumed_data` (premature commitment): the first message after the opening that goes on with data which was assumed,
+    simulated, remembered or filled in as a placeholder instead of being got. Does not count: code that is merely wrong.
+
+    `failed_code_carried` (cascading error): the message whose code failed first. Dependent steps: the later failures.
+
+    `first_answer_carried` (cascading error): the first answer to the opening, among at least two agents without a user.
+    Dependent steps: the agents' later messages. Nothing in it points there but that many such conversations went wrong
+    at that step, as the counts say.
+    """
 
     name: ClassVar[str] = "conversation"
     version: ClassVar[str] = CONVERSATION_VERSION
@@ -170,28 +173,6 @@ class BrokenConversation:
     def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
         return tuple(conversation_candidates(read(evidence))) if has_failed(evidence) else ()
 
-
-# Figures that agents tell each other from nowhere, in a failed conversation without recorded calls.
-#
-# A figure is a number of three digits and more, or one with a decimal point, a currency or a percent sign. It comes
-# from
-# nowhere where neither the task, nor the opening message, nor the output of a program, nor a page that an agent
-# fetched,
-# nor a user had it, and where it does not stand behind an equals sign. Looked for is the first message with two such
-# figures that a later message of an agent has again:
-#
-# `recalled_figures` (premature commitment): they stand where a look-up should have been; no dependent steps.
-# `unsourced_figures_carried` (cascading error): the rest was built on them. Quantities alone count, on which a result
-# can
-# rest; years and the numbers of addresses do not, which only name a thing. Dependent steps are the later messages
-# with
-# one of them.
-#
-# Does not count: a trial that is not known to have failed; one with recorded calls, which have their answers; where a
-# coordinator sends workers, whose messages are pages; the opening message, which tells the task; figures that stand
-# once.
-#
-# Origin: the message.
 
 FIGURES_VERSION: Final = "2"
 _FIGURE: Final = re.compile(
@@ -281,7 +262,24 @@ def _found(
 
 
 class UngroundedFigures:
-    """Figures from nowhere that a conversation goes on with."""
+    """Figures that agents tell each other from nowhere, in a failed conversation without recorded calls.
+
+    A figure is a number of three digits and more, or one with a decimal point, a currency or a percent sign. It comes
+    from nowhere where neither the task, nor the opening message, nor the output of a program, nor a page that an agent
+    fetched, nor a user had it, and where it does not stand behind an equals sign. Looked for is the first message with
+    two such figures that a later message of an agent has again:
+
+    `recalled_figures` (premature commitment): they stand where a look-up should have been; no dependent steps.
+    `unsourced_figures_carried` (cascading error): the rest was built on them. Quantities alone count, on which a result
+    can rest; years and the numbers of addresses do not, which only name a thing. Dependent steps are the later messages
+    with one of them.
+
+    Does not count: a trial that is not known to have failed; one with recorded calls, which have their answers; where a
+    coordinator sends workers, whose messages are pages; the opening message, which tells the task; figures that stand
+    once.
+
+    Origin: the message.
+    """
 
     name: ClassVar[str] = "figures"
     version: ClassVar[str] = FIGURES_VERSION

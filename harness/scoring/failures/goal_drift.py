@@ -1,22 +1,4 @@
-"""Goal drift: from some step on the actions serve another goal than the task's.
-
-`foreign_task` counts: a call whose identifiers neither the task, nor the user, nor any observation had given, which
-succeeded, and at least one further call on the same foreign identifiers or on what only that call's answer gave: the
-agent works on somebody else's case. Does not count: one such call alone (a guess, see `premature_commitment`); a value
-that differs from a known one in a character or two (see `cascading_error`); a wrong choice among things that the task
-did bring up, or more calls than needed.
-
-`plan_for_another_task` counts: the first plan or message of the agent shares almost no word with the task, while it
-shares several with a task of its own statement ("Task description", "Plan"). Does not count: a short reply, a question,
-a call, or a trial that is known to have succeeded.
-
-`plan_not_carried_out` stands in `lookups`.
-
-What they leave out: drift inside the same entities (cancelling where a change was asked for) is seen only by the
-checks.
-
-Origin: the first foreign call, or the message. Dependent steps: the calls that rest on it.
-"""
+"""Detectors of goal drift: work on something else, and goals that are left out from some step on."""
 
 import re
 from collections.abc import Sequence
@@ -108,7 +90,25 @@ def _words_of_task(text: str) -> frozenset[str]:
 
 
 class GoalDrift:
-    """Work on foreign cases, and plans for another task."""
+    """Goal drift: from some step on the actions serve another goal than the task's.
+
+    `foreign_task` counts: a call whose identifiers neither the task, nor the user, nor any observation had given, which
+    succeeded, and at least one further call on the same foreign identifiers or on what only that call's answer gave:
+    the agent works on somebody else's case. Does not count: one such call alone (a guess, see `premature_commitment`);
+    a value that differs from a known one in a character or two (see `cascading_error`); a wrong choice among things
+    that the task did bring up, or more calls than needed.
+
+    `plan_for_another_task` counts: the first plan or message of the agent shares almost no word with the task, while it
+    shares several with a task of its own statement ("Task description", "Plan"). Does not count: a short reply, a
+    question, a call, or a trial that is known to have succeeded.
+
+    `plan_not_carried_out` stands in `lookups`.
+
+    What they leave out: drift inside the same entities (cancelling where a change was asked for) is seen only by the
+    checks.
+
+    Origin: the first foreign call, or the message. Dependent steps: the calls that rest on it.
+    """
 
     name: ClassVar[str] = "goal_drift"
     version: ClassVar[str] = GOAL_DRIFT_VERSION
@@ -117,31 +117,6 @@ class GoalDrift:
         reading = read(evidence)
         return (*foreign_tasks(reading, foreign_of(evidence)), *other_plans(reading))
 
-
-# Goal drift over time: what the calls ask for at the end, held against what they asked for first and the goal.
-#
-# Examined are the texts of several words in calls (queries, code, commands), without what hands in, in thirds of
-# those
-# calls; a goal's words are the task's of four letters and more.
-#
-# `goal_left_out` counts: the last third's calls contain less than seven tenths of the share of the goal's words that
-# the
-# first third's contain. `objective_switched` counts: the last third's calls share at most a tenth of their words with
-# the first third's, and contain at most half of the share of the goal's words.
-#
-# `answer_off_goal` counts: the last message, of twenty words and more, has at most three tenths of the goal's words,
-# and
-# the second half of all calls (names and arguments) has a smaller share of them than the first half. Does not count:
-# a
-# user who says more than the task, fewer than four calls, a goal of fewer than five words of its own.
-#
-# Does not count: fewer than three such calls, a trial that is known to have succeeded, identifiers and single words
-# as
-# arguments (see `foreign_task`), what agents say to each other: a plan and a summary differ in words in good runs
-# too.
-#
-# Origin: the first call of the last third, of `answer_off_goal` that of the second half. Dependent steps: the later
-# ones.
 
 OBJECTIVE_VERSION: Final = "3"
 _LETTERS: Final = 4
@@ -256,7 +231,26 @@ def _found(kind: Kind, steps: Sequence[int], evidence: str) -> Diagnosis:
 
 
 class Objective:
-    """Goals that calls leave out from some step on."""
+    """Goal drift over time: what the calls ask for at the end, held against what they asked for first and the goal.
+
+    Examined are the texts of several words in calls (queries, code, commands), without what hands in, in thirds of
+    those calls; a goal's words are the task's of four letters and more.
+
+    `goal_left_out` counts: the last third's calls contain less than seven tenths of the share of the goal's words that
+    the first third's contain. `objective_switched` counts: the last third's calls share at most a tenth of their words
+    with the first third's, and contain at most half of the share of the goal's words.
+
+    `answer_off_goal` counts: the last message, of twenty words and more, has at most three tenths of the goal's words,
+    and the second half of all calls (names and arguments) has a smaller share of them than the first half. Does not
+    count: a user who says more than the task, fewer than four calls, a goal of fewer than five words of its own.
+
+    Does not count: fewer than three such calls, a trial that is known to have succeeded, identifiers and single words
+    as arguments (see `foreign_task`), what agents say to each other: a plan and a summary differ in words in good runs
+    too.
+
+    Origin: the first call of the last third, of `answer_off_goal` that of the second half. Dependent steps: the later
+    ones.
+    """
 
     name: ClassVar[str] = "objective"
     version: ClassVar[str] = OBJECTIVE_VERSION

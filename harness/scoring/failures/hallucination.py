@@ -1,16 +1,4 @@
-"""Tool hallucination, the two kinds that a call itself shows: a tool or a parameter that does not exist.
-
-`invented_tool` counts: a call to a name that is none of the declared tools, or that whoever ran the tools did not know.
-Does not count: a declared tool that the case does not allow (that is selection), or any name where no tool is declared
-or where a tool that an import does not declare answered (its list is incomplete): there only a refusal counts.
-
-`invented_parameter` counts: a top-level argument that the tool's schema does not have, where the schema lists its
-properties and does not open itself (`additionalProperties`, `patternProperties`, or a composition). Does not count: a
-wrong type, a missing argument, arguments that are not JSON (those are invalid, not invented), or a call of an invented
-tool, whose parameters nobody declared.
-
-Origin: the first such call of that name. Dependent steps: the later ones. See `claims` for the other two kinds.
-"""
+"""Detectors of tools, parameters, data and checks that do not exist."""
 
 import re
 from collections.abc import Iterator
@@ -94,7 +82,20 @@ def _diagnosis(acts: list[Act], *, kind: Kind, evidence: str) -> Diagnosis:
 
 
 class ToolHallucination:
-    """Tools and parameters that do not exist."""
+    """Tool hallucination, the two kinds that a call itself shows: a tool or a parameter that does not exist.
+
+    `invented_tool` counts: a call to a name that is none of the declared tools, or that whoever ran the tools did not
+    know. Does not count: a declared tool that the case does not allow (that is selection), or any name where no tool is
+    declared or where a tool that an import does not declare answered (its list is incomplete): there only a refusal
+    counts.
+
+    `invented_parameter` counts: a top-level argument that the tool's schema does not have, where the schema lists its
+    properties and does not open itself (`additionalProperties`, `patternProperties`, or a composition). Does not count:
+    a wrong type, a missing argument, arguments that are not JSON (those are invalid, not invented), or a call of an
+    invented tool, whose parameters nobody declared.
+
+    Origin: the first such call of that name. Dependent steps: the later ones. See `claims` for the other two kinds.
+    """
 
     name: ClassVar[str] = "tool_hallucination"
     version: ClassVar[str] = TOOL_HALLUCINATION_VERSION
@@ -103,26 +104,6 @@ class ToolHallucination:
         reading = read(evidence)
         return (*invented_tools(reading), *invented_parameters(reading))
 
-
-# Data that an agent says itself that it assumes or makes up, in place of getting them.
-#
-# `stated_assumption` (premature commitment) counts: the first message of the agent after the opening that says that
-# it
-# goes on as if it had what it has not ("assuming we have the file", "let's assume the following prices", "placeholder
-# values", "from general knowledge"). `made_up_data` (tool hallucination) counts: the first message that says that the
-# data themselves are made up ("hypothetical data", "a mock CSV file", "simulate the extraction"): a result stands
-# where a
-# tool's would have stood.
-#
-# Looked for only where the trial is not known to have succeeded. Does not count: what stands in code or in quotation
-# marks; a word that the task itself uses (a task to simulate something); words that the opening message has (a mock
-# file
-# that was handed over); an assumption in an argument ("assume that all
-# of them lie"); a condition ("if we assume"); test data that a program needs (`sample` and `dummy` where an agent
-# runs
-# code by calls).
-#
-# Origin: the message. Dependent steps: none.
 
 ASSUMPTIONS_VERSION: Final = "2"
 _DATA: Final = (
@@ -203,7 +184,21 @@ def _found(failure: Failure, kind: Kind, step: Step, said: str) -> Diagnosis:
 
 
 class Assumptions:
-    """Data that an agent says that it assumes or makes up."""
+    """Data that an agent says itself that it assumes or makes up, in place of getting them.
+
+    `stated_assumption` (premature commitment) counts: the first message of the agent after the opening that says that
+    it goes on as if it had what it has not ("assuming we have the file", "let's assume the following prices",
+    "placeholder values", "from general knowledge"). `made_up_data` (tool hallucination) counts: the first message that
+    says that the data themselves are made up ("hypothetical data", "a mock CSV file", "simulate the extraction"): a
+    result stands where a tool's would have stood.
+
+    Looked for only where the trial is not known to have succeeded. Does not count: what stands in code or in quotation
+    marks; a word that the task itself uses (a task to simulate something); words that the opening message has (a mock
+    file that was handed over); an assumption in an argument ("assume that all of them lie"); a condition ("if we
+    assume"); test data that a program needs (`sample` and `dummy` where an agent runs code by calls).
+
+    Origin: the message. Dependent steps: none.
+    """
 
     name: ClassVar[str] = "assumptions"
     version: ClassVar[str] = ASSUMPTIONS_VERSION
@@ -211,19 +206,6 @@ class Assumptions:
     def find(self, evidence: Evidence) -> tuple[Diagnosis, ...]:
         return tuple(assumptions(read(evidence)))
 
-
-# Checks that agents say they made by hand, where nobody could make one but the program that runs their code.
-#
-# `claimed_check` (premature commitment) counts: in a failed conversation without recorded calls, in which a program
-# runs
-# the agents' code, an agent tells the outcome of a manual check ("upon manual verification of the database", "I have
-# manually checked the page"), or announces one and draws its conclusion in the same message ("I will verify each step
-# manually ... these are verified"). An agent reads and runs code; it opens no page and watches no video by hand.
-#
-# Does not count: a conversation with a user, who may have looked; one in which a coordinator sends workers, who bring
-# pages; a request, a plan, a question, a check that is said to be impossible or needed; a calculation by hand.
-#
-# Origin: the first such message. Dependent steps: none.
 
 CLAIMED_CHECKS_VERSION: Final = "1"
 _SENTENCE: Final = re.compile(r"[^.!?\n]{1,600}[.!?]?")
@@ -309,7 +291,18 @@ def _is_made(sentence: str, end: int) -> bool:
 
 
 class ClaimedChecks:
-    """Checks by hand that agents tell of and that nobody could make."""
+    """Checks that agents say they made by hand, where nobody could make one but the program that runs their code.
+
+    `claimed_check` (premature commitment) counts: in a failed conversation without recorded calls, in which a program
+    runs the agents' code, an agent tells the outcome of a manual check ("upon manual verification of the database", "I
+    have manually checked the page"), or announces one and draws its conclusion in the same message ("I will verify each
+    step manually ... these are verified"). An agent reads and runs code; it opens no page and watches no video by hand.
+
+    Does not count: a conversation with a user, who may have looked; one in which a coordinator sends workers, who bring
+    pages; a request, a plan, a question, a check that is said to be impossible or needed; a calculation by hand.
+
+    Origin: the first such message. Dependent steps: none.
+    """
 
     name: ClassVar[str] = "claimed_checks"
     version: ClassVar[str] = CLAIMED_CHECKS_VERSION

@@ -1,24 +1,4 @@
-"""Look-ups that were announced and never made, where an answer was given all the same.
-
-The plan is what the agent wrote before its first call. At least one of its items needs a look-up (see `announced`). The
-run handed in an answer, by a call or as its last words where nobody had spoken but the task, and no other call's answer
-told that answer or anything new (see `progress`): what the plan needed was never obtained. The plan and the
-calls show it. Three modes begin at the same step, the one that states the answer:
-
-`plan_not_carried_out` (goal drift): the agent left its plan, and what it did instead was to answer.
-`unsupported_answer` (tool hallucination): the answer stands for what a tool would have told; see `unsupported`.
-`unchecked_answer` (premature commitment): the plan announced that something would be verified or confirmed. It counts
-also where the agent's own words said so later ("I will verify this"), and no call followed but the one that hands in.
-
-The first two are found as well where a sub-agent was to look something up and reported that it could not, and the next
-step handed in an answer all the same, which neither its report nor any tool had told.
-
-Looked for only where the trial is not known to have succeeded. Does not count: a run that handed nothing in, a look-up
-that was made and brought something (whatever became of it), a task that needs none; an answer that says that it is not
-known.
-
-Dependent steps: the later ones that hand the answer in.
-"""
+"""Detectors of look-ups that were announced and never made, and of answers and premises that rest on nothing."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -261,7 +241,28 @@ def _finding(
 
 
 class Lookups:
-    """Plans that needed to look something up, which no call did."""
+    """Look-ups that were announced and never made, where an answer was given all the same.
+
+    The plan is what the agent wrote before its first call. At least one of its items needs a look-up (see `announced`).
+    The run handed in an answer, by a call or as its last words where nobody had spoken but the task, and no other
+    call's answer told that answer or anything new (see `progress`): what the plan needed was never obtained. The plan
+    and the calls show it. Three modes begin at the same step, the one that states the answer:
+
+    `plan_not_carried_out` (goal drift): the agent left its plan, and what it did instead was to answer.
+    `unsupported_answer` (tool hallucination): the answer stands for what a tool would have told; see `unsupported`.
+    `unchecked_answer` (premature commitment): the plan announced that something would be verified or confirmed. It
+    counts also where the agent's own words said so later ("I will verify this"), and no call followed but the one that
+    hands in.
+
+    The first two are found as well where a sub-agent was to look something up and reported that it could not, and the
+    next step handed in an answer all the same, which neither its report nor any tool had told.
+
+    Looked for only where the trial is not known to have succeeded. Does not count: a run that handed nothing in, a
+    look-up that was made and brought something (whatever became of it), a task that needs none; an answer that says
+    that it is not known.
+
+    Dependent steps: the later ones that hand the answer in.
+    """
 
     name: ClassVar[str] = "lookups"
     version: ClassVar[str] = LOOKUPS_VERSION
@@ -273,23 +274,6 @@ class Lookups:
             return abandoned
         return (*abandoned, *unmade_checks(reading))
 
-
-# Answers that rest on nothing.
-#
-# `unsupported_answer` (tool hallucination) counts: the run handed in an answer by a call, it had made other calls,
-# and
-# no answer to any of them told anything that was not known before (see `progress`); or it had made none, and its plan
-# needed to look something up (see `lookups`), or an agent that was sent had reported that it could not (there too),
-# or it
-# is known to have failed and tools that only tell were there. The
-# result was made up. An answer in words counts where the plan needed a look-up. Does not count: a run without
-# recorded
-# calls; an answer that a tool's result told, however short it was; what a program of the agent
-# printed without having it in its own text, where the plan needed nothing from outside (a riddle is computed); nor
-# where
-# the trial is known to have succeeded.
-#
-# Origin: the call that hands in, or the step that states the answer. Dependent steps: none.
 
 UNSUPPORTED_VERSION: Final = "7"
 
@@ -355,7 +339,18 @@ def _unsupported_finding(failure: Failure, kind: Kind, step: int, evidence: str,
 
 
 class Unsupported:
-    """Answers that rest on nothing."""
+    """Answers that rest on nothing.
+
+    `unsupported_answer` (tool hallucination) counts: the run handed in an answer by a call, it had made other calls,
+    and no answer to any of them told anything that was not known before (see `progress`); or it had made none, and its
+    plan needed to look something up (see `lookups`), or an agent that was sent had reported that it could not (there
+    too), or it is known to have failed and tools that only tell were there. The result was made up. An answer in words
+    counts where the plan needed a look-up. Does not count: a run without recorded calls; an answer that a tool's result
+    told, however short it was; what a program of the agent printed without having it in its own text, where the plan
+    needed nothing from outside (a riddle is computed); nor where the trial is known to have succeeded.
+
+    Origin: the call that hands in, or the step that states the answer. Dependent steps: none.
+    """
 
     name: ClassVar[str] = "unsupported"
     version: ClassVar[str] = UNSUPPORTED_VERSION
@@ -364,19 +359,6 @@ class Unsupported:
         reading = read(evidence)
         return unsupported_answers(reading, unmade_lookups(reading))
 
-
-# Premises that an agent recalled where it should have looked: a name that it queried, a year that it stated.
-#
-# `carried_premise` counts here too, in a trial that is known to have failed and calls tools. A full name that no
-# answer
-# had given is queried after other queries, and the final answer has a word that this query's answer was the first to
-# give: whatever the name was meant to be, the end rests on it. A year that nothing given contains is stated, and
-# stands
-# again in a later step or in the final answer before any answer confirms it. Does not count: a name of one word, a
-# name
-# that is partly known, the first query of all, numbers that do not stand as a year does, sentences that compute.
-#
-# Origin: the query with the name, the statement of the year. Dependent steps: those that use it again, and the last.
 
 _FULL_NAME: Final = re.compile(
     r"(?<![\w'-])[A-Z][\w'-]{1,30}(?: (?:[A-Z]\.|[A-Z][\w'-]{1,30}|de|van|von|of|the)){0,4} [A-Z][\w'-]{1,30}"
@@ -475,20 +457,6 @@ def _premise_finding(step: int, later: tuple[int, ...], evidence: str, preventio
     )
 
 
-# Cascading error beyond codes: a premise of the agent's own that later queries and the answer rest on.
-#
-# `carried_premise` counts: in a trial that is known to have failed, a name or a number that the agent itself brought
-# into
-# a call's arguments, that nothing given to it had contained before and that no answer confirmed until the next use,
-# and
-# that at least two of the later calls, or one of them and the answer, contain again. Asking about it before going on
-# would have stopped it. Does not count: words in lower case, abbreviations of up to four letters, code, texts of a
-# paragraph's length, identifiers (see `cascading_error`), a name that was used once.
-#
-# What an agent recalled in place of a look-up, a full name or a year, counts too: see `recalled`.
-#
-# Origin: the first call that contains it. Dependent steps: the later ones, and the step that gives the answer.
-
 PREMISES_VERSION: Final = "5"
 _NAME: Final = re.compile(r"\b(?:[A-Z][\w'-]{2,30}|\d{3,6})\b")
 _LONGEST_PREMISE: Final = 300
@@ -559,7 +527,29 @@ def _names(act: Act) -> Iterator[str]:
 
 
 class Premises:
-    """Premises of a trial that is known to have failed, on which later steps rest."""
+    """Premises that an agent recalled where it should have looked: a name that it queried, a year that it stated.
+
+    `carried_premise` counts here too, in a trial that is known to have failed and calls tools. A full name that no
+    answer had given is queried after other queries, and the final answer has a word that this query's answer was the
+    first to give: whatever the name was meant to be, the end rests on it. A year that nothing given contains is stated,
+    and stands again in a later step or in the final answer before any answer confirms it. Does not count: a name of one
+    word, a name that is partly known, the first query of all, numbers that do not stand as a year does, sentences that
+    compute.
+
+    Origin: the query with the name, the statement of the year. Dependent steps: those that use it again, and the last.
+
+    Cascading error beyond codes: a premise of the agent's own that later queries and the answer rest on.
+
+    `carried_premise` counts: in a trial that is known to have failed, a name or a number that the agent itself brought
+    into a call's arguments, that nothing given to it had contained before and that no answer confirmed until the next
+    use, and that at least two of the later calls, or one of them and the answer, contain again. Asking about it before
+    going on would have stopped it. Does not count: words in lower case, abbreviations of up to four letters, code,
+    texts of a paragraph's length, identifiers (see `cascading_error`), a name that was used once.
+
+    What an agent recalled in place of a look-up, a full name or a year, counts too: see `recalled`.
+
+    Origin: the first call that contains it. Dependent steps: the later ones, and the step that gives the answer.
+    """
 
     name: ClassVar[str] = "premises"
     version: ClassVar[str] = PREMISES_VERSION

@@ -1,18 +1,4 @@
-"""Loop trap: a call, or a cycle of up to four calls, made three times running while nothing changed.
-
-Counts: a cycle of period 1 (`repeated_call`) or of 2 to 4 (`repeated_cycle`) whose calls ask for the same and were
-answered the same, at least three times in direct succession; a text that is repeated with other comments, waits or
-layout asks for the same; an answer that differs only in clock times, durations or addresses, of a read also in numbers
-and times of the request, or in under a twentieth of a long page's words, is the same. What a user says between the
-calls is part of the cycle: when he says something new, it is none. Where answers are not recorded, equal calls count
-alone, at less confidence.
-
-Does not count: equal calls of one reply, which were decided at once; the same call with another answer (the state
-changed: a test run again after an edit, a poll that moves on); a repeat that the reference itself asks for; the number
-of calls, however large.
-
-Origin: the first repeat. Dependent steps: the later ones.
-"""
+"""Detectors of loop traps: equal calls, one failure again and again, and reworded calls that bring nothing new."""
 
 import re
 from bisect import bisect
@@ -166,7 +152,21 @@ def _loops(evidence: Evidence) -> tuple[Diagnosis, ...]:
 
 
 class LoopTrap:
-    """Calls and cycles that are repeated while nothing changes."""
+    """Loop trap: a call, or a cycle of up to four calls, made three times running while nothing changed.
+
+    Counts: a cycle of period 1 (`repeated_call`) or of 2 to 4 (`repeated_cycle`) whose calls ask for the same and were
+    answered the same, at least three times in direct succession; a text that is repeated with other comments, waits or
+    layout asks for the same; an answer that differs only in clock times, durations or addresses, of a read also in
+    numbers and times of the request, or in under a twentieth of a long page's words, is the same. What a user says
+    between the calls is part of the cycle: when he says something new, it is none. Where answers are not recorded,
+    equal calls count alone, at less confidence.
+
+    Does not count: equal calls of one reply, which were decided at once; the same call with another answer (the state
+    changed: a test run again after an edit, a poll that moves on); a repeat that the reference itself asks for; the
+    number of calls, however large.
+
+    Origin: the first repeat. Dependent steps: the later ones.
+    """
 
     name: ClassVar[str] = "loop_trap"
     version: ClassVar[str] = LOOP_TRAP_VERSION
@@ -187,31 +187,6 @@ def useless_repeats(kind: Kind, steps: Sequence[int], evidence: str, confidence:
         version=version,
     )
 
-
-# Loop trap beyond equal calls: stuck on one error, or repeating nearly the same question to nobody.
-#
-# `stuck_on_error` counts: a tool that failed three times with the same error on nearly the same arguments, without a
-# success between; or twice on equal arguments, and it never succeeded afterwards, unless the second was one more try
-# at
-# once, after which another call succeeded. Other tools may be called meanwhile.
-# So does one tool that failed five times in direct succession, whatever the errors were: each try changed something,
-# and
-# none brought the agent on; or five times with the same error on any arguments, without a success of it between.
-# `echoed_call` counts: three calls of one tool in direct succession that are nearly the same, and whose answers only
-# repeat what the agent itself had written (code that prints a question to a colleague, who is never called); the
-# words
-# that all answers of the tool have in common are its frame, and tell nothing. `repeated_call` counts: a query of
-# several
-# words that has just the words of an earlier one, in another order or with other marks, while the user said nothing:
-# it
-# can bring nothing new. An answer that says that it is an error without being flagged as one (`{"error": ...}`) is a
-# failure here.
-#
-# Does not count: fewer than five other errors (something was learnt), a success between, a test run again after an
-# edit,
-# an error without words (a search that finds nothing), and what is found as an equal repeat (see `loop_trap`).
-#
-# Origin: the first useless repeat. Dependent steps: the later ones.
 
 STUCK_VERSION: Final = "6"
 _RUNNING: Final = 5
@@ -397,7 +372,24 @@ def _found(kind: Kind, repeats: Sequence[Act], evidence: str, confidence: float)
 
 
 class Stuck:
-    """The same failure, or empty repeats, outside of what is a loop already."""
+    """Loop trap beyond equal calls: stuck on one error, or repeating nearly the same question to nobody.
+
+    `stuck_on_error` counts: a tool that failed three times with the same error on nearly the same arguments, without a
+    success between; or twice on equal arguments, and it never succeeded afterwards, unless the second was one more try
+    at once, after which another call succeeded. Other tools may be called meanwhile. So does one tool that failed five
+    times in direct succession, whatever the errors were: each try changed something, and none brought the agent on; or
+    five times with the same error on any arguments, without a success of it between. `echoed_call` counts: three calls
+    of one tool in direct succession that are nearly the same, and whose answers only repeat what the agent itself had
+    written (code that prints a question to a colleague, who is never called); the words that all answers of the tool
+    have in common are its frame, and tell nothing. `repeated_call` counts: a query of several words that has just the
+    words of an earlier one, in another order or with other marks, while the user said nothing: it can bring nothing
+    new. An answer that says that it is an error without being flagged as one (`{"error": ...}`) is a failure here.
+
+    Does not count: fewer than five other errors (something was learnt), a success between, a test run again after an
+    edit, an error without words (a search that finds nothing), and what is found as an equal repeat (see `loop_trap`).
+
+    Origin: the first useless repeat. Dependent steps: the later ones.
+    """
 
     name: ClassVar[str] = "stuck"
     version: ClassVar[str] = STUCK_VERSION
@@ -407,29 +399,6 @@ class Stuck:
         looped = {step for one in looping for step in (one.origin_step, *one.dependent_steps) if step is not None}
         return stuck_calls(read(evidence), looped)
 
-
-# Loop trap by what calls bring: a stretch of calls that ask nearly what was asked before, and bring nothing new.
-#
-# `barren_calls` counts: at least five calls in direct succession (four queries, where all answers have the same
-# words),
-# in three steps or more, each of which asks nearly the same as an earlier call of its tool (its words overlap by four
-# fifths, those of a query by two fifths), and was answered by what an earlier call of the tool had been answered, or
-# by
-# words that were all known. Other arguments, a reworded query or an edit that only repeats an earlier one do not hide
-# it,
-# and neither do two such threads that take turns. Where nothing was found each time, it is enough that two thirds of
-# the
-# words had been asked for before, in whichever calls of the tool: the same thing is asked for under other names.
-#
-# `repeated_call` counts here: a read that is made four times and answered the same each time, while the user said
-# nothing
-# and nothing was written, whatever other reads stand between.
-#
-# Does not count: a command that printed next to nothing, handing in, a stretch that the user's words end or that an
-# equal
-# repeat explains already (see `loop_trap` and `stuck`).
-#
-# Origin: the first useless repeat. Dependent steps: the later ones.
 
 BARREN_VERSION: Final = "4"
 _FEWEST: Final = 5
@@ -572,7 +541,24 @@ def _tells(act: Act) -> bool:
 
 
 class UninformativeRepeats:
-    """Calls that ask again and bring nothing new."""
+    """Loop trap by what calls bring: a stretch of calls that ask nearly what was asked before, and bring nothing new.
+
+    `barren_calls` counts: at least five calls in direct succession (four queries, where all answers have the same
+    words), in three steps or more, each of which asks nearly the same as an earlier call of its tool (its words overlap
+    by four fifths, those of a query by two fifths), and was answered by what an earlier call of the tool had been
+    answered, or by words that were all known. Other arguments, a reworded query or an edit that only repeats an earlier
+    one do not hide it, and neither do two such threads that take turns. Where nothing was found each time, it is enough
+    that two thirds of the words had been asked for before, in whichever calls of the tool: the same thing is asked for
+    under other names.
+
+    `repeated_call` counts here: a read that is made four times and answered the same each time, while the user said
+    nothing and nothing was written, whatever other reads stand between.
+
+    Does not count: a command that printed next to nothing, handing in, a stretch that the user's words end or that an
+    equal repeat explains already (see `loop_trap` and `stuck`).
+
+    Origin: the first useless repeat. Dependent steps: the later ones.
+    """
 
     name: ClassVar[str] = "barren"
     version: ClassVar[str] = BARREN_VERSION

@@ -1,20 +1,4 @@
-"""Wrong outcome: how the world or the words differ from what the reference asks for.
-
-Examined where the case has a reference and the trial is known to have failed. Writes are compared as
-`effect_match` compares them, in arguments that were made comparable (see `comparing`); a write of the reference that no
-equal one answers is paired with the write of the same tool that is nearest to it:
-
-`wrong_target`: it acts on something else (an argument called `id`, `..._id`). `wrong_argument`: it differs in another
-argument. `wrong_encoding`: it is right in substance, and written otherwise than declared (JSON as text, a number as
-text, a list of one). `missing_write`: no write of the tool answers it. `needless_write`: a write that answers none.
-`wrong_order`: the right writes in an order that the reference does not allow. `wrong_words`: no write is wrong, and the
-agent never said what had to be said. `left_to_the_user`: what the user should have been led to do was not done. Where
-the reference writes nothing and hands over to a person, what was written in place of the hand-over is needless.
-
-Does not count: what the agent tried and the tool refused (it is missing); reads; a hand-over to a person.
-
-Origin: the write; for what is missing the agent's last step, for refused tries the last of them. One finding a write.
-"""
+"""Wrong outcome: how the world or the words differ from what the reference asks for."""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
@@ -202,7 +186,25 @@ def _found(kind: Kind, step: int, evidence: str, confidence: float, *, later: tu
 
 
 class WrongOutcome:
-    """What differs from the reference; a write that `premature_commitment` names is not named again."""
+    """Wrong outcome: how the world or the words differ from what the reference asks for.
+
+    Examined where the case has a reference and the trial is known to have failed. Writes are compared as `effect_match`
+    compares them, in arguments that were made comparable (see `comparing`); a write of the reference that no equal one
+    answers is paired with the write of the same tool that is nearest to it:
+
+    `wrong_target`: it acts on something else (an argument called `id`, `..._id`). `wrong_argument`: it differs in
+    another argument. `wrong_encoding`: it is right in substance, and written otherwise than declared (JSON as text, a
+    number as text, a list of one). `missing_write`: no write of the tool answers it. `needless_write`: a write that
+    answers none. `wrong_order`: the right writes in an order that the reference does not allow. `wrong_words`: no write
+    is wrong, and the agent never said what had to be said. `left_to_the_user`: what the user should have been led to do
+    was not done. Where the reference writes nothing and hands over to a person, what was written in place of the
+    hand-over is needless.
+
+    Does not count: what the agent tried and the tool refused (it is missing); reads; a hand-over to a person.
+
+    Origin: the write; for what is missing the agent's last step, for refused tries the last of them. One finding a
+    write.
+    """
 
     name: ClassVar[str] = "wrong_outcome"
     version: ClassVar[str] = VERSION
