@@ -64,7 +64,7 @@ class TracesHandler:
             for number, span in enumerate(spans_of(body, as_json=as_json)):
                 if number == room:
                     break
-                kept.append(self._clean(span))
+                kept.append(self._redacted_span(span))
                 if number % _AT_ONCE == 0:
                     await asyncio.sleep(0)
         except NotOtlp as error:
@@ -73,7 +73,7 @@ class TracesHandler:
         self._values += sum(_size(span.attributes) + sum(map(_size, span.events)) for span in kept)
         self._recorder.link(kept)
 
-    def _clean(self, span: Span) -> Span:
+    def _redacted_span(self, span: Span) -> Span:
         attributes = self._redactor.value(span.attributes)
         events = [self._redactor.value(event) for event in span.events]
         return span.model_copy(

@@ -242,9 +242,9 @@ class Recorder(Generic[R]):
                 recording.wrote(key)
             if not isinstance(answer, ToolAnswer):
                 return answer, held_back
-            return self._kept(request, position, answer, normalisation if held_back else None), held_back
+            return self._record_answer(request, position, answer, normalisation if held_back else None), held_back
 
-    def _kept(
+    def _record_answer(
         self, request: R, position: "CallPosition", answer: ToolAnswer, normalisation: "Normalisation | None"
     ) -> ToolAnswer:
         outcome = self.trial_recording.outcome(position, answer.outcome, answer.status)

@@ -97,13 +97,13 @@ def result_of(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | CallFailure:
         case "garbled":
             return _malformed(tool, "something that is not HTTP")
         case "answer":
-            return _answered(tool, answer)
+            return _result_or_failure(tool, answer)
 
 
-def _answered(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | CallFailure:
+def _result_or_failure(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | CallFailure:
     match answer.status // 100:
         case 2:
-            return _result(tool, answer)
+            return _parsed_result(tool, answer)
         case 4:
             return CallFailure(
                 type="tool_error",
@@ -118,7 +118,7 @@ def _answered(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | CallFailure:
             return _malformed(tool, f"status {answer.status}, which is no answer of a tool")
 
 
-def _result(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | CallFailure:
+def _parsed_result(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | CallFailure:
     if answer.status in {204, 205} and not answer.body:
         return None
     try:

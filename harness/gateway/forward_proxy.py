@@ -44,7 +44,7 @@ def content_of(answer: ToolAnswer) -> JsonValue:
     attributes: JsonObject = {"status": answer.status}
     if "location" in answer.headers:
         attributes["location"] = answer.headers["location"]
-    return attributes | ({"body": _shown(answer.body)} if answer.body else {})
+    return attributes | ({"body": _body_as_json(answer.body)} if answer.body else {})
 
 
 def failure_of(host: HostSpec, answer: ToolAnswer) -> CallFailure | None:
@@ -65,10 +65,10 @@ def failure_of(host: HostSpec, answer: ToolAnswer) -> CallFailure | None:
         case "garbled":
             return CallFailure(type="malformed_result", message=f"{name} answered {_UNREADABLE}")
         case "answer":
-            return _refused(name, answer)
+            return _failure_of_answer(name, answer)
 
 
-def _refused(name: str, answer: ToolAnswer) -> CallFailure | None:
+def _failure_of_answer(name: str, answer: ToolAnswer) -> CallFailure | None:
     match answer.status // 100:
         case 4:
             message = f"{name} refused the request: {answer.status} {_phrase(answer.status)}".rstrip()
@@ -79,7 +79,7 @@ def _refused(name: str, answer: ToolAnswer) -> CallFailure | None:
             return None
 
 
-def _shown(body: bytes) -> JsonValue:
+def _body_as_json(body: bytes) -> JsonValue:
     if len(body) > _SHOWN_BYTES:
         return {"bytes": len(body), "sha256": _sha256(body), "beginning": body[:_BEGINNING].decode("utf-8", "replace")}
     try:
@@ -123,19 +123,21 @@ class WebHandler:
     refused_kind: str = names.REFUSED
     """The kind of span for a request to an undeclared host."""
     _number: int = field(default=0, init=False)
-    _refused: set[tuple[str, str]] = field(default_factory=set, init=False)
+    _failure_of_answer: set[tuple[str, str]] = field(default_factory=set, init=False)
 
     async def answer(self, call: WebCall, sink: Sink) -> tuple[CallFailure | None, bool]:
         """Returns the reason of a failure, and whether the agent received a part of the host's answer."""
         ledger = self.exchange.ledger
-        received = self._received(call, *ledger.take_thought())
+        received = self._received_call(call, *ledger.take_thought())
         admitted = ledger.admits_call()
         result, begun = await self._result(received, call, sink, None if admitted else self.exchange.limit())
         if self.exchange.worth_a_span(admitted=admitted):
             await self.exchange.trace(received, result)
         return result.failure, begun
 
-    def _received(self, call: WebCall, thought: str | None = None, plan: tuple[str, ...] | None = None) -> ReceivedCall:
+    def _received_call(
+        self, call: WebCall, thought: str | None = None, plan: tuple[str, ...] | None = None
+    ) -> ReceivedCall:
         self._number += 1
         return ReceivedCall(
             name=call.key.tool,
@@ -151,9 +153,9 @@ class WebHandler:
 
     def refuse(self, host: str, reason: str) -> None:
         """Records an attempt to reach an undeclared host in the trace: it is not a step, and recorded once per host."""
-        if (host, reason) in self._refused or len(self._refused) == _MOST_REFUSED:
+        if (host, reason) in self._failure_of_answer or len(self._failure_of_answer) == _MOST_REFUSED:
             return
-        self._refused.add((host, reason))
+        self._failure_of_answer.add((host, reason))
         recorder, clean = self.exchange.recorder, self.exchange.redactor
         shown = clean.text(host)
         recorder.record(
@@ -311,7 +313,7 @@ class PageHandler(WebHandler):
     refused_kind: str = names.PAGE
 
     async def answer(self, call: WebCall, sink: Sink) -> tuple[CallFailure | None, bool]:
-        received = self._received(call)
+        received = self._received_call(call)
         done, begun = await self._result(received, call, sink, None)
         await self.exchange.trace(received, done)
         return done.failure, begun

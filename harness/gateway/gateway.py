@@ -215,7 +215,7 @@ class Gateway:
         if not self._thread.is_running:
             raise GatewayError("the gateway is not running", remedy="enter it: `with Gateway(...) as gateway`")
         with ExitStack() as stack:
-            parts = self._parts(request, stack)
+            parts = self._session_parts(request, stack)
             stack.pop_all()
         try:
             session = TrialSession(parts)
@@ -241,7 +241,7 @@ class Gateway:
             if session in self._sessions:
                 self._sessions.remove(session)
 
-    def _parts(self, request: SessionRequest, stack: ExitStack) -> SessionParts:
+    def _session_parts(self, request: SessionRequest, stack: ExitStack) -> SessionParts:
         trial = self._trial(request, stack.enter_context(ExitStack()))
         socket = _new_socket(trial.closing)
         trial_sources = TrialSources()
@@ -287,7 +287,7 @@ class Gateway:
         )
         redactor = Redactor(self._secrets)
         journals = self._journals.open(request, redactor, closing)
-        services, reached = self._outside(request, closing)
+        services, reached = self._services_and_addresses(request, closing)
         return TrialContext(
             request=request,
             mode=self._mode,
@@ -342,7 +342,7 @@ class Gateway:
             model_budget=budget if self._models is not None and self._models.mode != "replay" else None,
         )
 
-    def _outside(
+    def _services_and_addresses(
         self, request: SessionRequest, closing: ExitStack
     ) -> tuple[Mapping[str, str], Mapping[str, ToolUpstream]]:
         """The started services, and the base URL of every server and host for this trial, after their resets."""

@@ -75,7 +75,7 @@ class FaultySource:
             case "reset":
                 answer = ToolAnswer(outcome="reset", tier="fault")
             case "http_status":
-                answer = _refused(spec)
+                answer = _error_answer(spec)
             case _:
                 answer = await self._inner.call(request)
                 answer = answer if isinstance(answer, ToolMiss) else _spoilt(spec, answer)
@@ -85,7 +85,7 @@ class FaultySource:
         return replace(answer, fault=spec.kind)
 
 
-def _refused(spec: FaultSpec) -> ToolAnswer:
+def _error_answer(spec: FaultSpec) -> ToolAnswer:
     status = spec.status or 503
     retry_after = _RETRY_AFTER_S if spec.retry_after_s is None and status == 429 else spec.retry_after_s
     headers = {} if retry_after is None else {"retry-after": str(retry_after)}
@@ -146,7 +146,9 @@ class FixtureSource:
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
         if not self._fixtures:
             return await self._inner.call(request)
-        found = next((item for item in self._fixtures if _fits(item, request.tool.name, request.arguments)), None)
+        found = next(
+            (item for item in self._fixtures if _fixture_matches(item, request.tool.name, request.arguments)), None
+        )
         if found is None:
             return await self._inner.call(request)
         return ToolAnswer(
@@ -158,7 +160,7 @@ class FixtureSource:
         )
 
 
-def _fits(fixture: Fixture, tool: str, arguments: JsonObject) -> bool:
+def _fixture_matches(fixture: Fixture, tool: str, arguments: JsonObject) -> bool:
     return fixture.tool == tool and all(
         name in arguments and canonical_json(arguments[name]) == canonical_json(value)
         for name, value in fixture.when.items()

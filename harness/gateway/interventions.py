@@ -71,7 +71,7 @@ class InterveningCalls(ToolCallHandler):
         """
         if self._made < len(self._fed):
             missing = self._fed[self._made]
-            raise ReplayDiverged(missing.step, _words(missing), "the agent ended")
+            raise ReplayDiverged(missing.step, _call_text(missing), "the agent ended")
         for depth, layer in enumerate(self._layers):
             for item in layer.intervention.at_end:
                 await self._through(depth + 1, item.tool, _raw(item))
@@ -113,7 +113,7 @@ class InterveningCalls(ToolCallHandler):
         number, self._made = self._made, self._made + 1
         if number >= len(self._fed):
             return await super().call(name, raw)
-        expected = self._expected(number, name, raw)
+        expected = self._expected_call(number, name, raw)
         if expected.error in _NO_SOURCE:
             return await super().call(name, raw)
         failure = _failure(expected.error, expected.message, expected.content)
@@ -127,7 +127,7 @@ class InterveningCalls(ToolCallHandler):
         finally:
             _INJECTED.reset(token)
 
-    def _expected(self, number: int, name: str, raw: bytes) -> FedCall:
+    def _expected_call(self, number: int, name: str, raw: bytes) -> FedCall:
         """The call that is made again. Of calls that the parent's model asked for together, which a program may make
         side by side, each may come first.
         """
@@ -139,7 +139,7 @@ class InterveningCalls(ToolCallHandler):
                 return self._fed[number]
         cleaned = None if arguments is None else self.cleaned(arguments)
         found = f"{name}({canonical_json(cleaned) if unparsed is None else unparsed})"
-        raise ReplayDiverged(first.step, _words(first), found[:_SHOWN])
+        raise ReplayDiverged(first.step, _call_text(first), found[:_SHOWN])
 
     def _is_same(self, expected: FedCall, name: str, arguments: JsonObject | None, unparsed: str | None) -> bool:
         spec = self.spec(name)
@@ -199,7 +199,7 @@ def _raw(invocation: Invocation) -> bytes:
     return json.dumps(invocation.arguments, ensure_ascii=False).encode()
 
 
-def _words(call: FedCall) -> str:
+def _call_text(call: FedCall) -> str:
     arguments = canonical_json(call.arguments) if call.unparsed is None else call.unparsed
     return f"{call.tool}({arguments})"[:_SHOWN]
 
@@ -249,7 +249,7 @@ class FedValueSource:
         """The answer with the parent's values."""
         if self._is_own(request):
             return await self.inner.call(request)
-        answer = await self.inner.call(self._sent(request))
+        answer = await self.inner.call(self._changed_request(request))
         if isinstance(answer, ToolMiss):
             return answer
         return replace(answer, body=self.values.normalised(answer.body, request.tool.name))
@@ -258,14 +258,14 @@ class FedValueSource:
         """The service's answer, as it is, to a call to which the agent was fed another."""
         if self._is_own(request):
             return await self.inner.call(request)
-        answer = await self.inner.call(self._sent(request))
+        answer = await self.inner.call(self._changed_request(request))
         if isinstance(answer, ToolAnswer):
             result = result_of(request.tool, answer)
             if not isinstance(result, CallFailure):
                 self.values.learn(request.tool.name, result, fed)
         return answer
 
-    def _sent(self, request: ToolRequest) -> ToolRequest:
+    def _changed_request(self, request: ToolRequest) -> ToolRequest:
         arguments = self.values.sent(request.arguments, request.tool.name)
         assert isinstance(arguments, dict)  # translation keeps the structure
         return replace(request, arguments=arguments)

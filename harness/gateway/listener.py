@@ -84,7 +84,7 @@ class Acceptor:
             connection.setblocking(False)
             task = self._loop.create_task(self._begin(connection))
             self._beginning.add(task)
-            task.add_done_callback(partial(self._started, connection))
+            task.add_done_callback(partial(self._on_started, connection))
         self._loop.remove_reader(self._socket)
         self._later = self._loop.call_later(_LOOK_AGAIN_S, self._loop.add_reader, self._socket, self._accept)
 
@@ -93,7 +93,7 @@ class Acceptor:
             self._open = {transport for transport in self._open if not _is_gone(transport)}
         return len(self._open) + len(self._beginning) < CONNECTIONS_MAX
 
-    def _started(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
+    def _on_started(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
         self._beginning.discard(task)
         if task.cancelled():  # possibly before it started
             connection.close()

@@ -69,7 +69,7 @@ def call_result(spec: ToolSpec | None, reply: ToolReply) -> bytes:
     The answer of an MCP server is passed on unchanged.
     """
     if reply.failure is not None:
-        return _failed(spec, reply.failure)
+        return _failed_result(spec, reply.failure)
     if spec is not None and spec.source == "mcp":
         return reply.body
     text = json.dumps(reply.body.decode()).encode()
@@ -85,7 +85,7 @@ def completed(result: bytes) -> bytes:
     return b'{"resultType":"complete",' + result.lstrip()[1:] if value else b'{"resultType":"complete"}'
 
 
-def _failed(spec: ToolSpec | None, failure: CallFailure) -> bytes:
+def _failed_result(spec: ToolSpec | None, failure: CallFailure) -> bytes:
     body = failure.body
     if failure.type == "tool_error" and spec is not None and spec.source == "mcp" and isinstance(body, dict):
         if "isError" in body:

@@ -56,7 +56,7 @@ class ModelChanges:
         for item in due:
             for text in item.texts:
                 exchange.body = {
-                    name: _replaced(value, text.before, text.after) for name, value in exchange.body.items()
+                    name: _with_replacement(value, text.before, text.after) for name, value in exchange.body.items()
                 }
             if item.model is not None and "model" in exchange.body:
                 exchange.body = {**exchange.body, "model": item.model}
@@ -70,14 +70,14 @@ def model_changes(variant: TrialVariant | None) -> ModelChanges | None:
     return ModelChanges(changes) if changes else None
 
 
-def _replaced(value: JsonValue, before: str, after: str) -> JsonValue:
+def _with_replacement(value: JsonValue, before: str, after: str) -> JsonValue:
     match value:
         case str():
             return value.replace(before, after)
         case list():
-            return [_replaced(item, before, after) for item in value]
+            return [_with_replacement(item, before, after) for item in value]
         case dict():
-            return {name: _replaced(item, before, after) for name, item in value.items()}
+            return {name: _with_replacement(item, before, after) for name, item in value.items()}
         case _:
             return value
 

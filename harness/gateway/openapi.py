@@ -71,7 +71,7 @@ _REFUSED: JsonObject = {
 def openapi_document(toolbox: Toolbox, offered: frozenset[str]) -> JsonObject:
     """An OpenAPI 3.1 document, whose schemas are the tools' JSON Schemas."""
     tools: JsonObject = {
-        f"/tools/{name}": {"post": _call(name, tool.spec.description, tool.spec.parameters)}
+        f"/tools/{name}": {"post": _call_operation(name, tool.spec.description, tool.spec.parameters)}
         for name, tool in toolbox.tools.items()
         if name in offered
     }
@@ -117,7 +117,7 @@ class OpenApiHandler:
         return web.Response(body=document, content_type="application/json")
 
 
-def _call(name: str, description: str, parameters: JsonObject) -> JsonObject:
+def _call_operation(name: str, description: str, parameters: JsonObject) -> JsonObject:
     failures: JsonObject = {
         **{str(status): ", ".join(kinds) for status, kinds in TOOL_STATUSES.items()},
         "4XX": "the tool itself refused the call (tool_error)",

@@ -70,7 +70,7 @@ class LiveProbes:
         try:
             if sql.query is not None:
                 rows: list[JsonValue] = self._services_of(sql).rows(sql.service or "", sql.query, sql.timeout_s)
-                return {"rows": self._fed(rows, sql.query)}
+                return {"rows": self._recorded_value(rows, sql.query)}
             after = {name: self._fed_rows(name, table, before.get(name)) for name, table in self._tables(sql).items()}
             return {"tables": changes(before, after, sql.ignore)}
         except QueryFailed as refused:
@@ -78,7 +78,7 @@ class LiveProbes:
         except Unmeasurable as reason:
             return {"unmeasurable": str(reason)}
 
-    def _fed(self, value: JsonValue, of: str) -> JsonValue:
+    def _recorded_value(self, value: JsonValue, of: str) -> JsonValue:
         return value if self.values is None else self.values.recorded_value(value, of)
 
     def _fed_rows(self, name: str, table: Table, before: Table | None) -> Table:
@@ -86,7 +86,7 @@ class LiveProbes:
         if self.values is None:
             return table
         old = set() if before is None else {canonical_json(row) for row in before.rows}
-        rows = (row if canonical_json(row) in old else self._fed(row, name) for row in table.rows)
+        rows = (row if canonical_json(row) in old else self._recorded_value(row, name) for row in table.rows)
         return replace(table, rows=tuple(row for row in rows if isinstance(row, dict)))
 
     def _tables_before(self, name: str, sql: SqlProbe) -> Mapping[str, Table] | str:
@@ -120,7 +120,7 @@ class LiveProbes:
         if not isinstance(answer, ToolAnswer) or answer.outcome != "answer":
             return None
         # an agent may have chosen the words of a service's answer: they are read within bounds
-        return {"status": answer.status, "body": self._fed(_value_of(answer.body, parse_json), api.path)}
+        return {"status": answer.status, "body": self._recorded_value(_value_of(answer.body, parse_json), api.path)}
 
 
 class TrialProbes:

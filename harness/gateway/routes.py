@@ -66,7 +66,7 @@ class Dialogue:
         """
         async with self._turn:
             if not self._messages:
-                return self._say(self._opening)
+                return self._redacted_message(self._opening)
             if self._user is None or len(self._messages) >= self._most:
                 self._over = True
             if not self._over:
@@ -76,7 +76,7 @@ class Dialogue:
             self._replied.clear()
             message = await self._next_message(self._user)
             self._over = self._ended_by_user = message is None
-            return None if message is None else self._say(message)
+            return None if message is None else self._redacted_message(message)
 
     async def _next_message(self, user: User) -> str | None:
         self._waits_since = began = time.monotonic()
@@ -130,7 +130,7 @@ class Dialogue:
             calls=tuple(tuple(calls[a:b]) for a, b in pairwise(starts)) if sees else (),
         )
 
-    def _say(self, message: str) -> str:
+    def _redacted_message(self, message: str) -> str:
         if self._messages or not self._rounds:
             self._rounds.append([])
             self._called_before.append(len(self._ledger.heard_calls) if self._messages else 0)
@@ -291,14 +291,14 @@ class Routes:
         return await self._context.trial.exchange.followed(take(raw))
 
     async def _thought(self, raw: bytes) -> ToolReply:
-        thought = _shaped(raw, _THOUGHT)
+        thought = _parsed_body(raw, _THOUGHT)
         self._admit(raw)
         text, *plan = await self._cleaned(raw, thought.text, *(thought.plan or ()))
         self._context.trial.ledger.think(text, None if thought.plan is None else tuple(plan))
         return _NOTHING
 
     async def _reply_sent(self, raw: bytes) -> ToolReply:
-        said = _shaped(raw, _SAYING).message
+        said = _parsed_body(raw, _SAYING).message
         self._admit(raw)
         (message,) = await self._cleaned(raw, said)
         self._context.trial.ledger.final_reply = message
@@ -335,7 +335,7 @@ async def _continue(request: web.BaseRequest) -> None:
         request.writer.output_size = 0  # the answer itself has not begun
 
 
-def _shaped(raw: bytes, shape: TypeAdapter[T]) -> T:
+def _parsed_body(raw: bytes, shape: TypeAdapter[T]) -> T:
     try:
         return shape.validate_python(parse_json(raw))
     except NotJson as error:

@@ -191,10 +191,10 @@ class RunHosts:
             proxy=ForwardProxy(hosts, handler, trial.redactor) if hosts else None,
             pages=ForwardProxy(self._suite.hosts, pages, trial.redactor),
             authority=self._authority,
-            outside=self._outside(folder, hosts) if hosts else None,
+            outside=self._proxied_hosts(folder, hosts) if hosts else None,
         )
 
-    def _outside(self, folder: Path, hosts: Sequence[HostSpec]) -> ProxiedHosts:
+    def _proxied_hosts(self, folder: Path, hosts: Sequence[HostSpec]) -> ProxiedHosts:
         certificate = folder / CA_FILE
         certificate.write_bytes(self._authority.certificate)
         certificate.chmod(0o644)

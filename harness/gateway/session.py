@@ -142,7 +142,7 @@ class TrialSession:
             out_of_budget=ledger.out_of_budget,
             recorded=0 if merged is None else merged.added,
             differs=0 if merged is None else merged.differs,
-            recording=None if merged is None else _reported(merged, parts),
+            recording=None if merged is None else _recording_report(merged, parts),
             unfired_faults=tuple(one.words for one in parts.overlay.unfired()),
             unsaid_turns=self._routes.unsaid(),
             user=self._routes.user_report(),
@@ -266,7 +266,7 @@ class TrialSession:
             ) from failure
 
 
-def _reported(merged: "Merge", parts: SessionParts) -> RecordingReport:
+def _recording_report(merged: "Merge", parts: SessionParts) -> RecordingReport:
     trial_recording, normalisation = parts.trial.trial_recording, parts.trial.normalisation
     failed = parts.trial.ledger.unrecorded_replies + (Counter() if trial_recording is None else trial_recording.failed)
     return RecordingReport(

@@ -66,7 +66,7 @@ class ProtocolSniffer(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self._context.transports.add(self._transport)
-        self._peek()
+        self._wait_for_first_byte()
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -76,7 +76,7 @@ class ProtocolSniffer(asyncio.Protocol):
         elif _HEAD_END in self._head:
             self._connect()
         elif len(self._head) > _MAX_HEAD:
-            self._tell(400, "bad_request", "the head of the request is too long")
+            self._refuse(400, "bad_request", "the head of the request is too long")
 
     @override
     def eof_received(self) -> bool | None:
@@ -84,9 +84,9 @@ class ProtocolSniffer(asyncio.Protocol):
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        self._leave()
+        self._on_disconnect()
 
-    def _peek(self) -> None:
+    def _wait_for_first_byte(self) -> None:
         """Waits for the first byte through a second descriptor, without reading it."""
         self._transport.pause_reading()
         known = self._transport.get_extra_info("socket")
@@ -107,7 +107,7 @@ class ProtocolSniffer(asyncio.Protocol):
         elif first == _HANDSHAKE:
             self._start(self._secure())
         elif self._place is None and first == _CONNECT[:1]:
-            self._deadline = asyncio.get_running_loop().call_later(_HEAD_WITHIN_S, self._late)
+            self._deadline = asyncio.get_running_loop().call_later(_HEAD_WITHIN_S, self._on_timeout)
             self._transport.resume_reading()
         else:
             self._serve(self._place, b"")
@@ -118,17 +118,17 @@ class ProtocolSniffer(asyncio.Protocol):
             self._deadline.cancel()
         found = _REQUEST.match(self._head)
         if found is None or not self._head.endswith(_HEAD_END):
-            self._tell(400, "bad_request", "no tunnel can be made of this request")
+            self._refuse(400, "bad_request", "no tunnel can be made of this request")
             return
         target = found[1].decode("latin-1")
         place = place_of(target, "https")
         if place is None or not self._context.proxy.knows(place):
             refusal = self._context.proxy.refuse(target)
-            self._tell(refusal.status, refusal.kind, refusal.message)
+            self._refuse(refusal.status, refusal.kind, refusal.message)
             return
         self._place = HostPort(scheme="http", host=place.host, port=place.port)
-        self._transport.write(_answer(200, b""))
-        self._peek()
+        self._transport.write(_http_response(200, b""))
+        self._wait_for_first_byte()
 
     async def _secure(self) -> None:
         loop, context, waiting = asyncio.get_running_loop(), self._context, _PendingProtocol()
@@ -143,10 +143,10 @@ class ProtocolSniffer(asyncio.Protocol):
                 ssl_shutdown_timeout=1.0,
             )
         except OSError as error:  # TLS errors and timeouts are OSErrors, too
-            self._failed(chosen, error)
+            self._on_failure(chosen, error)
             return
         finally:
-            self._leave()
+            self._on_disconnect()
         if secured is None:
             return
         host, port = (chosen[-1] or "", 0) if self._place is None else (self._place.host, self._place.port)
@@ -165,7 +165,7 @@ class ProtocolSniffer(asyncio.Protocol):
 
         return self._context.authority.context_by_name(choose)
 
-    def _failed(self, chosen: list[str | None], error: OSError) -> None:
+    def _on_failure(self, chosen: list[str | None], error: OSError) -> None:
         proxy = self._context.proxy
         if self._place is None and chosen and (chosen[-1] is None or not proxy.serves(chosen[-1])):
             proxy.refuse(chosen[-1] or "a host that was not named")
@@ -178,23 +178,23 @@ class ProtocolSniffer(asyncio.Protocol):
         server = self._context.serve(place)
         self._transport.set_protocol(server)
         server.connection_made(self._transport)
-        self._leave()
+        self._on_disconnect()
         if begun:
             server.data_received(begun)
 
-    def _tell(self, status: int, kind: str, message: str) -> None:
-        self._transport.write(_answer(status, error_body(kind, message)))
+    def _refuse(self, status: int, kind: str, message: str) -> None:
+        self._transport.write(_http_response(status, error_body(kind, message)))
         self._transport.close()
 
-    def _late(self) -> None:
-        self._tell(408, "bad_request", f"the request did not arrive within {_HEAD_WITHIN_S:g} s")
+    def _on_timeout(self) -> None:
+        self._refuse(408, "bad_request", f"the request did not arrive within {_HEAD_WITHIN_S:g} s")
 
     def _start(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._context.tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._on_end)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _on_end(self, task: asyncio.Task[None]) -> None:
         self._context.tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None:
@@ -206,7 +206,7 @@ class ProtocolSniffer(asyncio.Protocol):
             self._peeked.close()
             self._peeked = None
 
-    def _leave(self) -> None:
+    def _on_disconnect(self) -> None:
         self._stop_peeking()
         if self._deadline is not None:
             self._deadline.cancel()
@@ -218,7 +218,7 @@ class _PendingProtocol(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._data: list[bytes] = []
-        self._ended = self._lost = False
+        self._on_end = self._lost = False
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -226,7 +226,7 @@ class _PendingProtocol(asyncio.Protocol):
 
     @override
     def eof_received(self) -> bool | None:
-        self._ended = True
+        self._on_end = True
         return False
 
     @override
@@ -236,13 +236,13 @@ class _PendingProtocol(asyncio.Protocol):
     def give(self, server: asyncio.Protocol) -> None:
         for data in self._data:
             server.data_received(data)
-        if self._ended:
+        if self._on_end:
             server.eof_received()
         if self._lost:
             server.connection_lost(None)
 
 
-def _answer(status: int, body: bytes) -> bytes:
+def _http_response(status: int, body: bytes) -> bytes:
     head = f"HTTP/1.1 {status} {_PHRASES[status]}\r\n"
     if status != 200:
         head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n"

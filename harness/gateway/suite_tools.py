@@ -168,28 +168,28 @@ class GeneratedIdSource:
         """Maps a placeholder to the value of this run."""
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
-        answer = await self._inner.call(self._sent(request))
+        answer = await self._inner.call(self._request_with_real_values(request))
         if request.tool.generated_ids and isinstance(answer, ToolAnswer) and answer.outcome == "answer":
             self._made[request.key.key] += 1
             self._bind(request, answer.body, self._made[request.key.key])
         return answer
 
-    def _sent(self, request: ToolRequest) -> ToolRequest:
+    def _request_with_real_values(self, request: ToolRequest) -> ToolRequest:
         if not self._values:
             return request
-        arguments = {name: self._real(value) for name, value in request.arguments.items()}
+        arguments = {name: self._with_real_values(value) for name, value in request.arguments.items()}
         return request if arguments == request.arguments else replace(request, arguments=arguments)
 
-    def _real(self, value: JsonValue) -> JsonValue:
+    def _with_real_values(self, value: JsonValue) -> JsonValue:
         match value:
             case str():
                 for stand_in, real in self._values.items():
                     value = value.replace(stand_in, real)  # 12 digits of a hash do not occur in a text by chance
                 return value
             case list():
-                return [self._real(item) for item in value]
+                return [self._with_real_values(item) for item in value]
             case dict():
-                return {name: self._real(item) for name, item in value.items()}
+                return {name: self._with_real_values(item) for name, item in value.items()}
             case _:
                 return value
 

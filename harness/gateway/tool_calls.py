@@ -70,9 +70,9 @@ class ToolCallHandler:
         exchange, ledger = self.exchange, self.exchange.ledger
         thought, plan = ledger.take_thought()
         arguments, unparsed, problem = parsed_arguments(raw)
-        received = self._received(name, arguments, unparsed=unparsed, thought=thought, plan=plan, size=len(raw))
+        received = self._received_call(name, arguments, unparsed=unparsed, thought=thought, plan=plan, size=len(raw))
         admitted = ledger.admits_call()
-        failure = self._refused(name) if admitted else exchange.limit()
+        failure = self._refusal_of(name) if admitted else exchange.limit()
         if failure is None and not ledger.within_budget(name):
             failure = exchange.limit()
         result = await self._followed(received, self._answered_call(received, failure or problem))
@@ -89,7 +89,7 @@ class ToolCallHandler:
             )
         return ToolReply(status=200, body=result.body, pace_s=result.pace_s)
 
-    def _received(
+    def _received_call(
         self,
         name: str,
         arguments: JsonObject | None,
@@ -137,12 +137,12 @@ class ToolCallHandler:
         limit.
         """
         assert probe.tool is not None  # the other kinds are not calls
-        received = replace(self._received(probe.tool, probe.arguments), kind=names.PROBE, probe=probe.name)
+        received = replace(self._received_call(probe.tool, probe.arguments), kind=names.PROBE, probe=probe.name)
         result = await self._followed(received, self._completed(received, None))
         await self.exchange.trace(received, result)
         return self._redactor.value(result.content), result.failure
 
-    def _refused(self, name: str) -> CallFailure | None:
+    def _refusal_of(self, name: str) -> CallFailure | None:
         if name not in self._toolbox.tools:
             known = ", ".join(tool for tool in self._toolbox.tools if tool in self._offered) or "none"
             return CallFailure(type="unknown_tool", message=f"there is no tool {name!r}; the tools are: {known}")
@@ -172,9 +172,9 @@ class ToolCallHandler:
             # one at a time, so that a trial does not occupy the threads of the others
             if tool.may_take_long:
                 async with self._slow:
-                    failure, kept = await asyncio.to_thread(_observed, tool, arguments, complete)
+                    failure, kept = await asyncio.to_thread(_failure_and_key_arguments, tool, arguments, complete)
             else:
-                failure, kept = _observed(tool, arguments, complete)
+                failure, kept = _failure_and_key_arguments(tool, arguments, complete)
         except OutOfTime as error:  # whether the agent made a mistake is unknown
             failure, kept = CallFailure(type="tool_unavailable", message=f"the call cannot be checked: {error}"), {}
         if failure is not None:
@@ -224,7 +224,9 @@ def parsed_arguments(raw: bytes) -> tuple[JsonObject | None, str | None, CallFai
     return None, raw.decode("utf-8", "replace"), failure
 
 
-def _observed(tool: Tool, arguments: JsonObject, complete: JsonObject) -> tuple[CallFailure | None, JsonObject]:
+def _failure_and_key_arguments(
+    tool: Tool, arguments: JsonObject, complete: JsonObject
+) -> tuple[CallFailure | None, JsonObject]:
     """Validates the arguments; returns the problem, and the arguments that the key is computed from. Raises
     OutOfTime.
     """

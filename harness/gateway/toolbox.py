@@ -41,7 +41,7 @@ class Tool:
         Raises OutOfTime, which names the expressions, if the schema's take too long.
         """
         found = self.schema.problem(arguments)
-        return None if found is None else _explained(found)
+        return None if found is None else _problem_text(found)
 
 
 class Toolbox:
@@ -110,7 +110,7 @@ def _check_parameters(tool: ToolSpec) -> None:
         Draft202012Validator.check_schema(tool.parameters)
     except SchemaError as error:
         raise UsageError(
-            f"tool {tool.name!r}: {_place('parameters', error.absolute_path)}: {error.message[:_SHOWN]}",
+            f"tool {tool.name!r}: {_path_text('parameters', error.absolute_path)}: {error.message[:_SHOWN]}",
             remedy="parameters is a JSON Schema, draft 2020-12",
         ) from None
     _check_references(tool)
@@ -177,10 +177,10 @@ def _check_probes(suite: Suite, tools: dict[str, Tool]) -> None:
             raise UsageError(f"probe {probe.name!r}: arguments: {problem}")
 
 
-def _place(start: str, path: Iterable[str | int]) -> str:
+def _path_text(start: str, path: Iterable[str | int]) -> str:
     return start + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
 
 
-def _explained(problem: SchemaProblem) -> str:
+def _problem_text(problem: SchemaProblem) -> str:
     message = problem.message if len(problem.message) <= _SHOWN else f"{problem.message[: _SHOWN - 3]}..."
-    return f"{_place('$', problem.path)}: {message}"
+    return f"{_path_text('$', problem.path)}: {message}"

@@ -47,7 +47,7 @@ class InsideSource:
 def _act_in_sandbox(sandbox: Sandbox, request: ToolRequest) -> _Done:
     acts: dict[str, Callable[[Sandbox, ToolRequest], _Done]] = {
         SHELL: _shell,
-        READ_FILE: _read,
+        READ_FILE: _read_file,
         WRITE_FILE: _write,
     }
     try:
@@ -64,7 +64,7 @@ def _act_in_sandbox(sandbox: Sandbox, request: ToolRequest) -> _Done:
 
 def _shell(sandbox: Sandbox, request: ToolRequest) -> _Done:
     # The gateway's timeout of the call must be longer than the command's: otherwise its answer would be lost.
-    ended = sandbox.exec(["/bin/sh", "-c", _text(request, "command")], {}, request.tool.timeout_s)
+    ended = sandbox.exec(["/bin/sh", "-c", _text_argument(request, "command")], {}, request.tool.timeout_s)
     result: JsonObject = {
         "exit_code": ended.code,
         "stdout": ended.stdout,
@@ -74,18 +74,18 @@ def _shell(sandbox: Sandbox, request: ToolRequest) -> _Done:
     return 200, result
 
 
-def _read(sandbox: Sandbox, request: ToolRequest) -> _Done:
-    content = sandbox.read_file(_text(request, "path"), _MOST_READ)
+def _read_file(sandbox: Sandbox, request: ToolRequest) -> _Done:
+    content = sandbox.read_file(_text_argument(request, "path"), _MOST_READ)
     return 200, {"content": content.decode("utf-8", "replace")}
 
 
 def _write(sandbox: Sandbox, request: ToolRequest) -> _Done:
-    content = _text(request, "content").encode()
-    sandbox.write_file(_text(request, "path"), content)
+    content = _text_argument(request, "content").encode()
+    sandbox.write_file(_text_argument(request, "path"), content)
     return 200, {"written_bytes": len(content)}
 
 
-def _text(request: ToolRequest, name: str) -> str:
+def _text_argument(request: ToolRequest, name: str) -> str:
     value = request.arguments[name]
     assert isinstance(value, str)  # the schema requires it
     return value

@@ -133,12 +133,12 @@ class ScriptedUser:
         return await asyncio.to_thread(self._next, heard)
 
     def _next(self, heard: Heard) -> int | None:
-        return next((place for place in self._left if self._holds(place, heard)), None)
+        return next((place for place in self._left if self._condition_holds(place, heard)), None)
 
     def unsaid(self) -> tuple[str, ...]:
         """Turns whose condition never held during the conversation; the plan, if it has no turns."""
         turns = (self._turns[place] for place in self._left)
-        left = [_words(turn) for turn in turns if turn.say is not None and not turn.optional]
+        left = [_turn_text(turn) for turn in turns if turn.say is not None and not turn.optional]
         if self._plan is not None and not self._turns:
             left.append(f"the plan, which needs a user who is not a script: {self._plan}")
         return tuple(left)
@@ -146,7 +146,7 @@ class ScriptedUser:
     def report(self, heard: Heard, cut: Cut | None) -> UserReport | None:
         return UserReport(kind="script", ended=cut or "script_over", turns=len(heard.said))
 
-    def _holds(self, place: int, heard: Heard) -> bool:
+    def _condition_holds(self, place: int, heard: Heard) -> bool:
         when = self._turns[place].when
         if when is None:
             return True
@@ -175,7 +175,7 @@ def _several(value: str | tuple[str, ...]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else value
 
 
-def _words(turn: UserTurn) -> str:
+def _turn_text(turn: UserTurn) -> str:
     if turn.when is None:
         return f"{turn.say}"
     return f"{turn.say} (when {turn.when.model_dump(exclude_defaults=True)})"

@@ -44,9 +44,9 @@ class PrefixDifference(Frozen):
 def prefix_difference(before: Trajectory, after: Trajectory, until: int) -> PrefixDifference | None:
     """The first difference in the steps before `until`; None if they are equal."""
     for index in range(until):
-        pair = _shown(before.steps, index), _shown(after.steps, index)
+        pair = _step_text(before.steps, index), _step_text(after.steps, index)
         if pair[0] != pair[1]:
-            expected, found = _around(*pair)
+            expected, found = _texts_around_difference(*pair)
             return PrefixDifference(step=index, words=f"expected {expected}, found {found}")
     return None
 
@@ -56,13 +56,13 @@ def changed_by_agent(before: Trajectory, after: Trajectory) -> int | None:
     there is none, or if an answer, or what a user said, differed first.
     """
     for index in range(max(len(before.steps), len(after.steps))):
-        pair = _shown(before.steps, index), _shown(after.steps, index)
+        pair = _step_text(before.steps, index), _step_text(after.steps, index)
         if pair[0] != pair[1]:
-            return index if _done(before.steps, index) != _done(after.steps, index) else None
+            return index if _step_content(before.steps, index) != _step_content(after.steps, index) else None
     return None
 
 
-def _done(steps: tuple[Step, ...], index: int) -> str | None:
+def _step_content(steps: tuple[Step, ...], index: int) -> str | None:
     """What the agent said and called in a step, without what came of it."""
     step = steps[index] if index < len(steps) else None
     if step is None or step.source != "agent":
@@ -84,17 +84,17 @@ def _divergence(before: Trial, after: Trial) -> StepDivergence:
 
 def _first_difference(before: Trajectory, after: Trajectory) -> tuple[int | None, tuple[str, str]]:
     for index in range(max(len(before.steps), len(after.steps))):
-        pair = _shown(before.steps, index), _shown(after.steps, index)
+        pair = _step_text(before.steps, index), _step_text(after.steps, index)
         if pair[0] != pair[1]:
-            return index, _around(*pair)
-    return None, _around(canonical_json(before.final_output), canonical_json(after.final_output))
+            return index, _texts_around_difference(*pair)
+    return None, _texts_around_difference(canonical_json(before.final_output), canonical_json(after.final_output))
 
 
-def _shown(steps: tuple[Step, ...], index: int) -> str:
+def _step_text(steps: tuple[Step, ...], index: int) -> str:
     return canonical_json(step_identity(steps[index])) if index < len(steps) else "no such step"
 
 
-def _around(before: str, after: str) -> tuple[str, str]:
+def _texts_around_difference(before: str, after: str) -> tuple[str, str]:
     """Both texts, starting shortly before their first difference."""
     same = next((n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
     start = max(0, same - 40)

@@ -137,7 +137,7 @@ class ImportedTrials:
             if _sha256(file.path) != file.sha256:
                 raise InvalidDocument(file.path, "was changed while it was being imported", remedy="import it again")
             keys = iter(file.keys)
-            for found in self.importer.read(_source(file.path, self.options, ImportNotes())):
+            for found in self.importer.read(_source_of(file.path, self.options, ImportNotes())):
                 if found.run is not None:
                     yield _trial(found, found.run, next(keys), file.sha256)
 
@@ -199,7 +199,7 @@ class _FirstReading:
         keys: list[TrialKey] = []
         before = self.builder.mark()
         try:
-            for found in self.importer.read(_source(file, self.options, self.book)):
+            for found in self.importer.read(_source_of(file, self.options, self.book)):
                 self._add(file, found, keys)
         except InvalidDocument:
             self.builder.undo(before)
@@ -271,7 +271,7 @@ def _with_remedy(error: InvalidDocument) -> InvalidDocument:
     return error.with_remedy(remedy)
 
 
-def _source(path: Path, options: ImportOptions, book: ImportNotes) -> Source:
+def _source_of(path: Path, options: ImportOptions, book: ImportNotes) -> Source:
     return Source(path=path, options=options, book=book, cleaner=Cleaner(options.secrets))
 
 

@@ -37,7 +37,7 @@ def store_imported(
     def begin(run: str) -> RunFolder:
         return RunFolder.create(runs, _manifest(imported, suite, scorer, run, now))
 
-    with _begun(runs, name, default_run_name(now, suite.name, IMPORTED), begin) as folder:
+    with _begin_folder(runs, name, default_run_name(now, suite.name, IMPORTED), begin) as folder:
         folder.keep_suite(suite)
         cases = {case.id: case for case in suite.cases}
         for trial, spans in imported.trials:
@@ -53,7 +53,7 @@ def store_imported(
     return RunFolder.open(folder.path)
 
 
-def _begun(runs: Path, name: str | None, default: str, begin: Callable[[str], RunFolder]) -> RunFolder:
+def _begin_folder(runs: Path, name: str | None, default: str, begin: Callable[[str], RunFolder]) -> RunFolder:
     try:
         return begin_run(runs, name, default, begin)
     except RunNameTaken as taken:  # an import cannot be resumed

@@ -156,10 +156,10 @@ def calibrate_judge(asked: Calibrating) -> Calibrated:
         is_usable=lambda text: _unusable(text, cases),
         settings=asked.settings,
     )
-    return _kept(asked, outcome, questions)
+    return _calibrated(asked, outcome, questions)
 
 
-def _kept(asked: Calibrating, outcome: Outcome, questions: Sequence[Question]) -> Calibrated:
+def _calibrated(asked: Calibrating, outcome: Outcome, questions: Sequence[Question]) -> Calibrated:
     bench = asked.bench
     path = record_path(bench.runs.project, bench.runs.suite, bench.runs.rubric.name)
     earlier = {one.time for one in read_records(path) if one.held_out_digest == outcome.held_out_digest}
@@ -215,12 +215,12 @@ def _record(
 def _memory(asked: Calibrating, questions: Sequence[Question]) -> Path:
     """A file of the first run's own, for this judge, these questions and this prompt."""
     bench = asked.bench
-    key = digest_of([bench.prompt.digest, bench.settings.model, bench.settings.base_url, sorted(_known(questions))])
+    key = digest_of([bench.prompt.digest, bench.settings.model, bench.settings.base_url, sorted(_question_digests(questions))])
     name = f"{bench.runs.rubric.name}-{key[:12]}.jsonl"
     return bench.runs.folders[0].path / "calibration" / name
 
 
-def _known(questions: Sequence[Question]) -> list[str]:
+def _question_digests(questions: Sequence[Question]) -> list[str]:
     return [digest_of([one.id, one.right, one.notes]) for one in questions]
 
 

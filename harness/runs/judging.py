@@ -135,10 +135,10 @@ def _judged_by(session: "_JudgingSession") -> Judged:
     request, spent = session.request, session.judge.asker.spent
     panel = Panel(judge=session.judge, in_flight=request.settings.in_flight, keep=session.keep)
     run_panel(panel, session.tasks())
-    return _judged(session, spent, panel.stopped)
+    return _judged_summary(session, spent, panel.stopped)
 
 
-def _judged(session: "_JudgingSession", spent: ModelSpend, stopped: str | None) -> Judged:
+def _judged_summary(session: "_JudgingSession", spent: ModelSpend, stopped: str | None) -> Judged:
     return Judged(
         trials=session.trials,
         judged=session.answers.total(),
@@ -181,7 +181,7 @@ class _JudgingSession:
 
     def tasks(self) -> Iterator[PanelTask]:
         cases = {case.id: case for case in self.suite.cases}
-        done = set() if self.request.again else self._done()
+        done = set() if self.request.again else self._valid_judgements()
         for stored in self.folder.trials():
             trial = stored.trial
             if self.request.cases and trial.case_id not in self.request.cases:
@@ -206,7 +206,7 @@ class _JudgingSession:
         wanted = self.request.criteria
         return not wanted or criterion.id in wanted or criterion.id.rpartition(".")[0] in wanted
 
-    def _done(self) -> set[tuple[str, ...]]:
+    def _valid_judgements(self) -> set[tuple[str, ...]]:
         """The valid earlier judgements: same trajectory, rubric and judge (or code), with an answer."""
         digest, identity = self.judge.rubric_digest, self.judge.identity
         return {

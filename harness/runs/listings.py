@@ -131,7 +131,7 @@ async def source_listing(group: Listed, asking: SourceLocations, client: aiohttp
     """The source's current listing. Raises ServiceError for one that does not answer."""
     tools = await (_registered(group, asking) if isinstance(group, SourceTools) else _served(group, asking, client))
     digest = listing_digest(group, asking.folder)
-    return Listing(server=group.server, source=_source(group), digest=digest, tools=asking.redacted(tools))
+    return Listing(server=group.server, source=_source_name(group), digest=digest, tools=asking.redacted(tools))
 
 
 async def _registered(group: SourceTools, asking: SourceLocations) -> list[JsonObject]:
@@ -213,7 +213,7 @@ def _paths(document: JsonValue) -> JsonObject:
     return paths if isinstance(paths, dict) else {}
 
 
-def _source(group: Listed) -> str:
+def _source_name(group: Listed) -> str:
     if isinstance(group, PythonTools):
         return group.python
     if isinstance(group, SourceTools):

@@ -89,7 +89,7 @@ def compare_pairs(project: Path, a: RunFolder, b: RunFolder, request: PairReques
     try:
         asyncio.run(session.sit())
     except* HarnessError as group:
-        raise _first(group) from None
+        raise _first_error(group) from None
     return session.result()
 
 
@@ -148,7 +148,7 @@ class _PairingSession:
         for case in cases:
             if self.stopped is not None:
                 return
-            pairs = await asyncio.to_thread(self._pairs, case)
+            pairs = await asyncio.to_thread(self._trial_pairs, case)
             try:
                 await self._case(case, pairs)
             except OutOfBudget as error:
@@ -162,7 +162,7 @@ class _PairingSession:
                 for criterion in asked:
                     await self._compare(cassette, criterion, *pair)
 
-    def _pairs(self, case: str) -> list[tuple[JudgedTrial, JudgedTrial]]:
+    def _trial_pairs(self, case: str) -> list[tuple[JudgedTrial, JudgedTrial]]:
         found = []
         for attempt in [one.attempt for one in self.b.manifest.planned if one.case_id == case]:
             pair = [self._subject(folder, case, attempt) for folder in (self.a, self.b)]
@@ -257,6 +257,6 @@ def _check(request: PairRequest, suite: Suite) -> None:
     check_cases(suite, request.cases)
 
 
-def _first(group: BaseExceptionGroup[HarnessError]) -> HarnessError:
+def _first_error(group: BaseExceptionGroup[HarnessError]) -> HarnessError:
     error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+    return _first_error(error) if isinstance(error, BaseExceptionGroup) else error

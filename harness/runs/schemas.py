@@ -136,7 +136,7 @@ def _type(annotation: Any) -> str:
     arguments = get_args(annotation)
     origin = get_origin(annotation)
     if origin is None and not arguments:
-        return _plain(annotation)
+        return _type_words(annotation)
     if hasattr(annotation, "__metadata__"):
         return _type(arguments[0])
     if origin is tuple or origin is list:
@@ -148,7 +148,7 @@ def _type(annotation: Any) -> str:
     return " or ".join(dict.fromkeys(_type(one) for one in arguments if one is not type(None)))
 
 
-def _plain(annotation: Any) -> str:
+def _type_words(annotation: Any) -> str:
     words = {str: "text", int: "whole number", float: "number", bool: "yes or no"}
     if annotation in words:
         return words[annotation]

@@ -74,13 +74,13 @@ def self_test(
     """
     isolating = {sandbox: isolates(sandbox) for sandbox in sandboxes}
     for sandbox, isolated in isolating.items():
-        missing = _missing(folder) if isolated else None
+        missing = _no_engine_error(folder) if isolated else None
         if missing is not None:
             yield SelfTestResult(part=f"sandbox {sandbox}", state="absent", text=missing.message, remedy=missing.remedy)
             continue
         say(f"trying sandbox {sandbox}")
-        yield _tried(f"sandbox {sandbox}", _guarantees, folder / sandbox / "guarantees", sandbox)
-        yield _tried(f"replay in {sandbox}", _replay, folder / sandbox / "project", sandbox)
+        yield _result_of(f"sandbox {sandbox}", _guarantees, folder / sandbox / "guarantees", sandbox)
+        yield _result_of(f"replay in {sandbox}", _replay, folder / sandbox / "project", sandbox)
 
 
 class _Broken(HarnessError):
@@ -91,7 +91,7 @@ class _Broken(HarnessError):
         self.problems = problems
 
 
-def _tried(part: str, attempt: Callable[[Path, str], str], folder: Path, name: str) -> SelfTestResult:
+def _result_of(part: str, attempt: Callable[[Path, str], str], folder: Path, name: str) -> SelfTestResult:
     """What `attempt` says of itself, or why it raised a HarnessError."""
     began = time.monotonic()
     folder.mkdir(parents=True)
@@ -104,7 +104,7 @@ def _tried(part: str, attempt: Callable[[Path, str], str], folder: Path, name: s
     return found.model_copy(update={"seconds": round(time.monotonic() - began, 1)})
 
 
-def _missing(project: Path) -> HarnessError | None:
+def _no_engine_error(project: Path) -> HarnessError | None:
     """Why no container can be started; None: it can."""
     try:
         _base_image(project)
@@ -128,10 +128,10 @@ def _guarantees(folder: Path, sandbox: str) -> str:
         found = run_conformance(provider, image, folder)
     finally:
         provider.close()
-    return _hold(found) + ("" if provider.isolates else "; it does not isolate")
+    return _check_guarantee(found) + ("" if provider.isolates else "; it does not isolate")
 
 
-def _hold(found: Mapping[str, str | None]) -> str:
+def _check_guarantee(found: Mapping[str, str | None]) -> str:
     """Raises _Broken if a guarantee does not hold."""
     failed = tuple(f"{name}: {problem}" for name, problem in found.items() if problem is not None)
     if failed:

@@ -44,7 +44,7 @@ class FileWatch:
                 found = path.stat()
                 stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
                 before = self._known.get(path)
-                content = before[1] if before is not None and before[0] == stamp else _content(path, stamp)
+                content = before[1] if before is not None and before[0] == stamp else _content_digest(path, stamp)
             except OSError:
                 continue
             known[path] = (stamp, content)
@@ -91,7 +91,7 @@ def _is_hidden(name: str) -> bool:
     return name.startswith(".") or name == "__pycache__" or name.endswith((".pyc", "~"))
 
 
-def _content(path: Path, stamp: _Stamp) -> str:
+def _content_digest(path: Path, stamp: _Stamp) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest() if stamp[1] <= _HASHED_BYTES else repr(stamp)
 
 
@@ -156,10 +156,10 @@ def watched_suite(project: Path, name: str, agent: str | None, files: Contents) 
 
 def _case_digests(suite: Suite) -> dict[str, str]:
     shared = digest_of(suite.model_dump(mode="json", by_alias=True, exclude=_NOT_SHARED | _OF_NO_RESULT))
-    return {case.id: f"{shared} {suite_digest(_alone(suite, case))}" for case in suite.cases}
+    return {case.id: f"{shared} {suite_digest(_suite_with_case(suite, case))}" for case in suite.cases}
 
 
-def _alone(suite: Suite, case: Case) -> Suite:
+def _suite_with_case(suite: Suite, case: Case) -> Suite:
     """The suite with this case only."""
     packs = {name: pack for name, pack in suite.packs.items() if name in case.fixtures}
     return suite.model_copy(update={"cases": (case,), "packs": packs})

@@ -99,7 +99,9 @@ class Browser:
         )
         self._turn = threading.Lock()
         self._ended: list[ProgramExit | SandboxError] = []
-        self._driver = threading.Thread(target=self._drive, args=(self._settings(spec),), name="browser", daemon=True)
+        self._driver = threading.Thread(
+            target=self._run_driver, args=(self._settings(spec),), name="browser", daemon=True
+        )
         self._driver.start()
         try:
             self._wait()
@@ -111,7 +113,7 @@ class Browser:
         """Performs one action on the page. Raises BrowserGone."""
         request = {"do": do, "within_s": within_s, **arguments}
         with self._turn:
-            ended = self._asked(json.dumps(request, ensure_ascii=False), within_s + _BEYOND_S)
+            ended = self._answer_to(json.dumps(request, ensure_ascii=False), within_s + _BEYOND_S)
         try:
             answer: JsonObject = json.loads(ended.stdout)
         except (ValueError, RecursionError):
@@ -161,7 +163,7 @@ class Browser:
             }
         )
 
-    def _drive(self, settings: str) -> None:
+    def _run_driver(self, settings: str) -> None:
         start = _START.replace("{agent}", shlex.quote(self._sandbox.places.agent))
         try:
             self._ended.append(self._sandbox.exec(["sh", "-c", start, "driver", settings], {}, _LIMITS.seconds))
@@ -177,7 +179,7 @@ class Browser:
                 raise self._gone(f"it did not start within {_READY_WITHIN_S:g} s")
             time.sleep(_POLL_S)
 
-    def _asked(self, request: str, within_s: float) -> ProgramExit:
+    def _answer_to(self, request: str, within_s: float) -> ProgramExit:
         command = ["python3", "-I", "-S", "-E", f"{self._sandbox.places.agent}/ask.py", _SOCKET, request]
         if self._ended:
             raise self._gone("it ended by itself")

@@ -34,7 +34,7 @@ def gather(environment: Environment, state: DeclaredState, parent: Snapshot | No
     writable places.
     """
     found: dict[str, CapturedEntry] = {}
-    for captured in (*_inherited(parent), *_own(environment, state)):
+    for captured in (*_inherited(parent), *_entries_below(environment, state)):
         if captured.entry.kind != "directory":
             for below in [path for path in found if path.startswith(captured.entry.path + "/")]:
                 del found[below]
@@ -78,7 +78,7 @@ def _inherited(parent: Snapshot | None) -> Iterator[CapturedEntry]:
         yield CapturedEntry(entry=entry, content=at if entry.kind == "file" else None)
 
 
-def _own(environment: Environment, state: DeclaredState) -> Iterator[CapturedEntry]:
+def _entries_below(environment: Environment, state: DeclaredState) -> Iterator[CapturedEntry]:
     for folder in state.folders:
         yield from _with_parents(state, folder)
     if state.files is None:
@@ -91,7 +91,7 @@ def _own(environment: Environment, state: DeclaredState) -> Iterator[CapturedEnt
         if not _is_utf8(inside):
             raise SnapshotError(f"{os.fsencode(path)!r} cannot be captured: its name is not UTF-8", remedy="rename it")
         if not path.is_dir() or path.is_symlink():
-            yield _checked(_entry(state, inside, path), path, state)
+            yield _checked_entry(_entry(state, inside, path), path, state)
         elif not _leads_to_a_place(inside, state.writable):
             yield _folder(state, inside)
 
@@ -112,7 +112,7 @@ def _walk(root: Path) -> Iterator[Path]:
 
 def _folder(state: DeclaredState, inside: str) -> CapturedEntry:
     entry = SnapshotEntry(path=inside, kind="directory", mode=_mode(state, inside, 0o755), owner=_owner(state, inside))
-    return _checked(entry, None, state)
+    return _checked_entry(entry, None, state)
 
 
 def _entry(state: DeclaredState, inside: str, path: Path) -> SnapshotEntry:
@@ -138,7 +138,7 @@ def _entry(state: DeclaredState, inside: str, path: Path) -> SnapshotEntry:
     )
 
 
-def _checked(entry: SnapshotEntry, content: Path | None, state: DeclaredState) -> CapturedEntry:
+def _checked_entry(entry: SnapshotEntry, content: Path | None, state: DeclaredState) -> CapturedEntry:
     if place_of(entry.path, state.writable) is None:
         raise SnapshotError(
             f"{entry.path} cannot be captured: it is in none of the writable places ({', '.join(state.writable)})",
@@ -189,18 +189,18 @@ def read_snapshot_file(folder: Path) -> Snapshot:
     """
     path = folder / SNAPSHOT_FILE
     if not path.is_file():
-        raise _refused(path, "is missing", folder)
+        raise _capture_error(path, "is missing", folder)
     try:
         stored = read_document(path, SnapshotFile)
     except InvalidDocument as error:
-        raise SnapshotError(error.message, remedy=_again(folder)) from None
+        raise SnapshotError(error.message, remedy=_rebuild_remedy(folder)) from None
     snapshot = stored.snapshot.model_copy(update={"folder": folder, "image": None})
     if (snapshot.environment, snapshot.name) != (folder.parent.name, folder.name):
-        raise _refused(
+        raise _capture_error(
             path, f"holds the snapshot {snapshot.environment}/{snapshot.name}, which belongs to another folder", folder
         )
     if snapshot.digest != stored.digest:
-        raise _refused(path, "was changed: its content does not match the digest in it", folder)
+        raise _capture_error(path, "was changed: its content does not match the digest in it", folder)
     return snapshot
 
 
@@ -213,7 +213,7 @@ def verify_content(snapshot: Snapshot) -> None:
     if folder is None:
         return
     for problem in _contradictions(snapshot):
-        raise _refused(folder / SNAPSHOT_FILE, problem, folder)
+        raise _capture_error(folder / SNAPSHOT_FILE, problem, folder)
     expected: set[Path] = {folder / SNAPSHOT_FILE}
     for entry in snapshot.files:
         if entry.kind == "file":
@@ -225,21 +225,23 @@ def verify_content(snapshot: Snapshot) -> None:
         expected.add(folder / "dumps" / dump.file)
     for path in _all_below(folder):
         if path not in expected:
-            raise _refused(path, "is not part of the snapshot", folder)
+            raise _capture_error(path, "is not part of the snapshot", folder)
 
 
 def _verify_file(path: Path, sha256: str | None, size: int | None, folder: Path) -> None:
     try:
         is_plain = not path.is_symlink() and path.is_file()
     except OSError as error:  # the manifest names a path that no file system accepts
-        raise _refused(path.parent / (path.name[:100] + "..."), f"cannot be read: {error.strerror}", folder) from None
+        raise _capture_error(
+            path.parent / (path.name[:100] + "..."), f"cannot be read: {error.strerror}", folder
+        ) from None
     if not is_plain:
-        raise _refused(path, "is missing, or is not a regular file", folder)
+        raise _capture_error(path, "is missing, or is not a regular file", folder)
     found = path.stat().st_size
     if size is not None and found != size:
-        raise _refused(path, f"was changed: expected {size} bytes, found {found}", folder)
+        raise _capture_error(path, f"was changed: expected {size} bytes, found {found}", folder)
     if digest_of_file(path) != sha256:
-        raise _refused(path, "was changed: its content does not match its digest", folder)
+        raise _capture_error(path, "was changed: its content does not match its digest", folder)
 
 
 def _all_below(folder: Path) -> Iterator[Path]:
@@ -255,7 +257,7 @@ def _contradictions(snapshot: Snapshot) -> Iterator[str]:
         if entry.path in kinds:
             yield f"names {entry.path} twice"
         kinds[entry.path] = entry.kind
-        yield from _odd(entry, snapshot.writable)
+        yield from _unusable_properties(entry, snapshot.writable)
     for path in kinds:
         for parent in PurePosixPath(path).parents:
             if kinds.get(str(parent), "directory") != "directory":
@@ -271,7 +273,7 @@ def _odd_dumps(snapshot: Snapshot) -> Iterator[str]:
         yield "holds two dumps of one service"
 
 
-def _odd(entry: SnapshotEntry, writable: tuple[str, ...]) -> Iterator[str]:
+def _unusable_properties(entry: SnapshotEntry, writable: tuple[str, ...]) -> Iterator[str]:
     if str(PurePosixPath(entry.path)) != entry.path or ".." in entry.path.split("/") or "\0" in entry.path:
         yield f"holds the path {entry.path!r}"
     elif place_of(entry.path, writable) is None:
@@ -282,11 +284,11 @@ def _odd(entry: SnapshotEntry, writable: tuple[str, ...]) -> Iterator[str]:
         yield f"gives {entry.path} the mode {entry.mode:o}"
 
 
-def _refused(path: Path, problem: str, folder: Path) -> SnapshotError:
-    return SnapshotError(f"{path} {problem}", remedy=_again(folder))
+def _capture_error(path: Path, problem: str, folder: Path) -> SnapshotError:
+    return SnapshotError(f"{path} {problem}", remedy=_rebuild_remedy(folder))
 
 
-def _again(folder: Path) -> str:
+def _rebuild_remedy(folder: Path) -> str:
     return (
         f"restore it from version control, or build it again: harness snapshot build {folder.parent.name} {folder.name}"
     )

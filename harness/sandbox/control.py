@@ -112,7 +112,7 @@ class Control:
             frame = self._ask(message, (), within_s)
             try:
                 while "end" not in frame:
-                    yield frame, self._content(frame["size"]) if "content" in frame else b""
+                    yield frame, self._received_content(frame["size"]) if "content" in frame else b""
                     frame = self._receive()
                 yield frame, b""
             finally:
@@ -147,7 +147,7 @@ class Control:
                 self._channel.send(message | {"beside": number})
             while time.monotonic() < deadline:
                 with suppress(queue.Empty):
-                    return _checked(box.get(timeout=_LOOK_EVERY_S))
+                    return _checked_answer(box.get(timeout=_LOOK_EVERY_S))
                 self._receive_for(box)
         except OSError as error:
             raise _lost(error) from None
@@ -176,7 +176,7 @@ class Control:
             self._connection.settimeout(within_s)
             with self._sending:
                 self._channel.send(message)
-                for chunk in _gathered(content):
+                for chunk in _joined_parts(content):
                     self._channel.send_content(chunk)
         except OSError as error:
             raise _lost(error) from None
@@ -190,9 +190,9 @@ class Control:
                 answer = self._channel.receive()
         except (OSError, EOFError, ValueError) as error:
             raise _lost(error) from None
-        return _checked(answer)
+        return _checked_answer(answer)
 
-    def _content(self, size: int) -> bytes:
+    def _received_content(self, size: int) -> bytes:
         try:
             return self._channel.receive_content(size)
         except (OSError, EOFError) as error:
@@ -227,7 +227,7 @@ def file_content(path: Path, size: int) -> Iterator[bytes]:
         raise SandboxError(f"{path} changed while it was read", remedy="verify the snapshot")
 
 
-def _gathered(parts: Iterable[bytes]) -> Iterator[bytes]:
+def _joined_parts(parts: Iterable[bytes]) -> Iterator[bytes]:
     """Joins many small parts into few calls."""
     held: list[bytes] = []
     size = 0
@@ -241,15 +241,15 @@ def _gathered(parts: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(held)
 
 
-def _checked(answer: dict[str, Any]) -> dict[str, Any]:
+def _checked_answer(answer: dict[str, Any]) -> dict[str, Any]:
     if "failed" in answer:
-        raise SandboxError(f"the sandbox failed: {_words(answer['failed'])}")
+        raise SandboxError(f"the sandbox failed: {_text_of(answer['failed'])}")
     if "errno" in answer:
-        raise LauncherRefusal(answer["errno"], _words(answer.get("problem")))
+        raise LauncherRefusal(answer["errno"], _text_of(answer.get("problem")))
     return answer
 
 
-def _words(said: object) -> str:
+def _text_of(said: object) -> str:
     return said.decode("utf-8", "replace") if isinstance(said, bytes) else "it does not say why"
 
 

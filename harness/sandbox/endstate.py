@@ -96,7 +96,7 @@ def write_end_state(archive: Path, restored: RestoredFiles, reported: Reported) 
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=str(archive.parent)) as contents:
-            state, members = _compared(restored, reported, contents)
+            state, members = _state_and_positions(restored, reported, contents)
             _write_archive(archive, state, members, contents)
     except OSError as error:
         raise SandboxError(
@@ -135,7 +135,7 @@ class OpenEndState:
         Raises ChangedFileTooLarge past `max_bytes`. Links and sparse members, which the harness never writes, give
         None.
         """
-        member = self._members.get(_member(path))
+        member = self._members.get(_member_name(path))
         if member is None or not member.isreg() or member.issparse():
             return None
         if member.size > max_bytes:
@@ -173,7 +173,7 @@ def _head(tar: tarfile.TarFile) -> bytes:
     return b"null" if stream is None else stream.read()
 
 
-def _compared(
+def _state_and_positions(
     restored: RestoredFiles, reported: Reported, contents: Any
 ) -> tuple[EndState, dict[str, tuple[int, int]]]:
     """The state, and for each of its files the position of its bytes in `contents`."""
@@ -243,7 +243,7 @@ def _write_tar(stream: Any, state: EndState, members: dict[str, tuple[int, int]]
         for path in sorted(members):
             at, size = members[path]
             contents.seek(at)
-            tar.addfile(_entry(_member(path), size, modes[path] or 0), contents)
+            tar.addfile(_entry(_member_name(path), size, modes[path] or 0), contents)
 
 
 def _write_archive(archive: Path, state: EndState, members: dict[str, tuple[int, int]], contents: Any) -> None:
@@ -266,7 +266,7 @@ def _entry(name: str, size: int, mode: int) -> tarfile.TarInfo:
     return entry
 
 
-def _member(path: str) -> str:
+def _member_name(path: str) -> str:
     return f"files{path}"
 
 
@@ -289,14 +289,14 @@ def clean_end_state(archive: Path, clean: Clean) -> EndState:
         cleaned = {path: None if content is None else clean(content) for path, content in contents.items()}
         before = opened.state
     after = before.model_copy(
-        update={"changes": tuple(_cleaned(change, cleaned.get(change.path), clean) for change in before.changes)}
+        update={"changes": tuple(_cleaned_change(change, cleaned.get(change.path), clean) for change in before.changes)}
     )
     if after != before:
         _rewrite(archive, {_cleaned_text(clean, path): content for path, content in cleaned.items()}, after)
     return after
 
 
-def _cleaned(change: FileChange, content: bytes | None, clean: Clean) -> FileChange:
+def _cleaned_change(change: FileChange, content: bytes | None, clean: Clean) -> FileChange:
     plain: dict[str, object] = {
         "path": _cleaned_text(clean, change.path),
         "link": None if change.link is None else _cleaned_text(clean, change.link),

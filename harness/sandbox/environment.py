@@ -45,14 +45,14 @@ def _absolute(path: str) -> str:
     return str(parts)
 
 
-def _place(path: str) -> str:
+def _checked_path(path: str) -> str:
     plain = _absolute(path)
     if any(PurePosixPath(plain).is_relative_to(taken) for taken in _RESERVED):
         raise ValueError(f"{path!r} is the harness's own; it cannot be a writable place")
     return plain
 
 
-def _inside(path: str) -> str:
+def _path_inside(path: str) -> str:
     parts = PurePosixPath(path)
     longest = max(map(len, parts.parts), default=0)
     if parts.is_absolute() or ".." in parts.parts or not 0 < longest < 256 or "\0" in path or len(path) > 4000:
@@ -61,8 +61,8 @@ def _inside(path: str) -> str:
 
 
 AbsolutePath = Annotated[str, AfterValidator(_absolute)]
-Place = Annotated[str, AfterValidator(_place)]
-InsidePath = Annotated[str, AfterValidator(_inside)]
+Place = Annotated[str, AfterValidator(_checked_path)]
+InsidePath = Annotated[str, AfterValidator(_path_inside)]
 ImageName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([._/-][a-z0-9]+)*$")]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([._-][a-z0-9]+)*$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]

@@ -42,7 +42,7 @@ def guard(interface: str) -> bool:
     """Drops connections from the interface to this machine; returns whether the rule was set."""
     if why_unguarded() is not None or not (_INTERFACES / interface).exists():
         return False
-    done = [_changed(program, "-I", interface) for program in _PROGRAMS if _program(program) is not None]
+    done = [_change_rules(program, "-I", interface) for program in _PROGRAMS if _program(program) is not None]
     return bool(done) and done[0]
 
 
@@ -50,7 +50,7 @@ def unguard(interface: str) -> None:
     """Removes the rules of an interface; safe to call if it has none."""
     if why_unguarded() is None:
         for program in _PROGRAMS:
-            while interface in _guarded(program) and _changed(program, "-D", interface):
+            while interface in _guarded(program) and _change_rules(program, "-D", interface):
                 pass
 
 
@@ -62,19 +62,19 @@ def guards_left() -> list[str]:
     return sorted(interface for interface in found if not (_INTERFACES / interface).exists())
 
 
-def _changed(program: str, how: str, interface: str) -> bool:
+def _change_rules(program: str, how: str, interface: str) -> bool:
     rule = ["-i", interface, "-m", "conntrack", "!", "--ctstate", "ESTABLISHED,RELATED"]
-    return _ran(program, how, "INPUT", *rule, "-m", "comment", "--comment", _COMMENT, "-j", "DROP") is not None
+    return _output_of(program, how, "INPUT", *rule, "-m", "comment", "--comment", _COMMENT, "-j", "DROP") is not None
 
 
 def _guarded(program: str) -> list[str]:
     """The interfaces that have a rule of the harness."""
-    lines = (_ran(program, "-S", "INPUT") or "").splitlines()
+    lines = (_output_of(program, "-S", "INPUT") or "").splitlines()
     words = [shlex.split(line) for line in lines if _COMMENT in line]
     return [one[one.index("-i") + 1] for one in words if "-i" in one and re.match(r"br-", one[one.index("-i") + 1])]
 
 
-def _ran(program: str, *arguments: str) -> str | None:
+def _output_of(program: str, *arguments: str) -> str | None:
     """The output of the program; None: it is missing, or refuses."""
     path = _program(program)
     if path is None:

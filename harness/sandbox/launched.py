@@ -28,23 +28,23 @@ def program_exit(answer: dict[str, Any]) -> ProgramExit:
         code=status if status >= 0 else None,
         signal=-status if status < 0 else None,
         timed_out=bool(answer["timed_out"]),
-        stdout=_text(answer["out"], answer["out_bytes"]),
-        stderr=_text(answer["err"], answer["err_bytes"]),
-        stdout_end=_end(answer["out_end"]),
-        stderr_end=_end(answer["err_end"]),
+        stdout=_output_text(answer["out"], answer["out_bytes"]),
+        stderr=_output_text(answer["err"], answer["err_bytes"]),
+        stdout_end=_complete_lines(answer["out_end"]),
+        stderr_end=_complete_lines(answer["err_end"]),
         stdout_bytes=answer["out_bytes"],
         stderr_bytes=answer["err_bytes"],
         duration_s=answer["duration_ns"] / 1e9,
     )
 
 
-def _text(kept: bytes, total: int) -> str:
+def _output_text(kept: bytes, total: int) -> str:
     """Omits a character that the limit has cut in two, because it was not invalid."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     return decoder.decode(kept, final=total == len(kept))
 
 
-def _end(last: bytes) -> str:
+def _complete_lines(last: bytes) -> str:
     """Starts at the first complete line: half a line could contain half of a secret, which would not be recognised."""
     line_ends = [place for place in (last.find(b"\n"), last.find(b"\r")) if place >= 0]
     return last[min(line_ends) + 1 :].decode("utf-8", "replace") if line_ends else ""
@@ -158,7 +158,7 @@ class LaunchedSandbox:
         return program_exit(answer)
 
     def expire(self) -> None:
-        with self._explained():
+        with self._with_exit_reason():
             self._control.ask_running({"do": "expire"}, _ANSWER_WITHIN_S)
 
     def read_file(self, path: str, max_bytes: int = 1_048_576) -> bytes:
@@ -184,7 +184,7 @@ class LaunchedSandbox:
         files = {} if self._created else self._restored.files
         sums = {path: file.sha256 for path, file in files.items() if self._may_write(file)}
         request = {"do": "changes", "entries": _ENTRIES_MAX, "bytes": _BYTES_MAX, "sums": list(sums.items())}
-        with self._explained():
+        with self._with_exit_reason():
             return write_end_state(archive, self._restored, self._control.ask_for_changes(request, _ANSWER_WITHIN_S))
 
     def close(self) -> None:
@@ -222,7 +222,7 @@ class LaunchedSandbox:
         request = {"do": "create", "owner": owner, "count": len(entries)}
         content = (part for entry in entries for part in entry.parts())
         try:
-            with self._explained():
+            with self._with_exit_reason():
                 self._control.ask_with_content(request, content, _ANSWER_WITHIN_S)
         except LauncherRefusal as refused:
             raise SandboxError(
@@ -231,11 +231,11 @@ class LaunchedSandbox:
             ) from None
 
     def _ask(self, message: dict[str, Any], within_s: float = _ANSWER_WITHIN_S) -> dict[str, Any]:
-        with self._explained():
+        with self._with_exit_reason():
             return self._control.ask(message, within_s)
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _with_exit_reason(self) -> Iterator[None]:
         """Discards a sandbox whose launcher is lost, and adds the reason to the error."""
         try:
             yield
@@ -261,14 +261,16 @@ class LaunchedSandbox:
         }
         if not self._own_home:
             return pinned
-        return clean_environment(pinned, self._real(OWN_HOME), (*self._inside.real, *self._inside.real.values()))
+        return clean_environment(
+            pinned, self._launcher_path(OWN_HOME), (*self._inside.real, *self._inside.real.values())
+        )
 
     def _where_it_starts(self) -> str:
         if self._cwd is not None:
-            return self._real(self._cwd)
-        return self._real(OWN_WORK) if self._own_home else self._places.work
+            return self._launcher_path(self._cwd)
+        return self._launcher_path(OWN_WORK) if self._own_home else self._places.work
 
-    def _real(self, shown: str) -> str:
+    def _launcher_path(self, shown: str) -> str:
         """The launcher's path of a path below one of the writable places."""
         for place, real in self._inside.real.items():
             if shown == place or shown.startswith(f"{place}/"):

@@ -209,7 +209,7 @@ def _add_parents(entries: dict[str, Entry], places: Iterable[str]) -> tuple[str,
     tops = set(places)
     added = {}
     for path in entries:
-        above = list(_above(path))
+        above = list(_ancestors(path))
         if posixpath.normpath(path) != path or any(entries[top].kind != "directory" for top in above if top in entries):
             raise SnapshotError(
                 f"snapshot file {path!r} is not a plain path, or is below an entry that is not a folder"
@@ -229,7 +229,7 @@ def _add_parents(entries: dict[str, Entry], places: Iterable[str]) -> tuple[str,
 
 
 def _protect(entries: Mapping[str, Entry], places: Iterable[str]) -> dict[str, Entry]:
-    above_root = {parent for path, entry in entries.items() if entry.owner == "root" for parent in _above(path)}
+    above_root = {parent for path, entry in entries.items() if entry.owner == "root" for parent in _ancestors(path)}
     tops = {
         place: Entry(path=place, kind="directory", mode=_OPEN_AND_STICKY, owner="root")
         for place in above_root.intersection(places)
@@ -270,7 +270,7 @@ def _refuse_shut_folders(entries: Mapping[str, Entry]) -> None:
             )
 
 
-def _above(path: str) -> Iterator[str]:
+def _ancestors(path: str) -> Iterator[str]:
     """The folders above, nearest first, without `/`."""
     while (path := path.rpartition("/")[0]) != "":
         yield path

@@ -96,7 +96,7 @@ def left_in_project(project: Path) -> list[Leftover]:
     halves = [path for root in (project, cache_folder()) for path in abandoned_partials(root)]
     snapshots = SnapshotStore(project)
     return [
-        Leftover(kind="folder" if path.is_dir() else "file", name=str(path), remove=partial(_removed, path))
+        Leftover(kind="folder" if path.is_dir() else "file", name=str(path), remove=partial(_remove, path))
         for path in halves
     ] + [
         Leftover(kind="folder", name=str(path), remove=partial(snapshots.recover, path))
@@ -154,7 +154,7 @@ def _gone(remove: Callable[[str], object], name: str) -> bool:
     return True
 
 
-def _removed(path: Path) -> bool:
+def _remove(path: Path) -> bool:
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:

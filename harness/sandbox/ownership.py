@@ -33,18 +33,18 @@ def remove_folder(folder: Path) -> None:
     too.
     """
     with suppress(OSError):
-        with _opened(os.fspath(folder)) as top:
-            _empty(top)
+        with _open_folder(os.fspath(folder)) as top:
+            _delete_content(top)
         folder.rmdir()
 
 
-def _empty(top: int) -> None:
+def _delete_content(top: int) -> None:
     waiting = list(_emptied(top, top, 0))
     moved = len(waiting)
     while waiting:
         name = waiting.pop()
         with suppress(FileNotFoundError):
-            with _opened(name, top) as inner:
+            with _open_folder(name, top) as inner:
                 found = list(_emptied(inner, top, moved))
             moved += len(found)
             waiting += found
@@ -66,7 +66,7 @@ def _emptied(folder: int, top: int, moved: int) -> Iterator[str]:
 
 
 @contextmanager
-def _opened(name: str, within: int | None = None) -> Iterator[int]:
+def _open_folder(name: str, within: int | None = None) -> Iterator[int]:
     fd = os.open(name, _FOLDER, dir_fd=within)
     try:
         yield fd

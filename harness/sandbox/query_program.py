@@ -58,7 +58,7 @@ def main(path: str) -> None:
     except ImportError as missing:
         answer = json.dumps({"unable": str(missing)})
     else:
-        answer = _answer(sqlite3, request)
+        answer = _json_answer(sqlite3, request)
     sys.stdout.write(answer)
 
 
@@ -77,12 +77,12 @@ def _limit(request: dict[str, Any]) -> None:
         resource.setrlimit(kind, (allowed, allowed))
 
 
-def _answer(sqlite3: Any, request: dict[str, Any]) -> str:
+def _json_answer(sqlite3: Any, request: dict[str, Any]) -> str:
     """The answer as JSON: rows are written as they are read, so that no answer is in memory twice."""
     deadline = time.process_time() + request["cpu_s"]
     try:
         _settle(request["database"])
-        database = _opened(sqlite3, request, deadline)
+        database = _open_database(sqlite3, request, deadline)
         if request.get("query") is not None:
             return f'{{"rows": {_rows(database, request["query"], RowBudget(request["answer_bytes"]))}}}'
         return f'{{"tables": {_tables(database, request["tables"], RowBudget(request["answer_bytes"]))}}}'
@@ -110,7 +110,7 @@ class RowBudget:
             raise LimitExceeded(f"its rows are larger than {self.size} bytes")
 
 
-def _opened(sqlite3: Any, request: dict[str, Any], deadline: float) -> Any:
+def _open_database(sqlite3: Any, request: dict[str, Any], deadline: float) -> Any:
     address = f"file:{quote(request['database'])}?mode=ro&immutable=1"
     database = sqlite3.connect(address, uri=True, isolation_level=None)
     database.set_progress_handler(lambda: int(time.process_time() >= deadline), _STEPS_BETWEEN_LOOKS)
@@ -160,13 +160,13 @@ def _rows(database: sqlite3.Connection, query: str, budget: RowBudget) -> str:
     cursor = database.execute(query)
     names = [str(column[0]) for column in cursor.description or ()]
     for values in cursor:
-        row = json.dumps({name: _plain(value) for name, value in zip(names, values, strict=True)})
+        row = json.dumps({name: _json_value(value) for name, value in zip(names, values, strict=True)})
         budget.spend(row)
         found.append(row)
     return f"[{','.join(found)}]"
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """Bytes as `{"base64": ...}` and infinities as `{"float": ...}`, since JSON has neither."""
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}
@@ -210,7 +210,7 @@ def _bring_in(log: BinaryIO, file: BinaryIO) -> None:
     sums = (0, 0) if order is None else _checksum(order, head[:24], (0, 0))
     if order is None or not known or sums != struct.unpack(">2I", head[24:]):
         return  # SQLite ignores such a log too
-    pages, size = _committed(log, order, page_size, tuple(salts), sums)
+    pages, size = _committed_pages(log, order, page_size, tuple(salts), sums)
     if size is None:
         return
     if size * page_size > _FILE_BYTES_MAX:
@@ -223,7 +223,7 @@ def _bring_in(log: BinaryIO, file: BinaryIO) -> None:
     file.truncate(size * page_size)
 
 
-def _committed(
+def _committed_pages(
     log: BinaryIO, order: str, page_size: int, salts: tuple[int, ...], sums: tuple[int, int]
 ) -> tuple[dict[int, int], int | None]:
     """Page -> where in the log its last committed content is, and how many pages the database has then."""

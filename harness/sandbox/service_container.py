@@ -200,7 +200,7 @@ class ServiceContainer:
             container.start()
             if service.internet:
                 network.let_out(self.id)
-            container.place = self._place(network)
+            container.place = self._address_of(network)
 
     @property
     def id(self) -> str:
@@ -222,14 +222,14 @@ class ServiceContainer:
             except TimeoutError:
                 self._container.reload()
                 if self._container.status != "running":
-                    raise self._failed("is not available: it ended by itself") from None
+                    raise self._service_error("is not available: it ended by itself") from None
                 if time.monotonic() > until:
                     why = f"is not available: it was not ready within {self.service.timeout_s:g} s"
-                    raise self._failed(why) from None
+                    raise self._service_error(why) from None
             except (RuntimeError, StopIteration, ConnectionError):
-                raise self._failed("is not available: it ended by itself") from None
+                raise self._service_error("is not available: it ended by itself") from None
             except (DockerException, requests.RequestException) as error:
-                raise self._failed(f"is not available: the container engine answered: {error}") from None
+                raise self._service_error(f"is not available: the container engine answered: {error}") from None
             else:
                 return
 
@@ -240,10 +240,10 @@ class ServiceContainer:
                 self._container.reload()
                 state = self._container.get_wrapped_container().attrs["State"]
             except NotFound:
-                raise self._failed("was removed while it was needed") from None
+                raise self._service_error("was removed while it was needed") from None
         if not state["Running"]:
             how = "it ran out of memory" if state.get("OOMKilled") else f"exit status {state['ExitCode']}"
-            raise self._failed(f"ended while it was needed: {how}")
+            raise self._service_error(f"ended while it was needed: {how}")
 
     def logs(self) -> str:
         """The output so far, as far as the engine keeps it."""
@@ -320,7 +320,7 @@ class ServiceContainer:
             chunks, state = self._container.get_wrapped_container().get_archive(path)
             if state["size"] > most_bytes:
                 raise OutputTooLarge
-            return _bounded(chunks, most_bytes + _TAR_MORE)
+            return _joined_within(chunks, most_bytes + _TAR_MORE)
         except NotFound:
             return None
         except (DockerException, requests.RequestException) as error:
@@ -339,7 +339,7 @@ class ServiceContainer:
                 if error.status_code != requests.codes.conflict:  # its removal is already under way
                     raise
 
-    def _place(self, network: ServiceNetwork) -> tuple[str, int]:
+    def _address_of(self, network: ServiceNetwork) -> tuple[str, int]:
         if not network.published:
             return network.address_of(self.id), self.service.port
         return _LOOPBACK, int(self._container.get_docker_client().port(self.id, self.service.port))
@@ -361,7 +361,7 @@ class ServiceContainer:
         )
         return strategy.with_startup_timeout(_LOOK_FOR_DEATH_EVERY_S).with_poll_interval(_POLL_S)
 
-    def _failed(self, why: str) -> ServiceError:
+    def _service_error(self, why: str) -> ServiceError:
         tail = self.tail()
         shown = "\n".join(f"    {line}" for line in tail.splitlines()) or "    (it printed nothing)"
         remedy = "correct the service, or `wait`, `timeout_s` and `memory_mb` in its environment.yaml"
@@ -379,7 +379,7 @@ class ServiceContainer:
         return {}
 
 
-def _bounded(chunks: Iterable[bytes], most_bytes: int) -> bytes:
+def _joined_within(chunks: Iterable[bytes], most_bytes: int) -> bytes:
     taken = bytearray()
     for chunk in chunks:
         taken += chunk

@@ -130,23 +130,23 @@ def service_rows(
     Raises QueryFailed if the database rejects the query, Unmeasurable if it exceeds the limits, ServiceError
     if the database cannot be reached.
     """
-    place = _place(container)
+    place = _database_place(container)
     if place.sqlite is None:
-        return read_rows(_printed(container, query_command(place, query, timeout_s), timeout_s))
-    return open_reader().rows(_copied(container, place.sqlite), query, timeout_s)
+        return read_rows(_command_output(container, query_command(place, query, timeout_s), timeout_s))
+    return open_reader().rows(_copied_files(container, place.sqlite), query, timeout_s)
 
 
 def service_tables(
     container: ServiceContainer, open_reader: Callable[[], SqliteReader], wanted: Sequence[str], timeout_s: float
 ) -> dict[str, Table]:
     """The rows of tables; raises the same errors. A missing table is omitted."""
-    place = _place(container)
+    place = _database_place(container)
     if place.sqlite is None:
-        return read_tables(_printed(container, tables_command(place, tuple(wanted), timeout_s), timeout_s))
-    return open_reader().tables(_copied(container, place.sqlite), tuple(wanted), timeout_s)
+        return read_tables(_command_output(container, tables_command(place, tuple(wanted), timeout_s), timeout_s))
+    return open_reader().tables(_copied_files(container, place.sqlite), tuple(wanted), timeout_s)
 
 
-def _place(container: ServiceContainer) -> DatabasePlace:
+def _database_place(container: ServiceContainer) -> DatabasePlace:
     if container.service.database is None:
         raise UsageError(
             f"service {container.name!r} does not declare how its database is queried",
@@ -155,7 +155,7 @@ def _place(container: ServiceContainer) -> DatabasePlace:
     return container.service.database
 
 
-def _printed(container: ServiceContainer, command: Sequence[str], timeout_s: float) -> bytes:
+def _command_output(container: ServiceContainer, command: Sequence[str], timeout_s: float) -> bytes:
     try:
         code, output, errors = container.ran(
             command, timeout_s + _MORE_S, "a question to the database", most_bytes=ANSWER_BYTES_MAX
@@ -177,7 +177,7 @@ def _printed(container: ServiceContainer, command: Sequence[str], timeout_s: flo
     return output
 
 
-def _copied(container: ServiceContainer, path: str) -> dict[str, bytes]:
+def _copied_files(container: ServiceContainer, path: str) -> dict[str, bytes]:
     parts: dict[str, bytes] = {}
     for part in PARTS:
         try:
@@ -185,13 +185,13 @@ def _copied(container: ServiceContainer, path: str) -> dict[str, bytes]:
         except OutputTooLarge:
             raise Unmeasurable(f"{path + part} is larger than {PART_BYTES_MAX} bytes") from None
         if archive is not None:
-            parts[part] = _content(archive, path + part)
+            parts[part] = _single_file_content(archive, path + part)
     if "" not in parts:
         raise ServiceError(f"service {container.name!r} has no file {path}", remedy="correct `database.sqlite`")
     return parts
 
 
-def _content(archive: bytes, path: str) -> bytes:
+def _single_file_content(archive: bytes, path: str) -> bytes:
     """The content of the one file in a tar that the engine made."""
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:
         member = tar.next()
@@ -301,10 +301,10 @@ def start_services(
         raise UsageError(f"environment {environment.name!r} has no service {unknown[0]!r}", remedy=f"it has: {known}")
     dumps = {dump.service: dump for dump in snapshot.dumps}
     states = {name: _dump_file(snapshot, dumps.get(name)) for name in environment.services}
-    return _started(environment, wanted, states, images, run, progress)
+    return _start_services(environment, wanted, states, images, run, progress)
 
 
-def _started(
+def _start_services(
     environment: Environment,
     wanted: Sequence[str],
     states: Mapping[str, Path | None],
@@ -346,8 +346,8 @@ def dump_service(environment: Environment, name: str, *, images: ImageStore, sta
     """
     if not start.is_file():
         raise ServiceError(f"the seed of service {name!r} is missing: {start}", remedy="correct `seed` in the state")
-    into.write_bytes(_dumped(environment, name, images, start))
-    again = _dumped(environment, name, images, into)
+    into.write_bytes(_dumped_state(environment, name, images, start))
+    again = _dumped_state(environment, name, images, into)
     if again != into.read_bytes():
         raise ServiceError(
             f"service {name!r} is not restored by its own dump: after a restore, its dump differs",
@@ -356,14 +356,14 @@ def dump_service(environment: Environment, name: str, *, images: ImageStore, sta
     return ServiceDump(service=name, file=into.name, sha256=digest_of_file(into))
 
 
-def _dumped(environment: Environment, name: str, images: ImageStore, state: Path) -> bytes:
+def _dumped_state(environment: Environment, name: str, images: ImageStore, state: Path) -> bytes:
     dump = environment.services[name].dump
     if dump is None:
         raise ServiceError(
             f"service {name!r} has a state to capture but no command to dump it", remedy="declare `dump`"
         )
     run = f"snapshot-{environment.name}"
-    with _started(environment, (name,), {name: state}, images, run, lambda _: None) as running:
+    with _start_services(environment, (name,), {name: state}, images, run, lambda _: None) as running:
         return running.output_of(name, dump.command, dump.timeout_s)
 
 

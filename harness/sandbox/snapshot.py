@@ -78,18 +78,20 @@ class SnapshotDifference(Frozen):
 
 def snapshot_differences(before: Snapshot, after: Snapshot) -> tuple[SnapshotDifference, ...]:
     """The changes from one snapshot to the other, sorted by subject."""
-    old, new = _parts(before), _parts(after)
+    old, new = _comparable_parts(before), _comparable_parts(after)
     found = [SnapshotDifference(subject=key, change="removed") for key in old.keys() - new.keys()]
     found += [SnapshotDifference(subject=key, change="added") for key in new.keys() - old.keys()]
     for key in old.keys() & new.keys():
         changed = [part for part in old[key] if old[key][part] != new[key][part]]
         if changed:
-            detail = ", ".join(f"{part} {_short(old[key][part])} -> {_short(new[key][part])}" for part in changed)
+            detail = ", ".join(
+                f"{part} {_shortened(old[key][part])} -> {_shortened(new[key][part])}" for part in changed
+            )
             found.append(SnapshotDifference(subject=key, change="changed", detail=detail))
     return tuple(sorted(found, key=lambda difference: difference.subject))
 
 
-def _parts(snapshot: Snapshot) -> dict[str, dict[str, object]]:
+def _comparable_parts(snapshot: Snapshot) -> dict[str, dict[str, object]]:
     parts: dict[str, dict[str, object]] = {}
     for entry in snapshot.files:
         parts[entry.path] = {**entry.model_dump(exclude={"path"}), "mode": f"{entry.mode:o}"}
@@ -104,6 +106,6 @@ def _parts(snapshot: Snapshot) -> dict[str, dict[str, object]]:
     return {**parts, "writable": {"value": ", ".join(snapshot.writable)}}
 
 
-def _short(value: object) -> str:
+def _shortened(value: object) -> str:
     text = "none" if value is None else str(value)
     return text if len(text) <= 40 else f"{text[:12]}..."

@@ -63,7 +63,7 @@ class SnapshotStore:
             self._images.build(declared.image, progress)
         parent = None if state.parent is None else self.verify(environment, state.parent)
         folder = self._root / environment
-        with self._alone(folder), _temporary(folder, name) as temporary:
+        with self._build_lock(folder), _temporary(folder, name) as temporary:
             captured = gather(declared, state, parent)
             progress(f"capturing {len(captured)} files, folders and links")
             _copy(captured, temporary)
@@ -80,7 +80,7 @@ class SnapshotStore:
             )
             write_atomically(temporary / SNAPSHOT_FILE, _snapshot_text(snapshot).encode())
             verify_content(snapshot.model_copy(update={"folder": temporary}))
-            _put(temporary, folder / name)
+            _replace_state(temporary, folder / name)
         progress(f"built {environment}/{name}: {snapshot.digest[:12]}")
         return self._with_image(snapshot.model_copy(update={"folder": folder / name}), environment)
 
@@ -176,7 +176,7 @@ class SnapshotStore:
         return tuple(found[service] for service in sorted(found))
 
     @contextmanager
-    def _alone(self, folder: Path) -> Iterator[None]:
+    def _build_lock(self, folder: Path) -> Iterator[None]:
         """Waits for another build in the same environment, then removes the leftovers of a killed one."""
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
@@ -214,7 +214,7 @@ def _snapshot_text(snapshot: Snapshot) -> str:
     return json.dumps(stored, indent=1, ensure_ascii=False) + "\n"
 
 
-def _put(new: Path, at: Path) -> None:
+def _replace_state(new: Path, at: Path) -> None:
     """Replaces the old state by the new one; the old one is moved aside first, and back if that fails."""
     flush_tree(new)
     if not at.exists():

@@ -89,7 +89,7 @@ class SqliteReader:
         empty = Snapshot(name="database", environment="", image=self.image)
         sandbox = self.provider.start(spec, empty)
         try:
-            answer = _read(self._run(sandbox, parts, question, timeout_s))
+            answer = _parsed_answer(self._run(sandbox, parts, question, timeout_s))
         finally:
             sandbox.close()
         if answer.unable is not None:
@@ -124,7 +124,7 @@ class SqliteReader:
         return ended
 
 
-def _read(ended: ProgramExit) -> _ProgramAnswer:
+def _parsed_answer(ended: ProgramExit) -> _ProgramAnswer:
     if ended.signal is not None:  # a limit of processor time or memory, or a crash of SQLite
         raise Unmeasurable(f"the program that reads the database was ended by signal {ended.signal}")
     if ended.code == _NOT_FOUND:
@@ -168,12 +168,12 @@ def left_parts(snapshot: Snapshot, archive: Path, path: str) -> dict[str, bytes]
     Raises Unmeasurable for a path that is not a regular file, that was too large to be read back, or that is unknown.
     """
     with open_end_state(archive) as end:
-        changed = _changed(end, path)
+        changed = _changed_parts(end, path)
     parts = {part: content for part, content in snapshot_parts(snapshot, path).items() if part not in changed}
     return {**parts, **{part: content for part, content in changed.items() if content is not None}}
 
 
-def _changed(end: OpenEndState, path: str) -> dict[str, bytes | None]:
+def _changed_parts(end: OpenEndState, path: str) -> dict[str, bytes | None]:
     """Part -> its content; None: it was deleted."""
     changes = {change.path: change for change in end.state.changes}
     found: dict[str, bytes | None] = {}

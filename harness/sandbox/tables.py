@@ -68,10 +68,10 @@ def _rows(table: Table | None, key: tuple[str, ...], ignored: frozenset[str]) ->
     rows = table.rows
     if ignored:
         rows = tuple({column: value for column, value in row.items() if column not in ignored} for row in rows)
-    return _placed(Table(key=key, rows=rows))
+    return _ordered_rows(Table(key=key, rows=rows))
 
 
-def _placed(table: Table) -> list[_Row]:
+def _ordered_rows(table: Table) -> list[_Row]:
     """The rows in the order of their key."""
     found = []
     for row in table.rows:
@@ -94,9 +94,9 @@ def _by_key(key: Sequence[str], old: Sequence[_Row], new: Sequence[_Row]) -> Jso
     was, now = {one.place: one for one in old}, {one.place: one for one in new}
     stayed = ((was[one.place], one) for one in new if one.place in was)
     return {
-        **_listed("added", [one.row for one in new if one.place not in was]),
-        **_listed("removed", [one.row for one in old if one.place not in now]),
-        **_listed("changed", [_changed(key, one.row, two.row) for one, two in stayed if one.text != two.text]),
+        **_listed_rows("added", [one.row for one in new if one.place not in was]),
+        **_listed_rows("removed", [one.row for one in old if one.place not in now]),
+        **_listed_rows("changed", [_changed_row(key, one.row, two.row) for one, two in stayed if one.text != two.text]),
     }
 
 
@@ -104,12 +104,12 @@ def _by_row(old: Sequence[_Row], new: Sequence[_Row]) -> JsonObject:
     was, now = Counter(one.text for one in old), Counter(one.text for one in new)
     rows = {one.text: one.row for one in (*old, *new)}
     return {
-        **_listed("added", [rows[text] for text in sorted((now - was).elements())]),
-        **_listed("removed", [rows[text] for text in sorted((was - now).elements())]),
+        **_listed_rows("added", [rows[text] for text in sorted((now - was).elements())]),
+        **_listed_rows("removed", [rows[text] for text in sorted((was - now).elements())]),
     }
 
 
-def _changed(key: Iterable[str], was: JsonObject, now: JsonObject) -> JsonObject:
+def _changed_row(key: Iterable[str], was: JsonObject, now: JsonObject) -> JsonObject:
     columns = [
         column
         for column in {**was, **now}
@@ -122,7 +122,7 @@ def _changed(key: Iterable[str], was: JsonObject, now: JsonObject) -> JsonObject
     }
 
 
-def _listed(kind: str, rows: Sequence[JsonObject]) -> JsonObject:
+def _listed_rows(kind: str, rows: Sequence[JsonObject]) -> JsonObject:
     if not rows:
         return {}
     listed: list[JsonValue] = [*rows[:MOST_LISTED]]

@@ -209,7 +209,7 @@ def image_files(
     """
     container = client.api.create_container(tag, ["true"])["Id"]
     try:
-        return tuple(entry for place in places for entry in _below(client, container, place, into))
+        return tuple(entry for place in places for entry in _entries_below(client, container, place, into))
     finally:
         client.api.remove_container(container, force=True)
 
@@ -233,12 +233,12 @@ def exists_in(client: docker.DockerClient, tag: str, places: tuple[str, ...]) ->
     """The folders that exist in the image."""
     container = client.api.create_container(tag, ["true"])["Id"]
     try:
-        return tuple(place for place in places if _has(client, container, place))
+        return tuple(place for place in places if _exists_in_image(client, container, place))
     finally:
         client.api.remove_container(container, force=True)
 
 
-def _has(client: docker.DockerClient, container: str, place: str) -> bool:
+def _exists_in_image(client: docker.DockerClient, container: str, place: str) -> bool:
     try:
         stream, _ = client.api.get_archive(container, place)
         stream.close()
@@ -247,7 +247,7 @@ def _has(client: docker.DockerClient, container: str, place: str) -> bool:
     return True
 
 
-def _below(client: docker.DockerClient, container: str, place: str, into: Path) -> Iterator[SnapshotEntry]:
+def _entries_below(client: docker.DockerClient, container: str, place: str, into: Path) -> Iterator[SnapshotEntry]:
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
         try:
             chunks, _ = client.api.get_archive(container, place)
@@ -337,7 +337,7 @@ def prepare_task(
     at = project / ".harness" / "tasks" / digest[:24]
     if not at.is_dir():
         progress(f"reading the files of task {case.id!r}")
-        _keep(at, store, image, places, folder)
+        _store_files(at, store, image, places, folder)
     return _prepared(at, case, task, image, cwd, places)
 
 
@@ -347,7 +347,7 @@ def _outermost(places: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(one for one in own if not any(one.startswith(f"{other}/") for other in own))
 
 
-def _keep(at: Path, store: ImageStore, image: TaskImage, places: tuple[str, ...], folder: Path) -> None:
+def _store_files(at: Path, store: ImageStore, image: TaskImage, places: tuple[str, ...], folder: Path) -> None:
     """All files and their entries, in a folder that gets its name only when it is complete."""
     make_folder(at.parent)
     temporary = at.parent / partial_name("task")

@@ -51,11 +51,11 @@ _HEADERS: Final = frozenset(
 _HEADERS_OF_SDKS: Final = "x-stainless-"
 
 
-def _named(*lines: str) -> frozenset[str]:
+def _listed_names(*lines: str) -> frozenset[str]:
     return frozenset(" ".join(lines).split())
 
 
-_SAMPLING: Final = _named(
+_SAMPLING: Final = _listed_names(
     "add_generation_prompt best_of cache_prompt chat_template_kwargs continue_final_message do_sample",
     "echo enable_thinking format grammar guided_choice guided_decoding_backend guided_grammar",
     "guided_json guided_regex ignore_eos json_schema keep_alive length_penalty min_p min_tokens",
@@ -66,13 +66,13 @@ _SAMPLING: Final = _named(
 )
 """What compatible servers (llama.cpp, vLLM, SGLang, Ollama) know beside OpenAI's own fields."""
 _GEMINI: Final = "/v1beta/models/{{model}}:{}"
-_GENERATING: Final = _named(
+_GENERATING: Final = _listed_names(
     "contents generationConfig generation_config labels safetySettings safety_settings serviceTier service_tier store",
     "systemInstruction system_instruction toolConfig tool_config tools",
 )
 _FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "/v1/chat/completions": _SAMPLING
-    | _named(
+    | _listed_names(
         "audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens",
         "max_tokens messages metadata modalities model n parallel_tool_calls prediction presence_penalty",
         "prompt_cache_key prompt_cache_retention reasoning_effort response_format safety_identifier seed",
@@ -80,7 +80,7 @@ _FIELDS: Final[Mapping[str, frozenset[str]]] = {
         "user verbosity",
     ),
     "/v1/responses": _SAMPLING
-    | _named(
+    | _listed_names(
         "context_management frequency_penalty include input instructions max_output_tokens max_tool_calls messages",
         "metadata model parallel_tool_calls presence_penalty previous_response_id prompt_cache_key",
         "prompt_cache_retention reasoning safety_identifier seed service_tier store stream stream_options",
@@ -88,19 +88,19 @@ _FIELDS: Final[Mapping[str, frozenset[str]]] = {
     ),
     "/v1/embeddings": frozenset({"dimensions", "encoding_format", "input", "model", "user"}),
     "/v1/messages": _SAMPLING
-    | _named(
+    | _listed_names(
         "betas cache_control context_management inference_geo max_tokens messages metadata model",
         "output_config output_format service_tier speed stop_sequences stream system temperature thinking",
         "tool_choice tools top_k top_p",
     ),
-    "/v1/messages/count_tokens": _named(
+    "/v1/messages/count_tokens": _listed_names(
         "betas cache_control context_management messages model output_config output_format system",
         "thinking tool_choice tools",
     ),
     _GEMINI.format("generateContent"): _GENERATING,
     _GEMINI.format("streamGenerateContent"): _GENERATING,
     _GEMINI.format("countTokens"): frozenset({"contents"}),
-    _GEMINI.format("embedContent"): _named(
+    _GEMINI.format("embedContent"): _listed_names(
         "content outputDimensionality output_dimensionality taskType task_type title"
     ),
     _GEMINI.format("batchEmbedContents"): frozenset({"requests"}),
@@ -110,8 +110,8 @@ _HOSTED: Final[Mapping[str, frozenset[str]]] = {
     "/v1/responses": frozenset({"background", "conversation", "prompt"}),
     "/v1/messages": frozenset({"container", "mcp_servers"}),
     "/v1/messages/count_tokens": frozenset({"mcp_servers"}),
-    _GEMINI.format("generateContent"): _named("cachedContent cached_content"),
-    _GEMINI.format("streamGenerateContent"): _named("cachedContent cached_content"),
+    _GEMINI.format("generateContent"): _listed_names("cachedContent cached_content"),
+    _GEMINI.format("streamGenerateContent"): _listed_names("cachedContent cached_content"),
 }
 """Known fields that make the provider run or fetch something by itself."""
 _BATCHES: Final = frozenset({_GEMINI.format("batchEmbedContents")})
@@ -136,7 +136,7 @@ def plain_query(endpoint: Endpoint, query: str) -> str:
     known = _known_parameters(endpoint)
     unknown = next((name for name, _ in pairs if name not in known), None)
     if unknown is not None:
-        raise ValueError(f"{endpoint.path} takes no query parameter {unknown[:100]!r} here{_only(known)}")
+        raise ValueError(f"{endpoint.path} takes no query parameter {unknown[:100]!r} here{_allowed_names_hint(known)}")
     if endpoint.provider == "gemini":
         form = next((value for name, value in pairs if name.endswith("alt") and value not in _ANSWERED_AS), None)
         if form is not None:
@@ -202,6 +202,6 @@ def _unknown_in_batch(endpoint: Endpoint, body: JsonObject) -> str | None:
     return None
 
 
-def _only(known: Iterable[str]) -> str:
+def _allowed_names_hint(known: Iterable[str]) -> str:
     named = ", ".join(sorted(known))
     return f"; it takes {named}" if named else ""

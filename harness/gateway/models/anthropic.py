@@ -39,7 +39,7 @@ class AnthropicMessages:
         return RequestContent(
             model=text_of(body.get("model")),
             messages=tuple(m for message in objects_of(body.get("messages")) for m in _messages(message)),
-            system=_text(body.get("system")),
+            system=_content_text(body.get("system")),
             tools=tuple(objects_of(body.get("tools"))),
             streams=body.get("stream") is True,
         )
@@ -48,13 +48,13 @@ class AnthropicMessages:
         if "content" not in body:
             return Replied()
         reason = text_of(body.get("stop_reason"))
-        parts = [_part(block) for block in objects_of(body.get("content"))]
+        parts = [_part_of_block(block) for block in objects_of(body.get("content"))]
         return Replied(
             message={"role": "assistant", "parts": list[JsonValue](parts)},
             id=text_of(body.get("id")),
             model=text_of(body.get("model")),
             finish_reasons=() if reason is None else (reason,),
-            used=_used(object_of(body.get("usage"))),
+            used=_token_usage(object_of(body.get("usage"))),
         )
 
     def streamed(self, events: list[JsonObject]) -> Replied:
@@ -99,12 +99,12 @@ def _messages(message: JsonObject) -> Iterator[JsonObject]:
     results = [block for block in blocks if str(block.get("type")).endswith("tool_result")]
     rest = [block for block in blocks if block not in results]
     if results:
-        yield {"role": "tool", "parts": list[JsonValue](_result(block) for block in results)}
+        yield {"role": "tool", "parts": list[JsonValue](_result_of_block(block) for block in results)}
     if rest or not results:
-        yield {"role": role, "parts": list[JsonValue](_part(block) for block in rest)}
+        yield {"role": role, "parts": list[JsonValue](_part_of_block(block) for block in rest)}
 
 
-def _part(block: JsonObject) -> JsonObject:
+def _part_of_block(block: JsonObject) -> JsonObject:
     match block.get("type", "text"):
         case "text":
             return text_part(text_of(block.get("text")) or "")
@@ -118,17 +118,19 @@ def _part(block: JsonObject) -> JsonObject:
             return text_part(f"[{other}]")
 
 
-def _result(block: JsonObject) -> JsonObject:
-    return result_part(block.get("tool_use_id"), _text(block.get("content")), failed=block.get("is_error") is True)
+def _result_of_block(block: JsonObject) -> JsonObject:
+    return result_part(
+        block.get("tool_use_id"), _content_text(block.get("content")), failed=block.get("is_error") is True
+    )
 
 
-def _text(content: JsonValue) -> str | None:
+def _content_text(content: JsonValue) -> str | None:
     if isinstance(content, list):
         return joined([text_of(block.get("text")) or f"[{block.get('type')}]" for block in objects_of(content)])
     return text_of(content)
 
 
-def _used(usage: JsonObject) -> Used:
+def _token_usage(usage: JsonObject) -> Used:
     fresh = count_of(usage.get("input_tokens"))
     read, written = (count_of(usage.get(f"cache_{part}_input_tokens")) for part in ("read", "creation"))
     return Used(

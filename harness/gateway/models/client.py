@@ -122,7 +122,7 @@ class ModelClient:
         a price is to be paid from a budget.
         """
         complete = self.parameters.complete(body)
-        recorded = None if self.options.mode == "live" else self._recorded(cassette, complete)
+        recorded = None if self.options.mode == "live" else self._recorded_reply(cassette, complete)
         if recorded is not None:
             return recorded
         if self.options.mode == "replay":
@@ -151,7 +151,7 @@ class ModelClient:
         exchange.raw = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         return exchange
 
-    def _recorded(self, cassette: ModelCassette, complete: JsonObject) -> ModelReply | None:
+    def _recorded_reply(self, cassette: ModelCassette, complete: JsonObject) -> ModelReply | None:
         """The recorded answer to this request, or to the same request without the parameters that the model refused."""
         if cassette.is_empty:
             return None

@@ -142,14 +142,14 @@ class ModelDouble(ABC):
         messages = tuple(turn for turn in turns if turn[0] != "system")
         reply = await self._timed(DoubleRequest(body=body, system=system, messages=messages))
         if isinstance(reply, DoubleError):
-            return _refused(reply)
+            return _error_response(reply)
         text = reply.text if reply.structured is None else json.dumps(reply.structured)
         message: dict[str, Any] = {"role": "assistant", "content": text}
         if reply.calls is not None:
             function = {"name": reply.calls, "arguments": "{}"}
             message["tool_calls"] = [{"id": "c1", "type": "function", "function": function}]
         choice = {"index": 0, "message": message, "finish_reason": "content_filter" if reply.filtered else "stop"}
-        read, written = _used(body, message)
+        read, written = _estimated_tokens(body, message)
         usage = {"prompt_tokens": read, "completion_tokens": written}
         return web.json_response(
             {"id": self._id, "object": "chat.completion", "model": self.name, "choices": [choice], "usage": usage}
@@ -161,14 +161,14 @@ class ModelDouble(ABC):
             DoubleRequest(body=body, system=str(body.get("system", "")), messages=tuple(_turns(body)))
         )
         if isinstance(reply, DoubleError):
-            return _refused(reply)
+            return _error_response(reply)
         content: list[dict[str, Any]] = [{"type": "text", "text": reply.text}] if reply.text else []
         if reply.structured is not None:
             forced = (body.get("tool_choice") or {}).get("name", "answer")
             content = [{"type": "tool_use", "id": "t1", "name": forced, "input": reply.structured}]
         if reply.calls is not None:
             content.append({"type": "tool_use", "id": "t1", "name": reply.calls, "input": {}})
-        read, written = _used(body, content)
+        read, written = _estimated_tokens(body, content)
         return web.json_response(
             {
                 "id": self._id,
@@ -202,11 +202,11 @@ def _turns(body: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(str(one.get("role")), str(one.get("content"))) for one in body.get("messages", [])]
 
 
-def _refused(error: DoubleError) -> web.Response:
+def _error_response(error: DoubleError) -> web.Response:
     said = {"message": error.message} | ({} if error.code is None else {"code": error.code})
     return web.json_response({"error": said}, status=error.status, headers={"Retry-After": "0"})
 
 
-def _used(body: object, said: object) -> tuple[int, int]:
+def _estimated_tokens(body: object, said: object) -> tuple[int, int]:
     """About how many tokens were read and written: four characters each."""
     return len(json.dumps(body)) // 4, len(json.dumps(said)) // 4 + 1

@@ -113,10 +113,10 @@ class ModelExchange:
     def asked(self) -> RequestContent:
         """The parsed content of `body`; parsed once for each body."""
         if self._read is None or self._read[0] is not self.body:
-            self._read = (self.body, self._asked())
+            self._read = (self.body, self._request_content())
         return self._read[1]
 
-    def _asked(self) -> RequestContent:
+    def _request_content(self) -> RequestContent:
         wire = self.endpoint.wire
         if wire is not None:
             return wire.asked(self.body)
@@ -203,7 +203,7 @@ def exchange_span(
     name = f"{exchange.endpoint.operation} {asked.model or ''}".rstrip()
     return ExchangeSpan(
         name=str(keys.clean(name)),
-        attributes={key: _plain(keys.clean(value)) for key, value in attributes.items()},
+        attributes={key: _attribute_value(keys.clean(value)) for key, value in attributes.items()},
         failed=names.ERROR_TYPE in attributes and attributes[names.ERROR_TYPE] is not None,
     )
 
@@ -212,7 +212,7 @@ def summary_of(exchange: ModelExchange) -> JsonObject:
     """A summary of a request for a report: the model, and the last message."""
     asked = exchange.asked
     last = asked.messages[-1] if asked.messages else {}
-    return {"model": asked.model, "messages": len(asked.messages), "last": _shown(last)}
+    return {"model": asked.model, "messages": len(asked.messages), "last": _shortened_text(last)}
 
 
 def recorded_summary(arguments: JsonValue) -> JsonObject:
@@ -220,10 +220,14 @@ def recorded_summary(arguments: JsonValue) -> JsonObject:
     body = arguments if isinstance(arguments, dict) else {}
     history = next((body[name] for name in ("messages", "input", "contents") if name in body), None)
     messages = history if isinstance(history, list) else [history]
-    return {"model": body.get("model"), "messages": len(messages), "last": _shown(messages[-1] if messages else None)}
+    return {
+        "model": body.get("model"),
+        "messages": len(messages),
+        "last": _shortened_text(messages[-1] if messages else None),
+    }
 
 
-def _shown(message: JsonValue) -> str:
+def _shortened_text(message: JsonValue) -> str:
     text = canonical_json(message)
     return text if len(text) <= 200 else f"{text[:197]}..."
 
@@ -242,12 +246,12 @@ def _error(exchange: ModelExchange, replied: Replied) -> Mapping[str, JsonValue]
     return {} if replied.complete else {names.ERROR_TYPE: "incomplete"}
 
 
-def _plain(value: JsonValue) -> Plain | None:
+def _attribute_value(value: JsonValue) -> Plain | None:
     plain = json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
-    return _mended(plain) if isinstance(plain, str) else plain
+    return _with_joined_surrogates(plain) if isinstance(plain, str) else plain
 
 
-def _mended(text: str) -> str:
+def _with_joined_surrogates(text: str) -> str:
     """Joins surrogate pairs whose halves arrived in two pieces of a stream; a lone half is replaced."""
     if text.isascii():
         return text

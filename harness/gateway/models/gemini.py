@@ -47,7 +47,7 @@ class GeminiContent:
         return RequestContent(
             model=text_of(body.get("model")),
             messages=tuple(message for content in contents for message in _messages(content)),
-            system=joined([text_of(part.get("text")) or "" for part in _parts(_either(body, "systemInstruction"))]),
+            system=joined([text_of(part.get("text")) or "" for part in _parts_of(_either(body, "systemInstruction"))]),
             tools=tuple(function for functions in declared for function in objects_of(functions)),
             streams=self._streams,
         )
@@ -65,8 +65,8 @@ class GeminiContent:
             for candidate in objects_of(event.get("candidates"))[:1]:
                 has_message = True
                 reasons += [reason for reason in (text_of(candidate.get("finishReason")),) if reason]
-                for part in _parts(candidate.get("content")):
-                    _append(parts, _part(part))
+                for part in _parts_of(candidate.get("content")):
+                    _append(parts, _part_of(part))
         blocked = next((text_of(object_of(e.get("promptFeedback")).get("blockReason")) for e in events), None)
         reasons += [blocked] if blocked and not reasons else []
         last = events[-1] if events else {}
@@ -75,14 +75,14 @@ class GeminiContent:
             id=text_of(last.get("responseId")),
             model=text_of(last.get("modelVersion")),
             finish_reasons=tuple(reasons),
-            used=_used(usage),
+            used=_token_usage(usage),
             complete=bool(reasons),
         )
 
     def hosted(self, body: JsonObject) -> Iterator[str]:
         yield from misshapen("tools", body.get("tools"))
         for tool in objects_of(body.get("tools")):
-            yield from (f"the tool {name}" for name in tool if _plain(name) not in _OWN_TOOLS)
+            yield from (f"the tool {name}" for name in tool if _normalised_name(name) not in _OWN_TOOLS)
         for name in ("contents", "requests"):
             yield from misshapen(name, body.get(name))
         for request in objects_of(body.get("requests")):
@@ -95,45 +95,45 @@ def _fetched_by(body: JsonObject) -> Iterator[str]:
     single = [body.get(name) for name in _SINGLE]
     for content in [*objects_of(body.get("contents")), *(one for one in single if isinstance(one, dict))]:
         yield from misshapen("parts", content.get("parts"))
-        for part in _parts(content):
-            yield from _fetched(part)
+        for part in _parts_of(content):
+            yield from _fetched_parts(part)
     if any(isinstance(one, list) for one in single):
         yield "a content that is a list"
 
 
-def _fetched(part: JsonObject) -> Iterator[str]:
+def _fetched_parts(part: JsonObject) -> Iterator[str]:
     for name, value in part.items():
-        match _plain(name):
+        match _normalised_name(name):
             case "filedata" if value:
                 yield f"the {name} that it fetches"
             case "functionresponse":
                 answer = object_of(value)
                 yield from misshapen("parts", answer.get("parts"))
                 for inner in objects_of(answer.get("parts")):
-                    yield from _fetched(inner)
+                    yield from _fetched_parts(inner)
             case _:
                 pass
 
 
 def _messages(content: JsonObject) -> Iterator[JsonObject]:
-    parts = _parts(content)
+    parts = _parts_of(content)
     results = [one for one in (_either(part, "functionResponse") for part in parts) if isinstance(one, dict)]
     rest = [part for part in parts if not isinstance(_either(part, "functionResponse"), dict)]
     if results:
-        yield {"role": "tool", "parts": list[JsonValue](_result(result) for result in results)}
+        yield {"role": "tool", "parts": list[JsonValue](_result_of(result) for result in results)}
     if rest or not results:
         role = "assistant" if content.get("role") == "model" else text_of(content.get("role")) or "user"
-        yield {"role": role, "parts": list[JsonValue](_part(part) for part in rest)}
+        yield {"role": role, "parts": list[JsonValue](_part_of(part) for part in rest)}
 
 
-def _part(part: JsonObject) -> JsonObject:
+def _part_of(part: JsonObject) -> JsonObject:
     called = _either(part, "functionCall")
     if isinstance(called, dict):
         return call_part(called.get("id") or called.get("name"), called.get("name"), called.get("args", {}))
     if isinstance(part.get("text"), str):
         text = str(part["text"])
         return reasoning_part(text) if part.get("thought") is True else text_part(text)
-    return text_part(f"[{next((name for name in part if _plain(name) != 'thoughtsignature'), 'nothing')}]")
+    return text_part(f"[{next((name for name in part if _normalised_name(name) != 'thoughtsignature'), 'nothing')}]")
 
 
 def _append(parts: list[JsonObject], part: JsonObject) -> None:
@@ -144,14 +144,14 @@ def _append(parts: list[JsonObject], part: JsonObject) -> None:
         parts.append(part)
 
 
-def _result(result: JsonObject) -> JsonObject:
+def _result_of(result: JsonObject) -> JsonObject:
     response = object_of(result.get("response"))
     failed = set(response) == {"error"}
     only = next(iter(response.values())) if failed or set(response) in ({"result"}, {"output"}) else response
     return result_part(result.get("id") or result.get("name"), only, failed=failed)
 
 
-def _used(usage: JsonObject) -> Used:
+def _token_usage(usage: JsonObject) -> Used:
     asked, of_tools = count_of(usage.get("promptTokenCount")), count_of(usage.get("toolUsePromptTokenCount"))
     said, thought = count_of(usage.get("candidatesTokenCount")), count_of(usage.get("thoughtsTokenCount"))
     return Used(
@@ -161,7 +161,7 @@ def _used(usage: JsonObject) -> Used:
     )
 
 
-def _parts(content: JsonValue) -> list[JsonObject]:
+def _parts_of(content: JsonValue) -> list[JsonObject]:
     match content:
         case str():
             return [{"text": content}]
@@ -177,5 +177,5 @@ def _either(value: JsonObject, name: str) -> JsonValue:
     return value.get(name, value.get(snake))
 
 
-def _plain(name: str) -> str:
+def _normalised_name(name: str) -> str:
     return name.replace("_", "").lower()

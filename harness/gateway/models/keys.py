@@ -65,16 +65,16 @@ class RequestKeys:
         """The value without known secrets, also inside longer texts. Field names are ignored, because they are a
         model's own vocabulary (`token`, `logprobs`)."""
         unchanged = self._redactor.knows_nothing or self._redactor.leaves_all(_texts_of(value))
-        return value if unchanged else self._clean(value)
+        return value if unchanged else self._redacted_value(value)
 
-    def _clean(self, value: JsonValue) -> JsonValue:
+    def _redacted_value(self, value: JsonValue) -> JsonValue:
         match value:
             case str():
                 return self._redactor.everywhere(value)
             case list():
-                return [self._clean(item) for item in value]
+                return [self._redacted_value(item) for item in value]
             case dict():
-                return {self._redactor.everywhere(name): self._clean(item) for name, item in value.items()}
+                return {self._redactor.everywhere(name): self._redacted_value(item) for name, item in value.items()}
             case _:
                 return value
 
@@ -83,7 +83,7 @@ class RequestKeys:
         seen: dict[str, str] = {}
         for name in _HISTORY:
             if isinstance(kept.get(name), list):
-                kept[name] = _renamed(kept[name], seen)
+                kept[name] = _with_stable_ids(kept[name], seen)
         previous = kept.get("previous_response_id")
         if isinstance(previous, str):
             kept["previous_response_id"] = self._replies.get(previous, previous)
@@ -107,24 +107,24 @@ def _texts_of(value: JsonValue) -> list[str]:
     return found
 
 
-def _renamed(value: JsonValue, seen: dict[str, str]) -> JsonValue:
+def _with_stable_ids(value: JsonValue, seen: dict[str, str]) -> JsonValue:
     match value:
         case str():
             return _as_value(value)
         case list():
-            return [_renamed(item, seen) for item in value]
+            return [_with_stable_ids(item, seen) for item in value]
         case dict():
-            return {name: _member(name, item, seen) for name, item in value.items()}
+            return {name: _member_with_stable_ids(name, item, seen) for name, item in value.items()}
         case _:
             return value
 
 
-def _member(name: str, value: JsonValue, seen: dict[str, str]) -> JsonValue:
+def _member_with_stable_ids(name: str, value: JsonValue, seen: dict[str, str]) -> JsonValue:
     if name in _IDS and isinstance(value, str):
         return seen.setdefault(value, f"id-{len(seen) + 1}")
     if name in _THE_AGENTS_OWN:
         return _texts_as_values(value)
-    return _renamed(value, seen)
+    return _with_stable_ids(value, seen)
 
 
 def _texts_as_values(value: JsonValue) -> JsonValue:

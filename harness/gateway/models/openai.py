@@ -52,7 +52,7 @@ class OpenAIChat:
             id=text_of(body.get("id")),
             model=text_of(body.get("model")),
             finish_reasons=_reasons(choices),
-            used=_used(object_of(body.get("usage"))),
+            used=_token_usage(object_of(body.get("usage"))),
         )
 
     def streamed(self, events: list[JsonObject]) -> Replied:
@@ -71,7 +71,7 @@ class OpenAIChat:
             id=text_of(first.get("id")),
             model=text_of(first.get("model")),
             finish_reasons=finished,
-            used=_used(usage),
+            used=_token_usage(usage),
             complete=bool(finished),
         )
 
@@ -102,11 +102,11 @@ def _message(message: JsonObject) -> JsonObject:
         parts.append(text_part(text))
     calls = objects_of(message.get("tool_calls"))
     older = object_of(message.get("function_call"))
-    parts += [_call(call) for call in calls] + ([_call({"function": older})] if older else [])
+    parts += [_call_of(call) for call in calls] + ([_call_of({"function": older})] if older else [])
     return {"role": role, "parts": parts}
 
 
-def _call(call: JsonObject) -> JsonObject:
+def _call_of(call: JsonObject) -> JsonObject:
     function = object_of(call.get("function")) or object_of(call.get("custom"))
     return call_part(call.get("id"), function.get("name"), function.get("arguments", function.get("input")))
 
@@ -126,7 +126,7 @@ def _reasons(choices: list[JsonObject]) -> tuple[str, ...]:
     return tuple(reason for reason in found if reason is not None)
 
 
-def _used(usage: JsonObject) -> Used:
+def _token_usage(usage: JsonObject) -> Used:
     details = object_of(usage.get("prompt_tokens_details"))
     return Used(
         input=count_of(usage.get("prompt_tokens")),
@@ -191,7 +191,7 @@ class OpenAIResponses:
         usage = object_of(body.get("usage"))
         status = text_of(body.get("status"))
         why = text_of(object_of(body.get("incomplete_details")).get("reason"))
-        parts = [part for item in objects_of(body.get("output")) for part in _parts(item)]
+        parts = [part for item in objects_of(body.get("output")) for part in _parts_of(item)]
         return Replied(
             message={"role": "assistant", "parts": list[JsonValue](parts)} if "output" in body else None,
             id=text_of(body.get("id")),
@@ -245,10 +245,10 @@ def _messages(items: list[JsonObject]) -> Iterator[JsonObject]:
             text = _responses_text(item.get("content"))
             yield {"role": text_of(item.get("role")) or "user", "parts": [text_part(text)] if text else []}
         else:
-            yield {"role": "assistant", "parts": list[JsonValue](_parts(item))}
+            yield {"role": "assistant", "parts": list[JsonValue](_parts_of(item))}
 
 
-def _parts(item: JsonObject) -> list[JsonObject]:
+def _parts_of(item: JsonObject) -> list[JsonObject]:
     match item.get("type", "message"):
         case "message":
             text = _responses_text(item.get("content"))

@@ -70,11 +70,15 @@ class ReplyRecorder:
         headers = {name: clean(value) for name, value in answer.headers.items()}
         self._journal.add(
             Recording(
-                mark=mark, arguments=key.arguments, status=answer.status, headers=headers, body=self._clean(answer.body)
+                mark=mark,
+                arguments=key.arguments,
+                status=answer.status,
+                headers=headers,
+                body=self._redacted_bytes(answer.body),
             )
         )
 
-    def _clean(self, content: bytes) -> bytes:
+    def _redacted_bytes(self, content: bytes) -> bytes:
         return self._redactor.everywhere(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def bind(self, exchange: ModelExchange) -> None:

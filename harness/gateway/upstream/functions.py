@@ -87,12 +87,12 @@ def answer(tools: dict[str, FunctionTool], request: dict[str, Any]) -> dict[str,
         case "tools/list":
             return {"tools": [tool.listed() for tool in tools.values()]}
         case "tools/call":
-            return _called(tools[request["params"]["name"]], request["params"]["arguments"])
+            return _call_result(tools[request["params"]["name"]], request["params"]["arguments"])
         case other:
             raise LookupError(other)
 
 
-def _called(tool: FunctionTool, arguments: dict[str, Any]) -> dict[str, Any]:
+def _call_result(tool: FunctionTool, arguments: dict[str, Any]) -> dict[str, Any]:
     try:
         answer, failed = {"result": tool.call(arguments)}, False
         json.dumps(answer, allow_nan=False)

@@ -151,8 +151,8 @@ class Incoming:
 
 def web_call(host: HostSpec, address: Address, incoming: Incoming, redactor: Redactor) -> WebCall:
     """Raises Refusal for a query that cannot be read."""
-    asked = _asked(host, address, incoming, ignoring=False)
-    text = canonical_json(redactor.value(_asked(host, address, incoming, ignoring=True)))
+    asked = _call_arguments(host, address, incoming, ignoring=False)
+    text = canonical_json(redactor.value(_call_arguments(host, address, incoming, ignoring=True)))
     return WebCall(
         host=host,
         address=address,
@@ -175,18 +175,18 @@ def _effect(host: HostSpec, address: Address, incoming: Incoming) -> Effect:
     header or a parameter names in place of the request's own.
     """
     named = [value for name, value in incoming.headers.items() if name.lower() in _OTHER_METHOD]
-    named += [value for name, value in _pairs(address.query) or () if name.lower() in _OTHER_METHOD_IN_QUERY]
+    named += [value for name, value in _decoded_pairs(address.query) or () if name.lower() in _OTHER_METHOD_IN_QUERY]
     methods = {incoming.method, *(value.strip().upper() for value in named)}
     decoded = [address.path, unquote(address.path), unquote(unquote(address.path))]
     paths = {form for path in decoded for form in (path, _SLASHES.sub("/", path))}
     return "write" if any(host.effect_of(method, path) == "write" for method in methods for path in paths) else "read"
 
 
-def _asked(host: HostSpec, address: Address, incoming: Incoming, *, ignoring: bool) -> JsonObject:
+def _call_arguments(host: HostSpec, address: Address, incoming: Incoming, *, ignoring: bool) -> JsonObject:
     rules = host.ignore
     query = _query(address.query, rules.query if ignoring else ())
     headers = _headers(incoming.headers, host.match_headers, rules.headers if ignoring else ())
-    body = _body(incoming, rules.body if ignoring else ())
+    body = _body_fields(incoming, rules.body if ignoring else ())
     asked: JsonObject = {"method": incoming.method, "url": address.place.origin + address.path}
     return asked | ({"query": query} if query else {}) | ({"headers": headers} if headers else {}) | body
 
@@ -194,11 +194,11 @@ def _asked(host: HostSpec, address: Address, incoming: Incoming, *, ignoring: bo
 def _query(query: str, ignored: Iterable[str]) -> JsonValue:
     if not query:
         return None
-    pairs = _pairs(query)
+    pairs = _decoded_pairs(query)
     return query if pairs is None else _by_name(pairs, ignored)
 
 
-def _pairs(text: str) -> list[tuple[str, str]] | None:
+def _decoded_pairs(text: str) -> list[tuple[str, str]] | None:
     """None if the text contains bytes that are not UTF-8."""
     try:
         return parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_PAIRS, errors="strict")
@@ -222,16 +222,16 @@ def _headers(headers: Mapping[str, str], more: Iterable[str], ignored: Iterable[
     return {name: headers[name] for name in sorted(names) if name in headers}
 
 
-def _body(incoming: Incoming, ignored: Iterable[str]) -> JsonObject:
+def _body_fields(incoming: Incoming, ignored: Iterable[str]) -> JsonObject:
     body, kind = incoming.body, incoming.headers.get("content-type", "").lower()
     if not body:
         return {}
     if kind.startswith("application/x-www-form-urlencoded"):
-        pairs = _pairs(body.decode("utf-8", "surrogateescape")) if len(body) <= _SHOWN_BYTES else None
+        pairs = _decoded_pairs(body.decode("utf-8", "surrogateescape")) if len(body) <= _SHOWN_BYTES else None
         return _digest(body) if pairs is None else {"form": _by_name(pairs, ())}
     if kind.startswith("multipart/"):
         return _digest(_without_boundary(body, incoming.headers["content-type"]))
-    return _json(body, ignored) or _text(body)
+    return _json(body, ignored) or _text_or_digest(body)
 
 
 def _json(body: bytes, ignored: Iterable[str]) -> JsonObject | None:
@@ -245,7 +245,7 @@ def _json(body: bytes, ignored: Iterable[str]) -> JsonObject | None:
     return {"json": value} if len(text) <= _SHOWN_BYTES else {"json_sha256": _sha256(text)}
 
 
-def _text(body: bytes) -> JsonObject:
+def _text_or_digest(body: bytes) -> JsonObject:
     if len(body) > _TEXT_BYTES:
         return _digest(body)
     try:

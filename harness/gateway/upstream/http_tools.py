@@ -121,7 +121,7 @@ class HttpSource:
         upstream = self._upstreams[request.tool.server]
         route = request.tool.http
         assert route is not None  # the caller has checked the tool's source
-        body = _body(route, request.arguments)
+        body = _request_body(route, request.arguments)
         headers = dict(upstream.headers) | ({} if body is None else {"Content-Type": "application/json"})
         url = route_url(upstream.base_url, route, request.arguments)
         asked = self._client.request(route.method, url, data=sent_body(body), headers=headers, allow_redirects=False)
@@ -156,7 +156,7 @@ def unroutable(tool: ToolSpec, arguments: JsonObject) -> str | None:
         return None
     for name in _PLACEHOLDER.findall(tool.http.path):
         value = arguments.get(name)
-        if isinstance(value, dict | list | None) or not _text(value) or _climbs(_text(value)):
+        if isinstance(value, dict | list | None) or not _parameter_text(value) or _climbs(_parameter_text(value)):
             return f"$.{name}: {canonical_json(value)} cannot stand in the path {tool.http.path!r}"
     return None
 
@@ -169,17 +169,17 @@ def _climbs(text: str) -> bool:
 
 def route_url(base_url: str, route: HttpRoute, arguments: JsonObject) -> URL:
     """The address of one call; each argument stays inside its own path segment or query parameter."""
-    path = _PLACEHOLDER.sub(lambda found: quote(_text(arguments[found[1]]), safe=""), route.path)
+    path = _PLACEHOLDER.sub(lambda found: quote(_parameter_text(arguments[found[1]]), safe=""), route.path)
     pairs: list[tuple[str, str]] = []
     for parameter, source in route.query.items():
         value = arguments.get(source.strip("{}"))
         if value is not None:
-            pairs += [(parameter, _text(item)) for item in (value if isinstance(value, list) else [value])]
+            pairs += [(parameter, _parameter_text(item)) for item in (value if isinstance(value, list) else [value])]
     query = f"?{urlencode(pairs, quote_via=quote)}" if pairs else ""
     return URL(f"{base_url.rstrip('/')}/{path.lstrip('/')}{query}", encoded=True)
 
 
-def _body(route: HttpRoute, arguments: JsonObject) -> bytes | None:
+def _request_body(route: HttpRoute, arguments: JsonObject) -> bytes | None:
     if route.body == "none":
         return None
     if route.body == "body":
@@ -189,7 +189,7 @@ def _body(route: HttpRoute, arguments: JsonObject) -> bytes | None:
     return canonical_json(rest).encode()
 
 
-def _text(value: JsonValue) -> str:
+def _parameter_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else canonical_json(value)
 
 

@@ -35,7 +35,9 @@ class NoJsonError(ValueError):
 def parsed(content: bytes) -> Any:
     """The answer as JSON that can be stored; None for an empty one. Raises NoJsonError."""
     try:
-        value = json.loads(content, parse_float=_finite, parse_constant=_finite) if content.strip() else None
+        value = (
+            json.loads(content, parse_float=_finite_number, parse_constant=_finite_number) if content.strip() else None
+        )
         return storable(value)
     except (ValueError, RecursionError) as error:
         raise NoJsonError(str(error)) from None
@@ -65,7 +67,7 @@ def storable(value: JsonValue) -> JsonValue:
             return value
 
 
-def _finite(text: str) -> float:
+def _finite_number(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
         raise ValueError(f"{text} is not a finite number")
@@ -133,14 +135,14 @@ class LangfuseClient:
 
     def get(self, path: str, **query: str | int) -> Any:
         """The answer as JSON. Raises LangfuseError."""
-        return _parsed(self._got(path, query), f"GET {path}")
+        return _parsed(self._get(path, query), f"GET {path}")
 
     def post(self, path: str, body: JsonValue, headers: Mapping[str, str] | None = None) -> Any:
         """The answer as JSON; sent again if the server was busy or failed, so it must have the same effect twice.
 
         Raises LangfuseError.
         """
-        return _parsed(self._call("POST", path, self.encoded(body), headers), f"POST {path}")
+        return _parsed(self._request("POST", path, self.encoded(body), headers), f"POST {path}")
 
     def pages(self, path: str, **query: str | int) -> Iterator[JsonObject]:
         """The entries of every page of a listing. Raises LangfuseError for an answer of another shape."""
@@ -176,7 +178,7 @@ class LangfuseClient:
         if page > _MOST_PAGES or size > self._limits.listed_bytes:
             most = f"{_MOST_PAGES * _PAGE} entries or {self._limits.listed_bytes} bytes"
             raise LangfuseError(f"Langfuse lists more than {most} at {path}")
-        content = self._got(path, query)
+        content = self._get(path, query)
         answer = _parsed(content, f"GET {path}")
         try:
             return [dict(one) for one in answer["data"]], dict(answer["meta"]), size + len(content)
@@ -189,39 +191,39 @@ class LangfuseClient:
         sent = self._redactor.known(plain.encode())
         if sent == plain.encode() or is_json(sent):
             return sent
-        numbers = json.loads(plain, parse_int=self._number, parse_float=self._number)
+        numbers = json.loads(plain, parse_int=self._number_or_text, parse_float=self._number_or_text)
         return self._redactor.known(json.dumps(numbers).encode())
 
-    def _number(self, text: str) -> JsonValue:
+    def _number_or_text(self, text: str) -> JsonValue:
         """The number; a text if it contains a secret, whose name is not a number."""
         shown = self._redactor.known(text.encode()).decode()
         number: JsonValue = json.loads(text) if shown == text else shown
         return number
 
-    def _got(self, path: str, query: Mapping[str, str | int]) -> bytes:
-        return self._call("GET", f"{path}?{urlencode(query)}" if query else path)
+    def _get(self, path: str, query: Mapping[str, str | int]) -> bytes:
+        return self._request("GET", f"{path}?{urlencode(query)}" if query else path)
 
-    def _call(
+    def _request(
         self, method: str, path: str, data: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> bytes:
         for failed in range(1, _TRIES + 1):
             try:
-                return self._answer(method, path, data, headers)
+                return self._response_to(method, path, data, headers)
             except _Busy as busy:
                 if failed == _TRIES:
                     raise busy.error from None
                 time.sleep(busy.pause_s if busy.pause_s is not None else _FIRST_PAUSE_S * 2 ** (failed - 1))
         raise AssertionError("the last try returns or raises")
 
-    def _answer(self, method: str, path: str, data: bytes | None, headers: Mapping[str, str] | None) -> bytes:
+    def _response_to(self, method: str, path: str, data: bytes | None, headers: Mapping[str, str] | None) -> bytes:
         request = urllib.request.Request(
             f"{self.host}{path}", data=data, headers={**self._headers, **(headers or {})}, method=method
         )
         try:
             with _OPENER.open(request, timeout=_TIMEOUT_S) as response:
-                return _content(response, f"{method} {path.partition('?')[0]}", self._limits.answer_s)
+                return _response_body(response, f"{method} {path.partition('?')[0]}", self._limits.answer_s)
         except urllib.error.HTTPError as error:
-            raise self._refused(method, path, error) from None
+            raise self._request_error(method, path, error) from None
         except (OSError, ValueError, HTTPException) as error:
             said = self._redactor.text(str(error))[:300]
             unreachable = LangfuseError(
@@ -230,9 +232,9 @@ class LangfuseClient:
             )
             raise (_Busy(unreachable) if _was_cut_off(error) else unreachable) from None
 
-    def _refused(self, method: str, path: str, error: urllib.error.HTTPError) -> Exception:
+    def _request_error(self, method: str, path: str, error: urllib.error.HTTPError) -> Exception:
         with error:
-            said = self._redactor.text(_said(error))[:300]
+            said = self._redactor.text(_error_body(error))[:300]
         remedy = _REMEDIES.get(error.code)
         if 300 <= error.code < 400:
             remedy = "redirects are not followed: give the server's own address in LANGFUSE_HOST"
@@ -320,7 +322,7 @@ def _check_host(host: str) -> None:
         raise UsageError(f"LANGFUSE_HOST: expected an http(s) URL, found {host!r}")
 
 
-def _content(response: HTTPResponse, asked: str, most_s: float) -> bytes:
+def _response_body(response: HTTPResponse, asked: str, most_s: float) -> bytes:
     """All of an answer. Raises LangfuseError if it is too large, or takes too long however often a part comes."""
     deadline, parts, size = time.monotonic() + most_s, list[bytes](), 0
     while part := response.read1(_MAX_BYTES):
@@ -333,7 +335,7 @@ def _content(response: HTTPResponse, asked: str, most_s: float) -> bytes:
     return b"".join(parts)
 
 
-def _said(error: urllib.error.HTTPError) -> str:
+def _error_body(error: urllib.error.HTTPError) -> str:
     try:
         return error.read(4096).decode("utf-8", "replace")
     except (OSError, HTTPException):

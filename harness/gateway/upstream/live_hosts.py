@@ -168,18 +168,18 @@ class LiveWeb:
         try:
             return await self._passed(call, come, passage, tries)
         except TimeoutError:
-            return self._answer("timeout", come)
+            return self._tool_answer("timeout", come)
         except aiohttp.ClientConnectorError as error:
             if call.host.service is not None:
                 raise ServiceError(f"service {call.host.service!r} cannot be reached any more: {error}") from error
-            return self._answer("unreachable", come)
+            return self._tool_answer("unreachable", come)
         except aiohttp.ClientResponseError as error:
             if call.host.service is not None:
                 said = f"service {call.host.service!r} answered something that is not HTTP: {error.message}"
                 raise ServiceError(said, remedy="correct the service") from error
-            return self._answer("garbled", come)
+            return self._tool_answer("garbled", come)
         except (aiohttp.ClientError, ConnectionError):
-            return self._answer("reset", come)
+            return self._tool_answer("reset", come)
 
     async def _begun(self, call: WebCall, tries: RetriedCall) -> aiohttp.ClientResponse:
         if tries.lost:
@@ -191,7 +191,7 @@ class LiveWeb:
         async with asyncio.timeout(host.timeout_s) as limit, await tries(partial(self._begun, call, tries)) as response:
             headers = response.headers
             if not is_readable(headers) or (self._hides and is_part(response.status, headers)):
-                return self._answer("garbled", come)
+                return self._tool_answer("garbled", come)
             come.headers = passed_back(
                 headers,
                 decoded="content-encoding" in headers,
@@ -199,7 +199,7 @@ class LiveWeb:
                 bodiless=call.method == "HEAD",
             )
             if (response.content_length or 0) > MAX_ANSWER_BYTES and call.method != "HEAD":
-                return self._answer("oversized", _Received())
+                return self._tool_answer("oversized", _Received())
             come.status = response.status
             passage.redacted = redacted_stream(self._redactor, headers.get("content-type", ""))
             await passage.sink.begin(response.status, come.headers)
@@ -208,10 +208,10 @@ class LiveWeb:
                 if piece is None:
                     continue
                 if passage.taken > MAX_ANSWER_BYTES:
-                    return self._answer("oversized", come)
+                    return self._tool_answer("oversized", come)
                 limit.reschedule(loop.time() + host.timeout_s)
             await passage.finish()
-        return self._answer("answer", come)
+        return self._tool_answer("answer", come)
 
     def _ask(self, call: WebCall) -> aiohttp.client._RequestContextManager:
         upstream = self._upstreams[call.host.tool]
@@ -226,7 +226,7 @@ class LiveWeb:
             skip_auto_headers=("Content-Type", "User-Agent"),
         )
 
-    def _answer(
+    def _tool_answer(
         self, outcome: Literal["answer", "timeout", "reset", "unreachable", "oversized", "garbled"], come: _Received
     ) -> ToolAnswer:
         return ToolAnswer(

@@ -174,9 +174,9 @@ class HttpTransport:
                 self._session = response.headers.get(_SESSION, self._session)
                 async for answer in _messages(response):
                     if answer.get("id") == number and "method" not in answer:
-                        return _result(answer)
+                        return _result_of(answer)
                     if "method" not in answer and answer.get("id") is None and "error" in answer:
-                        return _result(answer)
+                        return _result_of(answer)
         except aiohttp.ClientConnectorError as error:
             raise ServiceError(f"the MCP server {self._name!r} cannot be reached: {error}") from None
         except aiohttp.ClientResponseError as error:
@@ -263,7 +263,7 @@ def _message(text: bytes) -> JsonObject:
     return value
 
 
-def _result(message: JsonObject) -> JsonObject:
+def _result_of(message: JsonObject) -> JsonObject:
     error, result = message.get("error"), message.get("result")
     if isinstance(error, dict):
         raise ServerError(error)
@@ -375,7 +375,7 @@ class StdioTransport:
         ended: Exception = Lost("it ended")
         try:
             while line := await process.stdout.readline():
-                self._hear(line)
+                self._handle_line(line)
         except ValueError:
             ended = Oversized(f"a message of more than {MAX_ANSWER_BYTES} bytes")
         self._ended = ended
@@ -386,7 +386,7 @@ class StdioTransport:
             if not answer.done():
                 answer.set_exception(problem)
 
-    def _hear(self, line: bytes) -> None:
+    def _handle_line(self, line: bytes) -> None:
         try:
             message: JsonValue = parse_json(line)
         except NotJson:

@@ -69,7 +69,7 @@ class McpSource:
             async with asyncio.timeout(tool.timeout_s):
                 result = await conversation.call(tool.source_name or tool.name, request.arguments)
         except ServerError as error:
-            return self._answer(RPC_ERROR, error.error)
+            return self._tool_answer(RPC_ERROR, error.error)
         except Garbled as error:
             if tool.server in self._services:
                 raise ServiceError(f"the MCP server {tool.server!r}, a service, answered with {error}") from None
@@ -78,7 +78,7 @@ class McpSource:
             return ToolAnswer(outcome=_OUTCOMES[type(error)], tier=self._tier)
         if tool.source == "python":
             return self._returned(result)
-        return self._answer(SAID_ERROR if result.get("isError") is True else 200, result)
+        return self._tool_answer(SAID_ERROR if result.get("isError") is True else 200, result)
 
     async def close(self) -> None:
         """Closes every connection, and ends its processes."""
@@ -106,10 +106,10 @@ class McpSource:
         structured = result.get("structuredContent")
         assert isinstance(structured, dict)  # the harness's own program wrote it
         if result.get("isError") is True:
-            return self._answer(SAID_ERROR, structured)
+            return self._tool_answer(SAID_ERROR, structured)
         return ToolAnswer(outcome="answer", tier=self._tier, status=200, body=json.dumps(structured["result"]).encode())
 
-    def _answer(self, status: int, body: JsonObject) -> ToolAnswer:
+    def _tool_answer(self, status: int, body: JsonObject) -> ToolAnswer:
         text = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         return ToolAnswer(outcome="answer", tier=self._tier, status=status, body=text)
 

@@ -35,14 +35,14 @@ class RegisteredSource:
         self._limiter = limiter
         self._tier: Reached = tier
         self._waits = waits
-        self._opened: dict[str, OpenToolSource] = {}
+        self._opened_source: dict[str, OpenToolSource] = {}
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
         """Raises GatewayError for a defect of the tool source."""
         tool = request.tool
         if self._tier == "live":
             await self._limiter.wait(tool)
-        source = self._source(tool.server)
+        source = self._source_of(tool.server)
         try:
             with self._waits():
                 async with asyncio.timeout(tool.timeout_s):
@@ -57,25 +57,25 @@ class RegisteredSource:
             raise _refusal(tool.server, error) from error
         except Exception as error:  # a plug-in's own code
             raise _defect(tool.server, f"raised {described(error)} when {tool.name!r} was called") from error
-        return self._answer(tool.server, tool.name, result)
+        return self._tool_answer(tool.server, tool.name, result)
 
     async def close(self) -> None:
         """Closes every source that was opened. Raises GatewayError for the first that does not close."""
-        problems = [await _closed(server, source) for server, source in self._opened.items()]
-        self._opened.clear()
+        problems = [await _closed(server, source) for server, source in self._opened_source.items()]
+        self._opened_source.clear()
         for problem in problems:
             if problem is not None:
                 raise problem
 
-    def _source(self, server: str) -> OpenToolSource:
-        if server not in self._opened:
+    def _source_of(self, server: str) -> OpenToolSource:
+        if server not in self._opened_source:
             try:
-                self._opened[server] = _opened(server, self._opens[server])
+                self._opened_source[server] = _opened_source(server, self._opens[server])
             except UsageError as error:
                 raise _refusal(server, error) from error
-        return self._opened[server]
+        return self._opened_source[server]
 
-    def _answer(self, server: str, tool: str, result: object) -> ToolAnswer:
+    def _tool_answer(self, server: str, tool: str, result: object) -> ToolAnswer:
         if not isinstance(result, ToolResult):
             raise _defect(server, f"answered {tool!r} with {type(result).__name__}, expected a ToolResult")
         try:
@@ -106,7 +106,7 @@ async def registered_listing(server: str, open_source: Open) -> list[JsonObject]
     """The tools that the source describes now. Raises ServiceError if it cannot be queried, or lists no tools, and
     the UsageError by which the source refuses its parameters or its files.
     """
-    source = _opened(server, open_source)
+    source = _opened_source(server, open_source)
     try:
         tools = await _within(server, "its tools", "listed its tools", source.tools())
     finally:
@@ -125,7 +125,7 @@ async def registered_listing(server: str, open_source: Open) -> list[JsonObject]
     return found
 
 
-def _opened(server: str, open_source: Open) -> OpenToolSource:
+def _opened_source(server: str, open_source: Open) -> OpenToolSource:
     try:
         return open_source()
     except UsageError:

@@ -104,7 +104,7 @@ class RetriedCall:
             retry=retry_if_exception_type(NoAnswer),
             stop=stop_after_attempt(1 + self._retries) | stop_before_delay(self._within_s),
             wait=wait_exponential(multiplier=_FIRST_WAIT_S, max=_LONGEST_WAIT_S) + wait_random(0, _FIRST_WAIT_S),
-            before_sleep=self._note,
+            before_sleep=self._note_failure,
             reraise=True,
         )
         try:
@@ -112,7 +112,7 @@ class RetriedCall:
         except NoAnswer as lost:
             raise lost.cause from None
 
-    def _note(self, state: "RetryCallState") -> None:
+    def _note_failure(self, state: "RetryCallState") -> None:
         error = None if state.outcome is None else state.outcome.exception()
         if isinstance(error, NoAnswer):
             self.lost.append(f"{type(error.cause).__name__}: {error.cause}")

@@ -33,17 +33,17 @@ def check_cases(plan: RunPlan, watch: Callable[[str], Watch]) -> tuple[CaseFindi
     if the state that its reference leaves cannot be obtained because a call of it fails.
     """
     try:
-        return _checked(plan, watch)
+        return _case_findings(plan, watch)
     except ReferenceFailed as failed:
         faults = failed.faults
     rest = tuple(one for one in plan.planned if one.case_id not in faults)
-    found = {} if not rest else {one.case_id: one for one in _checked(replace(plan, planned=rest), watch)}
+    found = {} if not rest else {one.case_id: one for one in _case_findings(replace(plan, planned=rest), watch)}
     return tuple(
         found.get(one.case_id) or CaseFinding(case_id=one.case_id, problem=faults[one.case_id]) for one in plan.planned
     )
 
 
-def _checked(plan: RunPlan, watch: Callable[[str], Watch]) -> tuple[CaseFinding, ...]:
+def _case_findings(plan: RunPlan, watch: Callable[[str], Watch]) -> tuple[CaseFinding, ...]:
     cases = {case.id: case for case in plan.suite.cases}
     with_reference = tuple(one for one in plan.planned if cases[one.case_id].has_oracle)
     played = _run(plan, "oracle", with_reference, watch)

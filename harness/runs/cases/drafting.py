@@ -110,7 +110,7 @@ def limits_for(source: Limits, suite: Limits, passing: Sequence[Trial]) -> Limit
     limits = suite if source == Limits() else source
     found: dict[str, float | int] = {}
     for trial in passing:
-        tokens, cost = _spent(trial)
+        tokens, cost = _tokens_and_usd(trial)
         used: dict[str, float | int | None] = {
             "steps": sum(len(step.calls) for step in trial.trajectory.steps if step.source == "agent"),
             "seconds": trial.duration_s if trial.exit is None else trial.exit.duration_s,
@@ -124,7 +124,7 @@ def limits_for(source: Limits, suite: Limits, passing: Sequence[Trial]) -> Limit
     return limits.model_copy(update=found)
 
 
-def _spent(trial: Trial) -> tuple[int, float]:
+def _tokens_and_usd(trial: Trial) -> tuple[int, float]:
     """Tokens and USD of the model; 0 if they are unknown."""
     if trial.model_use is not None:
         use = trial.model_use
@@ -165,21 +165,21 @@ def _fitted(source: Case, suite: Suite, notes: list[str]) -> Case:
 
 def _description(source: Case, card: Scorecard, origin: str) -> str:
     """The task, the failed checks, and the findings of the detectors."""
-    failed = [f"{one.check}: {_short(one.reason)}" for one in card.verdicts if one.passed is False]
+    failed = [f"{one.check}: {_shortened(one.reason)}" for one in card.verdicts if one.passed is False]
     parts = [source.description.strip(), f"Drafted from {origin}."]
     if failed:
         parts.append(f"Failed {'; '.join(failed)}.")
     elif card.reason is not None:
-        parts.append(f"It ended with {card.outcome}: {_short(card.reason)}.")
+        parts.append(f"It ended with {card.outcome}: {_shortened(card.reason)}.")
     for one in card.diagnoses:
         if one.kind == "failed_without_a_known_mode":
             continue  # it repeats a failed check
         where = "" if one.origin_step is None else f" from step {one.origin_step}"
-        parts.append(f"Diagnosis: {one.failure} ({one.kind}){where}: {_short(one.evidence)}.")
+        parts.append(f"Diagnosis: {one.failure} ({one.kind}){where}: {_shortened(one.evidence)}.")
     return " ".join(part for part in parts if part)
 
 
-def _short(text: str) -> str:
+def _shortened(text: str) -> str:
     plain = " ".join(text.split()).rstrip(".")
     return plain if len(plain) <= _SHOWN else plain[: _SHOWN - 3] + "..."
 
@@ -278,8 +278,8 @@ def prove(
     `judged`: what a judge found in the failing one.
     """
     return Proof(
-        failing=_answer(_scored(case, suite, failing, judged)),
-        passing={one.name: _answer(_scored(case, suite, one.stored)) for one in passing},
+        failing=_suggested_answer(_scored(case, suite, failing, judged)),
+        passing={one.name: _suggested_answer(_scored(case, suite, one.stored)) for one in passing},
     )
 
 
@@ -294,7 +294,7 @@ def _scored(case: Case, suite: Suite, stored: StoredTrial, judged: Sequence[Judg
     return score_trial(evidence, suite.model_copy(update={"cases": (case,)}))
 
 
-def _answer(card: Scorecard) -> Answer:
+def _suggested_answer(card: Scorecard) -> Answer:
     if card.success is False or card.outcome in _FAILED_OUTCOMES:
         return "fails"
     return "passes" if card.success else "unknown"

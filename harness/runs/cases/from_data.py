@@ -38,7 +38,7 @@ def case_of_sample(sample: JsonObject, number: int) -> JsonObject:
             raise ValueError(f"the sample has `{name}`, which a case cannot represent")
     task, system = _sample_input(sample.get("input"))
     facts = sample_facts(sample.get("metadata"))
-    case: JsonObject = {**facts, "id": _sample_id(sample.get("id"), number), "task": task + _listed(sample.get("choices"))}
+    case: JsonObject = {**facts, "id": _sample_id(sample.get("id"), number), "task": task + _choices_text(sample.get("choices"))}
     if system is not None:
         case["system"] = system
     targets = _targets(sample.get("target"))
@@ -73,7 +73,7 @@ def _sample_input(value: JsonValue) -> tuple[str, str | None]:
     return by_role["user"][0], "\n\n".join(by_role.get("system", [])) or None
 
 
-def _listed(choices: JsonValue) -> str:
+def _choices_text(choices: JsonValue) -> str:
     if not choices:
         return ""
     if not isinstance(choices, list) or len(choices) > len(ascii_uppercase):
@@ -111,13 +111,13 @@ def case_of_task(task: JsonObject, reads: Collection[str] = ()) -> JsonObject:
     answer. A task with a `ticket` is given as it is, every other one is a scenario for a simulated user. `reads` are
     the tools that change nothing: with no other call and nothing to say, an agent that does nothing passes.
     """
-    criteria = _object(task, "evaluation_criteria") or {}
+    criteria = _object_field(task, "evaluation_criteria") or {}
     if task.get("initial_state"):
         raise ValueError("the task changes the database before it begins (`initial_state`)")
     if criteria.get("env_assertions"):
         raise ValueError("the task is decided by functions of its domain (`env_assertions`)")
     case: JsonObject = {"id": _task_id(task.get("id"))}
-    if purpose := (_object(task, "description") or {}).get("purpose"):
+    if purpose := (_object_field(task, "description") or {}).get("purpose"):
         case["description"] = str(purpose).strip()
     case |= _task_fields(task)
     reference = _reference(_list(criteria, "actions"))
@@ -151,7 +151,7 @@ def _task_id(given: JsonValue) -> str:
 def _task_fields(task: JsonObject) -> JsonObject:
     if isinstance(ticket := task.get("ticket"), str) and ticket.strip():
         return {"task": ticket.strip()}
-    scenario = _object(task, "user_scenario")
+    scenario = _object_field(task, "user_scenario")
     if scenario is None:
         raise ValueError("the task has neither `ticket` nor `user_scenario`")
     plan = _plan(scenario.get("instructions"))
@@ -189,7 +189,7 @@ def _reference(actions: Sequence[JsonValue]) -> list[JsonObject]:
     return calls
 
 
-def _object(of: JsonObject, name: str) -> JsonObject | None:
+def _object_field(of: JsonObject, name: str) -> JsonObject | None:
     value = of.get(name)
     if value is not None and not isinstance(value, dict):
         raise ValueError(f"the task's `{name}` is not an object")
@@ -384,7 +384,7 @@ def _from_template(file: Path, path: Path) -> _Make:
         def filled(value: Any) -> Any:
             match value:
                 case str():
-                    return _filled(value, known, missing)
+                    return _filled_template(value, known, missing)
                 case list():
                     return [filled(one) for one in value]
                 case dict():
@@ -403,7 +403,7 @@ def _from_template(file: Path, path: Path) -> _Make:
     return make
 
 
-def _filled(text: str, known: JsonObject, missing: Callable[[str], InvalidDocument]) -> JsonValue:
+def _filled_template(text: str, known: JsonObject, missing: Callable[[str], InvalidDocument]) -> JsonValue:
     """A text that is nothing but one placeholder becomes the value itself, of whatever type."""
 
     def value(name: str) -> JsonValue:

@@ -66,8 +66,8 @@ class Reader:
                 if call.evidence == "self_reported":  # self-reported calls must not become recordings
                     continue
                 found = seen.get(call.id)
-                if call.name in offered and call.arguments is not None and _reached(found):
-                    made = self._call(box, call.name, call.arguments, None if found is None else _answer(found))
+                if call.name in offered and call.arguments is not None and _reached_tool(found):
+                    made = self._observed_calls(box, call.name, call.arguments, None if found is None else _observed_answer(found))
                     yield from made
 
     def _probes(self, trial: Trial) -> Iterator[ObservedCall]:
@@ -76,9 +76,9 @@ class Reader:
             known = probe.name in trial.states
             answer = ObservedAnswer(status=200, body=_encoded(trial.states[probe.name])) if known else None
             if probe.tool is not None:  # other values are not changed
-                yield from self._call(box, probe.tool, probe.arguments, answer)
+                yield from self._observed_calls(box, probe.tool, probe.arguments, answer)
 
-    def _call(
+    def _observed_calls(
         self, box: Toolbox, name: str, arguments: JsonObject, answer: ObservedAnswer | None
     ) -> Iterator[ObservedCall]:
         """Empty if the gateway would refuse the call, or if the sandbox itself answers it."""
@@ -92,14 +92,14 @@ class Reader:
             return
 
 
-def _reached(seen: Observation | None) -> bool:
+def _reached_tool(seen: Observation | None) -> bool:
     if seen is None:
         return True
     refused = seen.error is not None and seen.error.type in _AT_THE_DOOR
     return not refused and seen.replayed not in ("fault", "fixture")
 
 
-def _answer(seen: Observation) -> ObservedAnswer | None:
+def _observed_answer(seen: Observation) -> ObservedAnswer | None:
     """None for a replay miss, or if an injected fault changed the answer."""
     if seen.injected is not None:
         return None
@@ -185,7 +185,7 @@ def case_from_trace(project: Path, request: Request) -> Drafted:
     exists.
     """
     folder = RunFolder.open(request.run)
-    stored, card = _stored(folder, request)
+    stored, card = _stored_trial(folder, request)
     trial = stored.trial
     named = request.suite
     suite = load_suite(project, named) if named else load_stored_suite(project, folder.manifest.suite, folder.path)
@@ -202,7 +202,7 @@ def case_from_trace(project: Path, request: Request) -> Drafted:
     found = trial_recordings(project, folder, suite, case, trial)
     text = _with_case(file, case)
     merge_recordings(cassette, found.recordings, suite.name, case.id, redactor=redactor)
-    listed = _put(project, suite, file, text, cassette)
+    listed = _write_case_file(project, suite, file, text, cassette)
     unanswered = tuple(
         dict.fromkeys(f"the answer to {key.tool}({key.arguments}) is unknown" for key in found.unanswered)
     )
@@ -216,7 +216,7 @@ def case_from_trace(project: Path, request: Request) -> Drafted:
         file=file,
         cassette=cassette if found.recordings else None,
         listed=listed,
-        line=_line(suite, file),
+        line=_cases_line(suite, file),
         notes=drafted.notes + left_out + unknown + unanswered,
         proof=proof,
         succeeded=card.success is True,
@@ -253,8 +253,8 @@ def add_case(project: Path, suite: Suite, case: Case, recordings: Sequence[Recor
     _refuse_taken(suite, case.id, file.resolve(), cassette)
     text = _with_case(file.resolve(), case)
     merge_recordings(cassette, recordings, suite.name, case.id, redactor=Redactor(secret_values(suite)))
-    listed = _put(project, suite, file.resolve(), text, cassette)
-    return AddedCase(file=file.resolve(), cassette=cassette, listed=listed, line=_line(suite, file.resolve()))
+    listed = _write_case_file(project, suite, file.resolve(), text, cassette)
+    return AddedCase(file=file.resolve(), cassette=cassette, listed=listed, line=_cases_line(suite, file.resolve()))
 
 
 def refuse_taken_case(project: Path, suite: Suite, case_id: str, file: Path) -> None:
@@ -273,11 +273,11 @@ def add_new_case(project: Path, suite: Suite, fields: Mapping[str, object], file
     case = shaped(target, dict(fields), Case, {})
     cassette = cassette_path(project / "cassettes", suite.name, case.id)
     _refuse_taken(suite, case.id, target, cassette)
-    listed = _put(project, suite, target, _with_item(target, dict(fields)), cassette)
-    return AddedCase(file=target, cassette=cassette, listed=listed, line=_line(suite, target))
+    listed = _write_case_file(project, suite, target, _with_item(target, dict(fields)), cassette)
+    return AddedCase(file=target, cassette=cassette, listed=listed, line=_cases_line(suite, target))
 
 
-def _stored(folder: RunFolder, request: Request) -> tuple[StoredTrial, Scorecard]:
+def _stored_trial(folder: RunFolder, request: Request) -> tuple[StoredTrial, Scorecard]:
     key = (request.case_id, request.attempt)
     card = next((one for one in folder.scorecards() if (one.case_id, one.attempt) == key), None)
     stored = folder.stored(*key)
@@ -344,7 +344,7 @@ def _with_item(file: Path, plain: dict[str, Any]) -> str:
     return text
 
 
-def _put(project: Path, suite: Suite, file: Path, text: str, cassette: Path) -> bool:
+def _write_case_file(project: Path, suite: Suite, file: Path, text: str, cassette: Path) -> bool:
     """Writes the file; whether the suite reads it. A suite that cannot be loaded with it is left as it was."""
     before = file.read_bytes() if file.exists() else None
     try:
@@ -371,7 +371,7 @@ def _read_files(suite: Suite) -> set[Path]:
     return {path.resolve() for pattern in _patterns(suite) for path in suite.folder.glob(pattern)}
 
 
-def _line(suite: Suite, file: Path) -> str:
+def _cases_line(suite: Suite, file: Path) -> str:
     own = file.relative_to(suite.folder) if file.is_relative_to(suite.folder) else file
     return f"cases: [{', '.join(dict.fromkeys((*_patterns(suite), str(own))))}]"
 

@@ -77,7 +77,7 @@ def opened_stations(nodes: Sequence[Node], jobs: int | None, say: Say) -> Iterat
 
     Raises UsageError if a node has another harness, SandboxError if none of them answers.
     """
-    stations = [_station(node, jobs) for node in nodes]
+    stations = [_start_node(node, jobs) for node in nodes]
     try:
         yield _answering(stations, say)
     finally:
@@ -131,7 +131,7 @@ def asked(
     return answers
 
 
-def _station(node: Node, jobs: int | None) -> RunNode:
+def _start_node(node: Node, jobs: int | None) -> RunNode:
     """The processors that it takes are taken for Ray's other users too."""
     slots = jobs or node.processors
     worker = ray.remote(NodeWorker).options(
@@ -173,14 +173,14 @@ def _clear(stations: Sequence[RunNode], say: Say) -> None:
     try:
         cleared, _ = ray.wait(list(refs), num_returns=len(refs), timeout=_CLEARS_WITHIN_S)
         for ref in cleared:
-            for line in _reported(ref):
+            for line in _problems_of(ref):
                 say(f"node {refs[ref].node}: {line}")
     finally:
         for station in stations:
             ray.kill(station.worker)
 
 
-def _reported(ref: Any) -> list[str]:
+def _problems_of(ref: Any) -> list[str]:
     try:
         answer: list[str] | NodeProblem = ray.get(ref)
     except RayError:
@@ -302,7 +302,7 @@ class ClusterExecutor:
             ref = self._next()
             tried, station = self._under_way.pop(ref)
             station.running -= 1
-            delivered = self._fetched(ref, tried, station)
+            delivered = self._fetch_delivery(ref, tried, station)
             if self.meter is not None and self.job.plan.budget is not None:
                 bring_up_to_date(self.job.plan.budget, self.meter)
             if delivered is None:
@@ -354,7 +354,7 @@ class ClusterExecutor:
             if ended:
                 return ended[0]
 
-    def _fetched(self, ref: Any, tried: _Try, station: RunNode) -> Delivered | None:
+    def _fetch_delivery(self, ref: Any, tried: _Try, station: RunNode) -> Delivered | None:
         """None if the run's budget ended the trial."""
         try:
             answer: Delivered | NodeProblem | None = ray.get(ref)
@@ -364,12 +364,12 @@ class ClusterExecutor:
             if not station.lost:
                 self.say(f"node {station.node} is lost; its trials are retried")
             station.lost = True
-            return self._failed(tried, f"node {station.node} was lost while the trial ran on it")
+            return self._failed_delivery(tried, f"node {station.node} was lost while the trial ran on it")
         if isinstance(answer, NodeProblem):
-            return self._failed(tried, f"node {station.node}: {answer.message}")
+            return self._failed_delivery(tried, f"node {station.node}: {answer.message}")
         return answer
 
-    def _failed(self, tried: _Try, reason: str) -> Delivered:
+    def _failed_delivery(self, tried: _Try, reason: str) -> Delivered:
         job, planned = self.job, tried.planned
         case = case_of(job.plan.suite, planned.case_id)
         trial = failed_trial(job.plan.suite, job.agent.name, planned.case_id, planned.attempt, reason)

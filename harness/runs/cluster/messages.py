@@ -59,11 +59,11 @@ def suite_in(project: Path, suite: Suite) -> Suite:
 
 def _files(plan: RunPlan, snapshots: Sequence[Snapshot]) -> Iterator[ContextFile]:
     suite = plan.suite
-    yield from _below(plan.project / "suites", "suites")
-    yield from _below(plan.project / "images", "images")
+    yield from _files_below(plan.project / "suites", "suites")
+    yield from _files_below(plan.project / "images", "images")
     for folder, inside in sorted({one.folder: f"{one.environment}/{one.name}" for one in snapshots}.items(), key=str):
         if folder is not None:
-            yield from _below(folder, f"snapshots/{inside}")
+            yield from _files_below(folder, f"snapshots/{inside}")
     cassettes = plan.cassettes or plan.project / "cassettes"
     for case_id in sorted({planned.case_id for planned in plan.own}):
         path = cassette_path(cassettes, suite.name, case_id)
@@ -72,7 +72,7 @@ def _files(plan: RunPlan, snapshots: Sequence[Snapshot]) -> Iterator[ContextFile
             yield ContextFile(path=inside, executable=False, content=path.read_bytes())
 
 
-def _below(folder: Path, inside: str) -> Iterator[ContextFile]:
+def _files_below(folder: Path, inside: str) -> Iterator[ContextFile]:
     for file in read_files(folder):
         yield replace(file, path=f"{inside}/{file.path}")
 

@@ -69,7 +69,7 @@ def connected(address: str) -> Iterator[tuple[Node, ...]]:
         )
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     try:
-        _knock(address)
+        _test_connection(address)
         ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
     except (OSError, RuntimeError, ValueError, RayError) as error:
         raise UsageError(
@@ -105,7 +105,7 @@ def _nodes() -> tuple[Node, ...]:
     return able
 
 
-def _knock(address: str) -> None:
+def _test_connection(address: str) -> None:
     """Tests the connection first, because Ray would retry for two minutes. Raises OSError if nothing listens."""
     host, colon, port = address.rpartition(":")
     if colon and port.isdecimal():
@@ -261,7 +261,7 @@ class NodeWorker:
             job = _job(order, project)
             live = project / "live"
             limiter = RateLimiter() if order.meter is None else SharedLimiter(order.meter)
-            tracing = stack.enter_context(open_tracing(job, self._note, otlp_headers))
+            tracing = stack.enter_context(open_tracing(job, self._note_export, otlp_headers))
             shared = open_runner(job, live_cassettes=live, secrets=secrets, limiter=limiter, tracing=tracing)
             runner = stack.enter_context(shared)
             self._opened = runner, job.scorer, live
@@ -291,7 +291,7 @@ class NodeWorker:
         self._closing.close()
         return self._exported
 
-    def _note(self, report: "ExportReport") -> None:
+    def _note_export(self, report: "ExportReport") -> None:
         self._exported.append(report.words)
 
     @contextmanager

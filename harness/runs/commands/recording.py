@@ -223,7 +223,7 @@ def in_terms_of(stage: Staging, suite: str) -> Iterator[None]:
     try:
         yield
     except HarnessError as error:
-        message, remedy = _renamed(error.message, shown), _renamed(error.remedy or "", shown)
+        message, remedy = _with_final_paths(error.message, shown), _with_final_paths(error.remedy or "", shown)
         if _OF_A_RUN in remedy:
             remedy = _OWN_REMEDY
         remedy = remedy.replace(_BY_HAND, "start it by hand with the command of --mcp")
@@ -233,7 +233,7 @@ def in_terms_of(stage: Staging, suite: str) -> Iterator[None]:
         raise kind(message, remedy=remedy or None) from error
 
 
-def _renamed(text: str, shown: dict[str, str]) -> str:
+def _with_final_paths(text: str, shown: dict[str, str]) -> str:
     for hidden, place in shown.items():
         text = text.replace(hidden, place)
     return text
@@ -275,11 +275,11 @@ def record_command(project: Path, request: CommandRequest, say: Say) -> Recorded
         suite = load_suite(stage.world, str(stage.suite))
         refuse_writes(request, suite)
         say("running the command once, against what is real")
-        recorded = _played(stage, request, suite, "record", say)
+        recorded = _replayed_trial(stage, request, suite, "record", say)
         refuse_unusable(request, suite, command, recorded)
         say("replaying it offline")
         notes += [f"it called {host}, which the gateway refused" for host in refused_hosts(recorded)]
-        replayed = compared(recorded, _played(stage, request, suite, "replay", say))
+        replayed = compared(recorded, _replayed_trial(stage, request, suite, "replay", say))
         checks = _checks(stage, request, suite, recorded, replayed)
         case = {**_document(suite.cases[0]), **({"checks": checks.checks} if checks.checks else {})}
         if known is None:
@@ -352,7 +352,7 @@ def _write_new(stage: Staging, request: CommandRequest, command: Sequence[str], 
     environment = stage.world / "images" / request.suite
     notes: list[str] = []
     if request.folder is not None:
-        notes += _copied(request.folder, environment / "states" / STATE / "work", stage.project, request)
+        notes += _copy_folder(request.folder, environment / "states" / STATE / "work", stage.project, request)
     has_files = any((environment / "states" / STATE).rglob("*")) if request.folder is not None else False
     write_environment(environment, environment_document(request.image, has_files=has_files))
     env, said = path_of_program(request, command)
@@ -369,7 +369,7 @@ def _write_further(stage: Staging, request: CommandRequest, known: Suite, name: 
     """The suite with the new case alone; its own cases are not needed."""
     if request.folder is not None:
         fresh, state = stage.world / "files", known.snapshot or STATE
-        notes = _copied(request.folder, fresh, stage.project, request)
+        notes = _copy_folder(request.folder, fresh, stage.project, request)
         begins_with = stage.world / "snapshots" / (known.environment or "") / state / "files" / "work"
         if not same_content(fresh, begins_with):
             raise UsageError(
@@ -385,7 +385,7 @@ def _write_further(stage: Staging, request: CommandRequest, known: Suite, name: 
     return notes
 
 
-def _copied(choice: FolderChoice, target: Path, project: Path, request: CommandRequest) -> list[str]:
+def _copy_folder(choice: FolderChoice, target: Path, project: Path, request: CommandRequest) -> list[str]:
     """Copies the folder, without what the project itself keeps in it."""
     copied = copy_folder(_without_project(choice, project), target, SecretTexts.of_environment(request.environment))
     shown_names = ", ".join(copied.left_out[:8]) + (", ..." if len(copied.left_out) > 8 else "")
@@ -414,7 +414,7 @@ def _document(case: Case) -> dict[str, Any]:
     return plain
 
 
-def _played(stage: Staging, request: CommandRequest, suite: Suite, mode: str, say: Say) -> StoredTrial:
+def _replayed_trial(stage: Staging, request: CommandRequest, suite: Suite, mode: str, say: Say) -> StoredTrial:
     case = suite.cases[0]
     live = mode == "record"
     plan = RunPlan(

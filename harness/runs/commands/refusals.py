@@ -46,7 +46,7 @@ def refuse_unusable(request: CommandRequest, suite: Suite, command: Sequence[str
     if trial.outcome == "harness_failed":
         raise ServiceError(f"the command could not be recorded: {trial.reason}")
     if trial.outcome != "finished":
-        raise _failed(request, suite, command, stored)
+        raise _failed_command_error(request, suite, command, stored)
     failed = sorted(trial.recording.failed) if trial.recording is not None else []
     if failed:
         raise ServiceError(
@@ -87,7 +87,7 @@ def _asked_model(trial: Trial) -> bool:
     return trial.model_use is not None or any(step.model is not None for step in trial.trajectory.steps)
 
 
-def _failed(request: CommandRequest, suite: Suite, command: Sequence[str], stored: StoredTrial) -> HarnessError:
+def _failed_command_error(request: CommandRequest, suite: Suite, command: Sequence[str], stored: StoredTrial) -> HarnessError:
     trial = stored.trial
     printed = _last_lines(trial.exit or ProgramExit(code=None))
     problem = f"the command was run, and is not recorded: {trial.reason}{_refused_words(stored)}"

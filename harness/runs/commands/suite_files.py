@@ -72,21 +72,21 @@ def case_document(
 
 def write_suite(folder: Path, document: Mapping[str, Any], case: Mapping[str, Any]) -> None:
     """Both files of a suite with one case."""
-    write_atomically(folder / "suite.yaml", _text(_SUITE_HEADING, dict(document)))
+    write_atomically(folder / "suite.yaml", _yaml_bytes(_SUITE_HEADING, dict(document)))
     write_cases(folder / CASES, case)
 
 
 def write_cases(path: Path, case: Mapping[str, Any]) -> None:
     """A file with one case."""
-    write_atomically(path, _text(_CASES_HEADING, [dict(case)]))
+    write_atomically(path, _yaml_bytes(_CASES_HEADING, [dict(case)]))
 
 
 def write_environment(folder: Path, document: Mapping[str, Any]) -> None:
     """`environment.yaml` in the environment's folder."""
-    write_atomically(folder / "environment.yaml", _text(_SUITE_HEADING, dict(document)))
+    write_atomically(folder / "environment.yaml", _yaml_bytes(_SUITE_HEADING, dict(document)))
 
 
-def _text(heading: str, document: object) -> bytes:
+def _yaml_bytes(heading: str, document: object) -> bytes:
     return (heading + yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=118)).encode("utf-8")
 
 
@@ -155,10 +155,10 @@ def _server_command(name: str, command: str, request: CommandRequest, project: P
         raise UsageError(f"the command of MCP server {name!r} cannot be read: {error}") from None
     if not words:
         raise UsageError(f"MCP server {name!r} has no command", remedy="--mcp NAME='PROGRAM ARGUMENT ...'")
-    return [_placed(word, request.started_in, project) for word in words]
+    return [_as_project_path(word, request.started_in, project) for word in words]
 
 
-def _placed(word: str, started_in: Path, project: Path) -> str:
+def _as_project_path(word: str, started_in: Path, project: Path) -> str:
     """A word that names a file, in a form that holds wherever the server is started."""
     path = started_in / word
     if Path(word).is_absolute() or not path.exists() or ("/" not in word and not path.is_file()):

@@ -120,7 +120,7 @@ def copy_folder(choice: FolderChoice, target: Path, secrets: SecretTexts) -> Cop
         elif stat.S_ISLNK(found.st_mode):
             copy.symlink_to(os.readlink(path))  # noqa: PTH115 - Path.readlink() would not keep the target as it is
         elif stat.S_ISREG(found.st_mode):
-            if not _meets(inside, choice.include):
+            if not _matches_any(inside, choice.include):
                 _refuse_secret_content(path, inside, secrets)
             shutil.copyfile(path, copy)
             copy.chmod(0o755 if found.st_mode & 0o100 else 0o644)
@@ -132,10 +132,10 @@ def copy_folder(choice: FolderChoice, target: Path, secrets: SecretTexts) -> Cop
 
 def same_content(one: Path, other: Path) -> bool:
     """Whether two copies have the same files, links and folders."""
-    return _listed(one) == _listed(other)
+    return _files_in(one) == _files_in(other)
 
 
-def _listed(folder: Path) -> dict[str, object]:
+def _files_in(folder: Path) -> dict[str, object]:
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).as_posix()
@@ -149,18 +149,18 @@ def _listed(folder: Path) -> dict[str, object]:
 def _walk(choice: FolderChoice, folder: Path, above: str, left_out: list[str]) -> Iterator[tuple[Path, str]]:
     for path in sorted(folder.iterdir()):
         inside = f"{above}{path.name}"
-        if not _meets(inside, choice.include):
-            if _meets(inside, (*choice.exclude, *_LEFT_OUT)):
+        if not _matches_any(inside, choice.include):
+            if _matches_any(inside, (*choice.exclude, *_LEFT_OUT)):
                 left_out.append(inside)
                 continue
-            if _meets(inside.lower(), _SECRET) and not path.name.lower().endswith(_TEMPLATES):
+            if _matches_any(inside.lower(), _SECRET) and not path.name.lower().endswith(_TEMPLATES):
                 raise _secret(inside, "may hold secrets, by its name")
         yield path, inside
         if path.is_dir() and not path.is_symlink():
             yield from _walk(choice, path, f"{inside}/", left_out)
 
 
-def _meets(inside: str, patterns: Sequence[str]) -> bool:
+def _matches_any(inside: str, patterns: Sequence[str]) -> bool:
     name = inside.rpartition("/")[2]
     return any(fnmatchcase(name, pattern) or fnmatchcase(inside, pattern.rstrip("/")) for pattern in patterns)
 

@@ -44,12 +44,12 @@ class EarlyStop:
         attempts = sorted({one.attempt for one in self.planned})
         while self._rounds < len(attempts) and self._is_complete(attempts[self._rounds]):
             self._rounds += 1
-            self._look(attempts[: self._rounds], last=self._rounds == len(attempts))
+            self._examine(attempts[: self._rounds], last=self._rounds == len(attempts))
 
     def _is_complete(self, attempt: int) -> bool:
         return all((one.case_id, one.attempt) in self._cards for one in self.planned if one.attempt == attempt)
 
-    def _look(self, attempts: Sequence[int], *, last: bool) -> None:
+    def _examine(self, attempts: Sequence[int], *, last: bool) -> None:
         rounds = [[card for card in self._cards.values() if card.attempt == attempt] for attempt in attempts]
         counted = [card for cards in rounds if all(card.outcome in MEASURED for card in cards) for card in cards]
         successes = sum(card.success is True for card in counted)
@@ -57,7 +57,7 @@ class EarlyStop:
         if self.reached is None and not last and self._decides(bounds):
             words = (
                 f"success is {successes} of {len(counted)} after {len(attempts)} rounds, between {bounds.low:.3f} and "
-                f"{bounds.high:.3f} with 95 % confidence over all evaluations{self._words(bounds)}"
+                f"{bounds.high:.3f} with 95 % confidence over all evaluations{self._reason_text(bounds)}"
             )
             self.reached = Stop(reason=words, decided=True)
 
@@ -66,7 +66,7 @@ class EarlyStop:
             return bounds.high - bounds.low <= WIDTH
         return bounds.low >= self.floor or bounds.high < self.floor
 
-    def _words(self, bounds: Interval) -> str:
+    def _reason_text(self, bounds: Interval) -> str:
         if self.floor is None:
             return f": at most {WIDTH:g} apart"
         return f": {'at least' if bounds.low >= self.floor else 'below'} {self.floor:g}"

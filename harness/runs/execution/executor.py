@@ -57,7 +57,7 @@ def scored(
 
     Raises OutOfBudget if the run's budget ended it.
     """
-    with temporary_folder() if files is None else nullcontext(_made(files)) as temporary:
+    with temporary_folder() if files is None else nullcontext(_make_folder(files)) as temporary:
         archive = temporary / "end_state.tar"
         trial, spans = runner.run_trial(case, attempt, archive)
         kept = archive if archive.exists() else None
@@ -71,7 +71,7 @@ def scored(
         yield ScoredAttempt(trial=trial, spans=spans, card=card, archive=kept, pictures=pictures)
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -97,19 +97,19 @@ class Attempt:
     def __call__(self, planned: PlannedTrial) -> Ended:
         """None if the run's budget ended it: such a trial was not run."""
         try:
-            return self._tried(planned)
+            return self._run_trial(planned)
         except OutOfBudget:
             return None
 
-    def _tried(self, planned: PlannedTrial) -> tuple[Trial, Scorecard]:
+    def _run_trial(self, planned: PlannedTrial) -> tuple[Trial, Scorecard]:
         case = case_of(self.runner.suite, planned.case_id)
         for _ in range(INFRASTRUCTURE_TRIES - 1):
-            trial, card = self._once(case, planned.attempt)
+            trial, card = self._run_attempt(case, planned.attempt)
             if trial.outcome != "harness_failed":
                 return trial, card
-        return self._once(case, planned.attempt)
+        return self._run_attempt(case, planned.attempt)
 
-    def _once(self, case: Case, attempt: int) -> tuple[Trial, Scorecard]:
+    def _run_attempt(self, case: Case, attempt: int) -> tuple[Trial, Scorecard]:
         with scored(self.runner, self.scorer, case, attempt) as done:
             if self.stopping.is_set():
                 raise ResultsError("the run was stopped; this trial is not stored")

@@ -29,7 +29,7 @@ EXECUTORS: Final = Registry(
 
 def open_executor(job: "Job", say: "Say") -> "AbstractContextManager[Executor]":
     """The executor of the job's plan. Raises UsageError for an unknown name."""
-    return cast(OpenExecutor, _found(job.plan.executor))(job, say)
+    return cast(OpenExecutor, _loaded_class(job.plan.executor))(job, say)
 
 
 def runs_elsewhere(name: str) -> bool:
@@ -38,10 +38,10 @@ def runs_elsewhere(name: str) -> bool:
     An executor of a third party declares it by an attribute `elsewhere = True` of the object that its entry point
     names.
     """
-    return name == "ray" or bool(getattr(_found(name), "elsewhere", False))
+    return name == "ray" or bool(getattr(_loaded_class(name), "elsewhere", False))
 
 
-def _found(name: str) -> Any:
+def _loaded_class(name: str) -> Any:
     found = EXECUTORS.find(name)
     if not callable(found):
         raise UsageError(f"executor {name!r}: expected something to call with a job, found {type(found).__name__}")

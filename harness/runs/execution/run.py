@@ -101,10 +101,10 @@ def run_plan(plan: RunPlan, watch: Watch) -> RunFolder:
     suite or snapshot, before anything is started.
     """
     prepared = prepare(plan)
-    return _started(prepared, watch) if plan.resumes is None else _resumed(prepared, plan.resumes, watch)
+    return _begin_folder(prepared, watch) if plan.resumes is None else _resumed(prepared, plan.resumes, watch)
 
 
-def _started(prepared: PreparedRun, watch: Watch) -> RunFolder:
+def _begin_folder(prepared: PreparedRun, watch: Watch) -> RunFolder:
     plan = prepared.plan
     _check_live(plan, watch.say)
 

@@ -72,11 +72,11 @@ class VariantStates:
             lock = self._locks.setdefault(key, Lock())
         with lock:
             if key not in self._known:
-                self._known[key] = self._played(case, scorer, key)
+                self._known[key] = self._reference_state(case, scorer, key)
         state = self._known[key]
         return None if state is None else state.model_copy(update={"case_id": case.id})
 
-    def _played(self, case: Case, scorer: Scorer, key: str) -> ReferenceState | None:
+    def _reference_state(self, case: Case, scorer: Scorer, key: str) -> ReferenceState | None:
         suite = self._job.plan.suite.model_copy(update={"cases": (case,)})
         compared = compared_case(scorer, case)
         assert compared is not None  # the caller has found it
@@ -153,7 +153,7 @@ class VariantBench:
         """
         found = {}
         slots, tasks = TaskSlots(jobs=self._job.plan.jobs), list(enumerate(requests))
-        with closing(run_all(tasks, lambda task: self._one(task[1]), slots, self._end)) as results:
+        with closing(run_all(tasks, lambda task: self._run_variant(task[1]), slots, self._end_sandboxes)) as results:
             for (place, _), result in results:
                 found[place] = result
         return [found[place] for place, _ in tasks]
@@ -171,20 +171,20 @@ class VariantBench:
 
         def work(task: tuple[int, VariantRequest]) -> tuple[int, Kept] | None:
             try:
-                return task[0], then(self._one(task[1]))
+                return task[0], then(self._run_variant(task[1]))
             except (HarnessError, OutOfBudget) as error:  # raised below, when the other trials have ended
                 errors.append(error)
                 return None
 
         tasks = (one for one in enumerate(requests) if not errors and not stopping.is_set())
-        with closing(run_all(tasks, work, TaskSlots(jobs=self.jobs), self._end)) as results:
+        with closing(run_all(tasks, work, TaskSlots(jobs=self.jobs), self._end_sandboxes)) as results:
             for _, done in results:
                 if done is not None:
                     yield done
         if errors:
             raise errors[0]
 
-    def _end(self) -> None:
+    def _end_sandboxes(self) -> None:
         end_sandboxes(self._runner)
 
     def with_answer(self, result: VariantResult, variant: TrialVariant) -> VariantResult:
@@ -229,7 +229,7 @@ class VariantBench:
             changed.runs, name, default_run_name(plan.created, plan.suite.name, self._job.agent.name), begin
         )
 
-    def _one(self, request: VariantRequest) -> VariantResult:
+    def _run_variant(self, request: VariantRequest) -> VariantResult:
         number = next(self._numbers)
         key = (request.case.id, number)
         # Threads share the mapping; each touches its own key only.
@@ -240,11 +240,11 @@ class VariantBench:
         try:
             with scored(runner, scorer, case, number, self._files / str(number)) as done:
                 self.trials_run += 1
-                return VariantResult(request=request, scored=self._compared(done, scorer, case))
+                return VariantResult(request=request, scored=self._scored_attempt(done, scorer, case))
         finally:
             del self._variants[key]
 
-    def _compared(self, done: ScoredAttempt, scorer: Scorer, case: Case) -> ScoredAttempt:
+    def _scored_attempt(self, done: ScoredAttempt, scorer: Scorer, case: Case) -> ScoredAttempt:
         """The trial, whose end is also compared with what the reference leaves if a check asks for that and the run
         does not know it: the case was changed.
         """

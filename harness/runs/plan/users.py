@@ -22,10 +22,10 @@ _MODES: Final[tuple[ModelMode, ...]] = ("replay", "record", "live")
 
 def user_options(project: Path, suite: Suite, options: RunOptions) -> UserOptions:
     """The options about users. Raises UsageError for an unknown user, and a log without a conversation of the suite."""
-    if options.user is not None and ":" not in options.user and options.user not in _named():
+    if options.user is not None and ":" not in options.user and options.user not in _user_names():
         raise UsageError(
             f"there is no user named {options.user!r}",
-            remedy=f"{alternatives(options.user, _named())}; or module:Name; or file.py:Name in the suite",
+            remedy=f"{alternatives(options.user, _user_names())}; or module:Name; or file.py:Name in the suite",
         )
     if options.user_log is not None and options.user not in (None, "logged"):
         raise UsageError(
@@ -119,17 +119,17 @@ def resumed_users(project: Path, suite: Suite, manifest: RunManifest) -> UserOpt
     stored = manifest.users
     if stored is None:
         return UserOptions()
-    if stored.kind is not None and stored.kind not in _named():
+    if stored.kind is not None and stored.kind not in _user_names():
         raise UsageError(
             f"run {manifest.run!r} names the user {stored.kind!r}, which a run folder cannot choose",
-            remedy=f"start a new run with --user; a run folder may name: {', '.join(_named())}",
+            remedy=f"start a new run with --user; a run folder may name: {', '.join(_user_names())}",
         )
     mode = next((mode for mode in _MODES if mode == stored.mode), None)
     logs = {} if stored.log_run is None else logs_of_run(project, suite, stored.log_run)
     return UserOptions(kind=stored.kind, mode=mode, logs=logs, log_run=stored.log_run)
 
 
-def _named() -> tuple[str, ...]:
+def _user_names() -> tuple[str, ...]:
     """The users that are known by name."""
     return (*BUILT_IN, *plugin_names(USERS.seam))
 

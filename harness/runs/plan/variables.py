@@ -143,12 +143,12 @@ def with_prompts(
                 f"agent {name!r} of suite {suite.name!r}, field 'prompt_versions': there is no file {file!r}"
             )
         version = versions.get(prompt)
-        made = _read(registry, prompt, version, label, own[file])
+        made = _prompt_from(registry, prompt, version, label, own[file])
         found.append(AgentPrompt(agent=name, file=file, name=prompt, version=made.version, text=made.text))
     return suite.model_copy(update={"agent_prompts": tuple(found)})
 
 
-def _read(registry: PromptRegistry, name: str, version: str | None, label: str | None, own: str) -> Prompt:
+def _prompt_from(registry: PromptRegistry, name: str, version: str | None, label: str | None, own: str) -> Prompt:
     if version == FALLBACK:
         return Prompt(name=name, version=FALLBACK, text=own, source="fallback")
     if version is not None:

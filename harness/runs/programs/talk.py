@@ -74,15 +74,15 @@ class LinesAgent:
 
     def answer(self, turn: Mapping[str, Any]) -> str:
         """What the agent says to the user's message."""
-        self._tell(turn)
+        self._send_line(turn)
         for line in self._from:
-            said = _object(line)
+            said = _parsed_object(line)
             if said is None:
                 sys.stdout.write(line)
             elif "message" in said:
                 return str(said["message"])
             else:
-                self._do(said, line)
+                self._handle_message(said, line)
         raise AgentFailed(f"the agent ended with status {self._process.wait()} before it had answered")
 
     def end(self) -> int:
@@ -97,17 +97,17 @@ class LinesAgent:
         late.cancel()
         return max(0, code)
 
-    def _do(self, said: Mapping[str, Any], line: str) -> None:
+    def _handle_message(self, said: Mapping[str, Any], line: str) -> None:
         if "thought" in said:
             self._gateway.ask("POST", "/thought", {"text": said["thought"], "plan": said.get("plan")})
         elif "tool" in said:
             name = str(said["tool"])
             status, answer = self._gateway.ask("POST", "/tools/" + quote(name, safe=""), said.get("arguments", {}))
-            self._tell({"tool": name, "status": status, "answer": answer})
+            self._send_line({"tool": name, "status": status, "answer": answer})
         else:
             raise AgentFailed(f"a line of JSON has none of message, thought and tool: {line[:_SHOWN]}")
 
-    def _tell(self, value: Mapping[str, Any]) -> None:
+    def _send_line(self, value: Mapping[str, Any]) -> None:
         try:
             self._to.write(json.dumps(value) + "\n")
             self._to.flush()
@@ -139,11 +139,11 @@ class HttpAgent:
             "{profile}": turn.get("profile"),
             "{conversation}": "harness",
         }
-        sent = json.dumps(_filled(self._chat["send"], places)).encode()
+        sent = json.dumps(_filled_template(self._chat["send"], places)).encode()
         status, text = self._send("POST", self._chat["path"], sent)
         if status // 100 != 2:
-            raise AgentFailed(f"the agent answered {status}: {_shown(text)}")
-        reply = _at(text, self._chat["reply"])
+            raise AgentFailed(f"the agent answered {status}: {_shortened_text(text)}")
+        reply = _text_at(text, self._chat["reply"])
         self._messages.append({"role": "assistant", "content": reply})
         return reply
 
@@ -194,15 +194,15 @@ def _free_port() -> int:
         return port
 
 
-def _filled(template: Any, places: Mapping[str, Any]) -> Any:
+def _filled_template(template: Any, places: Mapping[str, Any]) -> Any:
     if isinstance(template, dict):
-        return {name: _filled(item, places) for name, item in template.items()}
+        return {name: _filled_template(item, places) for name, item in template.items()}
     if isinstance(template, list):
-        return [_filled(item, places) for item in template]
+        return [_filled_template(item, places) for item in template]
     return places[template] if isinstance(template, str) and template in places else template
 
 
-def _at(text: bytes, pointer: str) -> str:
+def _text_at(text: bytes, pointer: str) -> str:
     """The text at a JSON pointer of the agent's answer."""
     try:
         value = json.loads(text)
@@ -211,15 +211,15 @@ def _at(text: bytes, pointer: str) -> str:
     except (ValueError, KeyError, IndexError, TypeError):
         value = None
     if not isinstance(value, str):
-        raise AgentFailed(f"there is no text at {pointer} in the agent's answer: {_shown(text)}")
+        raise AgentFailed(f"there is no text at {pointer} in the agent's answer: {_shortened_text(text)}")
     return value
 
 
-def _shown(text: bytes) -> str:
+def _shortened_text(text: bytes) -> str:
     return text[:_SHOWN].decode("utf-8", "replace")
 
 
-def _object(line: str) -> dict[str, Any] | None:
+def _parsed_object(line: str) -> dict[str, Any] | None:
     try:
         value = json.loads(line)
     except ValueError:

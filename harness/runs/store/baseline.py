@@ -88,7 +88,7 @@ def write_baseline(project: Path, baseline: Baseline) -> Path:
     path = baseline_path(project, baseline.manifest.suite)
     if baseline.mutation is None:
         baseline = baseline.model_copy(update={"mutation": _kept_mutation(project, baseline.manifest)})
-    write_atomically(path, _text(baseline).encode("ascii"))
+    write_atomically(path, _baseline_text(baseline).encode("ascii"))
     return path
 
 
@@ -136,9 +136,9 @@ def read_baseline(project: Path, suite: str, suite_digest: str | None = None) ->
 def _slim(card: Scorecard) -> Scorecard:
     return card.model_copy(
         update={
-            "reason": None if card.reason is None else _short(card.reason),
+            "reason": None if card.reason is None else _shortened(card.reason),
             "verdicts": tuple(
-                one.model_copy(update={"evidence": {}, "reason": "" if one.passed else _short(one.reason)})
+                one.model_copy(update={"evidence": {}, "reason": "" if one.passed else _shortened(one.reason)})
                 for one in card.verdicts
             ),
             "scores": tuple(one.model_copy(update={"explanation": ""}) for one in card.scores),
@@ -152,21 +152,21 @@ def _slim(card: Scorecard) -> Scorecard:
     )
 
 
-def _short(reason: str) -> str:
+def _shortened(reason: str) -> str:
     """Shortens a reason for readers, and replaces surrogates that represent bytes of a file's name."""
     return reason[:_LONGEST_REASON].encode("utf-8", "replace").decode()
 
 
-def _text(baseline: Baseline) -> str:
+def _baseline_text(baseline: Baseline) -> str:
     plain = baseline.manifest.model_dump(mode="json", exclude_defaults=True)
-    head = ",\n".join(f" {json.dumps(name)}: {_line(plain[name])}" for name in sorted(plain))
-    lines = ",\n".join(_line(card.model_dump(mode="json", exclude_defaults=True)) for card in baseline.scorecards)
-    mutation = "" if baseline.mutation is None else f'"mutation": {_line(baseline.mutation.model_dump(mode="json"))},\n'
-    durations = f'"durations": {_line(baseline.durations)},\n' if baseline.durations else ""
+    head = ",\n".join(f" {json.dumps(name)}: {_json_line(plain[name])}" for name in sorted(plain))
+    lines = ",\n".join(_json_line(card.model_dump(mode="json", exclude_defaults=True)) for card in baseline.scorecards)
+    mutation = "" if baseline.mutation is None else f'"mutation": {_json_line(baseline.mutation.model_dump(mode="json"))},\n'
+    durations = f'"durations": {_json_line(baseline.durations)},\n' if baseline.durations else ""
     return f'{{\n"version": 1,\n"manifest": {{\n{head}\n}},\n{mutation}{durations}"scorecards": [\n{lines}\n]\n}}\n'
 
 
-def _line(value: object) -> str:
+def _json_line(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
@@ -187,7 +187,7 @@ def latest_comparable(runs: Path, manifest: RunManifest, *, same_agent: bool = F
 def runs_in(runs: Path) -> list[RunFolder]:
     """All readable run folders, by name."""
     names = sorted(path for path in runs.glob("*") if not path.name.startswith("."))
-    return [run for run in map(_opened, names) if run is not None]
+    return [run for run in map(_open_run, names) if run is not None]
 
 
 def damaged_in(runs: Path) -> dict[str, str]:
@@ -203,7 +203,7 @@ def damaged_in(runs: Path) -> dict[str, str]:
     return found
 
 
-def _opened(path: Path) -> RunFolder | None:
+def _open_run(path: Path) -> RunFolder | None:
     try:
         run = RunFolder.open(path)
         _ = run.manifest  # its latest scoring is read here

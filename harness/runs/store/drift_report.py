@@ -76,7 +76,7 @@ class DriftFinding(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _stored(cls, data: Any) -> Any:
+    def _without_computed_fields(cls, data: Any) -> Any:
         """The fingerprint is written for readers, and computed when it is read."""
         return {name: data[name] for name in data if name != "fingerprint"} if isinstance(data, dict) else data
 

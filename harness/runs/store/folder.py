@@ -117,12 +117,12 @@ def set_failed_aside(target: Path) -> None:
 
 def stored_trial(folder: Path) -> StoredTrial:
     """The trial in the folder; raises ResultsError naming a damaged file."""
-    return StoredTrial(trial=_own(folder, "trial.json", Trial), folder=folder)
+    return StoredTrial(trial=_document_of_trial(folder, "trial.json", Trial), folder=folder)
 
 
 def first_scorecard(folder: Path) -> Scorecard:
     """The scorecard that the trial was committed with; raises ResultsError naming a damaged file."""
-    return _own(folder, "scorecard.json", Scorecard)
+    return _document_of_trial(folder, "scorecard.json", Scorecard)
 
 
 def key_of(folder: Path) -> TrialKey:
@@ -130,7 +130,7 @@ def key_of(folder: Path) -> TrialKey:
     return folder.parent.name, int(folder.name)
 
 
-def _own(folder: Path, name: str, shape: type[_Document]) -> _Document:
+def _document_of_trial(folder: Path, name: str, shape: type[_Document]) -> _Document:
     """A document that belongs to the folder's trial: its case becomes part of paths, and may be a path itself."""
     found = parsed(folder / name, read_checked(folder, name), shape)
     if (found.case_id, str(found.attempt)) != (folder.parent.name, folder.name):
@@ -336,7 +336,7 @@ class RunFolder:
         if end_state is not None and end_state.exists():
             files[END_STATE] = end_state
         files |= {picture.name: picture for picture in pictures}
-        target = self._place(key)
+        target = self._trial_folder(key)
         with self._threads:
             set_failed_aside(target)
             commit_folder(target, files)
@@ -360,7 +360,7 @@ class RunFolder:
 
     def committed(self) -> dict[TrialKey, int]:
         """The trials on disk, in the planned order, with the time of their commit: nanoseconds since the epoch."""
-        return {key_of(folder): folder.stat().st_mtime_ns for folder in self._committed()}
+        return {key_of(folder): folder.stat().st_mtime_ns for folder in self._committed_folders()}
 
     def committed_among(self, keys: Iterable[TrialKey]) -> dict[TrialKey, int]:
         """As `committed`, of these planned trials alone: fast if few are asked for."""
@@ -373,7 +373,7 @@ class RunFolder:
             self._check_trials()
         for key in keys:
             self._check_trial(key)
-        return tuple(first_scorecard(self._place(key)) for key in keys)
+        return tuple(first_scorecard(self._trial_folder(key)) for key in keys)
 
     def scorecard(self, case_id: str, attempt: int) -> Scorecard:
         """The latest scorecard of one committed trial; raises ResultsError naming a damaged file."""
@@ -389,12 +389,12 @@ class RunFolder:
     @gc_paused()
     def finished(self) -> frozenset[TrialKey]:
         """The trials that need not be run again: committed, and not failed by the harness."""
-        done = [folder for folder in self._committed() if first_scorecard(folder).outcome != "harness_failed"]
+        done = [folder for folder in self._committed_folders() if first_scorecard(folder).outcome != "harness_failed"]
         return frozenset(key_of(folder) for folder in done)
 
     def trials(self) -> Iterator[StoredTrial]:
         """The committed trials in the planned order; raises ResultsError naming a damaged file."""
-        for folder in self._committed():
+        for folder in self._committed_folders():
             yield stored_trial(folder)
 
     def trial(self, case_id: str, attempt: int) -> Trial | None:
@@ -404,7 +404,7 @@ class RunFolder:
 
     def stored(self, case_id: str, attempt: int) -> StoredTrial | None:
         """As `trial`, with the folder that holds its other files."""
-        folder = self._place((case_id, attempt))
+        folder = self._trial_folder((case_id, attempt))
         if (case_id, attempt) not in self._planned or not folder.is_dir():
             return None
         self._check_trial((case_id, attempt))
@@ -414,7 +414,7 @@ class RunFolder:
     def scorecards(self) -> tuple[Scorecard, ...]:
         """The latest scorecard of each committed trial, in the planned order."""
         later = {(card.case_id, card.attempt): card for card in self._scorings.scorecards()}
-        return tuple(later.get(key_of(folder)) or first_scorecard(folder) for folder in self._committed())
+        return tuple(later.get(key_of(folder)) or first_scorecard(folder) for folder in self._committed_folders())
 
     def run_scores(self) -> tuple[Score, ...]:
         """The latest figures over the whole run; empty if none was written yet."""
@@ -436,7 +436,7 @@ class RunFolder:
 
     def verify(self) -> None:
         """Reads everything against its checksums; raises ResultsError naming the first damaged file."""
-        for folder in (*self._committed(), *self._scorings.folders()):
+        for folder in (*self._committed_folders(), *self._scorings.folders()):
             verify_checksums(folder)
 
     def close(self) -> None:
@@ -461,12 +461,12 @@ class RunFolder:
     def _planned(self) -> frozenset[TrialKey]:
         return frozenset((one.case_id, one.attempt) for one in self._manifest.planned)
 
-    def _place(self, key: TrialKey) -> Path:
+    def _trial_folder(self, key: TrialKey) -> Path:
         return self.path.joinpath(TRIALS, key[0], str(key[1]))
 
     def _check_trial(self, key: TrialKey) -> None:
         if not self._is_plain:
-            check_trial(self.path / TRIALS, self._place(key))
+            check_trial(self.path / TRIALS, self._trial_folder(key))
 
     def _check_trials(self) -> None:
         """Once, and only if trials are read: a folder can hold many. Raises ResultsError."""
@@ -474,7 +474,7 @@ class RunFolder:
             check_below(self.path / TRIALS)
             self._is_plain = True
 
-    def _committed(self) -> list[Path]:
+    def _committed_folders(self) -> list[Path]:
         self._check_trials()
-        places = [self._place((one.case_id, one.attempt)) for one in self._manifest.planned]
+        places = [self._trial_folder((one.case_id, one.attempt)) for one in self._manifest.planned]
         return [place for place in places if place.is_dir()]

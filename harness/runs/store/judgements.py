@@ -51,7 +51,7 @@ class JudgementWriter:
         """Raises ResultsError if another harness is writing."""
         path = run / _JUDGEMENTS / f"{rubric}.jsonl"
         path.parent.mkdir(exist_ok=True)
-        self._file: IO[bytes] = _opened(path, open_plain_to_add)
+        self._file: IO[bytes] = _open_checked(path, open_plain_to_add)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -63,7 +63,7 @@ class JudgementWriter:
 
     def add(self, judgement: Judgement) -> None:
         """Is with the operating system when this returns."""
-        self._file.write(_line(judgement))
+        self._file.write(_json_line(judgement))
         self._file.flush()
 
     def __enter__(self) -> Self:
@@ -112,10 +112,10 @@ def read_judgements(run: Path, rubric: str) -> Iterator[Judgement]:
     path = run / _JUDGEMENTS / f"{rubric}.jsonl"
     if not path.exists():
         return
-    with _opened(path, open_plain) as lines:
+    with _open_checked(path, open_plain) as lines:
         for number, line in enumerate(lines, 1):
             try:
-                yield _read(line).judgement
+                yield _parsed_line(line).judgement
             except ValidationError as error:
                 field, problem = first_words(error)
                 raise ResultsError(f"{path}:{number}: field {field!r}: {problem}") from None
@@ -123,7 +123,7 @@ def read_judgements(run: Path, rubric: str) -> Iterator[Judgement]:
                 continue  # no JSON: a killed harness has not finished it
 
 
-def _opened(path: Path, opening: Callable[[Path], _File]) -> _File:
+def _open_checked(path: Path, opening: Callable[[Path], _File]) -> _File:
     try:
         return opening(path)
     except UnusableEntry as error:
@@ -135,7 +135,7 @@ def latest(judgements: Iterable[Judgement]) -> dict[tuple[str, int, str], Judgem
     return {(one.case_id, one.attempt, one.criterion): one for one in judgements}
 
 
-def _line(one: Judgement) -> bytes:
+def _json_line(one: Judgement) -> bytes:
     score = None if one.passed is None else float(one.passed)
     judge = one.judge
     evaluation = Evaluation(
@@ -155,7 +155,7 @@ def _line(one: Judgement) -> bytes:
     return (json.dumps(whole, ensure_ascii=True, separators=(",", ":")) + "\n").encode()
 
 
-def _read(line: bytes) -> JudgementLine:
+def _parsed_line(line: bytes) -> JudgementLine:
     """Raises ValidationError, and another ValueError if the line is not JSON."""
     try:
         return JudgementLine.model_validate_json(line)

@@ -149,13 +149,13 @@ _SUBJECTS = {
 def differences(before: RunManifest, after: RunManifest) -> tuple[ManifestDifference, ...]:
     """What differs between two runs apart from name, time and planned trials."""
     return tuple(
-        ManifestDifference(field=field, before=_shown(before, field), after=_shown(after, field), note=note)
+        ManifestDifference(field=field, before=_field_text(before, field), after=_field_text(after, field), note=note)
         for field, note in _SUBJECTS.items()
         if getattr(before, field) != getattr(after, field)
     )
 
 
-def _shown(manifest: RunManifest, field: str) -> str:
+def _field_text(manifest: RunManifest, field: str) -> str:
     value = getattr(manifest, field)
     if value is None:
         return "none"

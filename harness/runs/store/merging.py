@@ -186,7 +186,7 @@ def _carry_live_cassettes(part: Path, merged: Path) -> None:
 
 
 def _carry_judgements(parts: Sequence[Path], merged: RunFolder) -> None:
-    for rubric in _each(judged_rubrics(part) for part in parts):
+    for rubric in _distinct_names(judged_rubrics(part) for part in parts):
         judgements = [(part, one) for part in parts for one in read_judgements(part, rubric)]
         with JudgementWriter(merged.path, rubric) as writer:
             for one in _lines_in_order((one for _, one in judgements), merged):
@@ -196,13 +196,13 @@ def _carry_judgements(parts: Sequence[Path], merged: RunFolder) -> None:
 
 
 def _carry_comparisons(parts: Sequence[Path], merged: RunFolder) -> None:
-    for rubric in _each(compared_rubrics(part) for part in parts):
+    for rubric in _distinct_names(compared_rubrics(part) for part in parts):
         comparisons = (one for part in parts for one in read_comparisons(part, rubric))
         for one in _lines_in_order(comparisons, merged):
             add_comparison(merged.path, one.model_copy(update={"run_b": merged.manifest.run}))
 
 
-def _each(names: Iterable[tuple[str, ...]]) -> Iterator[str]:
+def _distinct_names(names: Iterable[tuple[str, ...]]) -> Iterator[str]:
     return iter(sorted({name for some in names for name in some}))
 
 
@@ -214,9 +214,9 @@ def _lines_in_order(entries: Iterable[Carried], merged: RunFolder) -> list[Carri
 
 def _one_report(reports: Sequence[DriftReport], run: str) -> DriftReport:
     """Every change once, with all of its cases; confirmed if one of the parts is sure of it."""
-    findings = _united(one for report in reports for one in report.findings)
+    findings = _merged_findings(one for report in reports for one in report.findings)
     sure = {one.fingerprint for one in findings}
-    doubted = _united(one for report in reports for one in report.unconfirmed if one.fingerprint not in sure)
+    doubted = _merged_findings(one for report in reports for one in report.unconfirmed if one.fingerprint not in sure)
     tools = sorted({tool for report in reports for tool in report.exercised})
     return DriftReport(
         suite=reports[0].suite,
@@ -234,19 +234,19 @@ def _one_report(reports: Sequence[DriftReport], run: str) -> DriftReport:
     )
 
 
-def _united(findings: Iterable[DriftFinding]) -> tuple[DriftFinding, ...]:
+def _merged_findings(findings: Iterable[DriftFinding]) -> tuple[DriftFinding, ...]:
     by_change: dict[str, DriftFinding] = {}
     for one in findings:
         known = by_change.get(one.fingerprint)
-        by_change[one.fingerprint] = one if known is None else _both(known, one)
-    return tuple(sorted(by_change.values(), key=_place))
+        by_change[one.fingerprint] = one if known is None else _merged_finding(known, one)
+    return tuple(sorted(by_change.values(), key=_finding_order))
 
 
-def _place(one: DriftFinding) -> tuple[str, int, str, str, str]:
+def _finding_order(one: DriftFinding) -> tuple[str, int, str, str, str]:
     return one.tool, get_args(Severity).index(one.severity), one.operation, one.path, one.fingerprint
 
 
-def _both(one: DriftFinding, other: DriftFinding) -> DriftFinding:
+def _merged_finding(one: DriftFinding, other: DriftFinding) -> DriftFinding:
     return one.model_copy(
         update={
             "cases": tuple(sorted({*one.cases, *other.cases})),

@@ -84,7 +84,7 @@ def read_checked(folder: Path, name: str) -> bytes:
     """Reads a file of a committed folder. Raises ResultsError naming the file that is missing or differs from its
     digest.
     """
-    content = _content(folder / name)
+    content = _file_content(folder / name)
     if hashlib.sha256(content).hexdigest() != _checksums(folder).get(name):
         raise _damaged(folder / name, "does not match its checksum")
     return content
@@ -132,10 +132,10 @@ def _adapter(shape: Hashable) -> TypeAdapter[Any]:
 
 def read_as(path: Path, shape: type[T]) -> T:
     """A single file as `shape`; raises ResultsError."""
-    return parsed(path, _content(path), shape)
+    return parsed(path, _file_content(path), shape)
 
 
-def _content(path: Path) -> bytes:
+def _file_content(path: Path) -> bytes:
     try:
         return read_plain_file(path)
     except UnusableEntry as error:
@@ -176,7 +176,7 @@ def _write(path: str, content: bytes | Path, unflushed: ExitStack) -> str:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     unflushed.callback(os.close, handle)
     digest = hashlib.sha256()
-    for part in (content,) if isinstance(content, bytes) else _parts(content):
+    for part in (content,) if isinstance(content, bytes) else _chunks(content):
         digest.update(part)
         _write_all(handle, part)
     unflushed.callback(os.fsync, handle)
@@ -189,7 +189,7 @@ def _write_all(handle: int, content: bytes) -> None:
         left = left[os.write(handle, left) :]
 
 
-def _parts(file: Path) -> Iterator[bytes]:
+def _chunks(file: Path) -> Iterator[bytes]:
     with open_plain(file) as stream:
         while part := stream.read(_PART_BYTES):
             yield part

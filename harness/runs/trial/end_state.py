@@ -132,7 +132,7 @@ class TrialBrowser:
         ordered = sorted(enumerate(looks), key=lambda item: item[1].browser != "agent")
         for number, look in ordered:
             picture = folder / f"page-{number + 1}-{_NO_LETTER.sub('-', look.name)[:60]}.png"
-            seen[look.name] = self._seen(look, picture)
+            seen[look.name] = self._stored_page(look, picture)
         return {look.name: seen[look.name] for look in looks}
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ class TrialBrowser:
                 self._closed = True
                 self._started.close()
 
-    def _seen(self, look: PageInspection, picture: Path) -> PageSeen:
+    def _stored_page(self, look: PageInspection, picture: Path) -> PageSeen:
         fresh = look.browser == "fresh"
         url = look.url or (self.snapshot.browser_url if fresh else None)
         if fresh and url is None:
@@ -206,9 +206,9 @@ class CheckCommands:
     def run(self, suite: Suite, case: Case) -> dict[str, CommandResult]:
         """Maps each check that needs a command to its result; without the tests of cases that are not task folders."""
         checks = [check for check in commands_of(suite, case) if check.tests_of is None or self.task is not None]
-        return {check.name: self._result(check) for check in checks}
+        return {check.name: self._command_result(check) for check in checks}
 
-    def _result(self, check: CommandCheck) -> CommandResult:
+    def _command_result(self, check: CommandCheck) -> CommandResult:
         task = None if check.tests_of is None else self.task
         begins_with = self.snapshot if task is None else task.tests
         sandbox = self.provider.start(self._restored(check, task), begins_with)

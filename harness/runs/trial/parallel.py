@@ -121,7 +121,7 @@ def free_memory_mb() -> int:
         ("memory.max", "memory.current"),
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
     ):
-        most, taken = _number(_CGROUP / limit), _number(_CGROUP / used)
+        most, taken = _number_in(_CGROUP / limit), _number_in(_CGROUP / used)
         if most is not None and taken is not None:
             found.append(max(0, most - taken) // 1_048_576)
     return min(found)
@@ -133,11 +133,11 @@ def _processor_quota() -> float | None:
         quota, period = (_CGROUP / "cpu.max").read_text(encoding="ascii").split()
         return None if quota == "max" else int(quota) / int(period)
     except (OSError, ValueError):
-        old, per = _number(_CGROUP / "cpu/cpu.cfs_quota_us"), _number(_CGROUP / "cpu/cpu.cfs_period_us")
+        old, per = _number_in(_CGROUP / "cpu/cpu.cfs_quota_us"), _number_in(_CGROUP / "cpu/cpu.cfs_period_us")
         return None if old is None or old <= 0 or not per else old / per
 
 
-def _number(path: Path) -> int | None:
+def _number_in(path: Path) -> int | None:
     """The number in the file; None if the file is missing or contains a word."""
     try:
         return int(path.read_text(encoding="ascii"))

@@ -212,12 +212,12 @@ class TrialRunner:
         try:
             trial, spans = self._attempt(case, attempt, archive)
         except HarnessError as error:
-            trial, spans = self._failed(case, attempt, error), ()
+            trial, spans = self._failed_trial(case, attempt, error), ()
         except UnreadableTrial as error:
             problem = self.gateway.clean(str(error))
             trial, spans = unreadable_trial(case.id, attempt, self.suite.name, self.agent.name, problem), ()
         except OSError as error:
-            trial, spans = self._failed(case, attempt, os_error_in_words(error)), ()
+            trial, spans = self._failed_trial(case, attempt, os_error_in_words(error)), ()
         return trial.model_copy(update={"duration_s": round(time.monotonic() - started, 4)}), spans
 
     def _attempt(self, case: Case, attempt: int, archive: Path) -> tuple[Trial, tuple[Span, ...]]:
@@ -266,7 +266,7 @@ class TrialRunner:
             # Removed only now: the checks' commands ran on the unchanged end state.
             if end_state.changes and archive.exists():
                 end_state = clean_end_state(archive, session.clean)
-            exit_ = _cleaned(exit_, session)
+            exit_ = _redacted_exit(exit_, session)
             commands = {name: _cleaned_result(result, session) for name, result in commands.items()}
         if record.out_of_budget is not None:
             raise OutOfBudget(record.out_of_budget)
@@ -347,7 +347,7 @@ class TrialRunner:
         spec = self.suite.model
         return {} if spec is None else dict(model_environment(sandbox.places.gateway_url, spec))
 
-    def _failed(self, case: Case, attempt: int, error: HarnessError) -> Trial:
+    def _failed_trial(self, case: Case, attempt: int, error: HarnessError) -> Trial:
         logs = error.logs if isinstance(error, ServiceError) else {}
         clean = self.gateway.clean
         failed = failed_trial(self.suite, self.agent.name, case.id, attempt, clean(str(error)))
@@ -370,17 +370,17 @@ def failed_trial(suite: Suite, version: str, case_id: str, attempt: int, reason:
     )
 
 
-def _cleaned(exit_: ProgramExit, session: TrialSession) -> ProgramExit:
+def _redacted_exit(exit_: ProgramExit, session: TrialSession) -> ProgramExit:
     texts = ("stdout", "stderr", "stdout_end", "stderr_end")
-    return exit_.model_copy(update={name: _clean(getattr(exit_, name), session) for name in texts})
+    return exit_.model_copy(update={name: _redacted_text(getattr(exit_, name), session) for name in texts})
 
 
 def _cleaned_result(result: CommandResult, session: TrialSession) -> CommandResult:
-    written = {name: None if text is None else _clean(text, session) for name, text in result.written.items()}
-    return result.model_copy(update={"exit": _cleaned(result.exit, session), "written": written})
+    written = {name: None if text is None else _redacted_text(text, session) for name, text in result.written.items()}
+    return result.model_copy(update={"exit": _redacted_exit(result.exit, session), "written": written})
 
 
-def _clean(text: str, session: TrialSession) -> str:
+def _redacted_text(text: str, session: TrialSession) -> str:
     return session.clean(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 

@@ -115,11 +115,11 @@ class _RequestQueue:
             async with asyncio.timeout(within_s):
                 return {"done": await self._done(request)}
         except TimeoutError:
-            return _refused(408, f"the page did not respond within {within_s:g} s")
+            return _refusal(408, f"the page did not respond within {within_s:g} s")
         except ActRefused as refused:
-            return _refused(refused.status, str(refused))
+            return _refusal(refused.status, str(refused))
         except Error as error:
-            return _refused(409, words_of(error))
+            return _refusal(409, words_of(error))
 
     async def _is_alive(self) -> bool:
         try:
@@ -142,7 +142,7 @@ class _RequestQueue:
             await tab.context.close()
 
 
-def _refused(status: int, message: str) -> dict[str, Any]:
+def _refusal(status: int, message: str) -> dict[str, Any]:
     return {"refused": {"status": status, "message": message}}
 
 

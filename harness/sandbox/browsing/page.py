@@ -51,11 +51,11 @@ class Tab:
         self._status: dict[Page, int] = {}
         self._refusals: dict[Page, str] = {}
         self._closing: asyncio.Task[None] | None = None
-        context.on("page", self._opened)
-        context.on("request", self._begun)
-        context.on("requestfinished", self._ended)
-        context.on("requestfailed", self._ended)
-        context.on("response", self._answered)
+        context.on("page", self._on_page)
+        context.on("request", self._on_request)
+        context.on("requestfinished", self._on_request_end)
+        context.on("requestfailed", self._on_request_end)
+        context.on("response", self._on_response)
         context.on("dialog", self._asked)
 
     async def begin(self, url: str | None) -> None:
@@ -150,22 +150,22 @@ class Tab:
             return False
         return state == "complete"
 
-    def _begun(self, request: Request) -> None:
+    def _on_request(self, request: Request) -> None:
         if request.resource_type not in _NEVER_END:
             self._under_way.add(request)
 
-    def _ended(self, request: Request) -> None:
+    def _on_request_end(self, request: Request) -> None:
         self._under_way.discard(request)
 
-    def _opened(self, page: Page) -> None:
+    def _on_page(self, page: Page) -> None:
         if self._pages:
             self._events.append({"kind": "new_page"})
         self._pages.append(page)
         page.on("crash", self._has_crashed)
-        page.on("close", self._closed)
+        page.on("close", self._on_page_closed)
         page.on("download", self._downloaded)
 
-    def _closed(self, page: Page) -> None:
+    def _on_page_closed(self, page: Page) -> None:
         if page in self._pages and len(self._pages) > 1:
             self._pages.remove(page)
         elif page in self._pages:
@@ -183,7 +183,7 @@ class Tab:
         self._events.append({"kind": dialog.type, "message": dialog.message[:_SHOWN], "answer": answer})
         await (dialog.accept() if answer == "accepted" else dialog.dismiss())
 
-    def _answered(self, response: Response) -> None:
+    def _on_response(self, response: Response) -> None:
         request = response.request
         if not request.is_navigation_request() or request.frame.parent_frame is not None:
             return

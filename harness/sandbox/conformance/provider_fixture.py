@@ -179,15 +179,15 @@ class _EchoHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        self._answer()
+        self._send_answer()
 
     def do_POST(self) -> None:
-        self._answer()
+        self._send_answer()
 
     def log_message(self, format: str, *args: object) -> None:
         """Logs nothing."""
 
-    def _answer(self) -> None:
+    def _send_answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", "0")))
         assert isinstance(self.server, _SocketServer)
         self.server.seen.append(self.path)

@@ -202,7 +202,7 @@ it.
 """
 
 
-def _started(module: str, *arguments: str) -> list[str]:
+def _start_command(module: str, *arguments: str) -> list[str]:
     found = f"import sys; sys.path.insert(0, {CODE_FOLDER!r}); from harness.sandbox.inside.{module} import main; "
     start = f"{found}main({', '.join(repr(argument) for argument in arguments)})"
     return ["python3", "-I", "-S", "-E", "-B", "-X", "utf8", "-c", start]
@@ -242,7 +242,7 @@ class Containers:
             spec,
             snapshot,
             {TRIAL_LABEL: spec.trial_id, **spec.labels},
-            command=_started("launcher", f"{CONTROL_FOLDER}/control.sock"),
+            command=_start_command("launcher", f"{CONTROL_FOLDER}/control.sock"),
             cap_add=[*_LAUNCHERS, *(("CHOWN",) if launcher_owns_places(self._engine) else ())],
             security_opt=["no-new-privileges:true", seccomp_option(self._engine, seccomp_profile())],
             mounts=mounted_folders({} if isinstance(sockets, str) else dict(sockets), spec),
@@ -258,7 +258,7 @@ class Containers:
             replace(spec, agent_files=None),
             snapshot,
             {},
-            command=_started("relay", *arguments),
+            command=_start_command("relay", *arguments),
             security_opt=["no-new-privileges:true", seccomp_option(self._engine, seccomp_profile())],
             mounts=mounted_folders({}, replace(spec, agent_files=None)),
             tmpfs={},
@@ -291,7 +291,7 @@ class Containers:
             spec,
             snapshot,
             {},
-            command=_started(
+            command=_start_command(
                 "supervisor",
                 f"{SHARED_FOLDER}/control.sock",
                 SHARED_FOLDER,

@@ -152,12 +152,12 @@ class DockerSandboxProvider:
 
     def start(self, spec: SandboxSpec, snapshot: Snapshot) -> Sandbox:
         layout = self._layouts.of(spec, snapshot)
-        kind = _kind(spec, snapshot, layout)
+        kind = _reuse_key(spec, snapshot, layout)
         with engine_errors("a sandbox cannot be started"):
-            cell = self._taken(kind, spec) or self._outage.outlast(
-                lambda: self._begun(spec, snapshot, layout, ahead=False)
+            cell = self._take_container(kind, spec) or self._outage.outlast(
+                lambda: self._started_container(spec, snapshot, layout, ahead=False)
             )
-            self._reserve.refill(kind, lambda: self._begun(spec, snapshot, layout, ahead=True))
+            self._reserve.refill(kind, lambda: self._started_container(spec, snapshot, layout, ahead=True))
             try:
                 return self._restored(cell, spec, snapshot, layout)
             except BaseException:
@@ -177,7 +177,7 @@ class DockerSandboxProvider:
         if self._own_client:
             self._client.close()
 
-    def _taken(self, kind: Hashable, spec: SandboxSpec) -> "_TrialContainer | None":
+    def _take_container(self, kind: Hashable, spec: SandboxSpec) -> "_TrialContainer | None":
         cell = self._reserve.take(kind)
         while cell is not None and cell.is_gone():
             cell.discard()
@@ -191,7 +191,9 @@ class DockerSandboxProvider:
             return None
         return cell
 
-    def _begun(self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout, *, ahead: bool) -> "_TrialContainer":
+    def _started_container(
+        self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout, *, ahead: bool
+    ) -> "_TrialContainer":
         """A started container whose launcher waits for requests; `ahead` marks one for a trial whose gateway does not
         exist yet.
         """
@@ -291,7 +293,7 @@ class _TrialContainer:
             self._relay.remove()
 
 
-def _kind(spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> Hashable:
+def _reuse_key(spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> Hashable:
     """The key of interchangeable containers: trials with equal keys can use each other's."""
     places = tuple(place_options(place, spec, layout) for place in layout.places)
     outside = None if spec.outside is None else (spec.outside.names, spec.outside.ports)

@@ -45,7 +45,7 @@ class RelayContainer:
         identity = self._container.create(config)
         # Attached before it starts, so that the client cannot read ahead what belongs to the stream.
         attached = self._client.api.attach_socket(identity, {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
-        stream = _plain(attached)
+        stream = _raw_socket(attached)
         self._attached = [attached, stream]
         end = self._end = _HostEnd(stream, self._sockets)
         self._thread = threading.Thread(target=end.serve, name="relay", daemon=True)
@@ -82,7 +82,7 @@ class _HostEnd:
         self._stream = stream
         self._sockets = sockets
         self._selector = selectors.DefaultSelector()
-        self._mux = Multiplexer(self._watch, stream.fileno(), self._opened)
+        self._mux = Multiplexer(self._watch, stream.fileno(), self._add_connection)
         self._unconnected: dict[int, tuple[socket.socket, Path]] = {}
         self._frames = _AttachedOutput()
 
@@ -124,7 +124,7 @@ class _HostEnd:
         except ValueError:  # something else than a relay writes there: the trial's connections end
             self.ended = True
 
-    def _opened(self, number: int, service: bytes) -> None:
+    def _add_connection(self, number: int, service: bytes) -> None:
         if service == READY:
             self.ready.set()
             return
@@ -184,7 +184,7 @@ class _AttachedOutput:
         return b"".join(output)
 
 
-def _plain(attached: Any) -> socket.socket:
+def _raw_socket(attached: Any) -> socket.socket:
     """The socket below what the client returns; bytes of an encrypted connection are not the stream's."""
     found = getattr(attached, "_sock", attached)
     if type(found) is not socket.socket:

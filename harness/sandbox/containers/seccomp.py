@@ -65,9 +65,9 @@ def seccomp_profile(more: tuple[str, ...] = ()) -> str:
     plain = sorted([*" ".join((_FILES, _MEMORY, _PROCESSES, _TALKING, _TIME)).split(), *more])
     rules = [
         {"names": plain, "action": "SCMP_ACT_ALLOW"},
-        *(_allow("socket", _equals(0, family)) for family in _SOCKET_FAMILIES.values()),
-        _allow("socketpair", _equals(0, _SOCKET_FAMILIES["AF_UNIX"])),
-        *(_allow("personality", _equals(0, value)) for value in _PERSONALITIES),
+        *(_allow("socket", _argument_equals(0, family)) for family in _SOCKET_FAMILIES.values()),
+        _allow("socketpair", _argument_equals(0, _SOCKET_FAMILIES["AF_UNIX"])),
+        *(_allow("personality", _argument_equals(0, value)) for value in _PERSONALITIES),
         _allow("clone", {"index": 0, "value": _NEW_NAMESPACES, "valueTwo": 0, "op": "SCMP_CMP_MASKED_EQ"}),
         # its flags are in memory, where a filter cannot read them; without clone3, C libraries use clone
         {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": _ENOSYS},
@@ -89,5 +89,5 @@ def _allow(name: str, argument: _Rule) -> _Rule:
     return {"names": [name], "action": "SCMP_ACT_ALLOW", "args": [argument]}
 
 
-def _equals(index: int, value: int) -> _Rule:
+def _argument_equals(index: int, value: int) -> _Rule:
     return {"index": index, "value": value, "op": "SCMP_CMP_EQ"}

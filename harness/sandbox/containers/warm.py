@@ -82,7 +82,7 @@ class WarmContainer:
         finally:
             listener.close()
         if layout.entries:
-            self._keep(spec, layout)
+            self._store_shared_data(spec, layout)
         else:
             Channel(self._host).send({"do": "keep", "places": []})
 
@@ -108,7 +108,7 @@ class WarmContainer:
         self._control = self._hand_over(request)
         return self._control
 
-    def _keep(self, spec: SandboxSpec, layout: Layout) -> None:
+    def _store_shared_data(self, spec: SandboxSpec, layout: Layout) -> None:
         inside = supervisor_view(spec, layout)
         places = [[place, inside.real[place], place_size(place, spec, layout)] for place in layout.places]
         control = self._hand_over({"do": "keep", "places": places})
@@ -147,7 +147,7 @@ class WarmContainer:
         lost, a moment before they end.
         """
         if not self._ended and self._running:
-            self._look(_TOLD_WITHIN_S)
+            self._has_ended(_TOLD_WITHIN_S)
         return self._ended or self._container.why_dead()
 
     def end(self) -> None:
@@ -162,7 +162,7 @@ class WarmContainer:
         unusable.
         """
         try:
-            ended = not self._running or (self._look(_ENDS_WITHIN_S) and self._ended == "")
+            ended = not self._running or (self._has_ended(_ENDS_WITHIN_S) and self._ended == "")
             return ended and not self._has_hung_up()
         except OSError:
             return False
@@ -180,7 +180,7 @@ class WarmContainer:
         """
         return self._host is None or is_readable(self._host, 0)
 
-    def _look(self, within_s: float) -> bool:
+    def _has_ended(self, within_s: float) -> bool:
         """Whether the supervisor has reported the end of the trial's environment."""
         host = self._connection()
         try:
@@ -272,9 +272,9 @@ class WarmDockerSandboxProvider:
         kept = self._layouts.of(plain, snapshot)
         kind = _Kind.of(plain, snapshot, kept)
         with engine_errors("a sandbox cannot be started"):
-            warm = self._taken(kind) or self._new(kind, plain, snapshot, kept)
+            warm = self._take_returned(kind) or self._new(kind, plain, snapshot, kept)
             try:
-                return self._started(warm, kind, spec, snapshot, layout)
+                return self._started_sandbox(warm, kind, spec, snapshot, layout)
             except BaseException:
                 self._drop(warm)
                 raise
@@ -292,7 +292,7 @@ class WarmDockerSandboxProvider:
         if self._own_client:
             self._client.close()
 
-    def _taken(self, kind: _Kind) -> WarmContainer | None:
+    def _take_returned(self, kind: _Kind) -> WarmContainer | None:
         """A container that trials have returned; None if none is available and the caller has to start one.
 
         The number of simultaneous starts is limited; a waiting caller takes a container that is returned in the
@@ -317,13 +317,13 @@ class WarmDockerSandboxProvider:
     def _new(self, kind: _Kind, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> WarmContainer:
         try:
             self._make_room(kind)
-            return self._outage.outlast(lambda: self._begun(spec, snapshot, layout))
+            return self._outage.outlast(lambda: self._started_container(spec, snapshot, layout))
         finally:
             with self._lock:
                 self._starting -= 1
                 self._lock.notify_all()
 
-    def _begun(self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> WarmContainer:
+    def _started_container(self, spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> WarmContainer:
         with self._lock:
             self._refuse_when_closed()
             warm = WarmContainer(self._client)
@@ -345,7 +345,7 @@ class WarmDockerSandboxProvider:
         if oldest is not None:
             self._drop(oldest[1], gently=True)
 
-    def _started(
+    def _started_sandbox(
         self, warm: WarmContainer, kind: _Kind, spec: SandboxSpec, snapshot: Snapshot, layout: Layout
     ) -> Sandbox:
         control = warm.begin(spec, layout)

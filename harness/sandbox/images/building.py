@@ -138,10 +138,10 @@ def _pull(client: "docker.DockerClient", progress: Progress) -> bool:
 
 def _bootstrap(command: list[str], folder: Path, progress: Progress) -> None:
     log = folder / "mmdebstrap.log"
-    with log.open("wb") as output, _ended(_started(command, folder, output.fileno())) as process:
+    with log.open("wb") as output, _ended_after(_start_process(command, folder, output.fileno())) as process:
         seen = 0
         while process.poll() is None:
-            seen = _tell(log, seen, progress)
+            seen = _report_new_lines(log, seen, progress)
             try:
                 process.wait(timeout=0.5)
             except subprocess.TimeoutExpired:
@@ -153,7 +153,7 @@ def _bootstrap(command: list[str], folder: Path, progress: Progress) -> None:
         )
 
 
-def _started(command: list[str], folder: Path, output: int) -> "subprocess.Popen[bytes]":
+def _start_process(command: list[str], folder: Path, output: int) -> "subprocess.Popen[bytes]":
     """Starts a process in a session of its own: an interrupt from the terminal reaches only the harness, which ends the
     process in order.
 
@@ -201,7 +201,7 @@ def _recipe() -> tuple[str, ...]:
 
 
 @contextmanager
-def _ended(process: "subprocess.Popen[bytes]") -> Iterator["subprocess.Popen[bytes]"]:
+def _ended_after(process: "subprocess.Popen[bytes]") -> Iterator["subprocess.Popen[bytes]"]:
     """Guarantees that the process has ended when the block is left: it gets time to unmount and clean up, and is then
     killed.
     """
@@ -232,7 +232,7 @@ def _import(client: "docker.DockerClient", archive: Path) -> None:
         raise ImageError(f"the engine did not import the bootstrapped image: {_tail(str(answer))}") from None
 
 
-def _tell(log: Path, seen: int, progress: Progress) -> int:
+def _report_new_lines(log: Path, seen: int, progress: Progress) -> int:
     lines = [
         line for line in log.read_text(errors="replace").splitlines() if line.startswith("I: ") and "hook" not in line
     ]

@@ -65,7 +65,7 @@ def read_recipe(images: Path, name: str) -> Recipe:
     if not dockerfile.is_file():
         known = ", ".join(sorted({*image_names(images), *_BUILT_IN}))
         raise ImageError(f"there is no image {name!r}: {dockerfile} is missing", remedy=f"known: {known}")
-    text = _text(dockerfile)
+    text = _file_text(dockerfile)
     on = _BASE.search(text)
     if on is None or _FROM.search(text) is None:
         raise InvalidDocument(
@@ -78,11 +78,11 @@ def read_recipe(images: Path, name: str) -> Recipe:
         name=name,
         on=on.group(1),
         files=read_files(folder),
-        requirements=_text(requirements) if requirements.is_file() else None,
+        requirements=_file_text(requirements) if requirements.is_file() else None,
     )
 
 
-def _text(path: Path) -> str:
+def _file_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

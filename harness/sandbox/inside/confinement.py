@@ -70,7 +70,7 @@ def _mount_layers(layers: str, place: str, image: str, mount: Mount) -> bool:
         if not upper or any(_leaves_out(layer + _USR) for layer in upper):
             return False
         mount("overlay", place, "overlay", _SKELETON_RDONLY | _SKELETON_NOSUID | _SKELETON_NODEV, "lowerdir=" + layers)
-        return _seen(place + _USR) == _seen(image + _USR)
+        return _folder_state(place + _USR) == _folder_state(image + _USR)
     except OSError:
         return False  # this kernel does not support it, or denies it
 
@@ -89,7 +89,7 @@ def _leaves_out(folder: str) -> bool:
     return False
 
 
-def _seen(folder: str) -> tuple[object, ...]:
+def _folder_state(folder: str) -> tuple[object, ...]:
     found = posix.lstat(folder)
     return found.st_mode, found.st_uid, found.st_gid, found.st_mtime_ns, sorted(posix.listdir(folder))
 
@@ -105,7 +105,7 @@ class _Skeleton:
         """Creates a folder with its whole content, then sets the folder's own mode and time."""
         for name in posix.listdir(self._image + folder):
             path = folder + "/" + name
-            source = self._source(path)
+            source = self._image_path(path)
             found = posix.lstat(source)
             if found.st_mode & _KIND == _LINK:
                 posix.symlink(posix.readlink(source), self._root + path)
@@ -119,7 +119,7 @@ class _Skeleton:
         posix.chmod(self._root + folder, found.st_mode & 0o7777)
         posix.utime(self._root + folder, ns=(found.st_atime_ns, found.st_mtime_ns))
 
-    def _source(self, path: str) -> str:
+    def _image_path(self, path: str) -> str:
         if self._quicker is not None and (path == _USR or path.startswith(_USR + "/")):
             return self._quicker + path
         return self._image + path
@@ -153,7 +153,7 @@ _X32 = 0x4000_0000
 
 def pivot_root_number(machine: str) -> int:
     """Raises OSError for a machine whose numbers are not known."""
-    return _of(machine)[1]["pivot_root"]
+    return _system_calls_of(machine)[1]["pivot_root"]
 
 
 def second_filter(machine: str) -> list[tuple[int, int, int, int]]:
@@ -161,7 +161,7 @@ def second_filter(machine: str) -> list[tuple[int, int, int, int]]:
 
     Raises OSError for a machine whose numbers are not known.
     """
-    architecture, denied, clone = _of(machine)
+    architecture, denied, clone = _system_calls_of(machine)
     numbers = list(denied.values())
     # behind these: [clone's flags: load, test], allow, refuse
     rest = len(numbers) + 1  # comparisons of call numbers
@@ -176,7 +176,7 @@ def second_filter(machine: str) -> list[tuple[int, int, int, int]]:
     return [*program, (_EQUAL, 0, 2, clone), (_LOAD, 0, 0, 16), (_MASKED, 1, 0, _CLONE_NAMESPACES), _ALLOW, _REFUSE]
 
 
-def _of(machine: str) -> tuple[int, dict[str, int], int]:
+def _system_calls_of(machine: str) -> tuple[int, dict[str, int], int]:
     found = _CALLS.get(machine)
     if found is None:
         known = " and ".join(_CALLS)
@@ -327,7 +327,7 @@ class Confinement:
         For each place that is an overlay of `kept` files: returns a descriptor of the folder with the trial's changes.
         """
         if request["low_ports"]:
-            _put(self._root + "/proc/sys/net/ipv4/ip_unprivileged_port_start", b"0")
+            _write_file(self._root + "/proc/sys/net/ipv4/ip_unprivileged_port_start", b"0")
         self._freeze_proc()
         self._name_hosts(request["hosts"])
         if "gateway" in request:
@@ -417,8 +417,8 @@ class Confinement:
     def _name_hosts(self, hosts: bytes) -> None:
         """Replaces the engine's hosts file, which contains the warm container's host name, by the trial's."""
         stage = self._root.rpartition("/")[0]
-        _put(stage + "/hosts", hosts)
-        _put(stage + "/hostname", b"sandbox\n")
+        _write_file(stage + "/hosts", hosts)
+        _write_file(stage + "/hostname", b"sandbox\n")
         for name in ("hosts", "hostname"):
             target = self._root + "/etc/" + name
             if _exists(target):
@@ -505,7 +505,7 @@ def _loopback_up() -> None:
     asked.close()
 
 
-def _put(path: str, content: bytes) -> None:
+def _write_file(path: str, content: bytes) -> None:
     fd = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC, 0o644)
     try:
         posix.write(fd, content)

@@ -118,9 +118,9 @@ class _Flow:
     def move(self) -> None:
         """Moves as much as can be read and written without blocking, at most one chunk."""
         if not self.waiting and not self.ended:
-            self._take()
+            self._receive()
         if self.waiting:
-            self._give()
+            self._send()
         if self.ended and not self.waiting and not self.shut:
             self.shut = True
             try:
@@ -129,7 +129,7 @@ class _Flow:
                 if error.errno != errno.ENOTCONN:
                     raise
 
-    def _take(self) -> None:
+    def _receive(self) -> None:
         try:
             self.waiting = self.source.recv(_CHUNK)
             self.ended = not self.waiting
@@ -138,7 +138,7 @@ class _Flow:
         except OSError:
             self.ended = True
 
-    def _give(self) -> None:
+    def _send(self) -> None:
         try:
             self.waiting = self.waiting[self.sink.send(self.waiting) :]
         except BlockingIOError:

@@ -61,7 +61,7 @@ class Launcher:
             except (EOFError, ConnectionError):
                 return
             if "beside" in request and request["do"] not in _BESIDE:  # the program has ended meanwhile
-                self._answer(request, {"errno": _ESRCH, "problem": "no program runs any more"})
+                self._send_answer(request, {"errno": _ESRCH, "problem": "no program runs any more"})
                 continue
             try:
                 getattr(self, "_do_" + request["do"].decode())(request)
@@ -99,7 +99,7 @@ class Launcher:
             create(Channel(BufferedReader(self._control)), request["count"], self._places)
             self._channel.send({})
 
-        self._as(None if request["owner"] == b"root" else self._uid, work, request)
+        self._run_as_user(None if request["owner"] == b"root" else self._uid, work, request)
 
     def _do_stamp(self, request: dict[str, Any]) -> None:
         from harness.sandbox.inside.files import stamps
@@ -113,9 +113,9 @@ class Launcher:
         from harness.sandbox.inside.processes import Program, SideProcesses
 
         self._pin_clock(request)
-        side_processes = self._side_processes = SideProcesses(self._loop, self._uid, self._answer)
-        self._loop.watch(self._control.fileno(), READ, self._heard)
-        program = self._running = Program(self._loop, request, self._uid, self._between, side_processes.note)
+        side_processes = self._side_processes = SideProcesses(self._loop, self._uid, self._send_answer)
+        self._loop.watch(self._control.fileno(), READ, self._handle_request)
+        program = self._running = Program(self._loop, request, self._uid, self._wait_s, side_processes.note)
         result = program.run(self._namespaced)
         self._running = self._side_processes = None
         side_processes.finish()
@@ -128,26 +128,26 @@ class Launcher:
         from harness.sandbox.inside.files import read
 
         def work() -> None:
-            self._answer(request, {"content": read(request["path"], request["limit"], self._places)})
+            self._send_answer(request, {"content": read(request["path"], request["limit"], self._places)})
 
-        self._as(self._uid, work, request)
+        self._run_as_user(self._uid, work, request)
 
     def _do_write(self, request: dict[str, Any]) -> None:
         from harness.sandbox.inside.files import write
 
         def work() -> None:
             write(request["path"], request["content"], self._places)
-            self._answer(request, {})
+            self._send_answer(request, {})
 
-        self._as(self._uid, work, request)
+        self._run_as_user(self._uid, work, request)
 
     def _do_changes(self, request: dict[str, Any]) -> None:
         from harness.sandbox.inside.files import Changes
 
         gone: dict[bytes, None] = {}
-        Changes(self._channel, request).send(self._changed(dict(request["sums"]), gone), gone)
+        Changes(self._channel, request).send(self._changed_entries(dict(request["sums"]), gone), gone)
 
-    def _changed(self, sums: dict[bytes, bytes], gone: dict[bytes, None]) -> Iterator[Entry]:
+    def _changed_entries(self, sums: dict[bytes, bytes], gone: dict[bytes, None]) -> Iterator[Entry]:
         from harness.sandbox.inside.files import changed
 
         places, overlaid = self._places, self._overlaid
@@ -158,7 +158,7 @@ class Launcher:
             places = self._places.without(overlaid.has)
         yield from changed(places, self._stamps, sums, gone)
 
-    def _as(self, uid: int | None, work: Callable[[], None], request: dict[str, Any]) -> None:
+    def _run_as_user(self, uid: int | None, work: Callable[[], None], request: dict[str, Any]) -> None:
         """Does the work and sends its answer as that user, so that the kernel enforces the user's permissions."""
         if uid is None:
             work()
@@ -177,36 +177,36 @@ class Launcher:
                 posix._exit(status)
         _, status = posix.waitpid(pid, 0)
         if status != 0:
-            self._answer(request, {"failed": f"a part of the launcher ended with status {status}"})
+            self._send_answer(request, {"failed": f"a part of the launcher ended with status {status}"})
 
     def _refuse(self, request: dict[str, Any], error: OSError) -> None:
-        self._answer(request, {"errno": error.errno or 5, "problem": error.strerror or str(error)})
+        self._send_answer(request, {"errno": error.errno or 5, "problem": error.strerror or str(error)})
 
-    def _answer(self, request: dict[str, Any], answer: dict[str, Any]) -> None:
+    def _send_answer(self, request: dict[str, Any], answer: dict[str, Any]) -> None:
         """An answer to a request made while a program runs carries the number of the request."""
         self._channel.send(answer | {"beside": request["beside"]} if "beside" in request else answer)
 
-    def _between(self) -> float:
+    def _wait_s(self) -> float:
         forwarder_s = 3600.0 if self._forwarder is None else self._forwarder.tick()
         return forwarder_s if self._side_processes is None else min(forwarder_s, self._side_processes.tick())
 
-    def _heard(self) -> None:
+    def _handle_request(self) -> None:
         """Handles a request that arrives while a program runs, or a closed connection."""
         try:
             request = self._channel.receive()
         except (EOFError, ConnectionError):
-            return self._leave()
+            return self._handle_disconnect()
         try:
             if request["do"] == b"run" and self._side_processes is not None:
                 self._pin_clock(request)
                 self._side_processes.start(request)
             elif request["do"] == b"expire" and self._running is not None:
                 self._running.expire()
-                self._answer(request, {})
+                self._send_answer(request, {})
             elif request["do"] in _BESIDE:
                 getattr(self, "_do_" + request["do"].decode())(request)
             else:
-                self._answer(request, {"errno": _ESRCH, "problem": "not while a program runs"})
+                self._send_answer(request, {"errno": _ESRCH, "problem": "not while a program runs"})
         except OSError as error:
             self._refuse(request, error)
 
@@ -229,7 +229,7 @@ class Launcher:
 
         self._loop.watch(woken, READ, empty)
 
-    def _leave(self) -> None:
+    def _handle_disconnect(self) -> None:
         """Handles that the host closed the connection while a program runs."""
         self.end()
         posix._exit(0)

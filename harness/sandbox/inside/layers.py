@@ -152,9 +152,9 @@ class Overlaid:
         `gone`.
         """
         upper = posix.open(".", _FOLDERS, dir_fd=self._uppers[place])
-        return self._changed(place, posix.open(real, _FOLDERS), upper, 1, gone)
+        return self._changed_below(place, posix.open(real, _FOLDERS), upper, 1, gone)
 
-    def _changed(
+    def _changed_below(
         self, shown: bytes, seen: int, upper: int | None, depth: int, gone: dict[bytes, None]
     ) -> Iterator[Entry]:
         try:
@@ -173,7 +173,9 @@ class Overlaid:
                     gone.update(dict.fromkeys(self._kept.below(path)[1:]))
                 elif depth < DEPTH_MAX:
                     below = posix.open(name, _FOLDERS, dir_fd=upper) if upper is not None and text in own else None
-                    yield from self._changed(path, posix.open(name, _FOLDERS, dir_fd=seen), below, depth + 1, gone)
+                    yield from self._changed_below(
+                        path, posix.open(name, _FOLDERS, dir_fd=seen), below, depth + 1, gone
+                    )
             for name in missing:
                 gone.update(dict.fromkeys(self._kept.below(shown + b"/" + name)))
         finally:

@@ -39,7 +39,7 @@ class Loop:
 
     def forget(self, fd: int) -> None:
         """Must be called before `fd` is closed."""
-        self.watch(fd, 0, _nothing)
+        self.watch(fd, 0, _do_nothing)
 
     def turn(self, timeout_s: float) -> None:
         """Waits for at most `timeout_s`, then handles the descriptors that are ready."""
@@ -49,5 +49,5 @@ class Loop:
                 waiting[1]()
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass

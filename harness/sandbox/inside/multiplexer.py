@@ -60,7 +60,7 @@ class _Stream:
         self.read_all = False
         self.received_all = False
         self.shut = False
-        self.handler: Callable[[], None] = _nothing
+        self.handler: Callable[[], None] = _do_nothing
 
 
 class Multiplexer:
@@ -174,8 +174,8 @@ class Multiplexer:
         """Moves as much as can be read and written without blocking."""
         if not stream.connected or stream.number not in self._streams:
             return
-        self._take(stream)
-        self._give(stream)
+        self._receive_from(stream)
+        self._send_to(stream)
         if stream.read_all and stream.shut:
             self._drop(stream)
             if not stream.received_all:
@@ -184,7 +184,7 @@ class Multiplexer:
         reads = not stream.read_all and stream.allowed > 0
         self._watch(stream.connection.fileno(), reads, bool(stream.waiting), stream.handler)
 
-    def _take(self, stream: _Stream) -> None:
+    def _receive_from(self, stream: _Stream) -> None:
         while not stream.read_all and stream.allowed > 0:
             try:
                 data = stream.connection.recv(stream.allowed)
@@ -199,7 +199,7 @@ class Multiplexer:
                 stream.read_all = True
                 self._send(_END, stream.number)
 
-    def _give(self, stream: _Stream) -> None:
+    def _send_to(self, stream: _Stream) -> None:
         try:
             while stream.waiting:
                 sent = stream.connection.send(stream.waiting)
@@ -226,9 +226,9 @@ class Multiplexer:
 
     def _drop(self, stream: _Stream) -> None:
         self._streams.pop(stream.number, None)
-        self._watch(stream.connection.fileno(), False, False, _nothing)
+        self._watch(stream.connection.fileno(), False, False, _do_nothing)
         stream.connection.close()
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass

@@ -149,7 +149,7 @@ class Output:
         self.end = b""
         self.total = 0
         self.open = True
-        loop.watch(self.read_end, READ, self._read)
+        loop.watch(self.read_end, READ, self._read_output)
 
     @property
     def kept(self) -> bytes:
@@ -165,7 +165,7 @@ class Output:
             self._loop.forget(self.read_end)
             posix.close(self.read_end)
 
-    def _read(self) -> None:
+    def _read_output(self) -> None:
         try:
             data = posix.read(self.read_end, _CHUNK)
         except BlockingIOError:
@@ -238,10 +238,10 @@ class Program:
         self._start()
         while self._status is None and time.monotonic_ns() < self._deadline:
             self._turn(self._deadline - time.monotonic_ns())
-            self._note(reap()[0])
+            self._note_statuses(reap()[0])
         timed_out = self._status is None
         ended = time.monotonic_ns()
-        self._note(end_all(namespaced=namespaced))
+        self._note_statuses(end_all(namespaced=namespaced))
         self._drain()
         assert self._status is not None  # all processes have ended
         return self.result(self._status, timed_out=timed_out, duration_ns=ended - began)
@@ -259,7 +259,7 @@ class Program:
     def _turn(self, left_ns: int) -> None:
         self._loop.turn(min(left_ns / 1e9, self._between()))
 
-    def _note(self, ended: list[tuple[int, int]]) -> None:
+    def _note_statuses(self, ended: list[tuple[int, int]]) -> None:
         for pid, status in ended:
             if pid == self._pid:
                 self._status = status
@@ -368,7 +368,7 @@ class SideProcesses:
                     _kill_group(pid)
                 wait_s = min(wait_s, max(side.deadline - now, 1_000_000) / 1e9)
             elif side.program.output_ended or now - side.ended >= _LATE_OUTPUT_NS:
-                self._tell(pid, side, side.status)
+                self._report_exit(pid, side, side.status)
             else:
                 wait_s = min(wait_s, (side.ended + _LATE_OUTPUT_NS - now) / 1e9)
         return wait_s
@@ -376,9 +376,9 @@ class SideProcesses:
     def finish(self) -> None:
         """Called when the main program has ended; ends all of these."""
         for pid, side in list(self._sides.items()):
-            self._tell(pid, side, _SIGKILL if side.status is None else side.status)
+            self._report_exit(pid, side, _SIGKILL if side.status is None else side.status)
 
-    def _tell(self, pid: int, side: _Side, status: int) -> None:
+    def _report_exit(self, pid: int, side: _Side, status: int) -> None:
         del self._sides[pid]
         ended = side.ended or time.monotonic_ns()
         result = side.program.result(status, timed_out=side.timed_out, duration_ns=ended - side.began)

@@ -102,10 +102,10 @@ class Supervisor:
         self._channel = Channel(self._receiver)
         self._kept = kept
         self._cell = cell
-        self._keep(self._channel.receive())
+        self._write_shared_data(self._channel.receive())
         self._loop = Loop()
         self._trial: TrialProcess | None = None
-        self._loop.watch(host.fileno(), READ, self._heard)
+        self._loop.watch(host.fileno(), READ, self._handle_request)
         self._wake_when_children_end()
         self._next = TrialProcess(cell, kept)
 
@@ -115,7 +115,7 @@ class Supervisor:
             self._loop.turn(3600.0)
             self._reap()
 
-    def _keep(self, request: dict[str, Any]) -> None:
+    def _write_shared_data(self, request: dict[str, Any]) -> None:
         """Lets a launcher write what every trial shall see, as for a sandbox, before the first trial."""
         if not request["places"]:
             return
@@ -133,7 +133,7 @@ class Supervisor:
         confinement.unshare_mounts()
         self._kept.try_out()
 
-    def _heard(self) -> None:
+    def _handle_request(self) -> None:
         try:
             request = self._channel.receive()
         except (EOFError, ConnectionError):
@@ -155,7 +155,7 @@ class Supervisor:
         woken, wake = posix.pipe2(posix.O_CLOEXEC | posix.O_NONBLOCK)
         _signal.signal(_signal.SIGCHLD, lambda *_: None)
         _signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-        self._loop.watch(woken, READ, lambda: _empty(woken))
+        self._loop.watch(woken, READ, lambda: _drain_once(woken))
 
 
 def _forked(work: Callable[[], None]) -> bool:
@@ -173,7 +173,7 @@ def _forked(work: Callable[[], None]) -> bool:
     return posix.waitpid(pid, 0)[1] == 0
 
 
-def _empty(fd: int) -> None:
+def _drain_once(fd: int) -> None:
     posix.read(fd, 4096)
 
 

@@ -130,7 +130,7 @@ def pack(value: Any) -> bytes:
 def unpack(data: bytes) -> Any:
     """The decoded value; all text is bytes, except keys of dictionaries. Raises ValueError for anything else."""
     try:
-        value, end = _unpack(data, 0)
+        value, end = _decoded_value(data, 0)
     except RecursionError:
         raise ValueError("the frame is nested too deeply") from None
     if end != len(data):
@@ -161,7 +161,7 @@ def _pack(value: Any, parts: list[bytes]) -> None:
         parts.append(b"e")
 
 
-def _unpack(data: bytes, at: int) -> tuple[Any, int]:
+def _decoded_value(data: bytes, at: int) -> tuple[Any, int]:
     kind = data[at : at + 1]
     if kind == b"i":
         end = data.index(b"e", at)
@@ -183,6 +183,6 @@ def _unpack(data: bytes, at: int) -> tuple[Any, int]:
 def _unpack_items(data: bytes, at: int) -> tuple[list[Any], int]:
     items = []
     while data[at : at + 1] != b"e":
-        item, at = _unpack(data, at)
+        item, at = _decoded_value(data, at)
         items.append(item)
     return items, at + 1
