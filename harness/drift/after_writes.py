@@ -47,7 +47,7 @@ class AfterWrites:
         self._builder = CallBuilder(suite, secrets, set())
         self._normalisation = Normalisation(
             cassette=replay.cassette,
-            declared=_declared(suite),
+            declared=_volatile_pointers(suite),
             refresh=True,
             kinds=identity_kinds({tool.name: tool.parameters for tool in suite.tools}),
         )
@@ -148,11 +148,11 @@ class AfterWrites:
     def _learn(self, recorded: Recording, reply: ProbeReply, number: int) -> None:
         assert reply.recording is not None  # the caller has checked it
         self._normalisation.given(
-            self._standing(recorded, number), reply.recording.status, reply.body, reply.recording.body
+            self._position_of(recorded, number), reply.recording.status, reply.body, reply.recording.body
         )
         self._seen |= set(_values_in(reply.recording.model_copy(update={"body": reply.body})))
 
-    def _standing(self, recorded: Recording, number: int) -> CallPosition:
+    def _position_of(self, recorded: Recording, number: int) -> CallPosition:
         chain = chain_after(self._replay.writes[:number], self._names)
         return position_of(chain, key_of(recorded), recorded.mark.occurrence)
 
@@ -206,7 +206,7 @@ class _Normalised:
         return ProbeReply(recording=normalised, body=reply.body, took_ms=reply.took_ms)
 
 
-def _declared(suite: Suite) -> dict[str, Sequence[str]]:
+def _volatile_pointers(suite: Suite) -> dict[str, Sequence[str]]:
     """Tool -> pointers to the values that its answers generate each time."""
     tools = {tool.name: (*tool.volatile, *tool.generated_ids) for tool in suite.tools}
     return {**tools, **{host.tool: host.volatile for host in suite.hosts}}
@@ -228,20 +228,20 @@ def _generated(suite: Suite, cassette: Cassette, writes: Sequence[Recording]) ->
             if is_at_start(read):
                 known |= set(_values_in(read))
             else:
-                _note(counts, _news(read), number)
+                _note_first_use(counts, _new_values(read), number)
         for write in writes[number : number + 1]:
-            _note(asked, _asked_by(write), number)
-            _note(counts, _news(write), number + 1)
+            _note_first_use(asked, _asked_by(write), number)
+            _note_first_use(counts, _new_values(write), number + 1)
     late = {value for value, number in counts.items() if value in asked and asked[value] < number}
     return (set(counts) - known - late) | generated_values(suite, {"": cassette})
 
 
-def _note(first: dict[str, int], values: Set[str], number: int) -> None:
+def _note_first_use(first: dict[str, int], values: Set[str], number: int) -> None:
     for value in values:
         first.setdefault(value, number)
 
 
-def _news(recording: Recording) -> Set[str]:
+def _new_values(recording: Recording) -> Set[str]:
     return set(_values_in(recording)) - _asked_by(recording)
 
 

@@ -65,7 +65,7 @@ def answer_of(recording: Recording) -> Answer:
     return Answer(
         status=status,
         media=media,
-        value=None if silent else _read(recording.body),
+        value=None if silent else _parsed_body(recording.body),
         body=recording.body,
         headers=recording.headers,
         unavailable=reason,
@@ -83,7 +83,7 @@ def why_not_comparable(live: Answer, recorded: Answer) -> str | None:
     return live.unavailable
 
 
-def _read(body: bytes) -> JsonValue:
+def _parsed_body(body: bytes) -> JsonValue:
     if not body:
         return None
     try:
@@ -91,7 +91,7 @@ def _read(body: bytes) -> JsonValue:
     except UnicodeDecodeError:
         return f"{len(body)} bytes, sha256 {hashlib.sha256(body).hexdigest()}"
     try:
-        value = _unfolded(json.loads(text))
+        value = _with_parsed_texts(json.loads(text))
         if "\\u" in text:
             # Lone surrogates are legal in JSON, also in JSON within a text, but not in the encoding of a
             # report.
@@ -102,15 +102,15 @@ def _read(body: bytes) -> JsonValue:
         return text
 
 
-def _unfolded(value: JsonValue) -> JsonValue:
+def _with_parsed_texts(value: JsonValue) -> JsonValue:
     match value:
         case dict():
-            return {name: _unfolded(item) for name, item in value.items()}
+            return {name: _with_parsed_texts(item) for name, item in value.items()}
         case list():
-            return [_unfolded(item) for item in value]
+            return [_with_parsed_texts(item) for item in value]
         case str() if value[:1] in {"{", "["} and value.rstrip()[-1:] in {"}", "]"}:
             try:
-                return _unfolded(json.loads(value))
+                return _with_parsed_texts(json.loads(value))
             except (ValueError, RecursionError):
                 return value
         case _:
@@ -227,7 +227,7 @@ def _by_identity(old: list[JsonValue], new: list[JsonValue], name: Callable[[Jso
 def _by_place(old: list[JsonValue], new: list[JsonValue], rule: AnswerRule | None) -> _Pairs:
     regrouped = len(old) != len(new)
     if not regrouped and old != new:
-        if _counted(old) == _counted(new):
+        if _item_counts(old) == _item_counts(new):
             return [], True, False
         scalars = not any(isinstance(one, dict | list) for one in (*old, *new))
         if scalars and rule is not None and rule.compare == "set":
@@ -235,7 +235,7 @@ def _by_place(old: list[JsonValue], new: list[JsonValue], rule: AnswerRule | Non
     return list(zip(old, new, strict=False)), False, regrouped
 
 
-def _counted(items: list[JsonValue]) -> Counter[str]:
+def _item_counts(items: list[JsonValue]) -> Counter[str]:
     return Counter(json.dumps(item, sort_keys=True) for item in items)
 
 
@@ -378,10 +378,10 @@ def _with_noise(known: Shape, profile: OperationProfile) -> Shape:
             kinds=place.kinds + Counter(learned.kinds) if both else place.kinds,
             present=place.present,
             holders=place.holders + (1 if optional else 0),
-            texts=_words(place, learned.words),
+            texts=_word_counts(place, learned.words),
         )
     return widened
 
 
-def _words(place: PathShape, words: tuple[str, ...] | None) -> Counter[str] | None:
+def _word_counts(place: PathShape, words: tuple[str, ...] | None) -> Counter[str] | None:
     return None if place.texts is None or words is None else place.texts + Counter(words)

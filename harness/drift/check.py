@@ -179,8 +179,8 @@ def probe_suite(plan: DriftPlan) -> DriftResult:
     probed = _probed(plan, operations, plan.samples, writes=True)
     runs, default = plan.project / "runs", default_run_name(plan.created, plan.suite.name, "probe")
     folder = begin_run(runs, plan.name, default, lambda name: _new_folder(runs / name))
-    _keep(folder, plan.suite.name, probed.recordings)
-    return _compared(plan, operations, folder, probed)
+    _store_recordings(folder, plan.suite.name, probed.recordings)
+    return _drift_result(plan, operations, folder, probed)
 
 
 def learn_suite(plan: DriftPlan, samples: int, *, accept: bool) -> tuple[ToolProfile, ...]:
@@ -217,7 +217,9 @@ def compare_run(plan: DriftPlan, run: Path, *, confirm: bool) -> DriftResult:
     )
     if confirm:
         _confirm(plan, operations, observations)
-    return _compared(plan, operations, run, Probed(observations=observations, recordings=(), not_asked={}), divergences)
+    return _drift_result(
+        plan, operations, run, Probed(observations=observations, recordings=(), not_asked={}), divergences
+    )
 
 
 def suite_of(project: Path, run: Path) -> Suite:
@@ -262,7 +264,7 @@ def _confirm(plan: DriftPlan, operations: OperationIndex, observations: Sequence
                 thread.wait_for(confirm(prober, ask, observation, operations))
 
 
-def _keep(folder: Path, suite: str, recordings: Sequence[Recording]) -> None:
+def _store_recordings(folder: Path, suite: str, recordings: Sequence[Recording]) -> None:
     save_cassette(folder / FOLDER / suite / f"{PROBE}.yaml", Cassette(recordings), suite=suite, case=PROBE)
 
 
@@ -287,7 +289,7 @@ def _probed(plan: DriftPlan, operations: OperationIndex, samples: int, *, writes
     return probed
 
 
-def _compared(
+def _drift_result(
     plan: DriftPlan, operations: OperationIndex, folder: Path, probed: Probed, divergences: Sequence[str] = ()
 ) -> DriftResult:
     surfaces = surfaces_of(plan.project, plan.suite.folder.name) if plan.listings and not plan.tools else ()

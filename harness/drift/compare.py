@@ -54,7 +54,7 @@ def compare(old: Answer, new: Answer, baseline: AnswerBaseline, rules: PathRules
         if _is_volatile(one, baseline):
             volatile.append(one.path)
         else:
-            changes.append(_value(one, baseline.is_settled(one.path) or _settled_by_rule(one.path, rules)))
+            changes.append(_value_change(one, baseline.is_settled(one.path) or _settled_by_rule(one.path, rules)))
     return Compared(changes=tuple(_unmirrored(changes)), paths=paths, volatile=tuple(volatile))
 
 
@@ -116,12 +116,12 @@ def _settled_by_rule(path: str, rules: PathRules) -> bool:
     return rule is not None and rule.compare in _RULES_THAT_SETTLE
 
 
-def _value(one: ValueDifference, settled: bool) -> Change:
+def _value_change(one: ValueDifference, settled: bool) -> Change:
     if one.what == "empty":
-        return _listed(one, "shape.array_empty", _fullness(one.old), _fullness(one.new), None)
+        return _list_change(one, "shape.array_empty", _fullness(one.old), _fullness(one.new), None)
     if one.what == "order":
-        return _listed(one, "shape.order", "array", "array", None if settled else YOUNG)
-    before, after = _kind(one.old, one.new), _kind(one.new, one.old)
+        return _list_change(one, "shape.order", "array", "array", None if settled else YOUNG)
+    before, after = _kind_with_format(one.old, one.new), _kind_with_format(one.new, one.old)
     # Another format is more than another value: a client that parses the old format cannot parse the new one, whatever
     # the value.
     settled = settled or (isinstance(one.old, str) and isinstance(one.new, str) and _is_rewritten(one))
@@ -134,17 +134,17 @@ def _value(one: ValueDifference, settled: bool) -> Change:
         path=one.path,
         old_kind=before,
         new_kind=after,
-        before=excerpt(old, _with(one.old_holder, name, old), name),
-        after=excerpt(new, _with(one.new_holder, name, new), name),
+        before=excerpt(old, _with_member(one.old_holder, name, old), name),
+        after=excerpt(new, _with_member(one.new_holder, name, new), name),
         doubt=None if settled else YOUNG,
     )
 
 
-def _with(holder: JsonValue, name: str, value: JsonValue) -> JsonValue:
+def _with_member(holder: JsonValue, name: str, value: JsonValue) -> JsonValue:
     return holder | {name: value} if isinstance(holder, dict) and name in holder else holder
 
 
-def _listed(one: ValueDifference, change: ChangeClass, old_kind: str, new_kind: str, doubt: str | None) -> Change:
+def _list_change(one: ValueDifference, change: ChangeClass, old_kind: str, new_kind: str, doubt: str | None) -> Change:
     return Change(
         change=change,
         path=one.path,
@@ -160,7 +160,7 @@ def _fullness(value: JsonValue) -> str:
     return "array" if value else "empty array"
 
 
-def _kind(value: JsonValue, other: JsonValue) -> str:
+def _kind_with_format(value: JsonValue, other: JsonValue) -> str:
     """The kind, with its format if the other value's format differs."""
     if not isinstance(value, str) or not isinstance(other, str):
         return kind_of(value)
@@ -172,10 +172,12 @@ def _unmirrored(changes: list[Change]) -> Iterator[Change]:
     """MCP tools answer twice, as text and structured: changes of the structured answer are not repeated for
     the text.
     """
-    structured = {(one.change, one.old_kind, one.new_kind, _rest(one.path)) for one in changes if _is_main(one.path)}
+    structured = {
+        (one.change, one.old_kind, one.new_kind, _relative_path(one.path)) for one in changes if _is_main(one.path)
+    }
     for one in changes:
         mirrored = one.path.startswith("content[].text") and (
-            (one.change, one.old_kind, one.new_kind, _rest(one.path)) in structured
+            (one.change, one.old_kind, one.new_kind, _relative_path(one.path)) in structured
         )
         if not mirrored:
             yield one
@@ -185,7 +187,7 @@ def _is_main(path: str) -> bool:
     return path == "structuredContent" or path.startswith(("structuredContent.", "structuredContent["))
 
 
-def _rest(path: str) -> str:
+def _relative_path(path: str) -> str:
     for start in ("structuredContent.result[]", "structuredContent.result", "structuredContent", "content[].text"):
         if path.startswith(start):
             return path.removeprefix(start).removeprefix("[]").removeprefix(".")
@@ -260,12 +262,12 @@ Place = tuple[str, str, str]
 
 def disagree(compared: Sequence[Compared]) -> bool:
     """Whether some answers show a change of more than a value, and others do not."""
-    return len({frozenset(_firm(one)) for one in compared}) > 1
+    return len({frozenset(_certain_changes(one)) for one in compared}) > 1
 
 
 def comes_by_turns(compared: Sequence[Compared], place: Place) -> bool:
     """Whether the change at this place is one of a release that answers part of the calls."""
-    firm = [_firm(one) for one in compared]
+    firm = [_certain_changes(one) for one in compared]
     shown = [place in one for one in firm]
     if len(shown) < BY_TURNS or not _EACH <= sum(shown) <= len(shown) - _EACH:
         return False
@@ -275,7 +277,7 @@ def comes_by_turns(compared: Sequence[Compared], place: Place) -> bool:
     return any(place in one and one[place].known >= _ALWAYS_THERE for one in firm)
 
 
-def _firm(compared: Compared) -> dict[Place, Change]:
+def _certain_changes(compared: Compared) -> dict[Place, Change]:
     return {
         change.place: change
         for change in compared.changes

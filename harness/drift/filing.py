@@ -95,12 +95,12 @@ class _Planning:
                 self._by_key[key_in(issue.body) or ""].append(issue)
 
     def steps(self, most_new: int) -> Iterator[TrackerAction]:
-        yield from self._twins()
+        yield from self._duplicate_actions()
         new: list[Group] = []
         for group in sorted({*self._groups, *self._known_groups()}, key=_order):
             if self._in_summary(group):
                 continue
-            step = self._step(*group, self._groups.get(group, []))
+            step = self._action_for(*group, self._groups.get(group, []))
             if step is None:
                 new.append(group)
             else:
@@ -109,7 +109,7 @@ class _Planning:
             yield self._filed(tool, severity, self._groups[tool, severity])
         yield from self._summary(new[most_new:])
 
-    def _twins(self) -> Iterator[TrackerAction]:
+    def _duplicate_actions(self) -> Iterator[TrackerAction]:
         for own in self._by_key.values():
             oldest, *duplicates = [issue for issue in own if issue.is_open] or own[:1]
             for duplicate in duplicates:
@@ -161,7 +161,7 @@ class _Planning:
         findings = [finding for group in chosen for finding in self._groups[group]]
         if not findings and self._open_summary() is None:
             return
-        yield self._step("", "summary", findings) or self._filed("", "summary", findings)
+        yield self._action_for("", "summary", findings) or self._filed("", "summary", findings)
 
     def _filed(self, tool: str, about: About, findings: Sequence[DriftFinding]) -> TrackerAction:
         earlier = self._current(issue_key(self._report.suite, tool, about))
@@ -170,7 +170,7 @@ class _Planning:
         draft = draft_of(state, self._report.command, findings=findings, earlier_issue=link)
         return TrackerAction(verb="file", tool=tool, about=about, draft=draft, why=_count(len(findings), "change"))
 
-    def _step(self, tool: str, about: About, findings: Sequence[DriftFinding]) -> TrackerAction | None:
+    def _action_for(self, tool: str, about: About, findings: Sequence[DriftFinding]) -> TrackerAction | None:
         """The action for the existing issue; None: a new one must be filed."""
         issue = self._current(issue_key(self._report.suite, tool, about))
         if issue is None:
@@ -182,10 +182,12 @@ class _Planning:
                 verb="update", tool=tool, about=about, issue=issue, draft=draft, why="had not got its labels"
             )
         if moment(self._report) <= state.looked:
-            return _leave(issue, tool, about, "a look as late as this one is in it already")
+            return _leave_action(issue, tool, about, "a look as late as this one is in it already")
         seen = look(state, findings, self._report)
         return (
-            self._opened(issue, state, seen, findings) if issue.is_open else self._closed(issue, state, seen, findings)
+            self._update_action(issue, state, seen, findings)
+            if issue.is_open
+            else self._reopen_action(issue, state, seen, findings)
         )
 
     def _remembered(self, issue: TrackedIssue, tool: str = "", about: About = "info") -> IssueState:
@@ -198,7 +200,7 @@ class _Planning:
         fresh = begin(self._report.suite, tool, about, (), self._report)
         return fresh.model_copy(update={"looked": moment(self._report) - timedelta(microseconds=1)})
 
-    def _opened(
+    def _update_action(
         self, issue: TrackedIssue, before: IssueState, seen: IssueUpdate, findings: Sequence[DriftFinding]
     ) -> TrackerAction:
         tool, about = before.tool, before.about
@@ -215,21 +217,21 @@ class _Planning:
         if not issue.is_muted:
             note = accepted_note(after, self._report) if accepts else changed_note(after, seen)
         if note is None and after.shown == before.shown and after.last_seen - before.last_seen < REWRITTEN_AFTER:
-            return _leave(issue, tool, about, "nothing new")
-        why = "; ".join(_events(seen)) or ("accepted" if accepts else _quiet(before, after))
+            return _leave_action(issue, tool, about, "nothing new")
+        why = "; ".join(_events(seen)) or ("accepted" if accepts else _silent_changes_text(before, after))
         return TrackerAction(verb="update", tool=tool, about=about, issue=issue, draft=draft, note=note, why=why)
 
-    def _closed(
+    def _reopen_action(
         self, issue: TrackedIssue, before: IssueState, seen: IssueUpdate, findings: Sequence[DriftFinding]
     ) -> TrackerAction | None:
         tool, about = before.tool, before.about
         if not findings:
-            return _leave(issue, tool, about, "closed, and nothing is there")
+            return _leave_action(issue, tool, about, "closed, and nothing is there")
         there = {finding.fingerprint for finding in findings}
         if issue.is_muted:
-            return _leave(issue, tool, about, "muted")
+            return _leave_action(issue, tool, about, "muted")
         if issue.is_accepted and there <= set(before.accepted):
-            return _leave(issue, tool, about, "accepted: refresh the recordings")
+            return _leave_action(issue, tool, about, "accepted: refresh the recordings")
         same = there & {*(one.fingerprint for one in before.changes), *before.more}
         long_ago = issue.closed is not None and moment(self._report) - issue.closed > REOPENED_WITHIN
         if long_ago or not same:
@@ -249,7 +251,7 @@ class _Planning:
         return draft, state_in(draft.body) or raised
 
 
-def _leave(issue: TrackedIssue, tool: str, about: About, why: str) -> TrackerAction:
+def _leave_action(issue: TrackedIssue, tool: str, about: About, why: str) -> TrackerAction:
     return TrackerAction(verb="leave", tool=tool, about=about, issue=issue, why=why)
 
 
@@ -263,7 +265,7 @@ def _events(seen: IssueUpdate) -> Iterator[str]:
             yield f"{count} {word}"
 
 
-def _quiet(before: IssueState, after: IssueState) -> str:
+def _silent_changes_text(before: IssueState, after: IssueState) -> str:
     """A description of the changes that require no comment."""
     clean = max((now.clean for now in after.changes if not now.is_gone), default=0)
     if before.changes != after.changes and clean:
@@ -293,13 +295,13 @@ class ReportOutbox:
 
     def hold(self, report: DriftReport) -> None:
         """Stores the report before anything is filed, so that a killed process loses nothing."""
-        write_drift(self._place(report), report)
+        write_drift(self._report_path(report), report)
 
     def keep(self, report: DriftReport, unfiled: Sequence[TrackerAction], why: str) -> Path:
         """Returns the folder that now stores the report with its drafts; the drafts of an earlier attempt are
         replaced.
         """
-        folder = self._place(report)
+        folder = self._report_path(report)
         drafts = [(step, step.draft) for step in unfiled if step.draft is not None]
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob("*.md"):
@@ -313,7 +315,7 @@ class ReportOutbox:
 
     def drop(self, report: DriftReport) -> None:
         """Removes a filed report."""
-        shutil.rmtree(self._place(report), ignore_errors=True)
+        shutil.rmtree(self._report_path(report), ignore_errors=True)
 
     def waiting(self) -> Iterator[DriftReport]:
         """The stored reports, oldest first; incomplete or damaged ones are skipped and stay where they are."""
@@ -323,7 +325,7 @@ class ReportOutbox:
             except (ResultsError, UsageError):
                 continue
 
-    def _place(self, report: DriftReport) -> Path:
+    def _report_path(self, report: DriftReport) -> Path:
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", report.run)[:80]
         return self._folder / f"{moment(report):%Y%m%dT%H%M%S%f}-{name}"
 

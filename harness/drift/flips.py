@@ -90,7 +90,7 @@ def with_flips(
     if not touched:
         return tuple(findings)
     tools = sorted({one.tool for one in severe})
-    replays = _Replays(plan, operations, _beyond(kept, operations))
+    replays = _Replays(plan, operations, _recordings_beyond_cassette(kept, operations))
     try:
         before = replays.verdicts({case: {} for case in touched})
         flipped = {tool: _flipped(replays, before, _of_tool(touched, tool)) for tool in tools}
@@ -104,7 +104,7 @@ def with_flips(
     )
 
 
-def _beyond(kept: Sequence[LiveCassette], operations: OperationIndex) -> dict[str, list[Recording]]:
+def _recordings_beyond_cassette(kept: Sequence[LiveCassette], operations: OperationIndex) -> dict[str, list[Recording]]:
     """Maps each case to the recordings of its live trials that its cassette lacks: with live answers, an agent acts as
     it did live.
     """
@@ -141,7 +141,7 @@ class _Replays:
     def __init__(self, plan: FlipPlan, operations: OperationIndex, beyond: Mapping[str, Sequence[Recording]]) -> None:
         self._plan = plan
         self._operations = operations
-        self._beyond = beyond
+        self._recordings_beyond_cassette = beyond
         self._folder = plan.project / _FOLDER / secrets.token_hex(4)
 
     def verdicts(self, fresh: Mapping[str, Answers]) -> dict[str, bool | None]:
@@ -152,7 +152,9 @@ class _Replays:
         for case, answers in fresh.items():
             old = self._operations.cassettes[case]
             cassette = (
-                Cassette([*with_answers(old, answers).recordings, *self._beyond.get(case, ())]) if answers else old
+                Cassette([*with_answers(old, answers).recordings, *self._recordings_beyond_cassette.get(case, ())])
+                if answers
+                else old
             )
             save_cassette(cassettes / suite.name / f"{case}.yaml", cassette, suite=suite.name, case=case)
         run = run_plan(

@@ -163,13 +163,13 @@ def _members(schema: JsonObject, root: JsonObject, path: str, depth: int) -> Ite
         properties = branch.get("properties")
         for name, inner in properties.items() if isinstance(properties, dict) else ():
             if isinstance(inner, dict):
-                yield from _place(inner, root, member(path, name), name in needed, depth)
+                yield from _declared_at(inner, root, member(path, name), name in needed, depth)
         items = branch.get("items")
         if isinstance(items, dict):
-            yield from _place(items, root, f"{path}{ITEM}", False, depth)
+            yield from _declared_at(items, root, f"{path}{ITEM}", False, depth)
 
 
-def _place(
+def _declared_at(
     schema: JsonObject, root: JsonObject, path: str, required: bool, depth: int
 ) -> Iterator[tuple[str, Declared]]:
     branches = list(branches_of(schema, root))
@@ -198,7 +198,7 @@ def branches_of(schema: JsonObject, root: JsonObject, hops: int = 0) -> Iterator
     """The schema itself, or each of its alternatives."""
     reference = schema.get("$ref")
     if isinstance(reference, str) and hops < _DEEPEST:
-        found = _at(root, reference)
+        found = _object_at(root, reference)
         if found is not None:
             yield from branches_of(found, root, hops + 1)
         return
@@ -213,7 +213,7 @@ def branches_of(schema: JsonObject, root: JsonObject, hops: int = 0) -> Iterator
         yield schema
 
 
-def _at(root: JsonObject, reference: str) -> JsonObject | None:
+def _object_at(root: JsonObject, reference: str) -> JsonObject | None:
     value: JsonValue = root
     for part in reference.removeprefix("#").split("/")[1:]:
         value = value.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(value, dict) else None
@@ -238,7 +238,7 @@ class PathRules:
     """The rules of one tool."""
 
     def __init__(self, rules: Iterable[AnswerRule]) -> None:
-        placed = [(_parts(rule.at), rule) for rule in rules if rule.at is not None]
+        placed = [(_pointer_parts(rule.at), rule) for rule in rules if rule.at is not None]
         self._rules = [(at, rule) for at, rule in placed if rule.compare != "map"]
         self._maps = [at for at, rule in placed if rule.compare == "map"]
         self._known: dict[str, AnswerRule | None] = {}
@@ -266,7 +266,7 @@ def rules_of(suite: Suite, tool: str, more: Iterable[AnswerRule] = ()) -> PathRu
     return PathRules([*(rule for rules in matching for rule in rules), *more])
 
 
-def _parts(pointer: str) -> list[str]:
+def _pointer_parts(pointer: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
 
 
@@ -334,13 +334,13 @@ def declared_forms(schema: JsonObject, at: str = "") -> Forms:
     """The forms that a JSON Schema declares for the objects of the value at `at`; objects that it does not describe are
     left out.
     """
-    found = list(_declared(schema, schema, at, 0))
+    found = list(_declared_members(schema, schema, at, 0))
     maps = frozenset(path for path, is_map in found if is_map)
     records = frozenset(path for path, is_map in found if not is_map)
     return Forms(maps=maps - records, records=records)
 
 
-def _declared(schema: JsonObject, root: JsonObject, path: str, depth: int) -> Iterator[tuple[str, bool]]:
+def _declared_members(schema: JsonObject, root: JsonObject, path: str, depth: int) -> Iterator[tuple[str, bool]]:
     if depth > _DEEPEST:
         return
     for branch in branches_of(schema, root):
@@ -349,13 +349,13 @@ def _declared(schema: JsonObject, root: JsonObject, path: str, depth: int) -> It
             yield path, False
             for name, inner in named.items():
                 if isinstance(inner, dict):
-                    yield from _declared(inner, root, member(path, name), depth + 1)
+                    yield from _declared_members(inner, root, member(path, name), depth + 1)
         elif free is not None:
             yield path, True
-            yield from _declared(free, root, member(path, ANY), depth + 1)
+            yield from _declared_members(free, root, member(path, ANY), depth + 1)
         items = branch.get("items")
         if isinstance(items, dict):
-            yield from _declared(items, root, f"{path}{ITEM}", depth + 1)
+            yield from _declared_members(items, root, f"{path}{ITEM}", depth + 1)
 
 
 def _free_values(schema: JsonObject) -> JsonObject | None:

@@ -58,7 +58,7 @@ def propose(repo: Repository, client: RetryingClient, change: ProposedChange) ->
 
     Raises TrackerError if a file on that branch differs from the start of the change.
     """
-    found = client.read(lambda: _opened(repo, change.branch))
+    found = client.read(lambda: _open_pull_request(repo, change.branch))
     if found is not None:
         return found.html_url
     base = client.read(lambda: repo.default_branch)
@@ -69,7 +69,7 @@ def propose(repo: Repository, client: RetryingClient, change: ProposedChange) ->
     return made.html_url
 
 
-def _opened(repo: Repository, branch: str) -> PullRequest | None:
+def _open_pull_request(repo: Repository, branch: str) -> PullRequest | None:
     owner = repo.full_name.partition("/")[0]
     listed = repo.get_pulls(state="open", head=f"{owner}:{branch}")
     return next((one for one in listed if one.head.ref == branch), None)
@@ -77,7 +77,7 @@ def _opened(repo: Repository, branch: str) -> PullRequest | None:
 
 def _check(repo: Repository, client: RetryingClient, change: ProposedChange, base: str) -> None:
     for path, file in change.files.items():
-        there = client.read(partial(_content, repo, path, base))
+        there = client.read(partial(_file_content, repo, path, base))
         if there != file.before.encode():
             raise TrackerError(
                 f"{path} is another one on the branch {base!r} of {repo.full_name} than the change begins from",
@@ -85,7 +85,7 @@ def _check(repo: Repository, client: RetryingClient, change: ProposedChange, bas
             )
 
 
-def _content(repo: Repository, path: str, branch: str) -> bytes | None:
+def _file_content(repo: Repository, path: str, branch: str) -> bytes | None:
     """The file's text; None: the path is a folder."""
     found = repo.get_contents(path, ref=branch)
     return None if isinstance(found, list) else found.decoded_content
@@ -134,12 +134,12 @@ class GithubTracker:
         return nullcontext()
 
     def find(self) -> Sequence[TrackedIssue]:
-        listed, recent = self._labelled(), self._recent()
-        found = self._asking.read(lambda: _ours(listed, recent))
+        listed, recent = self._labelled_issues(), self._recent()
+        found = self._asking.read(lambda: _own_issues(listed, recent))
         return sorted((issue for issue in found if key_in(issue.body) is not None), key=lambda issue: issue.number)
 
     def file(self, draft: IssueDraft) -> TrackedIssue:
-        made = self._made(draft)
+        made = self._create_issue(draft)
         missing = set(draft.labels) - set(self._tracked(made).labels)
         if missing:
             self._asking.write(lambda: made.add_to_labels(*draft.labels))
@@ -148,7 +148,7 @@ class GithubTracker:
     def update(
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, reopen: bool = False
     ) -> TrackedIssue:
-        changed = self._changed(issue, draft, note, ("open", "reopened") if reopen else None)
+        changed = self._update_issue(issue, draft, note, ("open", "reopened") if reopen else None)
         if LABEL not in issue.labels:
             self._asking.write(lambda: changed.add_to_labels(*draft.labels))
         return self._tracked(changed)
@@ -157,13 +157,13 @@ class GithubTracker:
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, duplicate: bool = False
     ) -> TrackedIssue:
         if not duplicate:
-            return self._tracked(self._changed(issue, draft, note, ("closed", "completed")))
+            return self._tracked(self._update_issue(issue, draft, note, ("closed", "completed")))
         try:
-            return self._tracked(self._changed(issue, draft, note, ("closed", "duplicate")))
+            return self._tracked(self._update_issue(issue, draft, note, ("closed", "duplicate")))
         except TrackerUnavailable:
             raise
         except TrackerError:  # a self-hosted server that predates this reason
-            return self._tracked(self._changed(issue, draft, note, ("closed", "not_planned")))
+            return self._tracked(self._update_issue(issue, draft, note, ("closed", "not_planned")))
 
     def comment(self, number: int, note: Note, *, replace: bool) -> str:
         """Writes the comment once, identified by the note's mark, on an issue or pull request; returns its address.
@@ -185,7 +185,7 @@ class GithubTracker:
     def _tracked(self, issue: Issue) -> TrackedIssue:
         return self._asking.read(lambda: _tracked(issue))
 
-    def _made(self, draft: IssueDraft) -> Issue:
+    def _create_issue(self, draft: IssueDraft) -> Issue:
         try:
             return self._asking.write(
                 lambda: self._repo.create_issue(title=draft.title, body=draft.body, labels=list(draft.labels))
@@ -198,7 +198,7 @@ class GithubTracker:
 
     def _without_twin(self, own: TrackedIssue, key: str | None) -> TrackedIssue:
         """Returns the issue itself, or an older duplicate of it, in which case `own` is closed."""
-        older = [one for one in self._listed_with(own) if key_in(one.body) == key and _stands(one)]
+        older = [one for one in self._listed_with(own) if key_in(one.body) == key and _is_current(one)]
         if not older or older[0].number >= own.number:
             return own
         state = state_in(own.body)
@@ -211,13 +211,13 @@ class GithubTracker:
         """The labelled issues, read until `own` is among them: lists lag behind writes."""
         until, pause = time.monotonic() + self._pace.listed_within_s, self._pace.first_pause_s
         while True:
-            found = sorted((self._tracked(one) for one in self._labelled()), key=lambda one: one.number)
+            found = sorted((self._tracked(one) for one in self._labelled_issues()), key=lambda one: one.number)
             if any(one.number == own.number for one in found) or time.monotonic() > until:
                 return found
             time.sleep(pause)
             pause = min(pause * 2, 4.0)
 
-    def _changed(
+    def _update_issue(
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, state: tuple[str, str] | None
     ) -> Issue:
         """Writes the comment first, because a crash after the other change would lose it. Its id prevents
@@ -230,7 +230,7 @@ class GithubTracker:
         self._asking.write(lambda: target.edit(title=draft.title, body=draft.body, state=value, state_reason=reason))
         return target
 
-    def _labelled(self) -> list[Issue]:
+    def _labelled_issues(self) -> list[Issue]:
         listed = self._repo.get_issues(state="all", labels=[LABEL], sort="created", direction="asc")
         return self._asking.read(lambda: _issues(listed))
 
@@ -240,7 +240,7 @@ class GithubTracker:
         return self._asking.read(lambda: _issues(islice(listed, _MOST_RECENT)))
 
     def _everywhere(self) -> Iterator[Issue]:
-        yield from self._labelled()
+        yield from self._labelled_issues()
         yield from self._recent()
 
 
@@ -249,7 +249,7 @@ def _issues(listed: Iterable[Issue]) -> list[Issue]:
     return [issue for issue in listed if issue.pull_request is None]
 
 
-def _ours(listed: Sequence[Issue], recent: Sequence[Issue]) -> list[TrackedIssue]:
+def _own_issues(listed: Sequence[Issue], recent: Sequence[Issue]) -> list[TrackedIssue]:
     """The labelled issues, and recent ones that lack their labels."""
     labelled = {issue.number: issue for issue in listed}
     orphans = [issue for issue in recent if issue.number not in labelled and _is_orphan(issue)]
@@ -265,7 +265,7 @@ def _is_orphan(issue: Issue) -> bool:
     return issue.author_association in _OURS or issue.user.type == "Bot"
 
 
-def _stands(issue: TrackedIssue) -> bool:
+def _is_current(issue: TrackedIssue) -> bool:
     state = state_in(issue.body)
     return issue.is_open and (state is None or state.twin_of is None)
 

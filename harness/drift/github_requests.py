@@ -76,16 +76,16 @@ class RetryingClient:
         """Performs a read. Also use it for fields of objects that were read before: PyGithub may request a missing
         field.
         """
-        return self._asked(work, self._worth_reading_again)
+        return self._perform(work, self._worth_reading_again)
 
     def write(self, work: Callable[[], T]) -> T:
         """Performs a write; raises WriteUnknown if it may have taken effect."""
         try:
-            return self._asked(work, self._refused_for_now)
+            return self._perform(work, self._refused_for_now)
         except _Unclear as error:
             raise WriteUnknown(error.message, remedy=error.remedy) from None
 
-    def _asked(self, work: Callable[[], T], again: Callable[[BaseException], bool]) -> T:
+    def _perform(self, work: Callable[[], T], again: Callable[[BaseException], bool]) -> T:
         retrying = Retrying(
             retry=retry_if_exception(again),
             wait=self._wait,
@@ -98,12 +98,12 @@ class RetryingClient:
         except GithubException as error:
             raise self._named(error) from None
         except RuntimeError as error:  # PyGithub's for a redirect to another server, which it does not follow
-            said = _short(self._clean(str(error)))
+            said = _shortened(self._clean(str(error)))
             raise TrackerError(f"GitHub redirects to another address: {said}", remedy="give its own address") from None
         except _NO_ANSWER as error:
-            raise _Unclear(f"GitHub does not answer: {_short(str(error))}", remedy=_LATER) from None
+            raise _Unclear(f"GitHub does not answer: {_shortened(str(error))}", remedy=_LATER) from None
         except _UNUSABLE as error:
-            said = _short(self._clean(f"{type(error).__name__}: {error}"))
+            said = _shortened(self._clean(f"{type(error).__name__}: {error}"))
             raise _Unclear(f"GitHub's answer cannot be used: {said}", remedy=_LATER) from None
 
     def _wait(self, state: RetryCallState) -> float:
@@ -120,7 +120,7 @@ class RetryingClient:
         return isinstance(error, GithubException) and _or_never(limit_of(error)) <= self._pace.longest_wait_s
 
     def _named(self, error: GithubException) -> TrackerError:
-        said = _short(self._clean(_message(error)))
+        said = _shortened(self._clean(_message(error)))
         if limit_of(error) is not None:
             wait = f"{limit_of(error):.0f} s"
             return TrackerUnavailable(f"GitHub's rate limit is reached, for another {wait}: {said}", remedy=_LATER)
@@ -174,7 +174,7 @@ def _message(error: GithubException) -> str:
     return str(data or "")
 
 
-def _short(text: str) -> str:
+def _shortened(text: str) -> str:
     plain = " ".join(text.split())
     return plain if len(plain) <= 300 else plain[:299] + "…"
 

@@ -265,7 +265,9 @@ def begin(suite: str, tool: str, about: str, findings: Sequence[DriftFinding], r
     state = IssueState.model_validate(
         {"suite": suite, "tool": tool, "about": about, "first_seen": day, "last_seen": day, "looked": moment(report)}
     )
-    return _touched(state.model_copy(update={"changes": tuple(known(finding, day) for finding in findings)}), findings)
+    return _with_touched_cases(
+        state.model_copy(update={"changes": tuple(known(finding, day) for finding in findings)}), findings
+    )
 
 
 def look(state: IssueState, findings: Sequence[DriftFinding], report: DriftReport) -> IssueUpdate:
@@ -275,7 +277,7 @@ def look(state: IssueState, findings: Sequence[DriftFinding], report: DriftRepor
     day = moment(report).date()
     there = {finding.fingerprint for finding in findings}
     doubtful = {finding.fingerprint for finding in report.unconfirmed}
-    changes = [_examined(change, there, doubtful, report) for change in state.changes]
+    changes = [_updated_change(change, there, doubtful, report) for change in state.changes]
     remembered = {*(change.fingerprint for change in state.changes), *state.more}
     unknown = [finding for finding in findings if finding.fingerprint not in remembered]
     new = tuple(known(finding, day) for finding in unknown if len(state.more) < MOST_COUNTED)
@@ -283,13 +285,13 @@ def look(state: IssueState, findings: Sequence[DriftFinding], report: DriftRepor
     after = state.model_copy(
         update={
             "changes": (*changes, *new),
-            "more": _more(state, there, report),
+            "more": _changes_beyond_rows(state, there, report),
             "looked": moment(report),
             "last_seen": day if findings else state.last_seen,
         }
     )
     return IssueUpdate(
-        state=_touched(after, findings),
+        state=_with_touched_cases(after, findings),
         new=new,
         returned=tuple(now for before, now in pairs if before.is_gone and not now.is_gone),
         vanished=tuple(now for before, now in pairs if now.is_gone and not before.is_gone),
@@ -301,7 +303,7 @@ def moment(report: DriftReport) -> datetime:
     return report.seen if report.seen.tzinfo is not None else report.seen.replace(tzinfo=UTC)
 
 
-def _examined(change: KnownChange, there: set[str], doubtful: set[str], report: DriftReport) -> KnownChange:
+def _updated_change(change: KnownChange, there: set[str], doubtful: set[str], report: DriftReport) -> KnownChange:
     if change.fingerprint in there:
         return change.model_copy(update={"clean": 0, "gone": None})
     if change.fingerprint in doubtful and not change.is_gone:
@@ -312,7 +314,7 @@ def _examined(change: KnownChange, there: set[str], doubtful: set[str], report: 
     return change.model_copy(update={"clean": min(change.clean + 1, CLEAN_LOOKS), "gone": gone})
 
 
-def _more(state: IssueState, there: set[str], report: DriftReport) -> tuple[str, ...]:
+def _changes_beyond_rows(state: IssueState, there: set[str], report: DriftReport) -> tuple[str, ...]:
     """A change beyond the tracked rows counts as gone as soon as a check of its tool does not show it."""
     was_exercised = there or any(
         report.exercised.get(tool) for tool in {state.tool, *(one.tool for one in state.changes)}
@@ -324,7 +326,7 @@ def _as_finding(change: KnownChange) -> DriftFinding:
     return DriftFinding.model_validate(change.model_dump(exclude={"since", "clean", "gone", "fingerprint"}))
 
 
-def _touched(state: IssueState, findings: Sequence[DriftFinding]) -> IssueState:
+def _with_touched_cases(state: IssueState, findings: Sequence[DriftFinding]) -> IssueState:
     cases = {*state.cases, *(case for finding in findings for case in finding.cases)}
     flips = {*state.flips, *(case for finding in findings for case in finding.flips)}
     return state.model_copy(update={"cases": tuple(sorted(cases)), "flips": tuple(sorted(flips))})

@@ -175,9 +175,9 @@ def _bodies(whole: IssueState, command: str, excerpts: Mapping[str, str], link: 
             *([] if link is None else [f"It was there before: {link}."]),
             *_what_changed(state, excerpts, shown),
             *_table(state),
-            *_touched(state),
+            *_touched_lines(state),
             "### See it again",
-            _again(command),
+            _command_block(command),
             *_what_to_do(state),
             marker_of(state.model_copy(update={"shown": digest_of(_digested_state(state, link))})),
         ]
@@ -198,7 +198,7 @@ def _shortened(state: IssueState, rows: int) -> IssueState:
     )
 
 
-def _again(command: str) -> str:
+def _command_block(command: str) -> str:
     """The command as a code block, if it is a plain one: people copy it into a shell, and the report may be
     untrusted.
     """
@@ -262,27 +262,27 @@ def _cells(one: KnownChange, with_tool: bool) -> list[str]:
     own = [span(one.tool), one.severity] if with_tool else []
     change = f"{span(one.old_kind, 80)} → {span(one.new_kind, 80)}"
     return [
-        *own, span(one.operation), f"`{one.change}`", span(one.path), change, str(one.since), _now(one),
+        *own, span(one.operation), f"`{one.change}`", span(one.path), change, str(one.since), _presence_text(one),
         f"`{one.fingerprint}`",
     ]  # fmt: skip
 
 
-def _now(one: KnownChange) -> str:
+def _presence_text(one: KnownChange) -> str:
     if one.is_gone:
         return f"gone since {one.gone}"
     return "there" if one.clean == 0 else f"not seen in {one.clean} of {CLEAN_LOOKS} looks"
 
 
-def _touched(state: IssueState) -> Iterator[str]:
+def _touched_lines(state: IssueState) -> Iterator[str]:
     yield "### What it touches"
-    yield f"Cases ({_number(state.cases)}): {_names(state.cases) or 'none that is recorded'}"
+    yield f"Cases ({_count_text(state.cases)}): {_names(state.cases) or 'none that is recorded'}"
     if state.flips:
-        yield f"**Verdicts that change with it** ({_number(state.flips)}): {_names(state.flips)}"
+        yield f"**Verdicts that change with it** ({_count_text(state.flips)}): {_names(state.flips)}"
     else:
         yield "No verdict is known to change with it."
 
 
-def _number(names: Sequence[str]) -> str:
+def _count_text(names: Sequence[str]) -> str:
     return f"{len(names)} or more" if len(names) >= _MOST_NAMES else str(len(names))
 
 
@@ -342,17 +342,17 @@ _MOST = 20
 def changed_note(state: IssueState, seen: IssueUpdate) -> Note | None:
     """The comment about new, returned and gone changes; None if there are none."""
     parts = [
-        *_part("New:", seen.new),
-        *_part("There again:", seen.returned),
-        *_part(f"Gone for {CLEAN_LOOKS} looks in a row:", seen.vanished),
+        *_section_lines("New:", seen.new),
+        *_section_lines("There again:", seen.returned),
+        *_section_lines(f"Gone for {CLEAN_LOOKS} looks in a row:", seen.vanished),
     ]
-    return _note(state, "\n\n".join(parts)) if parts else None
+    return _comment(state, "\n\n".join(parts)) if parts else None
 
 
 def accepted_note(state: IssueState, report: DriftReport) -> Note:
     """The comment on how to copy the new answers into the recordings."""
     command = f"{refresh_command(state, report.run)}\ngit apply accepted.patch"
-    return _note(
+    return _comment(
         state,
         "Accepted. Take the new answers over into the recordings, and commit them:\n\n"
         f"{fenced(command, 'sh')}\n\n"
@@ -363,7 +363,7 @@ def accepted_note(state: IssueState, report: DriftReport) -> Note:
 
 def closing_note(state: IssueState) -> Note:
     """The comment on why the issue is closed."""
-    return _note(
+    return _comment(
         state,
         f"The tool answers as recorded again: {CLEAN_LOOKS} looks in a row exercised every path listed here and found "
         "no change. Closed; should it come back within 14 days, this issue is opened again.",
@@ -373,7 +373,7 @@ def closing_note(state: IssueState) -> Note:
 def reopening_note(state: IssueState, seen: IssueUpdate, same: Collection[str]) -> Note:
     """The comment about the changes that returned."""
     back = [one for one in state.changes if one.fingerprint in same]
-    return _note(state, "\n\n".join([*_part("There again:", back), *_part("New:", seen.new)]))
+    return _comment(state, "\n\n".join([*_section_lines("There again:", back), *_section_lines("New:", seen.new)]))
 
 
 def as_duplicate(
@@ -382,10 +382,10 @@ def as_duplicate(
     """The draft that closes a duplicate: its state names the issue that stays, so that it is never reopened."""
     closed = state.model_copy(update={"twin_of": other.reference, "revision": state.revision + 1})
     text = f"Says the same as {other.reference}, which is older: closed as its duplicate."
-    return draft_of(closed, command, earlier_body=duplicate.body), _note(closed, text)
+    return draft_of(closed, command, earlier_body=duplicate.body), _comment(closed, text)
 
 
-def _part(title: str, changes: Iterable[KnownChange]) -> list[str]:
+def _section_lines(title: str, changes: Iterable[KnownChange]) -> list[str]:
     lines = [
         f"- `{one.change}` {span(one.operation)} {span(one.path)}: {span(one.old_kind, 80)} → {span(one.new_kind, 80)} "
         f"(`{one.fingerprint}`)"
@@ -397,6 +397,6 @@ def _part(title: str, changes: Iterable[KnownChange]) -> list[str]:
     return ["\n".join([title, "", *lines[:_MOST], *more])]
 
 
-def _note(state: IssueState, text: str) -> Note:
+def _comment(state: IssueState, text: str) -> Note:
     """A comment whose id depends on the text and the issue's state, so that it is not written twice."""
     return Note(id=f"{state.key}-{state.revision}-{digest_of([text])[:12]}", text=text)

@@ -56,7 +56,7 @@ def learned(
     """The tool's profile, extended by the answers to its calls."""
     own: defaultdict[str, list[CallObservations]] = defaultdict(list)
     for observation in observations:
-        if observation.tool == profile.tool and _good(observation):
+        if observation.tool == profile.tool and _successful_answers(observation):
             own[observation.operation].append(observation)
     operations = {
         name: _operation(profile.operations.get(name) or OperationProfile(), found, rules, session)
@@ -65,14 +65,14 @@ def learned(
     return profile.model_copy(update={"operations": dict(sorted((profile.operations | operations).items()))})
 
 
-def _good(observation: CallObservations) -> list[Answer]:
+def _successful_answers(observation: CallObservations) -> list[Answer]:
     return [answer for answer in observation.answers if not answer.is_error]
 
 
 def _operation(
     before: OperationProfile, observations: Sequence[CallObservations], rules: PathRules, session: ProbeSession
 ) -> OperationProfile:
-    answers = [answer for observation in observations for answer in _good(observation)]
+    answers = [answer for observation in observations for answer in _successful_answers(observation)]
     forms = _forms(before, observations, answers, rules)
     seen, differing = _changes(before, observations, rules, forms)
     took = [one for observation in observations for one in observation.took_ms]
@@ -83,7 +83,7 @@ def _operation(
         for path in sorted(seen.fleeting):
             known = paths.get(path) or PathProfile()
             paths[path] = known.model_copy(update={"fleeting": known.fleeting + 1})
-        paths = _shaped(paths, [answer.value for answer in answers], forms)
+        paths = _profiles_by_path(paths, [answer.value for answer in answers], forms)
     return OperationProfile(
         samples=before.samples + len(answers),
         days=_with_day(before.days, session.day),
@@ -113,7 +113,7 @@ def _changes(
 ) -> tuple[_ValueChanges, dict[str, dict[str, str]]]:
     seen, differing = _ValueChanges(), dict(before.differing)
     for observation in observations:
-        answers, recorded = _good(observation), answer_of(observation.recorded)
+        answers, recorded = _successful_answers(observation), answer_of(observation.recorded)
         for old, new in pairwise(answers):
             apart = unlike(old.value, new.value, rules, forms)
             seen.within |= {one.path for one in apart}
@@ -155,16 +155,16 @@ def _volatile(profile: PathProfile, path: str, seen: _ValueChanges, session: Pro
     return profile.model_copy(update={"volatile": volatile, "ordered": ordered})
 
 
-def _shaped(paths: dict[str, PathProfile], values: list[JsonValue], forms: Forms) -> dict[str, PathProfile]:
+def _profiles_by_path(paths: dict[str, PathProfile], values: list[JsonValue], forms: Forms) -> dict[str, PathProfile]:
     shaped = dict(paths)
     for path, place in shape_of(values, forms).items():
         known = shaped.get(path) or PathProfile()
         found = [value for answer in values for value, _ in found_at(answer, path)]
-        shaped[path] = _place(known, place, found)
+        shaped[path] = _updated_profile(known, place, found)
     return shaped
 
 
-def _place(known: PathProfile, place: PathShape, values: list[JsonValue]) -> PathProfile:
+def _updated_profile(known: PathProfile, place: PathShape, values: list[JsonValue]) -> PathProfile:
     numbers = [float(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
     lows = [*numbers, *([] if known.low is None else [known.low])]
     highs = [*numbers, *([] if known.high is None else [known.high])]

@@ -124,14 +124,14 @@ def _inputs(before: Mapping[str, Declared], now: Mapping[str, Declared]) -> Iter
         old, new = before.get(path), now.get(path)
         if old is None and new is not None:
             change: ChangeClass = "surface.input_required_added" if new.required else "surface.input_added"
-            yield _declared(change, path, ("absent", new.words), old, new)
+            yield _declaration_change(change, path, ("absent", new.words), old, new)
         elif new is None and old is not None:
-            yield _declared("surface.input_type_changed", path, (old.words, "absent"), old, new)
+            yield _declaration_change("surface.input_type_changed", path, (old.words, "absent"), old, new)
         elif old is not None and new is not None:
             if new.required and not old.required:
-                yield _declared("surface.input_required_added", path, ("optional", "required"), old, new)
+                yield _declaration_change("surface.input_required_added", path, ("optional", "required"), old, new)
             if not old.fits_into(new):
-                yield _declared("surface.input_type_changed", path, (old.words, new.words), old, new)
+                yield _declaration_change("surface.input_type_changed", path, (old.words, new.words), old, new)
 
 
 def _outputs(before: JsonObject | None, now: JsonObject | None) -> Iterator[Change]:
@@ -141,10 +141,10 @@ def _outputs(before: JsonObject | None, now: JsonObject | None) -> Iterator[Chan
         words = ("absent" if old is None else old.words, "absent" if new is None else new.words)
         if words[0] != words[1]:
             change: ChangeClass = "surface.output_added" if old is None else "surface.output_changed"
-            yield _declared(change, path, words, old, new)
+            yield _declaration_change(change, path, words, old, new)
 
 
-def _declared(
+def _declaration_change(
     change: ChangeClass, path: str, words: tuple[str, str], old: Declared | None, new: Declared | None
 ) -> Change:
     return Change(
@@ -219,7 +219,7 @@ def _of_listing(group: Listed, tools: tuple[JsonObject, ...]) -> dict[str, ToolS
             found[name] = ToolSurface(
                 name=name,
                 description=str(tool.get("description") or ""),
-                input=_object(tool.get("inputSchema")),
+                input=_object_or_empty(tool.get("inputSchema")),
                 output=output if isinstance(output, dict) else None,
             )
     return found
@@ -236,10 +236,10 @@ def _operation(name: str, tool: JsonObject | ValueError) -> ToolSurface:
     return ToolSurface(
         name=name,
         description=str(tool.get("description") or ""),
-        input=_object(tool.get("parameters")),
-        output=_object(tool.get("output")) or None,
+        input=_object_or_empty(tool.get("parameters")),
+        output=_object_or_empty(tool.get("output")) or None,
     )
 
 
-def _object(value: JsonValue) -> JsonObject:
+def _object_or_empty(value: JsonValue) -> JsonObject:
     return value if isinstance(value, dict) else {}

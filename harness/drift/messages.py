@@ -138,8 +138,8 @@ def send_message(environment: Mapping[str, str], variable: str, text: str) -> st
     followed.
     """
     url = environment.get(variable, "")
-    host = _checked(url, variable)
-    body = json.dumps({"text": _cut(text)}).encode()
+    host = _checked_host(url, variable)
+    body = json.dumps({"text": _shortened(text)}).encode()
     request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"}, method="POST")
     try:
         with post(request) as answer:
@@ -165,7 +165,7 @@ def escaped_markup(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _checked(url: str, variable: str) -> str:
+def _checked_host(url: str, variable: str) -> str:
     if not url:
         raise UsageError(f"{variable} is not set", remedy=f"export {variable}=https://... of an incoming webhook")
     try:
@@ -195,5 +195,5 @@ def _is_safe(parts: SplitResult, host: str) -> bool:
     return parts.scheme == "https" or (parts.scheme == "http" and address.is_loopback)
 
 
-def _cut(text: str) -> str:
+def _shortened(text: str) -> str:
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}\n… cut here"

@@ -208,7 +208,7 @@ def _unavailable(tool: str, observations: Sequence[CallObservations]) -> Iterabl
 def _finding(
     tool: str, operation: str, observations: Sequence[CallObservations], place: tuple[str, str, str]
 ) -> DriftFinding:
-    shown = [[_shown(compared, place) for compared in observation.compared] for observation in observations]
+    shown = [[_change_at(compared, place) for compared in observation.compared] for observation in observations]
     hits = [[change for change in one if change is not None] for one in shown]
     example = next(change for one in hits for change in one)
     doubts = {change.doubt for one in hits for change in one if change.doubt is not None}
@@ -232,7 +232,7 @@ def _doubt(shown: Sequence[Sequence[Change | None]], hits: Sequence[Sequence[Cha
     return "seen once: no other case or attempt made such a call, and it could not be sent again"
 
 
-def _shown(compared: Compared, place: tuple[str, str, str]) -> Change | None:
+def _change_at(compared: Compared, place: tuple[str, str, str]) -> Change | None:
     return next((change for change in compared.changes if change.place == place), None)
 
 
@@ -266,7 +266,7 @@ def pair(
             observation = observations.setdefault(match.place, CallObservations(recorded=match, cases=set()))
             observation.cases.add(live.case or "")
             observation.add(operations, match, answer)
-        divergences += _words(live, apart, recorded)
+        divergences += _difference_lines(live, apart, recorded)
     return tuple(observations[place] for place in sorted(observations)), tuple(divergences)
 
 
@@ -281,7 +281,7 @@ def recorded_of(cassette: Cassette, live: Recording) -> Recording | None:
     return answers[-1] if answers and mark.effect == "read" else None
 
 
-def _words(live: LiveCassette, apart: list[Recording], recorded: Cassette) -> Iterator[str]:
+def _difference_lines(live: LiveCassette, apart: list[Recording], recorded: Cassette) -> Iterator[str]:
     for one in apart[:_SHOWN]:
         call = f"{one.mark.tool}({one.arguments})"
         call = call if len(call) <= _LONGEST else f"{call[: _LONGEST - 3]}..."

@@ -85,10 +85,10 @@ class Prober:
         where = self._suite.reached.get(server)
         if where is not None and where.service is None and not where.is_program:
             await self._limiter.wait_for(f"server {server}", self._polite)
-        name, limit = self._declared(server, call)
+        name, limit = self._server_and_limit(server, call)
         await self._limiter.wait_for(name, limit)
 
-    def _declared(self, server: str, call: ToolRequest | object) -> tuple[str, RateLimit | None]:
+    def _server_and_limit(self, server: str, call: ToolRequest | object) -> tuple[str, RateLimit | None]:
         if isinstance(call, ToolRequest):
             declared = next((tool for tool in self._suite.tools if tool.name == call.tool.name), None)
             return call.tool.name, None if declared is None else declared.rate_limit
@@ -231,7 +231,7 @@ async def repeat_request(
         if reply.recording is None:
             observation.unavailable.append(reply.unavailable or "gave no answer")
             break
-        recorded = _recorded(ask, reply.recording)
+        recorded = _recording_for(ask, reply.recording)
         if why_not_comparable(answer_of(reply.recording), answer_of(recorded)) is None:
             first = first or reply.recording
             observation.took_ms.append(reply.took_ms)
@@ -241,7 +241,7 @@ async def repeat_request(
     return first
 
 
-def _recorded(ask: ReplayableRead, live: Recording) -> Recording:
+def _recording_for(ask: ReplayableRead, live: Recording) -> Recording:
     """One of several cassettes' answers to a call, preferably with the live answer's status."""
     alike = (one for one in ask.recordings.values() if one.status == live.status)
     return next(alike, ask.recording)

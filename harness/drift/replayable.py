@@ -111,11 +111,11 @@ class CallBuilder:
     def ask(self, recordings: Mapping[str, Recording]) -> ReplayableRead:
         recording = next(iter(recordings.values()))
         try:
-            return ReplayableRead(recordings=recordings, call=self._call(recording))
+            return ReplayableRead(recordings=recordings, call=self._request_from(recording))
         except (ValueError, OutOfTime) as error:
             return ReplayableRead(recordings=recordings, call=None, why_not=str(error))
 
-    def _call(self, recording: Recording) -> ToolRequest | WebCall:
+    def _request_from(self, recording: Recording) -> ToolRequest | WebCall:
         if not is_at_start(recording):
             raise ValueError(AFTER_A_WRITE)
         text = recording.arguments
@@ -173,7 +173,7 @@ def _web_call(host: HostSpec | None, asked: JsonObject, key: CallKey) -> WebCall
         raise ValueError(_OTHER_EFFECT[key.effect])
     stored = asked.get("headers")
     headers = {name: str(value) for name, value in stored.items()} if isinstance(stored, dict) else {}
-    body, media = _body(asked)
+    body, media = _body_and_type(asked)
     return WebCall(
         host=host.model_copy(update={"rate_limit": None}),  # the sender waits itself, outside of the measured time
         address=address,
@@ -200,7 +200,7 @@ def _several(value: JsonValue) -> list[JsonValue]:
     return value if isinstance(value, list) else [value]
 
 
-def _body(asked: JsonObject) -> tuple[bytes, str | None]:
+def _body_and_type(asked: JsonObject) -> tuple[bytes, str | None]:
     if "json" in asked:
         return json.dumps(asked["json"], ensure_ascii=False).encode(), "application/json"
     if "text" in asked:
@@ -266,7 +266,9 @@ def plan_replays(suite: Suite, cassettes: Mapping[str, Cassette], asks: Iterable
         for case in ask.cases:
             if case not in found:
                 found[case] = _chains(cassettes[case], names)
-        place = next(((case, found[case][own]) for case in ask.cases if (own := _met(ask)) in found[case]), None)
+        place = next(
+            ((case, found[case][own]) for case in ask.cases if (own := _server_and_state(ask)) in found[case]), None
+        )
         problem = _unmet(ask) if place is None else _why_not_writable(suite, names, place[1])
         if place is None or problem is not None:
             plan.leave_out(f"{AFTER_A_WRITE}{problem}")
@@ -282,7 +284,7 @@ def plan_replays(suite: Suite, cassettes: Mapping[str, Cassette], asks: Iterable
     return plan
 
 
-def _met(ask: ReplayableRead) -> tuple[str, str]:
+def _server_and_state(ask: ReplayableRead) -> tuple[str, str]:
     return ask.recording.mark.server, ask.recording.mark.state
 
 

@@ -57,7 +57,7 @@ def report_lines(report: DriftReport, details: int = 40) -> Iterator[str]:
         yield from finding_lines(finding)
     if len(report.findings) > details:
         yield f"  and {len(report.findings) - details} more in drift.json"
-    yield from _more(report)
+    yield from _further_lines(report)
 
 
 def _nothing_found(report: DriftReport) -> str:
@@ -85,15 +85,15 @@ def finding_lines(finding: DriftFinding) -> Iterator[str]:
         f"  {finding.severity.upper():8}  {operation}{where}: {_CHANGES[finding.change]}"
         f" ({finding.old_kind} -> {finding.new_kind})  {finding.fingerprint}"
     )
-    yield f"            before  {_short(finding.before)}"
-    yield f"            after   {_short(finding.after)}"
+    yield f"            before  {_shortened(finding.before)}"
+    yield f"            after   {_shortened(finding.after)}"
     if finding.answers is not None:
         share = f"{finding.samples} of {finding.answers} answers"
         yield f"            share   {share}: old and new by turns, as while a release rolls out"
     if finding.cases:
-        yield f"            cases   {_named(finding.cases)}"
+        yield f"            cases   {_cases_text(finding.cases)}"
     if finding.flips:
-        yield f"            changes the verdict of  {_named(finding.flips)}"
+        yield f"            changes the verdict of  {_cases_text(finding.flips)}"
     if finding.doubt is not None:
         yield f"            not sure: {finding.doubt}"
 
@@ -117,11 +117,11 @@ def not_asked_lines(not_asked: Mapping[str, int]) -> Iterator[str]:
 _SEVERITIES: tuple[Severity, ...] = ("breaking", "warning", "info")
 
 
-def _more(report: DriftReport) -> Iterator[str]:
+def _further_lines(report: DriftReport) -> Iterator[str]:
     yield from _values(_changed_values(report))
     yield from _doubtful(one for one in report.unconfirmed if one.doubt != YOUNG)
-    yield from _listed("the agent asked something else than was recorded (no drift of a tool):", report.divergences)
-    yield from _listed("could not be examined:", report.unavailable)
+    yield from _list_lines("the agent asked something else than was recorded (no drift of a tool):", report.divergences)
+    yield from _list_lines("could not be examined:", report.unavailable)
     yield from _provenance(report)
     if report.findings or report.unconfirmed:
         yield ""
@@ -152,8 +152,8 @@ def _values(changed: Sequence[DriftFinding]) -> Iterator[str]:
     yield f"for information: {YOUNG}"
     for finding in changed[:_SHOWN_VALUES]:
         yield f"  {_in_a_line(finding)}"
-        yield f"            before  {_short(finding.before)}"
-        yield f"            after   {_short(finding.after)}"
+        yield f"            before  {_shortened(finding.before)}"
+        yield f"            after   {_shortened(finding.after)}"
     if len(changed) > _SHOWN_VALUES:
         yield f"  and {len(changed) - _SHOWN_VALUES} more in drift.json"
 
@@ -163,7 +163,7 @@ def _doubtful(findings: Iterable[DriftFinding]) -> Iterator[str]:
     for finding in findings:
         reasons.setdefault(finding.doubt or "", []).append(finding)
     for reason, found in sorted(reasons.items(), key=lambda one: -len(one[1])):
-        yield from _listed(f"not sure, {reason}:", [_in_a_line(finding) for finding in found])
+        yield from _list_lines(f"not sure, {reason}:", [_in_a_line(finding) for finding in found])
 
 
 def _in_a_line(finding: DriftFinding) -> str:
@@ -171,7 +171,7 @@ def _in_a_line(finding: DriftFinding) -> str:
     return f"{finding.tool}{operation}: {finding.path or 'the whole answer'}: {_CHANGES[finding.change]}"
 
 
-def _listed(title: str, words: Sequence[str]) -> Iterator[str]:
+def _list_lines(title: str, words: Sequence[str]) -> Iterator[str]:
     if words:
         yield ""
         yield title
@@ -181,11 +181,11 @@ def _listed(title: str, words: Sequence[str]) -> Iterator[str]:
             yield f"  and {len(words) - _SHOWN_WORDS} more in drift.json"
 
 
-def _named(cases: Sequence[str]) -> str:
+def _cases_text(cases: Sequence[str]) -> str:
     shown = ", ".join(cases[:_SHOWN_CASES])
     return shown if len(cases) <= _SHOWN_CASES else f"{shown} and {len(cases) - _SHOWN_CASES} more"
 
 
-def _short(value: JsonValue) -> str:
+def _shortened(value: JsonValue) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _WIDE else f"{text[: _WIDE - 3]}..."

@@ -108,13 +108,13 @@ def structural_changes(structures: Structures, after: Shape) -> Iterator[Change]
         if path in structures.fleeting and path not in after:
             lines.append(path)
             continue
-        for change in _at(path, before.get(path), after, structures):
+        for change in _changes_at(path, before.get(path), after, structures):
             if change.change in {"schema.removed", "schema.optional_removed", "schema.type_changed", "schema.added"}:
                 lines.append(path)
             yield change
 
 
-def _at(path: str, old: PathShape | None, after: Shape, structures: Structures) -> Iterator[Change]:
+def _changes_at(path: str, old: PathShape | None, after: Shape, structures: Structures) -> Iterator[Change]:
     new, known = after.get(path), structures.known.get(path)
     if new is None:
         if known is not None and _could_be_there(path, after):
@@ -143,13 +143,13 @@ def _kinds(path: str, known: PathShape, new: PathShape, structures: Structures) 
         return
     usual = set(known.kinds) - {"null"}
     if not usual:
-        yield _change("schema.added", path, structures, old_kind="null", new_kind=_joined(fresh))
+        yield _change("schema.added", path, structures, old_kind="null", new_kind=_kinds_text(fresh))
         return
     if "null" in fresh:
-        yield _change("schema.became_nullable", path, structures, old_kind=_joined(usual), new_kind="null")
+        yield _change("schema.became_nullable", path, structures, old_kind=_kinds_text(usual), new_kind="null")
     if fresh - {"null"}:
         yield _change(
-            "schema.type_changed", path, structures, old_kind=_joined(usual), new_kind=_joined(fresh - {"null"})
+            "schema.type_changed", path, structures, old_kind=_kinds_text(usual), new_kind=_kinds_text(fresh - {"null"})
         )
 
 
@@ -196,7 +196,7 @@ def _is_member(path: str) -> bool:
     return bool(path) and not path.endswith(ITEM) and not path.endswith(ANY)
 
 
-def _joined(kinds: set[str]) -> str:
+def _kinds_text(kinds: set[str]) -> str:
     return " or ".join(sorted(kinds))
 
 
@@ -211,17 +211,17 @@ def _change(
     return Change(
         change=change,
         path=path,
-        old_kind=old_kind or (ABSENT if change == "schema.added" else _kind(old, structures.known.get(path))),
+        old_kind=old_kind or (ABSENT if change == "schema.added" else _kind_of(old, structures.known.get(path))),
         new_kind=new_kind or (ABSENT if change in {"schema.removed", "schema.optional_removed"} else kind_of(new)),
         before=excerpt(old, old_holder, name),
         after=excerpt(new, new_holder, name),
     )
 
 
-def _kind(value: JsonValue, known: PathShape | None) -> str:
+def _kind_of(value: JsonValue, known: PathShape | None) -> str:
     """The kinds in all recordings, so that the same change is described equally for every recording."""
     kinds = set() if known is None else set(known.kinds) - {"null"}
-    return _joined(kinds) if kinds else kind_of(value)
+    return _kinds_text(kinds) if kinds else kind_of(value)
 
 
 def _example(value: JsonValue, path: str, kind: str | None) -> tuple[JsonValue, JsonValue]:
@@ -265,11 +265,11 @@ def with_doubts(
             yield change
             continue
         if holder not in undecided:
-            undecided[holder] = _is_undecided(_objects(known, holder), _objects([new], holder))
+            undecided[holder] = _is_undecided(_distinct_objects(known, holder), _distinct_objects([new], holder))
         yield replace(change, doubt=UNDECIDED) if undecided[holder] else change
 
 
-def _objects(values: Iterable[JsonValue], path: str) -> list[JsonObject]:
+def _distinct_objects(values: Iterable[JsonValue], path: str) -> list[JsonObject]:
     """The different objects at the path."""
     found = (one for value in values for one, _ in found_at(value, path))
     return list({canonical_json(one): one for one in found if isinstance(one, dict)}.values())
@@ -282,12 +282,12 @@ def _is_undecided(before: Sequence[JsonObject], after: Sequence[JsonObject]) -> 
     if len(old) < _LEAST_KEYS or not new:
         return False
     # `first_name` that became `firstName` is a renamed field.
-    shared = {_plain(name) for name in old} & {_plain(name) for name in new}
+    shared = {_normalised_name(name) for name in old} & {_normalised_name(name) for name in new}
     forms = {_form(value) for one in (old, new) for value in one.values() if value is not None}
     return len(shared) <= _SHARED * min(len(old), len(new)) and len(forms) == 1
 
 
-def _plain(name: str) -> str:
+def _normalised_name(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 

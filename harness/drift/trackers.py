@@ -82,55 +82,57 @@ class FolderTracker:
             os.close(handle)
 
     def find(self) -> Sequence[TrackedIssue]:
-        return [_tracked(filed, self._shown) for filed in self._all() if LABEL in filed.head.labels]
+        return [_tracked(filed, self._shown) for filed in self._all_issues() if LABEL in filed.head.labels]
 
     def file(self, draft: IssueDraft) -> TrackedIssue:
         key = key_in(draft.body)
-        for filed in self._all():
+        for filed in self._all_issues():
             if filed.head.state == "open" and key_in(filed.body) == key:
                 return _tracked(filed, self._shown)
-        now = _now()
+        now = _utc_now()
         number = max((int(path.name[:4]) for path in self._paths()), default=0) + 1
         head = Head(number=number, title=draft.title, state="open", labels=draft.labels, created=now, updated=now)
         path = self._folder / f"{number:04}-{_slug(draft.title)}.md"
-        return self._written(_Filed(path=path, head=head, body=draft.body, comments=""))
+        return self._write_issue(_Filed(path=path, head=head, body=draft.body, comments=""))
 
     def update(
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, reopen: bool = False
     ) -> TrackedIssue:
         change = {"state": "open", "closed": None} if reopen else {}
-        return self._changed(issue, draft, note, change)
+        return self._store_changed(issue, draft, note, change)
 
     def close(
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, *, duplicate: bool = False
     ) -> TrackedIssue:
-        return self._changed(issue, draft, note, {"state": "duplicate" if duplicate else "closed", "closed": _now()})
+        return self._store_changed(
+            issue, draft, note, {"state": "duplicate" if duplicate else "closed", "closed": _utc_now()}
+        )
 
-    def _changed(
+    def _store_changed(
         self, issue: TrackedIssue, draft: IssueDraft, note: Note | None, change: Mapping[str, object]
     ) -> TrackedIssue:
-        filed = next(one for one in self._all() if one.head.number == issue.number)
-        now = _now()
+        filed = next(one for one in self._all_issues() if one.head.number == issue.number)
+        now = _utc_now()
         head = filed.head.model_copy(update={"title": draft.title, "updated": now, **change})
         comments = filed.comments
         if note is not None and note.mark not in comments:
             comments = f"{comments.rstrip()}\n\n---\n\n**{now:%Y-%m-%d %H:%M} UTC**\n\n{note.comment}\n"
-        return self._written(filed.model_copy(update={"head": head, "body": draft.body, "comments": comments}))
+        return self._write_issue(filed.model_copy(update={"head": head, "body": draft.body, "comments": comments}))
 
-    def _written(self, filed: _Filed) -> TrackedIssue:
+    def _write_issue(self, filed: _Filed) -> TrackedIssue:
         head = yaml.safe_dump(filed.head.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=1000)
         text = f"---\n{head}---\n\n{filed.body.rstrip()}\n{filed.comments}"
         write_atomically(filed.path, text.encode("utf-8", "backslashreplace"))
         return _tracked(filed, self._shown)
 
-    def _all(self) -> list[_Filed]:
-        return [filed for path in self._paths() if (filed := _read(path)) is not None]
+    def _all_issues(self) -> list[_Filed]:
+        return [filed for path in self._paths() if (filed := _parsed_issue(path)) is not None]
 
     def _paths(self) -> list[Path]:
         return sorted(path for path in self._folder.glob("*.md") if re.match(r"\d{4,}-", path.name))
 
 
-def _read(path: Path) -> _Filed | None:
+def _parsed_issue(path: Path) -> _Filed | None:
     """The parsed file; None: no issue of the harness. Raises InvalidDocument for a malformed head."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -186,7 +188,7 @@ def _slug(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.casefold()).strip("-")[:80] or "drift"
 
 
-def _now() -> datetime:
+def _utc_now() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
 
 

@@ -241,7 +241,7 @@ class _TooDear(NamedTuple):
         found = [
             cls(gain, *max(rises))
             for after in dear
-            if (gain := _gain(objective, before, after)) is not None and (rises := _rises(before, after))
+            if (gain := _gain(objective, before, after)) is not None and (rises := _cost_and_step_rises(before, after))
         ]
         return max(found, default=None, key=lambda one: (one.gain, -one.rise))
 
@@ -253,7 +253,7 @@ class _TooDear(NamedTuple):
         )
 
 
-def _rises(before: Sequence[Rollout], after: Sequence[Rollout]) -> list[tuple[float, str]]:
+def _cost_and_step_rises(before: Sequence[Rollout], after: Sequence[Rollout]) -> list[tuple[float, str]]:
     """By how much mean cost, if it is known, and mean steps rise; empty if one rises from nothing."""
     use = _use(before, after)
     if any(was <= 0 < becomes for was, becomes in use):

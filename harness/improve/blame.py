@@ -127,7 +127,7 @@ def smallest(parts: Sequence[Part], holds: Holds[Part], at_once: int = 1) -> tup
         candidates = kept + (rests if len(chunks) > 2 else [])
         if len(current) == 1:
             candidates = [[]]
-        found = _first(candidates, holds, at_once)
+        found = _first_holding(candidates, holds, at_once)
         if found is not None:
             pieces = 2 if found in kept else max(pieces - 1, 2)
             current = found
@@ -139,7 +139,7 @@ def smallest(parts: Sequence[Part], holds: Holds[Part], at_once: int = 1) -> tup
             pieces = min(len(current), pieces * 2)
 
 
-def _first(candidates: Sequence[list[Part]], holds: Holds[Part], at_once: int) -> list[Part] | None:
+def _first_holding(candidates: Sequence[list[Part]], holds: Holds[Part], at_once: int) -> list[Part] | None:
     """The first that has the property."""
     for start in range(0, len(candidates), at_once):
         chunk = candidates[start : start + at_once]
@@ -193,7 +193,7 @@ class CauseSearch:
             basis=self._basis(found),
             cause=cause,
             reason=reason,
-            candidates=tuple(self._shown(number, one) for number, one in enumerate(found)),
+            candidates=tuple(self._candidate_change(number, one) for number, one in enumerate(found)),
             guesses=self._subject.guesses,
             trials=self._spent,
             symptom=_symptom(self._subject),
@@ -222,11 +222,11 @@ class CauseSearch:
             left = (number for number in asked if number < single and number not in self._tried)
             earlier = sorted({found[number].step for number in left})
             return self._unless_chance(cause.model_copy(update={"untried_earlier": tuple(earlier)}))
-        joined = _joined(found)
+        joined = _repairs_in(found)
         if len(joined) > 1 and self._left:
             self._sets |= {(id(found[number]),): one for number, one in self._tried.items()}
-            if self._hold([joined])[0]:
-                least = list(smallest(joined, self._hold, at_once=self._bench.jobs))
+            if self._successes([joined])[0]:
+                least = list(smallest(joined, self._successes, at_once=self._bench.jobs))
                 cause = self._confirmed(least, self._sets[_key(least)])
                 return self._unless_chance(cause.model_copy(update={"untried_sets": self._untried_sets}))
         return None, self._why_none(found)
@@ -252,7 +252,7 @@ class CauseSearch:
         guesses = set(self._subject.guesses)
         return sorted(numbers, key=lambda number: (found[number].step not in guesses, number))
 
-    def _hold(self, candidates: Sequence[Sequence[Repair]]) -> list[bool]:
+    def _successes(self, candidates: Sequence[Sequence[Repair]]) -> list[bool]:
         """Whether the trial succeeds with each set; a set that the budget leaves untried counts as one that fails."""
         keys = [_key(one) for one in candidates]
         new = {key: list(one) for key, one in zip(keys, candidates, strict=True) if one and key not in self._sets}
@@ -293,7 +293,7 @@ class CauseSearch:
         share = 1 - by_chance / len(control) if control else 1.0
         return BlamedCause(
             steps=tuple(sorted({one.step for one in chosen})),
-            kinds=tuple(_kind(one) for one in chosen),
+            kinds=tuple(_kind_of(one) for one in chosen),
             words="; ".join(one.intervention.words for one in chosen),
             mended=good,
             repeats=len(mended),
@@ -311,12 +311,12 @@ class CauseSearch:
             f" {cause.mended} with the change at step {cause.steps[0]}: chance explains it"
         )
 
-    def _shown(self, number: int, one: Repair) -> CandidateChange:
+    def _candidate_change(self, number: int, one: Repair) -> CandidateChange:
         tried = self._tried.get(number)
         return CandidateChange(
             step=one.step,
             origin=one.origin,
-            kind=_kind(one),
+            kind=_kind_of(one),
             words=one.intervention.words,
             outcome="not_tried" if tried is None else tried.scored.trial.outcome,
             success=None if tried is None else tried.success,
@@ -336,7 +336,7 @@ class CauseSearch:
                 f"the budget of {self._request.budget} trials, {self._request.confirming} of them to confirm a cause,"
                 f" was spent when {len(self._tried)} of {len(found)} changes were tried"
             )
-        joined = _joined(found)
+        joined = _repairs_in(found)
         if len(joined) > 1 and _key(joined) not in self._sets:
             return f"none of {len(found)} changes makes it succeed; the budget left no trial to make several together"
         unknown = ""
@@ -348,7 +348,7 @@ class CauseSearch:
         return f"none of {len(found)} changes, nor several together, makes it succeed{unknown}"
 
 
-def _joined(found: Sequence[Repair]) -> list[Repair]:
+def _repairs_in(found: Sequence[Repair]) -> list[Repair]:
     """The changes that sets are made of."""
     return [one for one in found if not one.is_alternative]
 
@@ -357,7 +357,7 @@ def _key(chosen: Sequence[Repair]) -> tuple[int, ...]:
     return tuple(id(repair) for repair in chosen)
 
 
-def _kind(repair: Repair) -> str:
+def _kind_of(repair: Repair) -> str:
     return "faulty_answer" if repair.deviation is None else repair.deviation.kind
 
 
@@ -391,11 +391,11 @@ def blame(subject: StoredSubject, request: BlameRequest, say: Callable[[str], No
         search = CauseSearch(subject, request, bench)
         found = search.run().model_copy(update={"tools": mode})
         found = found.model_copy(update={"run": search.kept(request.name)})
-    _keep(subject, found)
+    _store_cause(subject, found)
     return found
 
 
-def _keep(subject: StoredSubject, found: Blame) -> None:
+def _store_cause(subject: StoredSubject, found: Blame) -> None:
     """Keeps the cause beside the trial, for `harness explain` and the reports of its run."""
     trial, cause = subject.trial, found.cause
     kept = None

@@ -89,7 +89,7 @@ def run_campaign(plan: RunPlan, say: Callable[[str], None] = lambda _: None) -> 
     with open_variants(plan, say) as bench:
         plain = bench.run([VariantRequest(case=case) for case in cases])
         passed = [(one.request.case, one.scored.trial) for one in plain if one.success]
-        strikes = [strike for case, trial in passed for strike in _strikes(case, trial)]
+        strikes = [strike for case, trial in passed for strike in _strikes_in(case, trial)]
         if not strikes:
             raise NotMeasured(
                 f"there is no call to strike: the agent passes {len(passed)} of {len(cases)} cases",
@@ -121,7 +121,7 @@ def run_campaign(plan: RunPlan, say: Callable[[str], None] = lambda _: None) -> 
     )
 
 
-def _strikes(case: Case, trial: Trial) -> list[_Strike]:
+def _strikes_in(case: Case, trial: Trial) -> list[_Strike]:
     made: dict[str, int] = {}
     found: list[_Strike] = []
     for call in fed_calls(trial):

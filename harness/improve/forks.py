@@ -228,13 +228,13 @@ def forked_trial(attempt: int, parent: Trial, step: int, result: VariantResult) 
         found = prefix_difference(parent.trajectory, trial.trajectory, step)
         diverged = found is not None
         if found is not None:
-            return _ended(attempt, parent, trial, card).model_copy(
+            return _forked_trial(attempt, parent, trial, card).model_copy(
                 update={"diverged": True, "reason": f"the replay differs at step {found.step}: {found.words}"}
             )
-    return _ended(attempt, parent, trial, card).model_copy(update={"diverged": diverged})
+    return _forked_trial(attempt, parent, trial, card).model_copy(update={"diverged": diverged})
 
 
-def _ended(attempt: int, parent: Trial, trial: Trial, card: Scorecard) -> ForkedTrial:
+def _forked_trial(attempt: int, parent: Trial, trial: Trial, card: Scorecard) -> ForkedTrial:
     return ForkedTrial(
         attempt=attempt,
         outcome=trial.outcome,

@@ -79,9 +79,9 @@ def invocations_of(trial: Trial, agent: str, tools: Sequence[ToolSpec]) -> list[
                     agent=agent,
                     number=len(found) + 1,
                     step=step.index,
-                    given=_given(call),
+                    given=_given_arguments(call),
                     before=tuple(_succeeded(trajectory, writes, began)),
-                    calls=tuple(_made(steps)),
+                    calls=tuple(_tool_invocations(steps)),
                     returned=None if seen is None else seen.content,
                 )
             )
@@ -111,7 +111,7 @@ def _runs(steps: Sequence[Step]) -> list[list[Step]]:
     return [*runs, open_run] if open_run else runs
 
 
-def _given(call: ToolCall) -> str:
+def _given_arguments(call: ToolCall) -> str:
     arguments: JsonObject = call.arguments or {}
     values = list(arguments.values())
     if len(values) == 1 and isinstance(values[0], str):
@@ -119,7 +119,7 @@ def _given(call: ToolCall) -> str:
     return call.unparsed or canonical_json(arguments)
 
 
-def _made(steps: Iterable[Step]) -> Iterator[ToolInvocation]:
+def _tool_invocations(steps: Iterable[Step]) -> Iterator[ToolInvocation]:
     for step in steps:
         for call in step.calls:
             yield ToolInvocation(tool=call.name, arguments=call.arguments or {})
@@ -173,22 +173,24 @@ class InvocationTrials:
         del sample  # nothing of an earlier run is used
         if component != self.component:
             raise UsageError(f"the invocations are of component {self.component!r}, and {component!r} is to be run")
-        asked = [one for case in cases for one in self._asked(case)]
+        asked = [one for case in cases for one in self._invocations_of(case)]
         agent, suite = self.agents.of(candidate, alone=self.component), self.bench.suite
         requests = [
-            VariantRequest(case=alone(suite, one), variant=_after(one, candidate.descriptions), agent=agent)
+            VariantRequest(
+                case=alone(suite, one), variant=_variant_after_writes(one, candidate.descriptions), agent=agent
+            )
             for one in asked
         ]
         by_case: dict[str, dict[int, tuple[Trial, TrialVerdict]]] = defaultdict(dict)
         with watch_opened(agent_files(requests), certain=self.same_kernel) as opened:
-            for place, done in self.bench.each(requests, self._judged, self.stopping):
+            for place, done in self.bench.each(requests, self._judged_trial, self.stopping):
                 one = asked[place]
                 by_case[one.case_id][one.number] = done
-                if len(by_case[one.case_id]) == len(self._asked(one.case_id)):
+                if len(by_case[one.case_id]) == len(self._invocations_of(one.case_id)):
                     rollout = self._rollout(candidate, one.case_id, by_case[one.case_id])
                     yield rollout.model_copy(update={"texts_read": texts_read(candidate, opened)})
 
-    def _judged(self, result: VariantResult) -> tuple[Trial, TrialVerdict]:
+    def _judged_trial(self, result: VariantResult) -> tuple[Trial, TrialVerdict]:
         case, trial, card = scored_trial(result)
         before = [call for one in result.request.variant.interventions for edit in one.edits for call in edit.calls]
         own = _own_part(trial, [call.tool for call in before], self.component)
@@ -196,11 +198,11 @@ class InvocationTrials:
         return own, verdict
 
     def _rollout(self, candidate: Candidate, case: str, done: Mapping[int, tuple[Trial, TrialVerdict]]) -> Rollout:
-        ended = [(one, *done[one.number]) for one in self._asked(case)]
+        ended = [(one, *done[one.number]) for one in self._invocations_of(case)]
         verdict = joined_verdict([(one, verdict) for one, _, verdict in ended])
         return rollout_of(case, candidate, [trial for _, trial, _ in ended], verdict)
 
-    def _asked(self, case: str) -> Sequence[AgentInvocation]:
+    def _invocations_of(self, case: str) -> Sequence[AgentInvocation]:
         if case not in self.invocations:
             raise UsageError(
                 f"no trace shows that {self.component!r} was asked anything in case {case!r}",
@@ -257,7 +259,7 @@ def alone(suite: Suite, invocation: AgentInvocation) -> Case:
     return case.model_copy(update=nothing | empty | {"task": invocation.given, "user": CaseUser(kind="script")})
 
 
-def _after(invocation: AgentInvocation, descriptions: Mapping[str, str]) -> TrialVariant:
+def _variant_after_writes(invocation: AgentInvocation, descriptions: Mapping[str, str]) -> TrialVariant:
     """The writes before the invocation, made again before the agent's first call."""
     if not invocation.before:
         return TrialVariant(descriptions=descriptions)

@@ -136,7 +136,7 @@ class Lineage:
     def started(self, candidate: Candidate) -> None:
         """The texts in use."""
         self._write(candidate)
-        self._keep(CandidateRecord(candidate=candidate.id, parent=None))
+        self._store_record(CandidateRecord(candidate=candidate.id, parent=None))
 
     def proposed(self, optimiser: str, candidate: Candidate, requests: Sequence[str], shown: Sequence[str]) -> None:
         """A new candidate; one that another optimiser proposed before keeps its first record."""
@@ -146,14 +146,14 @@ class Lineage:
         record = CandidateRecord(
             candidate=candidate.id, parent=candidate.parent, optimiser=optimiser, shown=tuple(shown)
         )
-        self._keep(record)
+        self._store_record(record)
 
     def smaller(self, candidate: Candidate, dropped: Sequence[str]) -> None:
         """A candidate that leaves out some of its parent's changes."""
         if candidate.id in self.records:
             return
         self._write(candidate)
-        self._keep(
+        self._store_record(
             CandidateRecord(candidate=candidate.id, parent=candidate.parent, optimiser=PRUNING, dropped=tuple(dropped))
         )
 
@@ -173,13 +173,13 @@ class Lineage:
         """Its rollouts of a whole part."""
         record = self.records[candidate.id]
         parts = {**record.parts, part: part_score(self._objective, rollouts)}
-        self._keep(record.model_copy(update={"parts": parts}))
+        self._store_record(record.model_copy(update={"parts": parts}))
 
     def vetoed(self, candidate: str, where: str, breaches: Sequence[str]) -> None:
         record = self.records[candidate]
-        self._keep(record.model_copy(update={"vetoed": {**record.vetoed, where: tuple(breaches)}}))
+        self._store_record(record.model_copy(update={"vetoed": {**record.vetoed, where: tuple(breaches)}}))
 
-    def _keep(self, record: CandidateRecord) -> None:
+    def _store_record(self, record: CandidateRecord) -> None:
         if self.records.get(record.candidate) == record:
             return
         self.records[record.candidate] = record

@@ -137,7 +137,7 @@ def mutants(subject: Mutating, most: int | None = None) -> list[Mutant]:
     return chosen if most is None else chosen[:most]
 
 
-def _made(subject: Mutating, operator: Operator, at: int, intervention: Intervention, single: bool = True) -> Mutant:
+def _mutant(subject: Mutating, operator: Operator, at: int, intervention: Intervention, single: bool = True) -> Mutant:
     return Mutant(
         case_id=subject.case.id,
         operator=operator,
@@ -157,7 +157,7 @@ def _dropped(subject: Mutating) -> Iterator[Mutant]:
         if not subject.is_read(call):
             words = f"{call.tool} is not called, and the agent is answered as if it were"
             intervention = Intervention(step=call.step, words=words, edits=(_drop(call, number),))
-            yield _made(subject, "call_dropped", number, intervention)
+            yield _mutant(subject, "call_dropped", number, intervention)
 
 
 def _skipped(subject: Mutating) -> Iterator[Mutant]:
@@ -165,7 +165,7 @@ def _skipped(subject: Mutating) -> Iterator[Mutant]:
     for number, call in enumerate(subject.calls):
         if subject.is_read(call) and call.tool not in policy:
             intervention = Intervention(step=call.step, words=f"{call.tool} is not read", edits=(_drop(call, number),))
-            yield _made(subject, "read_skipped", number, intervention)
+            yield _mutant(subject, "read_skipped", number, intervention)
 
 
 def _policy(subject: Mutating) -> Iterator[Mutant]:
@@ -179,7 +179,7 @@ def _policy(subject: Mutating) -> Iterator[Mutant]:
                 words=f"{tool} is left out, which the case requires",
                 edits=tuple(_drop(calls[number], number) for number in places),
             )
-            yield _made(subject, "policy_step_left_out", places[0], intervention, single=len(places) == 1)
+            yield _mutant(subject, "policy_step_left_out", places[0], intervention, single=len(places) == 1)
 
 
 def _doubled(subject: Mutating) -> Iterator[Mutant]:
@@ -188,10 +188,10 @@ def _doubled(subject: Mutating) -> Iterator[Mutant]:
             again = Invocation(tool=call.tool, arguments=call.arguments)
             edit = CallEdit(at=number, kind="after", calls=(again,))
             intervention = Intervention(step=call.step, words=f"{call.tool} is called twice", edits=(edit,))
-            yield _made(subject, "call_doubled", number + 1, intervention)
+            yield _mutant(subject, "call_doubled", number + 1, intervention)
 
 
-def _sibling(subject: Mutating) -> Iterator[Mutant]:
+def _sibling_mutants(subject: Mutating) -> Iterator[Mutant]:
     for number, call in enumerate(subject.calls):
         own = subject.spec(call.tool)
         if own is None or call.arguments is None:
@@ -207,24 +207,26 @@ def _sibling(subject: Mutating) -> Iterator[Mutant]:
             ):
                 edit = CallEdit(at=number, kind="replace", calls=(Invocation(tool=tool.name, arguments=shared),))
                 words = f"{tool.name} is called instead of {call.tool}"
-                yield _made(subject, "sibling_tool", number, Intervention(step=call.step, words=words, edits=(edit,)))
+                yield _mutant(subject, "sibling_tool", number, Intervention(step=call.step, words=words, edits=(edit,)))
 
 
-def _changed(subject: Mutating) -> Iterator[Mutant]:
+def _value_mutants(subject: Mutating) -> Iterator[Mutant]:
     for number, call in enumerate(subject.calls):
         spec = subject.spec(call.tool)
         if spec is None or call.arguments is None:
             continue
         for name, value in complete_arguments(spec, call.arguments).items():
-            for other in _others(subject, spec, call.arguments, name, value):
+            for other in _other_values(subject, spec, call.arguments, name, value):
                 changed = {**call.arguments, name: other}
                 edit = CallEdit(at=number, kind="replace", calls=(Invocation(tool=spec.name, arguments=changed),))
                 words = f"{spec.name}: {name} is {canonical_json(other)} instead of {canonical_json(value)}"
                 intervention = Intervention(step=call.step, words=words[:300], edits=(edit,))
-                yield _made(subject, "argument_changed", number, intervention)
+                yield _mutant(subject, "argument_changed", number, intervention)
 
 
-def _others(subject: Mutating, spec: ToolSpec, arguments: JsonObject, name: str, value: JsonValue) -> list[JsonValue]:
+def _other_values(
+    subject: Mutating, spec: ToolSpec, arguments: JsonObject, name: str, value: JsonValue
+) -> list[JsonValue]:
     """Other values that the schema allows: of the enumeration, of other calls, or the next number; at most two."""
     schema = _parameters(spec).get(name)
     choices: list[JsonValue] = []
@@ -257,7 +259,7 @@ def _added_write(subject: Mutating) -> Iterator[Mutant]:
         call = next(one for one in others if one.tool == tool)
         words = f"{call.tool} is called once more, after the last call"
         intervention = Intervention(step=step, words=words, at_end=(call,))
-        yield _made(subject, "write_added", len(subject.calls), intervention)
+        yield _mutant(subject, "write_added", len(subject.calls), intervention)
 
 
 def _added_read(subject: Mutating) -> Iterator[Mutant]:
@@ -268,11 +270,11 @@ def _added_read(subject: Mutating) -> Iterator[Mutant]:
             intervention = Intervention(
                 step=subject.calls[0].step, words=f"{call.tool} is read without need", edits=(edit,)
             )
-            yield _made(subject, "read_added", 0, intervention)
+            yield _mutant(subject, "read_added", 0, intervention)
             return
 
 
-def _number(subject: Mutating) -> Iterator[Mutant]:
+def _number_mutants(subject: Mutating) -> Iterator[Mutant]:
     answer = subject.trial.trajectory.final_output
     found = _NUMBER.search(answer) if isinstance(answer, str) else None
     if found is None or not isinstance(answer, str):
@@ -284,7 +286,7 @@ def _number(subject: Mutating) -> Iterator[Mutant]:
         words=f"the answer says {int(found[0][:15]) + 1} instead of {found[0]}",
         final_answer=changed,
     )
-    yield _made(subject, "number_changed", len(subject.calls), intervention)
+    yield _mutant(subject, "number_changed", len(subject.calls), intervention)
 
 
 def _stopped(subject: Mutating) -> Iterator[Mutant]:
@@ -296,7 +298,7 @@ def _stopped(subject: Mutating) -> Iterator[Mutant]:
         intervention = Intervention(
             step=calls[half].step, words=f"nothing is called from step {calls[half].step} on", edits=edits
         )
-        yield _made(subject, "stopped_early", half, intervention, single=len(edits) == 1)
+        yield _mutant(subject, "stopped_early", half, intervention, single=len(edits) == 1)
 
 
 def _parameters(tool: ToolSpec) -> JsonObject:
@@ -311,10 +313,10 @@ def _is_valid(tool: ToolSpec, arguments: JsonObject) -> bool:
 _MAKERS = {
     "call_dropped": _dropped,
     "call_doubled": _doubled,
-    "sibling_tool": _sibling,
-    "argument_changed": _changed,
+    "sibling_tool": _sibling_mutants,
+    "argument_changed": _value_mutants,
     "write_added": _added_write,
-    "number_changed": _number,
+    "number_changed": _number_mutants,
     "read_added": _added_read,
     "read_skipped": _skipped,
     "stopped_early": _stopped,

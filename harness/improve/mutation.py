@@ -274,7 +274,8 @@ def mutate(plan: RunPlan, most: int = MOST, say: Callable[[str], None] = lambda 
         made = [(one, mutant) for one in subjects for mutant in _mutants(bench.suite, one, pool, most)]
         results = _results(bench, made)
         judged = [
-            _judged(bench.suite, one, mutant, result) for (one, mutant), result in zip(made, results, strict=True)
+            _judged_mutant(bench.suite, one, mutant, result)
+            for (one, mutant), result in zip(made, results, strict=True)
         ]
         report = _report(plan, judged, trials=bench.trials_run)
     missing = tuple(sorted(chosen - {one.case.id for one in subjects}))
@@ -328,7 +329,7 @@ class _Judged:
     hole: Hole | None = None
 
 
-def _judged(suite: Suite, subject: _Subject, mutant: Mutant, result: VariantResult) -> _Judged:
+def _judged_mutant(suite: Suite, subject: _Subject, mutant: Mutant, result: VariantResult) -> _Judged:
     card, trial = result.scored.card, result.scored.trial
     if card.success is False:
         failed = tuple(one.check for one in card.verdicts if one.passed is False) or (trial.outcome,)

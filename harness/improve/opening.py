@@ -104,7 +104,7 @@ class ResolvedRequest:
         refuse_versions(suite, components_of(suite))
         self.components: tuple[Component, ...] = components_of(suite, request.component)
         self.texts = texts_of(suite, components_of(suite))
-        self.invocations = self._cut() if request.mode == "agent" else {}
+        self.invocations = self._limited_invocations() if request.mode == "agent" else {}
         self.rubric = self._rubric(suite)
 
     @cached_property
@@ -151,14 +151,14 @@ class ResolvedRequest:
             rubric=self.rubric.name,
             rubric_digest=self.rubric.digest,
             optimiser=request.optimiser,
-            reflector=_named(request.reflector),
+            reflector=_reflector_text(request.reflector),
             rollouts=settings.rollouts,
             minibatch=settings.minibatch or 0,
             noise_samples=settings.noise_samples,
             seed=settings.seed,
             max_cost_increase=settings.rules.max_cost_increase,
             cases=self._cases,
-            invocations=digest_of(_plain(self.invocations)) if self.invocations else None,
+            invocations=digest_of(_invocations_as_json(self.invocations)) if self.invocations else None,
             tools=live(self.plan).tools,
             users=users_for_manifest(suite, live(self.plan).users) if request.mode == "joint" else None,
             judge=self._judge(),
@@ -188,9 +188,11 @@ class ResolvedRequest:
         plan = self.plan
         settings = judge_settings(plan.project, plan.suite.folder, self._request.judge, options=None)
         prompt = PromptRegistry(plan.project).get(self.rubric.prompt, settings.label)
-        return f"{_named(settings)}, {digest_of([prompt.digest, settings.sampling.model_dump(mode='json')])[:12]}"
+        return (
+            f"{_reflector_text(settings)}, {digest_of([prompt.digest, settings.sampling.model_dump(mode='json')])[:12]}"
+        )
 
-    def _cut(self) -> Mapping[str, Sequence[AgentInvocation]]:
+    def _limited_invocations(self) -> Mapping[str, Sequence[AgentInvocation]]:
         component, trace = self._request.component, self._request.trace
         assert component is not None  # checked above
         if trace is None:
@@ -265,13 +267,13 @@ def _use_of_agent(plan: RunPlan, trace: str, agent: str, cases: Collection[str])
     )
 
 
-def _named(reflector: JudgeSettings | Path) -> str:
+def _reflector_text(reflector: JudgeSettings | Path) -> str:
     if isinstance(reflector, Path):
         return f"rules:{digest_of(read_rule_book(reflector))[:12]}"
     return f"{reflector.model} at {reflector.base_url or reflector.provider}"
 
 
-def _plain(invocations: Mapping[str, Sequence[AgentInvocation]]) -> dict[str, list[object]]:
+def _invocations_as_json(invocations: Mapping[str, Sequence[AgentInvocation]]) -> dict[str, list[object]]:
     return {case: [one.model_dump(mode="json") for one in found] for case, found in invocations.items()}
 
 
@@ -347,7 +349,7 @@ class PreparedOptimisation:
             known_use=resolved.known_use,
             demand=resolved.demand,
             looks_before=len(self.looks),
-            about_to_look=lambda held: record_look(looks_path(suite.folder), _look(name, request, held, again)),
+            about_to_look=lambda held: record_look(looks_path(suite.folder), _held_out_use(name, request, held, again)),
         )
 
     def _refuse_unopened(self) -> None:
@@ -449,7 +451,7 @@ def _reflector(suite: Suite, asked: JudgeSettings | Path, budget: Budget) -> Ref
     return ModelReflector(asker=ModelClient(asked.spec, asked.provider, options), model=asked.model)
 
 
-def _look(name: str, request: OptimiseRequest, split: CaseSplit, again: bool) -> HeldOutUse:
+def _held_out_use(name: str, request: OptimiseRequest, split: CaseSplit, again: bool) -> HeldOutUse:
     return HeldOutUse(
         time=datetime.now(UTC).isoformat(timespec="seconds"),
         run=name,

@@ -121,18 +121,18 @@ class _Pruner:
         left = [one for one in self._kept if one not in group]
         if not left or self.asked + len(self._validation) + len(self._train) > self.most:
             return False
-        smaller = self._with(left)
+        smaller = self._candidate_with(left)
         search = self.search
         if any(search.unusable(file, search.start.texts[file], text) for file, text in smaller.texts.items()):
             return False
         gone = [words for one in self._changes if one not in left for words in one.words]
         search.task.lineage.smaller(smaller, gone)
-        if not all(self._holds(smaller, part, cases) for part, cases in self._parts.items()):
+        if not all(self._keeps_score(smaller, part, cases) for part, cases in self._cases_by_part.items()):
             return False
         self._kept, self._best = left, smaller
         return True
 
-    def _holds(self, smaller: Candidate, part: str, cases: Sequence[str]) -> bool:
+    def _keeps_score(self, smaller: Candidate, part: str, cases: Sequence[str]) -> bool:
         """Whether the score of the pick is kept on these cases, and nothing is broken or dearer that was not."""
         task = self.search.task
         self.asked += len(cases)
@@ -140,9 +140,9 @@ class _Pruner:
         task.lineage.scored(smaller, part, after)
         in_use = task.cache.rollouts(self.search.start, self._validation)
         dear = part == "validation" and costs_too_much(in_use, after, self.rules)
-        return not (dear or _falls(task.objective, before, after) or task.objective.breaches(before, after))
+        return not (dear or _score_falls(task.objective, before, after) or task.objective.breaches(before, after))
 
-    def _with(self, kept: Sequence[_Segment]) -> Candidate:
+    def _candidate_with(self, kept: Sequence[_Segment]) -> Candidate:
         texts = {
             file: "\n".join(line for one in segments for line in (one.after if one in kept else one.before))
             for file, segments in self._layout.items()
@@ -150,7 +150,7 @@ class _Pruner:
         return candidate_of(texts, self.picked.id)
 
     @property
-    def _parts(self) -> Mapping[str, Sequence[str]]:
+    def _cases_by_part(self) -> Mapping[str, Sequence[str]]:
         return {"validation": self._validation, "training": self._train}
 
     @property
@@ -162,7 +162,7 @@ class _Pruner:
         return self.search.task.split.validation
 
 
-def _falls(objective: WeightedObjective, before: Sequence[Rollout], after: Sequence[Rollout]) -> bool:
+def _score_falls(objective: WeightedObjective, before: Sequence[Rollout], after: Sequence[Rollout]) -> bool:
     """Whether the mean score is lower, or a case that was measured is not."""
     pairs = measured_pairs(objective, before, after)
     if len(pairs) < sum(objective.score(one) is not None for one in before):

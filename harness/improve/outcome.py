@@ -200,13 +200,13 @@ class StoredOptimisation:
             check_entries(self.folder)
         except UnusableEntry as error:
             raise ResultsError(f"{error}; an optimisation consists of plain files and folders") from None
-        return _read(self.folder / _ASKED, AskedOptimisation)
+        return _parsed_file(self.folder / _ASKED, AskedOptimisation)
 
     @property
     def outcome(self) -> OptimisationOutcome | None:
         """None: it has not ended."""
         path = self.folder / _OUTCOME
-        return _read(path, OptimisationOutcome) if path.exists() else None
+        return _parsed_file(path, OptimisationOutcome) if path.exists() else None
 
     @property
     def records(self) -> dict[str, CandidateRecord]:
@@ -221,7 +221,7 @@ class StoredOptimisation:
         return read_candidate(self.folder / "candidates" / id)
 
 
-def _read(path: Path, shape: type[Stored]) -> Stored:
+def _parsed_file(path: Path, shape: type[Stored]) -> Stored:
     try:
         return shape.model_validate_json(read_plain_file(path))
     except OSError as error:

@@ -62,7 +62,7 @@ def promote(project: Path, suite: Suite, stored: StoredOptimisation) -> Promotio
 def _promotion(
     project: Path, suite: Suite, run: str, outcome: OptimisationOutcome, start: Candidate, changed: dict[str, str]
 ) -> Promotion:
-    places = {name: _place(project, path_of(suite, name)) for name in changed}
+    places = {name: _path_in_patch(project, path_of(suite, name)) for name in changed}
     registry = PromptRegistry(project)
     versions = []
     for path, text in changed.items():
@@ -80,7 +80,7 @@ def _promotion(
     )
 
 
-def _place(project: Path, file: Path) -> str:
+def _path_in_patch(project: Path, file: Path) -> str:
     """A file as a patch names it. Raises UsageError if it is outside of the project."""
     found, root = file.resolve(), project.resolve()
     if not found.is_relative_to(root):

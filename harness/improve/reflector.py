@@ -58,7 +58,7 @@ class ReflectionRequest(Frozen):
     def prompt(self) -> str:
         """The request as one text."""
         return _REQUEST.format(
-            components="\n".join(_described(one) for one in self.components or (self.component,)),
+            components="\n".join(_component_line(one) for one in self.components or (self.component,)),
             path=_described_text(self.path),
             name=self.component.name,
             role=self.component.role,
@@ -85,7 +85,7 @@ def _described_text(name: str) -> str:
     return name if tool == name else f"{name}, the description of the tool {tool} that its agent reads,"
 
 
-def _described(component: Component) -> str:
+def _component_line(component: Component) -> str:
     callers = ", ".join(component.called_by) or "the user"
     return f"- {component.name} (called by {callers}): {component.role}"
 
@@ -94,7 +94,9 @@ def _feedback(failing: Sequence[Rollout]) -> str:
     """Untrusted: it quotes trajectories. Marks are taken out, so that none of it can pass for the text."""
     if not failing:
         return ""
-    parts = [f"## Example {number}\n{_scores(one.domains)}\n{_clean(one)}" for number, one in enumerate(failing, 1)]
+    parts = [
+        f"## Example {number}\n{_scores(one.domains)}\n{_feedback_text(one)}" for number, one in enumerate(failing, 1)
+    ]
     return "# Conversations under these texts\n\n" + "\n\n".join(parts) + "\n\n"
 
 
@@ -103,7 +105,7 @@ def _scores(domains: Mapping[str, float | None]) -> str:
     return f"Scores: {', '.join(words) or 'none'}"
 
 
-def _clean(rollout: Rollout) -> str:
+def _feedback_text(rollout: Rollout) -> str:
     vetoed = f"Broke: {', '.join(rollout.vetoes)}\n" if rollout.vetoes else ""
     return (vetoed + (rollout.feedback or "No failure."))[:_MAX_FEEDBACK].replace(MARK, "'''")
 
@@ -182,13 +184,13 @@ class RuleReflector:
     def __call__(self, request: str) -> str:
         """The whole new text between ``` marks; the text as it is if no rule applies."""
         self._asked[request] += 1
-        text, feedback = _parts(request)
+        text, feedback = _text_and_feedback(request)
         lottery = random.Random(f"{self._seed}:{self._asked[request]}:{request}")
         edits = [edited for rule in self._book.rules if (edited := _applied(rule, text, feedback)) is not None]
         return f"{MARK}\n{lottery.choice(edits) if edits else text}\n{MARK}"
 
 
-def _parts(request: str) -> tuple[str, str]:
+def _text_and_feedback(request: str) -> tuple[str, str]:
     """The text between the first two marks, and the feedback; the latter is empty if there is none."""
     _, _, rest = request.partition(f"{MARK}\n")
     text, _, after = rest.partition(f"\n{MARK}")

@@ -40,7 +40,7 @@ def answers_by_tools(trial: Trial) -> Iterator[tuple[str, str]]:
     answer = trial.trajectory.final_output
     if not isinstance(answer, str):
         return
-    given = _given(trial)
+    given = _numbers_in_answers(trial)
     asked = {
         one for step in trial.trajectory.steps if step.source == "user" for one in _NUMBER.findall(step.message or "")
     }
@@ -48,17 +48,17 @@ def answers_by_tools(trial: Trial) -> Iterator[tuple[str, str]]:
     if len(wrong) > _WRONG:
         return
     for found in wrong:
-        for other in sorted(given, key=lambda one: (_unlike(found[0], one), given[one]))[:_MOST]:
+        for other in sorted(given, key=lambda one: (_distance(found[0], one), given[one]))[:_MOST]:
             changed = f"{answer[: found.start()]}{other}{answer[found.end() :]}"
             yield changed, f"the answer says {other}, which a tool gave, instead of {found[0]}"
 
 
-def _given(trial: Trial) -> dict[str, int]:
+def _numbers_in_answers(trial: Trial) -> dict[str, int]:
     """Numbers of the tools' answers as an answer may write them, and how long before the end each was given last."""
     found: dict[str, int] = {}
     for age, call in enumerate(reversed(fed_calls(trial))):
         for number in _numbers(call.content):
-            for text in _written(number):
+            for text in _written_forms(number):
                 found.setdefault(text, age)
     return found
 
@@ -67,14 +67,14 @@ def _numbers(content: JsonValue) -> list[str]:
     return _NUMBER.findall(content if isinstance(content, str) else canonical_json(content))
 
 
-def _written(number: str) -> tuple[str, ...]:
+def _written_forms(number: str) -> tuple[str, ...]:
     """As it is, and cents as an amount."""
     if "." in number:
         return number, f"{float(number):.2f}"
     return number, f"{int(number) / 100:.2f}"
 
 
-def _unlike(one: str, other: str) -> tuple[int, int]:
+def _distance(one: str, other: str) -> tuple[int, int]:
     """In length, then in how many places two numbers differ."""
     shape = abs(len(one) - len(other)) + 2 * (("." in one) != ("." in other))
     return shape, sum(a != b for a, b in zip(one, other, strict=False))

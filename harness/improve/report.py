@@ -16,7 +16,7 @@ from harness.reports.palette import palette
 def tree_lines(records: Mapping[str, CandidateRecord], accepted: str | None = None) -> Iterator[str]:
     """One line a candidate, each below its parent."""
     for name, depth in placed(records):
-        yield f"{'  ' * depth}{_described(records[name], accepted)}"
+        yield f"{'  ' * depth}{_candidate_line(records[name], accepted)}"
 
 
 def placed(records: Mapping[str, CandidateRecord]) -> Iterator[tuple[str, int]]:
@@ -39,7 +39,7 @@ def result_lines(outcome: OptimisationOutcome) -> Iterator[str]:
     yield f"noise of judge and simulator on validation: {outcome.noise_margin:.3f} ({outcome.noise_samples} samples)"
     for one in outcome.results:
         yield from _optimiser(one)
-    yield from _added(outcome)
+    yield from _added_by_optimiser(outcome)
     if outcome.refusals:
         yield f"refused proposals: {len(outcome.refusals)}, the last because {outcome.refusals[-1]}"
     if outcome.looks_before:
@@ -96,24 +96,24 @@ def _optimiser(one: OptimiserResult) -> Iterator[str]:
         yield f"  {one.held_out.candidate}: {held_out_words(one.held_out)}: {one.held_out.why}"
 
 
-def _added(outcome: OptimisationOutcome) -> Iterator[str]:
+def _added_by_optimiser(outcome: OptimisationOutcome) -> Iterator[str]:
     """What the optimiser reached beyond each other one, by what each would have handed over."""
     first, *others = outcome.results
     before = next((one.held_out.before for one in outcome.results if one.held_out is not None), None)
-    own = _reached(first, before)
+    own = _held_out_score(first, before)
     for other in others:
-        reached = _reached(other, before)
+        reached = _held_out_score(other, before)
         if own is not None and reached is not None:
             added = f"{own - reached:+.3f} on held-out cases by as many rollouts"
             yield f"{first.optimiser} over {other.optimiser}: {added} ({own:.3f} and {reached:.3f})"
 
 
-def _reached(one: OptimiserResult, before: float | None) -> float | None:
+def _held_out_score(one: OptimiserResult, before: float | None) -> float | None:
     """The held-out score of the texts that would be in use: those of its pick if that is accepted."""
     return one.held_out.after if one.held_out is not None and one.held_out.accepted else before
 
 
-def _described(one: CandidateRecord, accepted: str | None) -> str:
+def _candidate_line(one: CandidateRecord, accepted: str | None) -> str:
     scores = [f"{part} {domain.score:.3f}" for part, domain in one.parts.items() if domain.score is not None]
     vetoed = [f"vetoed at {where}: {', '.join(breaches)}" for where, breaches in one.vetoed.items()]
     taken = ["accepted"] if one.candidate == accepted else []

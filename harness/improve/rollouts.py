@@ -191,10 +191,10 @@ class SpendingMeter:
                 "a budget in dollars was set, and a rollout, the judge or the reflector has no price",
                 remedy="declare `prices` of the model in suite.yaml and judge.yaml, or use --budget-tokens",
             )
-        _hold(spent.usd or 0.0, self.limits.usd, "USD")
-        _hold(spent.tokens, self.limits.tokens, "tokens")
-        _hold(spent.calls, self.limits.calls, "calls")
-        _hold(time.monotonic() - self._began, self.limits.seconds, "seconds")
+        _refuse_over_budget(spent.usd or 0.0, self.limits.usd, "USD")
+        _refuse_over_budget(spent.tokens, self.limits.tokens, "tokens")
+        _refuse_over_budget(spent.calls, self.limits.calls, "calls")
+        _refuse_over_budget(time.monotonic() - self._began, self.limits.seconds, "seconds")
 
     def check_stop(self) -> None:
         """Raises KeyboardInterrupt if nothing further is to be asked for."""
@@ -216,7 +216,7 @@ class SpendingMeter:
         )
 
 
-def _hold(used: float, limit: float | None, unit: str) -> None:
+def _refuse_over_budget(used: float, limit: float | None, unit: str) -> None:
     if limit is not None and used >= limit:
         raise OutOfBudget(f"budget: {used:.4g} of {limit:g} {unit} spent")
 
@@ -252,7 +252,7 @@ class RolloutCache:
         self.meter = meter
         self.calls = 0
         """Rollouts and revisions that this session really asked for."""
-        self._read()
+        self._load_entries()
 
     def rollouts(self, candidate: Candidate, cases: Sequence[str], sample: int = 0) -> list[Rollout]:
         """One for each case, in their order. Raises OutOfBudget before it would run one more.
@@ -266,20 +266,20 @@ class RolloutCache:
             some = wanted[start : start + _AT_ONCE]
             found = self._rollouts.run(candidate, some, component=self._component, sample=sample)
             with closing(found) if isinstance(found, Generator) else nullcontext():
-                self._kept(found, keys)
+                self._stored_as_they_end(found, keys)
         self.meter.check_stop()
         return [self._known[keys[case]] for case in cases]
 
-    def _kept(self, rollouts: Iterable[Rollout], keys: Mapping[str, str]) -> None:
+    def _stored_as_they_end(self, rollouts: Iterable[Rollout], keys: Mapping[str, str]) -> None:
         """Keeps each as it ends; what was spent on trials that a budget cut off is kept too."""
         try:
             for one in rollouts:
                 self.calls += 1
                 self._known[keys[one.case]] = one
                 self.meter.count([one])
-                self._keep([{"key": keys[one.case], "rollout": one.model_dump(mode="json")}])
+                self._store_entries([{"key": keys[one.case], "rollout": one.model_dump(mode="json")}])
         except OutOfBudget:
-            self._keep([])
+            self._store_entries([])
             raise
 
     def proposal(self, request: str, optimiser: str) -> str:
@@ -291,14 +291,14 @@ class RolloutCache:
             self._proposals[key] = self._reflector(request)
             self.calls += 1
             self.meter.count(reflections=1)
-            self._keep([{"key": key, "proposal": self._proposals[key]}])
+            self._store_entries([{"key": key, "proposal": self._proposals[key]}])
         return self._proposals[key]
 
-    def _keep(self, entries: list[dict[str, object]]) -> None:
+    def _store_entries(self, entries: list[dict[str, object]]) -> None:
         """With what judge and reflector have spent so far, for the budget of a later session."""
         self._journal.add([*entries, {"other_spend": self.meter.by_others.model_dump(mode="json")}])
 
-    def _read(self) -> None:
+    def _load_entries(self) -> None:
         for number, entry in enumerate(self._journal.entries(), 1):
             try:
                 other = entry.get("other_spend", entry.get("beside"))  # `beside`: written before 0.2

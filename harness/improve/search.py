@@ -75,7 +75,7 @@ class QuotationCheck:
         """
         texts, training = tuple(known), tuple(training)
         in_use = {piece for text in (*texts, *training) for piece in _pieces(text)}
-        shown = {tuple(_words(text)) for text in training}
+        shown = {tuple(_words_in(text)) for text in training}
         self._ids = [case for case in cases if _SPEAKING_ID.fullmatch(case)]
         self._pieces = {
             piece: case
@@ -84,7 +84,7 @@ class QuotationCheck:
             for piece in _pieces(text)
             if piece not in in_use
         }
-        whole = {words: case for case, said in cases.items() for text in said if (words := tuple(_words(text)))}
+        whole = {words: case for case, said in cases.items() for text in said if (words := tuple(_words_in(text)))}
         short = {words: case for words, case in whole.items() if SHORTEST <= len(words) < QUOTED_WORDS}
         self._short = {
             words: case
@@ -105,12 +105,12 @@ class QuotationCheck:
         return next((self._short[piece] for piece in short if piece in self._short), None)
 
 
-def _words(text: str) -> list[str]:
+def _words_in(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
 def _pieces(text: str, length: int = QUOTED_WORDS) -> Iterator[tuple[str, ...]]:
-    words = _words(text)
+    words = _words_in(text)
     return (tuple(words[place : place + length]) for place in range(len(words) - length + 1))
 
 

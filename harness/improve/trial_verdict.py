@@ -63,14 +63,14 @@ class TrialJudge:
 
     def verdicts(self, trials: Sequence[tuple[Case, Trial, Scorecard]]) -> list[TrialVerdict]:
         """In the order of the trials. Raises HarnessError if the judge's model cannot be asked."""
-        judged = self._judged([(case, trial) for case, trial, _ in trials])
+        judged = self._judgements_of([(case, trial) for case, trial, _ in trials])
         rubric = None if self.judge is None else self.judge.rubric
         return [
             _verdict(rubric, self.safety, (trial, card), judgements)
             for (_, trial, card), judgements in zip(trials, judged, strict=True)
         ]
 
-    def _judged(self, trials: Sequence[tuple[Case, Trial]]) -> list[list[Judgement]]:
+    def _judgements_of(self, trials: Sequence[tuple[Case, Trial]]) -> list[list[Judgement]]:
         """The judgements of each trial; none of one that was not measured."""
         found: list[list[Judgement]] = [[] for _ in trials]
         if self.judge is None:
@@ -152,7 +152,9 @@ def _feedback(rubric: Rubric | None, trial: Trial, card: Scorecard, failed: Sequ
         criterion = None if rubric is None else rubric.criterion(one.criterion)
         statement = "" if criterion is None else f" ({criterion.domain}: {criterion.statement})"
         cited = sorted({index for span in one.spans if (index := _index(span, places)) is not None})
-        wrong.append(f"criterion {one.criterion} failed{statement}: {one.rationale}{_at(trajectory, cited)}")
+        wrong.append(
+            f"criterion {one.criterion} failed{statement}: {one.rationale}{_cited_steps_text(trajectory, cited)}"
+        )
     wrong += [_mode(trajectory, one) for one in card.diagnoses if card.success is False]
     if trial.outcome != "finished":
         wrong.append(f"the trial ended as {trial.outcome}: {trial.reason}")
@@ -162,7 +164,7 @@ def _feedback(rubric: Rubric | None, trial: Trial, card: Scorecard, failed: Sequ
 
 def _mode(trajectory: Trajectory, one: Diagnosis) -> str:
     depend = f"; steps {', '.join(map(str, one.dependent_steps))} depend on it" if one.dependent_steps else ""
-    at = "" if one.origin_step is None else _at(trajectory, [one.origin_step])
+    at = "" if one.origin_step is None else _cited_steps_text(trajectory, [one.origin_step])
     return f"failure mode {one.failure} ({one.kind}): {one.evidence}{at}{depend}"
 
 
@@ -173,14 +175,14 @@ def _index(span: str, places: Mapping[str, int]) -> int | None:
     return int(number) if span.startswith(_STEP) and number.isdecimal() and len(number) < 10 else None
 
 
-def _at(trajectory: Trajectory, cited: Sequence[int]) -> str:
+def _cited_steps_text(trajectory: Trajectory, cited: Sequence[int]) -> str:
     """The cited steps with their agents and what they did."""
     steps = {step.index: step for step in trajectory.steps}
     known = [steps[index] for index in cited if index in steps]
-    return "".join(f"; at step {step.index}, {step.agent or step.source}: {_did(step)}" for step in known)
+    return "".join(f"; at step {step.index}, {step.agent or step.source}: {_step_text(step)}" for step in known)
 
 
-def _did(step: Step) -> str:
+def _step_text(step: Step) -> str:
     calls = [f"{call.name}({canonical_json(call.arguments)})" for call in step.calls]
     return " ".join([*(calls or [step.message or ""])])[:_SHOWN]
 

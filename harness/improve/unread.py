@@ -140,7 +140,7 @@ def refuse_unread(
     read: set[str] = set()
     ran = 0
     for some in (cases[:1], cases[1:]):
-        found = [one for one in cache.rollouts(start, some) if _measured(one)]
+        found = [one for one in cache.rollouts(start, some) if _was_measured(one)]
         if any(one.texts_read is None for one in found):
             say("whether the agent reads its texts cannot be observed in this sandbox")
             return
@@ -161,5 +161,5 @@ def refuse_unread(
             say(f"component {component.name}: not read in {ran} training trials: {', '.join(unread)}")
 
 
-def _measured(rollout: Rollout) -> bool:
+def _was_measured(rollout: Rollout) -> bool:
     return any(score is not None for score in rollout.domains.values())

@@ -100,7 +100,7 @@ def watch_opened(folder: Path | None, *, certain: bool) -> Iterator[OpenedFiles]
     `certain`: the programs run on this machine's kernel, so that no report means that nothing was opened. Otherwise at
     least one file has to be reported, such as the program's own.
     """
-    descriptor, folders = _begun(folder)
+    descriptor, folders = _watch_folder(folder)
     try:
         yield OpenedFiles(descriptor, folders, certain=certain)
     finally:
@@ -108,7 +108,7 @@ def watch_opened(folder: Path | None, *, certain: bool) -> Iterator[OpenedFiles]
             os.close(descriptor)
 
 
-def _begun(folder: Path | None) -> tuple[int | None, dict[int, str]]:
+def _watch_folder(folder: Path | None) -> tuple[int | None, dict[int, str]]:
     """None if the kernel cannot watch the folder."""
     if folder is None or sys.platform != "linux":
         return None, {}

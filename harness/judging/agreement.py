@@ -140,7 +140,7 @@ def against_labels(judgements: Iterable[Judgement], labels: SortedLabels, rubric
     """The judgements compared with people's labels; of several of one item, as from equal attempts, the last counts."""
     last = {item_of(one): one for one in judgements if one.rubric == rubric.name}
     by_item = labels.by_item
-    report = compare(list(last.values()), lambda one: _settled(by_item.get(item_of(one))), rubric, "labels")
+    report = compare(list(last.values()), lambda one: _settled_label(by_item.get(item_of(one))), rubric, "labels")
     grouped = _by_row(labels.items, rubric, lambda one: one.item.criterion)
 
     def with_people(row: AgreementRow, labelled: Sequence[LabelledItem]) -> AgreementRow:
@@ -158,7 +158,7 @@ def against_labels(judgements: Iterable[Judgement], labels: SortedLabels, rubric
 
 def compare(judgements: Sequence[Judgement], right_of: RightOf, rubric: Rubric, against: str) -> AgreementReport:
     """All rows and disagreements; judgements of other versions of their criterion are not compared."""
-    current = sorted((one for one in judgements if _is_current(one, rubric)), key=_place)
+    current = sorted((one for one in judgements if _is_current(one, rubric)), key=_sort_key)
     grouped = _by_row(current, rubric, lambda one: one.criterion)
     versions = {one.id: one.version for one in rubric.criteria}
     return AgreementReport(
@@ -200,7 +200,7 @@ def _by_row(things: Iterable[T], rubric: Rubric, criterion_of: Callable[[T], str
     return _Grouped(criteria, domains)
 
 
-def _place(judgement: Judgement) -> tuple[str, str, int, str]:
+def _sort_key(judgement: Judgement) -> tuple[str, str, int, str]:
     """The sort key of a judgement: judgements arrive in any order, and are displayed in a fixed one."""
     return judgement.run, judgement.case_id, judgement.attempt, judgement.criterion
 
@@ -242,7 +242,7 @@ def _disagreements(judgements: Sequence[Judgement], right_of: RightOf) -> Iterab
             continue
         if one.answer == "not_eligible" and not right.tells_eligibility:
             continue
-        expected = _answer(right)
+        expected = _answer_name(right)
         if expected != one.answer:
             yield Disagreement(
                 run=one.run,
@@ -257,13 +257,13 @@ def _disagreements(judgements: Sequence[Judgement], right_of: RightOf) -> Iterab
             )
 
 
-def _answer(right: Right) -> Literal["pass", "fail", "not_eligible"]:
+def _answer_name(right: Right) -> Literal["pass", "fail", "not_eligible"]:
     if right.passed is None:
         return "not_eligible"
     return "pass" if right.passed else "fail"
 
 
-def _settled(labelled: LabelledItem | None) -> Right | None:
+def _settled_label(labelled: LabelledItem | None) -> Right | None:
     if labelled is None or labelled.answer is None:
         return None
     labels_in_order = labelled.labels if labelled.adjudication is None else (*labelled.labels, labelled.adjudication)

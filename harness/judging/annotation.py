@@ -140,7 +140,7 @@ class AnnotationQueue:
         self._lock = Lock()
         self._work = tuple(work)
         self._labels: dict[LabelItem, Label] = {}
-        self._others: dict[LabelItem, tuple[Label, ...]] = {}
+        self._labels_of_others: dict[LabelItem, tuple[Label, ...]] = {}
         self._stamp: tuple[int, int] | None = None
         self.queue: Sequence[QueuedQuestion] = ()
         self.refresh()
@@ -154,7 +154,9 @@ class AnnotationQueue:
         answered = {item: _answer_of(one, self.annotator) for item, one in labelled.items()}
         with self._lock:
             self._labels = {item: label for item, label in answered.items() if label is not None}
-            self._others = {item: _others(one, self.annotator.name) for item, one in labelled.items()}
+            self._labels_of_others = {
+                item: _labels_of_others(one, self.annotator.name) for item, one in labelled.items()
+            }
             is_judge = self.annotator.role == "adjudicator"
             self.queue = self._to_adjudicate(self._work, labelled) if is_judge else self._to_label(self._work)
             self._stamp = stamp
@@ -264,10 +266,10 @@ class AnnotationQueue:
         """The answers of others, without names; only an adjudicator sees them."""
         if self.annotator.role != "adjudicator":
             return []
-        return [{"answer": label.answer, "note": label.note} for label in self._others.get(item, ())]
+        return [{"answer": label.answer, "note": label.note} for label in self._labels_of_others.get(item, ())]
 
     def _to_label(self, work: Sequence[QueuedQuestion]) -> list[QueuedQuestion]:
-        waiting = {item: len(labels) for item, labels in self._others.items()}
+        waiting = {item: len(labels) for item, labels in self._labels_of_others.items()}
         mine = [one for one in work if one.item in self._labels]
         missing = [one for one in work if one.item not in self._labels]
         open_ones = [one for one in missing if waiting.get(one.item, 0) < self.annotator.per_item]
@@ -294,5 +296,5 @@ def _answer_of(labelled: LabelledItem, annotator: AnnotatorSession) -> Label | N
     return next((label for label in labelled.labels if label.annotator == annotator.name), None)
 
 
-def _others(labelled: LabelledItem, name: str) -> tuple[Label, ...]:
+def _labels_of_others(labelled: LabelledItem, name: str) -> tuple[Label, ...]:
     return tuple(label for label in labelled.labels if label.annotator != name)

@@ -306,8 +306,8 @@ def _decided(
         candidates=len(by_digest),
         choice=choice,
         prompt=chosen or prompt,
-        validation=_measured(cache, split.validation, prompt, chosen),
-        held_out=_measured(cache, split.held_out, prompt, chosen),
+        validation=_measured_figures(cache, split.validation, prompt, chosen),
+        held_out=_measured_figures(cache, split.held_out, prompt, chosen),
         held_out_digest=split.held_out_digest,
         calls=cache.calls,
     )
@@ -326,7 +326,7 @@ def _figures(cache: AnswerCache, questions: Sequence[Question], prompt: str) -> 
     return figures(questions, cache.answers(prompt, questions))
 
 
-def _measured(cache: AnswerCache, questions: Sequence[Question], prompt: str, chosen: str | None) -> Measured:
+def _measured_figures(cache: AnswerCache, questions: Sequence[Question], prompt: str, chosen: str | None) -> Measured:
     if chosen is None:
         return Measured(before=_figures(cache, questions, prompt), after=None)
     return Measured(

@@ -98,7 +98,7 @@ def split_by_case(questions: Sequence[Question], seed: int = 0) -> Split:
         )
     parts: tuple[set[str], set[str], set[str]] = (set(), set(), set())
     for group in (failing, others):
-        for part, dealt in zip(parts, _dealt(_shuffled(group, seed), parts), strict=True):
+        for part, dealt in zip(parts, _cases_in_parts(_shuffled(group, seed), parts), strict=True):
             part.update(dealt)
     train, validation, held_out = (tuple(one for one in questions if one.case_id in part) for part in parts)
     return Split(train=train, validation=validation, held_out=held_out)
@@ -106,7 +106,7 @@ def split_by_case(questions: Sequence[Question], seed: int = 0) -> Split:
 
 def deal_cases(cases: set[str], seed: int = 0) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Training, validation and held-out cases (40, 30, 30 %) of at least three, by the digests of their ids."""
-    train, validation, held_out = _dealt(_shuffled(cases, seed), (set(), set(), set()))
+    train, validation, held_out = _cases_in_parts(_shuffled(cases, seed), (set(), set(), set()))
     return tuple(train), tuple(validation), tuple(held_out)
 
 
@@ -114,7 +114,7 @@ def _shuffled(cases: set[str], seed: int) -> list[str]:
     return sorted(cases, key=lambda case: hashlib.sha256(f"{seed}:{case}".encode()).digest())
 
 
-def _dealt(cases: list[str], parts: Sequence[set[str]]) -> tuple[list[str], list[str], list[str]]:
+def _cases_in_parts(cases: list[str], parts: Sequence[set[str]]) -> tuple[list[str], list[str], list[str]]:
     """Parts that are still empty come first if there are too few cases for all."""
     if len(cases) < 3:
         order = sorted(range(3), key=lambda place: (len(parts[place]), -place))
@@ -153,7 +153,7 @@ class AnswerCache:
         self._asked_for: Counter[str] = Counter()
         self.calls = 0
         """The number of questions that were sent to the judge."""
-        self._read()
+        self._load_journal()
 
     def answers(self, prompt: str, questions: Sequence[Question], sample: int = 0) -> list[JudgeAnswer]:
         """One answer for each question, in their order."""
@@ -178,7 +178,7 @@ class AnswerCache:
             self._journal.add([{"key": key, "proposal": self._proposals[key]}])
         return self._proposals[key]
 
-    def _read(self) -> None:
+    def _load_journal(self) -> None:
         for number, entry in enumerate(self._journal.entries(), 1):
             try:
                 if "answer" in entry:
@@ -305,7 +305,7 @@ class ModelReflector:
             body["max_tokens"] = _MAX_TOKENS
         async with self.asker, self.asker.cassette(_CASSETTE) as cassette:
             reply = await self.asker.ask(cassette, body)
-        text = _text(reply.replied)
+        text = _text_of_reply(reply.replied)
         if reply.problem is not None or not text.strip():
             raise HarnessError(
                 f"the model {self.model!r} returned no revised prompt: {reply.problem or 'its answer is empty'}",
@@ -325,7 +325,7 @@ async def _gathered(asked: Sequence[Awaitable[JudgeAnswer]]) -> Sequence[JudgeAn
     return answers
 
 
-def _text(replied: Replied) -> str:
+def _text_of_reply(replied: Replied) -> str:
     parts = (replied.message or {}).get("parts")
     found = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
     return "\n".join(str(part.get("content")) for part in found if part.get("type") == "text")

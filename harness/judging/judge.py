@@ -138,7 +138,7 @@ class Judge:
             if reply.problem is not None:
                 return shown.model_copy(update={"failure": reply.problem, "cached": cached})
             try:
-                return _given(shown, subject, read_answer(reply.replied, criterion, evidence.refs), cached)
+                return _judgement_from(shown, subject, read_answer(reply.replied, criterion, evidence.refs), cached)
             except JudgeFailed as error:
                 problem = str(error)
                 repair: JsonObject = {"role": "user", "content": _REPAIR}
@@ -236,7 +236,7 @@ def code_criterion(criterion: Criterion, folder: Path | None) -> CodeCriterion:
         ) from None
 
 
-def _given(blank: Judgement, subject: JudgedTrial, answer: GivenAnswer, cached: bool) -> Judgement:
+def _judgement_from(blank: Judgement, subject: JudgedTrial, answer: GivenAnswer, cached: bool) -> Judgement:
     return blank.model_copy(
         update={
             "eligible": answer.eligible,

@@ -139,7 +139,7 @@ def read_lines(path: Path, shape: type[Line]) -> Iterator[tuple[int, Line | str]
         raise InvalidDocument(path, f"cannot be read: {error.strerror}") from None
     for number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
-            yield number, _read(line, shape)
+            yield number, _parsed_line(line, shape)
 
 
 def _is_torn(descriptor: int) -> bool:
@@ -148,7 +148,7 @@ def _is_torn(descriptor: int) -> bool:
     return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
 
 
-def _read(line: bytes, shape: type[Line]) -> Line | str:
+def _parsed_line(line: bytes, shape: type[Line]) -> Line | str:
     try:
         return shape.model_validate(json.loads(line))
     except (ValueError, RecursionError) as error:
@@ -243,19 +243,19 @@ def sort_labels(file: LabelFile, rubric: Rubric) -> SortedLabels:
     kept: dict[LabelItem, dict[tuple[str, str], list[tuple[int, Label]]]] = {}
     left_out: list[ExcludedLine] = []
     for line, label in file.lines():
-        refused = _refused(line, label, rubric)
+        refused = _excluded_line(line, label, rubric)
         if refused is not None:
             left_out.append(refused)
         elif isinstance(label, Label):
             kept.setdefault(label.item, {}).setdefault((label.role, label.annotator), []).append((line, label))
-    items = [_labelled(item, by_person, left_out) for item, by_person in kept.items()]
+    items = [_labelled_item(item, by_person, left_out) for item, by_person in kept.items()]
     return SortedLabels(
         items=tuple(one for one in items if one is not None),
         left_out=tuple(sorted(left_out, key=lambda one: one.line)),
     )
 
 
-def _refused(line: int, label: Label | str, rubric: Rubric) -> ExcludedLine | None:
+def _excluded_line(line: int, label: Label | str, rubric: Rubric) -> ExcludedLine | None:
     if isinstance(label, str):
         return ExcludedLine(line=line, why="unreadable", detail=label)
     if label.rubric != rubric.name:
@@ -269,7 +269,7 @@ def _refused(line: int, label: Label | str, rubric: Rubric) -> ExcludedLine | No
     return None
 
 
-def _labelled(
+def _labelled_item(
     item: LabelItem, by_person: Mapping[tuple[str, str], Sequence[tuple[int, Label]]], left_out: list[ExcludedLine]
 ) -> LabelledItem | None:
     last = [found for labels in by_person.values() if (found := _last(labels, left_out)) is not None]

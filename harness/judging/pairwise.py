@@ -113,15 +113,15 @@ class Pairwise:
         shown = shown_evidence([*_of_candidate("A", a), *_of_candidate("B", b)])
         if len(shown.block) > MAX_EVIDENCE_CHARS:
             return _PairAnswer(failure=f"the two together are longer than {MAX_EVIDENCE_CHARS} characters")
-        reply = await self.asker.ask(cassette, self._body(shown))
+        reply = await self.asker.ask(cassette, self._request_body(shown))
         if reply.problem is not None:
             return _PairAnswer(failure=reply.problem, recorded=reply.recorded)
         try:
-            return _PairAnswer(answer=_shaped(answer_object(reply.replied)), recorded=reply.recorded)
+            return _PairAnswer(answer=_parsed_answer(answer_object(reply.replied)), recorded=reply.recorded)
         except JudgeFailed as error:
             return _PairAnswer(failure=f"the judge {error}", recorded=reply.recorded)
 
-    def _body(self, shown: Shown) -> JsonObject:
+    def _request_body(self, shown: Shown) -> JsonObject:
         system = f"{self.prompt.text.strip()}\n\n{_FORM}"
         user = f"# Criterion\n\n{asked_criterion(self.criterion)}\n\n# Candidates\n\n{shown.block}"
         if self.asker.provider == "anthropic":
@@ -150,7 +150,7 @@ def _of_candidate(letter: str, pieces: Sequence[Piece]) -> list[Piece]:
     return [piece.model_copy(update={"ref": f"{letter}.{piece.ref}"}) for piece in pieces]
 
 
-def _shaped(value: JsonObject) -> _OrderAnswer:
+def _parsed_answer(value: JsonObject) -> _OrderAnswer:
     try:
         return _OrderAnswer.model_validate(value)
     except ValidationError as error:
@@ -219,7 +219,9 @@ def comparison_score(criterion: str, comparisons: Sequence[PairwiseComparison]) 
         ),
         position_consistency=rate(turned).model_copy(
             update={
-                "value": position_consistency([(one.in_order, one.swapped) for _, one in preferences if _whole(one)])
+                "value": position_consistency(
+                    [(one.in_order, one.swapped) for _, one in preferences if _has_both_orders(one)]
+                )
             }
         ),
     )
@@ -233,5 +235,5 @@ def scores_by_criterion(comparisons: Iterable[PairwiseComparison]) -> list[Compa
     return [comparison_score(name, rows[name]) for name in sorted(rows)]
 
 
-def _whole(preference: Preference) -> bool:
+def _has_both_orders(preference: Preference) -> bool:
     return preference.consistent is not None

@@ -54,7 +54,7 @@ class Panel:
     stopped: str | None = None
     """Why not everything was judged; None: everything was."""
     _questions: "asyncio.Queue[tuple[_Opened, Criterion] | None]" = field(init=False)
-    _opened: list[_Opened] = field(default_factory=list)
+    _open_loop: list[_Opened] = field(default_factory=list)
     _closing: set["asyncio.Task[None]"] = field(default_factory=set)
 
     async def sit(self, tasks: Iterator[PanelTask]) -> None:
@@ -69,7 +69,7 @@ class Panel:
             await asyncio.gather(*self._closing)
         finally:  # also after an interruption, so that answers are kept
             await asyncio.gather(*self._closing, return_exceptions=True)
-            for opened in self._opened:
+            for opened in self._open_loop:
                 _close_all(opened.cassettes)
 
     async def _ask_all(self, tasks: Iterator[PanelTask]) -> None:
@@ -104,7 +104,7 @@ class Panel:
         names = [case, *(f"{case}~{number}" for number in range(2, self.judge.samples + 1))]
         cassettes = [self.judge.asker.open_cassette(name) for name in names]
         opened = _Opened(subject=ready.subject, cassettes=cassettes, left=len(ready.criteria))
-        self._opened.append(opened)
+        self._open_loop.append(opened)
         for criterion in ready.criteria:
             await self._questions.put((opened, criterion))
 
@@ -123,12 +123,12 @@ class Panel:
 
     def _close(self, opened: _Opened) -> None:
         """Writes the cassettes while other questions are in progress, so that no request waits for the disk."""
-        self._opened.remove(opened)
+        self._open_loop.remove(opened)
         closing = asyncio.create_task(asyncio.to_thread(_close_all, opened.cassettes))
         self._closing.add(closing)
-        closing.add_done_callback(self._closed)
+        closing.add_done_callback(self._on_closed)
 
-    def _closed(self, closing: "asyncio.Task[None]") -> None:
+    def _on_closed(self, closing: "asyncio.Task[None]") -> None:
         if not closing.cancelled() and closing.exception() is None:
             self._closing.discard(closing)
 
@@ -172,14 +172,14 @@ class ConcurrentPanels:
 
     def run(self, panel: Panel, tasks: Iterator[PanelTask]) -> None:
         """Judges all tasks and then returns; safe to call from several threads. Raises HarnessError."""
-        with self._opened() as loop:
+        with self._open_loop() as loop:
             try:
                 asyncio.run_coroutine_threadsafe(panel.sit(tasks), loop).result()
             except* HarnessError as group:
                 raise first_harness_error(group) from None
 
     @contextmanager
-    def _opened(self) -> Iterator[asyncio.AbstractEventLoop]:
+    def _open_loop(self) -> Iterator[asyncio.AbstractEventLoop]:
         """The event loop, which is open while at least one panel runs."""
         with self._lock:
             loop = self._loop or self._open()
@@ -199,7 +199,7 @@ class ConcurrentPanels:
         try:
             asyncio.run_coroutine_threadsafe(self._judge.asker.__aenter__(), loop).result()
         except BaseException:
-            self._end(loop)
+            self._close_loop(loop)
             raise
         self._loop = loop
         return loop
@@ -209,9 +209,9 @@ class ConcurrentPanels:
         try:
             asyncio.run_coroutine_threadsafe(self._judge.asker.__aexit__(None, None, None), loop).result()
         finally:
-            self._end(loop)
+            self._close_loop(loop)
 
-    def _end(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _close_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         if self._thread is not None:

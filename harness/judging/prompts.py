@@ -57,14 +57,14 @@ class PromptRegistry:
 
     def versions(self, name: str) -> tuple[str, ...]:
         """Oldest first: numbers by value, followed by other names in alphabetical order."""
-        found = {path.stem for root in self._roots() for path in (root / _checked(name)).glob("*.md")}
-        return tuple(sorted(found, key=_age))
+        found = {path.stem for root in self._roots() for path in (root / _checked_name(name)).glob("*.md")}
+        return tuple(sorted(found, key=_version_order))
 
     def labels(self, name: str) -> dict[str, str]:
         """Label -> version; the project's over the package's. Raises InvalidDocument."""
         found: dict[str, str] = {}
         for root in reversed(self._roots()):
-            path = root / _checked(name) / _LABELS
+            path = root / _checked_name(name) / _LABELS
             if path.exists():
                 found |= read_document(path, dict[str, str])
         return found
@@ -72,9 +72,9 @@ class PromptRegistry:
     def version(self, name: str, version: str) -> Prompt:
         """The given version. Raises UsageError if it does not exist, InvalidDocument if it cannot be read."""
         for root, source in zip(self._roots(), ("project", "package"), strict=False):
-            path = root / _checked(name) / f"{_checked(version)}.md"
+            path = root / _checked_name(name) / f"{_checked_name(version)}.md"
             if path.is_file():
-                return Prompt(name=name, version=version, text=_text(path), source=_source(source))
+                return Prompt(name=name, version=version, text=_file_text(path), source=_source_name(source))
         known = ", ".join(self.versions(name)) or "none"
         raise UsageError(
             f"there is no version {version!r} of the prompt {name!r}", remedy=f"versions in prompts/{name}/: {known}"
@@ -101,8 +101,8 @@ class PromptRegistry:
 
     def write(self, name: str, version: str, text: str) -> Prompt:
         """A new version in the project. Raises UsageError if it exists with another text."""
-        path = self._own / _checked(name) / f"{_checked(version)}.md"
-        if path.exists() and _text(path) != text:
+        path = self._own / _checked_name(name) / f"{_checked_name(version)}.md"
+        if path.exists() and _file_text(path) != text:
             raise UsageError(
                 f"{path} already exists with another text", remedy="save the changed prompt as a new version"
             )
@@ -121,30 +121,30 @@ class PromptRegistry:
     def set_label(self, name: str, label: str, version: str) -> None:
         """Sets the label to that version, in the project's file. Raises UsageError if the version does not exist."""
         self.version(name, version)
-        path = self._own / _checked(name) / _LABELS
+        path = self._own / _checked_name(name) / _LABELS
         labels = read_document(path, dict[str, str]) if path.exists() else {}
-        lines = [f'{key}: "{value}"\n' for key, value in sorted((labels | {_checked(label): version}).items())]
+        lines = [f'{key}: "{value}"\n' for key, value in sorted((labels | {_checked_name(label): version}).items())]
         write_atomically(path, "".join(lines).encode())
 
     def _roots(self) -> tuple[Path, ...]:
         return (self._own, self._packaged) if self._with_packaged else (self._own,)
 
 
-def _checked(name: str) -> str:
+def _checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} cannot be the name, version or label of a prompt: letters, digits, '.', '_', '-'")
     return name
 
 
-def _age(version: str) -> tuple[int, int, str]:
+def _version_order(version: str) -> tuple[int, int, str]:
     return (0, int(version), "") if version.isdecimal() else (1, 0, version)
 
 
-def _source(source: str) -> Literal["project", "package"]:
+def _source_name(source: str) -> Literal["project", "package"]:
     return "project" if source == "project" else "package"
 
 
-def _text(path: Path) -> str:
+def _file_text(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

@@ -46,7 +46,7 @@ def shown_evidence(pieces: Sequence[Piece]) -> Shown:
     """The pieces in the form that a judge receives."""
     digest = evidence_digest(pieces)
     key = digest[:_KEY_DIGITS]
-    lines = [_line(piece) for piece in pieces] or [_NOTHING]
+    lines = [_piece_line(piece) for piece in pieces] or [_NOTHING]
     return Shown(
         pieces=tuple(pieces),
         digest=digest,
@@ -60,7 +60,7 @@ def evidence_digest(pieces: Sequence[Piece]) -> str:
     return digest_of([[piece.ref, piece.who, piece.text] for piece in pieces])
 
 
-def _line(piece: Piece) -> str:
+def _piece_line(piece: Piece) -> str:
     shown = json.dumps({"ref": piece.ref, "who": piece.who, "said": piece.text}, ensure_ascii=False)
     return _ESCAPED.sub(lambda found: _escape(found[0]), shown)
 
@@ -171,7 +171,7 @@ class GivenAnswer(Frozen):
 
 def read_answer(replied: Replied, criterion: Criterion, refs: Collection[str]) -> GivenAnswer:
     """The answer to this criterion; `refs` are the pieces in the request. Raises JudgeFailed."""
-    answer = _shaped(answer_object(replied))
+    answer = _parsed_answer(answer_object(replied))
     if answer.criterion != criterion.id:
         raise JudgeFailed(f"answered the criterion {answer.criterion[:_SHOWN]!r}, not {criterion.id!r}")
     if answer.eligible != (answer.verdict is not None):
@@ -204,7 +204,7 @@ def answer_object(replied: Replied) -> JsonObject:
 def _parsed(text: str, *, cut: bool = False) -> JsonObject:
     fenced = _FENCE.match(text)
     try:
-        value = json.loads(text if fenced is None else fenced[1], object_pairs_hook=_once)
+        value = json.loads(text if fenced is None else fenced[1], object_pairs_hook=_object_of_distinct_names)
     except (ValueError, RecursionError):
         why = "was cut off at its token limit" if cut else "answered with something that is not JSON"
         raise JudgeFailed(f"{why}: {' '.join(text.split())[:_SHOWN]!r}") from None
@@ -213,7 +213,7 @@ def _parsed(text: str, *, cut: bool = False) -> JsonObject:
     return value
 
 
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _object_of_distinct_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Rejects two values under one name: the choice between them would be arbitrary."""
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -221,7 +221,7 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _shaped(value: JsonObject) -> GivenAnswer:
+def _parsed_answer(value: JsonObject) -> GivenAnswer:
     refs = value.get("refs")
     plain = value | ({"refs": tuple(refs)} if isinstance(refs, list) else {})
     try:

@@ -95,14 +95,14 @@ class Piece(Frozen):
     def _agent(self) -> str:
         if self.agent is None:
             return "agent"
-        return self.agent if self.outermost else f"agent {_quoted(self.agent)}"
+        return self.agent if self.outermost else f"agent {_quoted_name(self.agent)}"
 
 
 def _tool(name: str) -> str:
-    return name if _PLAIN_NAME.fullmatch(name) else _quoted(name)
+    return name if _PLAIN_NAME.fullmatch(name) else _quoted_name(name)
 
 
-def _quoted(name: str) -> str:
+def _quoted_name(name: str) -> str:
     """At most 64 characters as a JSON string, on one line, in printable ASCII."""
     return json.dumps(name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…").replace(
         "\x7f", "\\u007f"
@@ -161,8 +161,8 @@ def words(text: str) -> set[str]:
 def compact(content: JsonValue) -> JsonValue:
     """Removes null fields and JSON Schemas, and parses JSON inside texts. Empty lists are kept: they mean "nothing"."""
     if isinstance(content, str):
-        return _read(content)
-    return _cleaned(content)
+        return _parsed_json(content)
+    return _without_schemas(content)
 
 
 def shown(value: JsonValue) -> str:
@@ -174,26 +174,26 @@ def trimmed(value: JsonValue, used: set[str]) -> JsonValue:
     """`value` with only the records that contain distinctive words of `used`."""
     match value:
         case dict() if len(value) > 2 * _MANY and all(isinstance(item, dict) for item in value.values()):
-            kept, left = _kept(list(value.items()), lambda item: f"{item[0]} {shown(item[1])}", used)
+            kept, left = _kept_and_omitted(list(value.items()), lambda item: f"{item[0]} {shown(item[1])}", used)
             found: dict[str, JsonValue] = {key: trimmed(item, used) for key, item in kept}
             return found | ({"…": _left_out(left, len(value))} if left else {})
         case dict():
             return {key: trimmed(item, used) for key, item in value.items()}
         case list() if len(value) > _MANY and len(shown(value)) > _LONG:
-            items, left = _kept(value, shown, used)
+            items, left = _kept_and_omitted(value, shown, used)
             rest: list[JsonValue] = [_left_out(left, len(value))] if left else []
             return [trimmed(item, used) for item in items] + rest
         case list():
             return [trimmed(item, used) for item in value]
         case str() if len(value) > 2 * _LONG:
             lines = _lines(value)
-            kept_lines, left = _kept(lines, str, used)
+            kept_lines, left = _kept_and_omitted(lines, str, used)
             return "\n".join(kept_lines) + (f"\n{_left_out(left, len(lines))}" if left else "")
         case _:
             return value
 
 
-def _kept(records: Sequence[T], text: Callable[[T], str], used: set[str]) -> tuple[list[T], int]:
+def _kept_and_omitted(records: Sequence[T], text: Callable[[T], str], used: set[str]) -> tuple[list[T], int]:
     """The kept records, in order, and the number of omitted ones."""
     words_by_record = [words(text(record)) & used for record in records]
     spread = Counter(word for record_words in words_by_record for word in record_words)
@@ -218,26 +218,30 @@ def _lines(text: str) -> list[str]:
     return re.findall(rf".{{1,{_LINE}}}(?:\s|$)|\S{{{_LINE},}}", text, flags=re.DOTALL) or [text]
 
 
-def _read(text: str) -> JsonValue:
+def _parsed_json(text: str) -> JsonValue:
     if text[:1] not in ("{", "["):
         return text
     try:
         value = parse_json(text.encode("utf-8"))
     except ValueError:  # NotJson, or half of a surrogate pair
         return text
-    return _cleaned(value)
+    return _without_schemas(value)
 
 
-def _cleaned(value: JsonValue) -> JsonValue:
+def _without_schemas(value: JsonValue) -> JsonValue:
     match value:
         case dict() if isinstance(value.get("properties"), dict) and (
             "$schema" in value or value.get("type") == "object"
         ):
             return "[a JSON Schema]"
         case dict():
-            return {key: _cleaned(item) for key, item in value.items() if item is not None and key not in _SCHEMA_KEYS}
+            return {
+                key: _without_schemas(item)
+                for key, item in value.items()
+                if item is not None and key not in _SCHEMA_KEYS
+            }
         case list():
-            return [_cleaned(item) for item in value]
+            return [_without_schemas(item) for item in value]
         case _:
             return value
 
@@ -250,8 +254,8 @@ def build_transcript(trial: Trial, case: Case | None = None) -> Transcript:
     """The transcript of one trial; `case` adds the user's profile and system texts that the trace does not contain."""
     trajectory = trial.trajectory
     results = _results(trajectory.steps)
-    pieces = [*_given(case), *_pieces(trajectory.steps, results, case), *_left(trial)]
-    pieces = [_named(piece, trajectory.agent) for piece in pieces]
+    pieces = [*_opening_pieces(case), *_pieces(trajectory.steps, results, case), *_end_pieces(trial)]
+    pieces = [_with_outermost(piece, trajectory.agent) for piece in pieces]
     return Transcript(
         trace_id=trajectory.trace_id,
         agent=trajectory.agent,
@@ -286,7 +290,7 @@ def _results(steps: tuple[Step, ...]) -> _Results:
     for place in range(len(steps) - 1, -1, -1):
         step = steps[place]
         for number, seen in enumerate(step.observations):
-            found[place, number] = _result(seen, used)
+            found[place, number] = _tool_result(seen, used)
         if step.source == "agent":
             used |= _words_of(step)
     return found
@@ -297,7 +301,7 @@ def _words_of(step: Step) -> set[str]:
     return words(" ".join(texts))
 
 
-def _result(seen: Observation, used: set[str]) -> _Result:
+def _tool_result(seen: Observation, used: set[str]) -> _Result:
     content = compact(seen.content)
     whole = shown(content)
     if seen.error is not None:
@@ -309,7 +313,7 @@ def _result(seen: Observation, used: set[str]) -> _Result:
     return _Result(short, len(whole) - len(short), whole) if len(short) < len(whole) else _Result(whole, 0, whole)
 
 
-def _given(case: Case | None) -> Iterator[Piece]:
+def _opening_pieces(case: Case | None) -> Iterator[Piece]:
     if case is not None and case.user_profile is not None:
         yield Piece(ref="profile", kind="profile", text=shown(compact(dict(case.user_profile))))
     if case is not None and case.conversation is not None and (scenario := _scenario(case.conversation)):
@@ -325,7 +329,7 @@ def _scenario(talk: Conversation) -> list[str]:
     return lines
 
 
-def _named(piece: Piece, outermost: str) -> Piece:
+def _with_outermost(piece: Piece, outermost: str) -> Piece:
     is_agent_under_test = piece.agent in (None, outermost)
     return piece if is_agent_under_test else piece.model_copy(update={"outermost": False})
 
@@ -413,7 +417,7 @@ def _piece(
     )
 
 
-def _left(trial: Trial) -> Iterator[Piece]:
+def _end_pieces(trial: Trial) -> Iterator[Piece]:
     final = trial.trajectory.final_output
     messages = {step.message for step in trial.trajectory.steps if step.source == "agent"}
     if final is not None and final not in messages:

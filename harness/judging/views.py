@@ -183,11 +183,11 @@ class ReasoningLeakage(Frozen):
     def _leaks(self, piece: Piece, names: list[str]) -> list[str]:
         allowed = {word.lower() for word in self.allow}
         words = [match[0] for match in _SYSTEM_WORDS.finditer(piece.text)]
-        words += [name for name in names if _named(name, piece.text)]
+        words += [name for name in names if _names_tool(name, piece.text)]
         return [word for word in dict.fromkeys(words) if word.lower() not in allowed]
 
 
-def _named(tool: str, text: str) -> bool:
+def _names_tool(tool: str, text: str) -> bool:
     name = re.escape(tool)
     if _IDENTIFIER.search(tool):
         return re.search(rf"(?<!\w){name}(?!\w)", text) is not None

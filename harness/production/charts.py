@@ -209,11 +209,11 @@ def shifts_of(charts: Sequence[Chart], settings: WatchSettings, accepted: Sequen
         start: int | None = 0
         while start is not None:
             start = _watch(chart, start, settings, threshold, own, alarms)
-        found += [_ended(one, chart) for one in alarms] if has_ended(chart, last_day) else alarms
+        found += [_ended_shift(one, chart) for one in alarms] if has_ended(chart, last_day) else alarms
     return sorted(found, key=lambda one: (one.alarmed, one.since, one.signal, one.stratum))
 
 
-def _ended(shift: Shift, chart: Chart) -> Shift:
+def _ended_shift(shift: Shift, chart: Chart) -> Shift:
     """If a chart has no sessions any more, its shift is over on its last day."""
     return shift if shift.over is not None else shift.model_copy(update={"over": chart.days[-1]})
 
@@ -247,7 +247,7 @@ def _watch(
             place += 1
             continue
         since = offset + alarm.since
-        over = _over(chart, place, reference, alarm.rate)
+        over = _end_of_shift(chart, place, reference, alarm.rate)
         shift = Shift(
             signal=chart.signal,
             stratum=chart.stratum,
@@ -270,7 +270,7 @@ def _watch(
     return None
 
 
-def _over(chart: Chart, alarmed: int, reference: RateReference, rate: float) -> int | None:
+def _end_of_shift(chart: Chart, alarmed: int, reference: RateReference, rate: float) -> int | None:
     later = chart.looks[alarmed + 1 :]
     for count in range(_CALM_LOOKS, len(later) + 1):
         if is_over(later[:count], reference, rate):

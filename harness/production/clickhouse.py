@@ -232,7 +232,7 @@ class ClickHouseEngine:
         for table, columns in tables.items():
             name = self._database.table(table)
             parts.append(_row_facts(table, columns, name))
-            chosen = _row_facts(table, columns, name, _chosen(table, columns, sessions))
+            chosen = _row_facts(table, columns, name, _chosen_rows_sql(table, columns, sessions))
             named = " WHERE has({names:Array(String)}, session)" if sessions else ""
             wanted.append(f"SELECT trace FROM ({chosen}){named}")
         rows = f"SELECT * FROM ({' UNION ALL '.join(parts)}) WHERE trace IN ({' UNION ALL '.join(wanted)})"
@@ -268,7 +268,7 @@ class ClickHouseEngine:
             by_source[source].append(trace)
         for table, columns in self._tables().items():
             for source, names in by_source.items():
-                where = f"{_source(columns)} = {{wanted:String}} AND has({{traces:Array(String)}}, {_trace(table)})"
+                where = f"{_source_sql(columns)} = {{wanted:String}} AND has({{traces:Array(String)}}, {_trace(table)})"
                 self._database.do(
                     f"DELETE FROM {self._database.table(table)} WHERE {where} SETTINGS lightweight_deletes_sync = 2",
                     self._values() | {"wanted": source, "traces": sorted(names)},
@@ -299,7 +299,7 @@ def _attributes(table: Table) -> str:
     return "SpanAttributes" if table == "traces" else "LogAttributes"
 
 
-def _first(table: Table, names: Sequence[str]) -> str:
+def _first_attribute(table: Table, names: Sequence[str]) -> str:
     """The first of the attributes that is there, of the record or its resource."""
     expressions = [
         f"trimBoth({holder}['{name}'])" for name in names for holder in (_attributes(table), "ResourceAttributes")
@@ -307,17 +307,17 @@ def _first(table: Table, names: Sequence[str]) -> str:
     return f"leftUTF8(arrayFirst(x -> x != '', [{', '.join(expressions)}]), {LONGEST})"
 
 
-def _own(columns: frozenset[str]) -> bool:
+def _has_own_columns(columns: frozenset[str]) -> bool:
     return columns >= {*OWN}
 
 
-def _source(columns: frozenset[str]) -> str:
-    return "if(HarnessSource = '', {source:String}, HarnessSource)" if _own(columns) else "{source:String}"
+def _source_sql(columns: frozenset[str]) -> str:
+    return "if(HarnessSource = '', {source:String}, HarnessSource)" if _has_own_columns(columns) else "{source:String}"
 
 
 def _trace(table: Table) -> str:
     """The trace id; records without one form one trace for each session, as `stored` has it."""
-    session = _first(table, CONVERSATION_NAMES)
+    session = _first_attribute(table, CONVERSATION_NAMES)
     expression = f"if({session} = '', {_id(table, frozenset())}, {session})"
     return f"if(TraceId != '', TraceId, lower(substring(hex(SHA256(concat('session|', {expression}))), 1, 32)))"
 
@@ -326,13 +326,13 @@ def _start() -> str:
     return "greatest(0, toUnixTimestamp64Nano(Timestamp))"
 
 
-def _end(table: Table) -> str:
+def _end_sql(table: Table) -> str:
     return f"greatest({_start()}, {_start()} + toInt64(Duration))" if table == "traces" else _start()
 
 
-def _received(table: Table, columns: frozenset[str]) -> str:
-    by_clock = f"if({_end(table)} > {{now:Int64}}, {{today:Int64}}, {_end(table)})"
-    return f"if(HarnessReceived > 0, HarnessReceived, {by_clock})" if _own(columns) else by_clock
+def _received_sql(table: Table, columns: frozenset[str]) -> str:
+    by_clock = f"if({_end_sql(table)} > {{now:Int64}}, {{today:Int64}}, {_end_sql(table)})"
+    return f"if(HarnessReceived > 0, HarnessReceived, {by_clock})" if _has_own_columns(columns) else by_clock
 
 
 def _id(table: Table, columns: frozenset[str]) -> str:
@@ -343,7 +343,7 @@ def _id(table: Table, columns: frozenset[str]) -> str:
         expressions += ["ParentSpanId", "SpanName", "Duration", "StatusCode", "StatusMessage", "`Events.Name`", events]
     else:
         expressions += ["Body"]
-    expressions += ["HarnessSource", "HarnessTrusted"] if _own(columns) else []
+    expressions += ["HarnessSource", "HarnessTrusted"] if _has_own_columns(columns) else []
     return f"hex(sipHash128({', '.join(expressions)}))"
 
 
@@ -387,30 +387,30 @@ def _row_facts(table: Table, columns: frozenset[str], name: str, where: str = "t
     """One row a record: what a session's row is made of, without its content."""
     error = "lower(StatusCode) IN ('error', 'status_code_error')" if table == "traces" else "false"
     facts = {
-        "source": f"toString({_source(columns)})",
-        "trusted": "HarnessTrusted" if _own(columns) else "false",
+        "source": f"toString({_source_sql(columns)})",
+        "trusted": "HarnessTrusted" if _has_own_columns(columns) else "false",
         "trace": _trace(table),
-        "session": _first(table, CONVERSATION_NAMES),
-        "user": _first(table, USER),
-        "release": _first(table, RELEASE),
-        "model": _first(table, MODEL),
+        "session": _first_attribute(table, CONVERSATION_NAMES),
+        "user": _first_attribute(table, USER),
+        "release": _first_attribute(table, RELEASE),
+        "model": _first_attribute(table, MODEL),
         "feedback": _feedback(table, columns),
         "start_ns": _start(),
-        "end_ns": _end(table),
-        "received_ns": _received(table, columns),
+        "end_ns": _end_sql(table),
+        "received_ns": _received_sql(table, columns),
         "is_error": error,
         "id": _id(table, columns),
     }
     return f"{_select(facts)} FROM {name} WHERE {where}"
 
 
-def _chosen(table: Table, columns: frozenset[str], sessions: Sequence[str]) -> str:
+def _chosen_rows_sql(table: Table, columns: frozenset[str], sessions: Sequence[str]) -> str:
     """Rows that may name one of the sessions, found by the exporter's own indexes; else those of the last days."""
     if sessions:
         holders = (_attributes(table), "ResourceAttributes")
         return "(" + " OR ".join(f"hasAny(mapValues({one}), {{names:Array(String)}})" for one in holders) + ")"
     recent = "Timestamp >= fromUnixTimestamp64Nano({from:Int64})"
-    return f"({recent} OR HarnessReceived >= {{from:Int64}})" if _own(columns) else recent
+    return f"({recent} OR HarnessReceived >= {{from:Int64}})" if _has_own_columns(columns) else recent
 
 
 def _row_fields(table: Table, columns: frozenset[str], name: str) -> str:
@@ -419,9 +419,9 @@ def _row_fields(table: Table, columns: frozenset[str], name: str) -> str:
     no_texts, no_times = "CAST([], 'Array(String)')", "CAST([], 'Array(Int64)')"
     no_maps = "CAST([], 'Array(Map(String, String))')"
     fields = {
-        "source": f"toString({_source(columns)})",
-        "trusted": "HarnessTrusted" if _own(columns) else "false",
-        "received_ns": _received(table, columns),
+        "source": f"toString({_source_sql(columns)})",
+        "trusted": "HarnessTrusted" if _has_own_columns(columns) else "false",
+        "received_ns": _received_sql(table, columns),
         "trace": _trace(table),
         "kind": f"'{TABLES[table]}'",
         "trace_id": "TraceId",
@@ -431,14 +431,14 @@ def _row_fields(table: Table, columns: frozenset[str], name: str) -> str:
         "status": "toString(StatusCode)" if is_span else "''",
         "status_message": "StatusMessage" if is_span else "''",
         "start_ns": _start(),
-        "end_ns": _end(table),
+        "end_ns": _end_sql(table),
         "attributes": f"CAST({_attributes(table)}, 'Map(String, String)')",
         "resource": "CAST(ResourceAttributes, 'Map(String, String)')",
         "event_names": "CAST(`Events.Name`, 'Array(String)')" if is_span else no_texts,
         "event_times": "arrayMap(x -> toUnixTimestamp64Nano(x), `Events.Timestamp`)" if is_span else no_times,
         "event_attributes": "CAST(`Events.Attributes`, 'Array(Map(String, String))')" if is_span else no_maps,
         "text": "''" if is_span else "Body",
-        "body": "HarnessBody" if _own(columns) else "''",
+        "body": "HarnessBody" if _has_own_columns(columns) else "''",
     }
     return f"{_select(fields)} FROM {name}"
 

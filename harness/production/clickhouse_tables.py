@@ -142,19 +142,19 @@ class StoredRow(NamedTuple):
 def arrived(row: StoredRow) -> RawRecord:
     """The record of a row, within all bounds; of one that is beyond them its name, and the reason."""
     try:
-        return bounded(_content(row))
+        return bounded(_raw_record(row))
     except (ValueError, TypeError, RecursionError) as error:
         attributes: JsonObject = {LEFT_OUT: str(error)[:300]}
         return RawRecord(kind=row.kind, trace_id=row.trace, span_id="", name=row.name[:200], start_ns=row.start_ns,
                        end_ns=row.start_ns, attributes=attributes)  # fmt: skip
 
 
-def _content(row: StoredRow) -> RawRecord:
+def _raw_record(row: StoredRow) -> RawRecord:
     if row.body:
         whole = json.loads(row.body)
         attributes, events, resource = whole["attributes"], whole["events"], whole["resource"]
     else:
-        attributes, events, resource = _attributes(row), _events(row), _typed(row.resource)
+        attributes, events, resource = _attributes(row), _events(row), _typed_attributes(row.resource)
     status = row.status.lower().removeprefix("status_code_")
     return RawRecord(
         kind=row.kind,
@@ -172,18 +172,20 @@ def _content(row: StoredRow) -> RawRecord:
 
 
 def _attributes(row: StoredRow) -> JsonObject:
-    found = _typed(row.attributes)
+    found = _typed_attributes(row.attributes)
     if row.status_message:
         found[STATUS_MESSAGE] = row.status_message
-    return with_body(_opened(row.text), found) if row.text else found
+    return with_body(_parsed_body(row.text), found) if row.text else found
 
 
 def _events(row: StoredRow) -> list[JsonObject]:
     events = zip(row.event_names, row.event_times, row.event_attributes, strict=True)
-    return [{"name": name, "time_ns": at, "attributes": _typed(attributes)} for name, at, attributes in events]
+    return [
+        {"name": name, "time_ns": at, "attributes": _typed_attributes(attributes)} for name, at, attributes in events
+    ]
 
 
-def _opened(text: str) -> JsonValue:
+def _parsed_body(text: str) -> JsonValue:
     """The body of a log record: the exporter writes an object as JSON."""
     if not text.startswith("{"):
         return text
@@ -194,11 +196,11 @@ def _opened(text: str) -> JsonValue:
     return found
 
 
-def _typed(texts: Mapping[str, str]) -> JsonObject:
-    return {name: _number(text) if name.startswith(_NUMBERS) else text for name, text in texts.items()}
+def _typed_attributes(texts: Mapping[str, str]) -> JsonObject:
+    return {name: _number_or_text(text) if name.startswith(_NUMBERS) else text for name, text in texts.items()}
 
 
-def _number(text: str) -> JsonValue:
+def _number_or_text(text: str) -> JsonValue:
     try:
         found = json.loads(text)
     except ValueError:
@@ -208,12 +210,13 @@ def _number(text: str) -> JsonValue:
 
 def trace_row(record: StoredRecord) -> list[Any]:
     """A span in the order of `TRACE_COLUMNS`."""
-    attributes, events, resource = _parts(record)
+    attributes, events, resource = _attributes_events_resource(record)
     return [
         record.start_ns, record.trace_id, record.span_id, record.parent_id, record.name,
-        _text(resource.get("service.name", "")), _texts(resource), _texts(attributes),
-        max(0, record.end_ns - record.start_ns), record.status.capitalize(), _text(attributes.get(STATUS_MESSAGE, "")),
-        [_time(event) for event in events], [_text(event.get("name", "")) for event in events],
+        _exported_text(resource.get("service.name", "")), _texts(resource), _texts(attributes),
+        max(0, record.end_ns - record.start_ns), record.status.capitalize(),
+        _exported_text(attributes.get(STATUS_MESSAGE, "")),
+        [_time(event) for event in events], [_exported_text(event.get("name", "")) for event in events],
         [_texts(facts) if isinstance(facts := event.get("attributes"), dict) else {} for event in events],
         record.source, record.trusted, record.received_ns, record.body,
     ]  # fmt: skip
@@ -221,15 +224,15 @@ def trace_row(record: StoredRecord) -> list[Any]:
 
 def log_row(record: StoredRecord) -> list[Any]:
     """A log record in the order of `LOG_COLUMNS`."""
-    attributes, _, resource = _parts(record)
+    attributes, _, resource = _attributes_events_resource(record)
     return [
-        record.start_ns, record.trace_id, record.span_id, _text(resource.get("service.name", "")),
-        _text(attributes.get("content", "")), _texts(resource), _texts(attributes), record.name,
+        record.start_ns, record.trace_id, record.span_id, _exported_text(resource.get("service.name", "")),
+        _exported_text(attributes.get("content", "")), _texts(resource), _texts(attributes), record.name,
         record.source, record.trusted, record.received_ns, record.body,
     ]  # fmt: skip
 
 
-def _parts(record: StoredRecord) -> tuple[JsonObject, list[JsonObject], JsonObject]:
+def _attributes_events_resource(record: StoredRecord) -> tuple[JsonObject, list[JsonObject], JsonObject]:
     whole = json.loads(record.body)
     return whole["attributes"], whole["events"], whole["resource"]
 
@@ -240,9 +243,9 @@ def _time(event: JsonObject) -> int:
 
 
 def _texts(values: JsonObject) -> dict[str, str]:
-    return {name: _text(value) for name, value in values.items()}
+    return {name: _exported_text(value) for name, value in values.items()}
 
 
-def _text(value: JsonValue) -> str:
+def _exported_text(value: JsonValue) -> str:
     """As the exporter writes a value: a text as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -148,7 +148,7 @@ class Compactor:
             pending = pending_deletions(self._layout.deleted)
             ranges = part_ranges(self._layout.parts) if pending else []
             for first, last, path in ranges:
-                self._write(parquet([path]), self._part(first, last))
+                self._write(parquet([path]), self._part_path(first, last))
             mark_applied(pending)
             self._forget()
         return len(ranges)
@@ -195,7 +195,7 @@ class Compactor:
             return False
         if path.stat().st_size:
             check_readable(path)
-            self._write(journal_lines([path]), self._part(number, number), most_bytes=path.stat().st_size)
+            self._write(journal_lines([path]), self._part_path(number, number), most_bytes=path.stat().st_size)
         remove([path])
         return True
 
@@ -219,7 +219,7 @@ class Compactor:
         if any(first <= number <= last for number, _ in segments(self._layout.journal)):
             return 0  # the merged part would claim to hold that segment
         paths = [path for *_, path in run]
-        self._write(parquet(paths), self._part(first, last))
+        self._write(parquet(paths), self._part_path(first, last))
         self._remove_parts(paths)
         return len(run)
 
@@ -242,7 +242,7 @@ class Compactor:
             forget_older(self._layout, _limit_ns(days))
             self._forgot_s = now_s
 
-    def _part(self, first: int, last: int) -> Path:
+    def _part_path(self, first: int, last: int) -> Path:
         return self._layout.parts / f"{first:012}-{last:012}.parquet"
 
     def _remove_parts(self, parts: Sequence[Path]) -> None:

@@ -185,16 +185,16 @@ class DayFacts:
 
     def counted_days(self) -> list[str]:
         """Days with counts, in order: those with stored scores, and those whose scores retention has removed."""
-        return sorted({one.day for one in self._stored} | {*self.days()})
+        return sorted({one.day for one in self._stored_cells} | {*self.days()})
 
     @cached_property
-    def _stored(self) -> list[Cell]:
+    def _stored_cells(self) -> list[Cell]:
         return stored_cells(self._files, self._history, self._suite)
 
     def cells(self, patterns: Iterable[str], *, strata: Sequence[str] = STRATA) -> list[Cell]:
         """By day and stratum the signals that a pattern matches, of sessions that the base rate chose."""
         wanted = [*patterns]
-        cells = [one for one in self._stored if not one.stratum or one.stratum.partition("=")[0] in strata]
+        cells = [one for one in self._stored_cells if not one.stratum or one.stratum.partition("=")[0] in strata]
         totals = {(one.day, one.stratum): one.sessions for one in cells if one.signal == ANY_MODE}
         calls = {(one.day, one.stratum, one.signal): one.sessions for one in cells if one.signal.startswith("tool:")}
         kept: list[Cell] = []
@@ -218,7 +218,7 @@ class DayFacts:
             raise ValueError(f"{facet!r} is not a facet")
         signal = JUDGED if facet == "judge" else UNREADABLE_SESSION
         counts: dict[str, int] = {}
-        for one in self._stored:
+        for one in self._stored_cells:
             name, _, value = one.stratum.partition("=")
             if one.signal == signal and name == facet and since <= one.day <= until:
                 counts[value] = counts.get(value, 0) + one.sessions

@@ -224,7 +224,7 @@ def _begin(lead: _Lead) -> tuple[float, bool, bool]:
 
 
 def _of_mode(diagnosis: Diagnosis, trajectory: Trajectory | None) -> _Lead:
-    step = None if trajectory is None or diagnosis.origin_step is None else _step(trajectory, diagnosis.origin_step)
+    step = None if trajectory is None or diagnosis.origin_step is None else _step_at(trajectory, diagnosis.origin_step)
     tool = step.calls[0].name if step is not None and step.calls and diagnosis.kind != "invented_tool" else ""
     mode = f"{diagnosis.failure}/{cleaned(diagnosis.kind)}"
     return _Lead(Cause(mode=mode, tool=cleaned(tool)), diagnosis.evidence, step)
@@ -287,7 +287,7 @@ def _errors(trajectory: Trajectory | None, only: Collection[str] = ()) -> Iterat
                 yield _ToolError(step, call.name, kind, answer.error.message)
 
 
-def _step(trajectory: Trajectory, index: int) -> Step | None:
+def _step_at(trajectory: Trajectory, index: int) -> Step | None:
     return next((step for step in trajectory.steps if step.index == index), None)
 
 
@@ -326,7 +326,7 @@ def run_population(project: Path, folder: RunFolder) -> Population:
     """A run's trials. Raises ResultsError naming a damaged file."""
     manifest = folder.manifest
     begun_ns = _begun_ns(manifest.created)
-    judged = _judged(project, folder)
+    judged = _judged_by_trial(project, folder)
     cards = {(card.case_id, card.attempt): card for card in folder.scorecards()}
     found = Population(f"run:{manifest.run}", manifest.suite, [], [])
     for stored in folder.trials():
@@ -364,7 +364,7 @@ def store_populations(
         population = found.setdefault(score.suite, Population("store", score.suite, [], []))
         if (score.suite, score.session, score.kind) not in examined:  # two rubrics are one examination
             examined.add((score.suite, score.session, score.kind))
-            population.examined.append(_examined(score))
+            population.examined.append(_examined_score(score))
         population.failures.extend(_gaps(score))
         if not score.unreadable and _shows_something(score):
             failed[score.session].append(score)
@@ -403,7 +403,7 @@ def _common(score: SessionScore) -> SessionFailure:
     )
 
 
-def _examined(score: SessionScore) -> Examined:
+def _examined_score(score: SessionScore) -> Examined:
     return Examined(score.session, score.kind, score.session, 1 / score.sampling.rate, score.received_ns)
 
 
@@ -447,7 +447,7 @@ def _trajectories(store: SessionStore, rows: Sequence[SessionRow]) -> Iterator[t
                 yield session.row.key, None
 
 
-def _judged(project: Path, folder: RunFolder) -> dict[tuple[str, int], tuple[list[Judgement], set[str]]]:
+def _judged_by_trial(project: Path, folder: RunFolder) -> dict[tuple[str, int], tuple[list[Judgement], set[str]]]:
     """By trial its latest judgements, and the criteria that people say were met though the judge says not."""
     found: dict[tuple[str, int], tuple[list[Judgement], set[str]]] = {}
     contradictions = _Contradictions(project, folder.path)
@@ -466,7 +466,7 @@ class _Contradictions:
     def __init__(self, project: Path, run: Path | None = None) -> None:
         self._project = project
         self._run = run
-        self._met: dict[tuple[str, str], Collection[tuple[str, str, str]]] = {}
+        self._criteria_met: dict[tuple[str, str], Collection[tuple[str, str, str]]] = {}
 
     def of(self, suite: str, judgements: Sequence[Judgement]) -> set[str]:
         """The criteria."""
@@ -478,10 +478,10 @@ class _Contradictions:
 
     def _of_rubric(self, suite: str, one: Judgement) -> Collection[tuple[str, str, str]]:
         place = (one.rubric, one.rubric_digest)
-        if place not in self._met:
+        if place not in self._criteria_met:
             rubric = self._rubric(suite, one)
-            self._met[place] = () if rubric is None else _met(self._project, suite, rubric)
-        return self._met[place]
+            self._criteria_met[place] = () if rubric is None else _criteria_met(self._project, suite, rubric)
+        return self._criteria_met[place]
 
     def _rubric(self, suite: str, one: Judgement) -> Rubric | None:
         try:
@@ -492,7 +492,7 @@ class _Contradictions:
             return None
 
 
-def _met(project: Path, suite: str, rubric: Rubric) -> set[tuple[str, str, str]]:
+def _criteria_met(project: Path, suite: str, rubric: Rubric) -> set[tuple[str, str, str]]:
     labels = sort_labels(LabelFile(label_path(project, suite, rubric.name)), rubric)
     return {(one.item.case_id, one.item.trajectory, one.item.criterion) for one in labels.items if one.answer == "pass"}
 

@@ -189,7 +189,7 @@ def load_embedding() -> Embed:
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
     except ImportError:
-        raise _missing() from None
+        raise _missing_extra() from None
     folder = _folder()
     (table,) = load_file(folder / _TABLE).values()
     tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
@@ -211,11 +211,11 @@ def _folder() -> Path:
     spec = find_spec(_PACKAGE)
     folder = None if spec is None or spec.origin is None else Path(spec.origin).parent
     if folder is None or not (folder / _TABLE).is_file() or not (folder / _TOKENIZER).is_file():
-        raise _missing()
+        raise _missing_extra()
     return folder
 
 
-def _missing() -> UsageError:
+def _missing_extra() -> UsageError:
     return UsageError(
         "`themes: {text: embeddings}` in online.yaml needs the extra `embeddings`",
         remedy=f"{extra_remedy('embeddings')}, or `text: shingles`",

@@ -120,7 +120,7 @@ class _Round:
             self._spent.add(budget)
             ready = [one for one in batch if one.is_done]
             idle = [one for one in batch if one.without_question is not None]
-            self._keep(ready, idle)
+            self._store_results(ready, idle)
             done, unasked = done + len(ready), unasked + len(idle)
             failed += sum(any(j.failure is not None for j in one.judgements.values()) for one in batch)
             place += len(batch)
@@ -221,7 +221,7 @@ class _Round:
             folder=request.suite.folder,
         )
 
-    def _keep(self, ready: Sequence[_Candidate], idle: Sequence[_Candidate]) -> None:
+    def _store_results(self, ready: Sequence[_Candidate], idle: Sequence[_Candidate]) -> None:
         """Stores what was judged, and that nothing can be asked about `idle`."""
         scores = [
             self._score_of(one, judgements=tuple(one.judgements[name] for name in sorted(one.judgements)))

@@ -218,7 +218,7 @@ def fetch_run(client: LangfuseClient, run: LangfuseRun, file: Path) -> int:
             trace = str(item.get("traceId") or "")
             found = _observations(client, trace) if trace else []
             if shared[trace] > 1:
-                found = list(_below(found, str(item.get("id"))))
+                found = list(_observations_below(found, str(item.get("id"))))
             line = json.dumps({"item": item, "observations": found}, ensure_ascii=False) + "\n"
             size += len(line.encode())
             if size > _MOST_BYTES:
@@ -237,11 +237,11 @@ def _run(entry: JsonObject) -> LangfuseRun:
 
 def _observations(client: LangfuseClient, trace: str) -> list[JsonObject]:
     """Those of a trace by their start, with their metadata in full."""
-    found = {str(one.get("id")): one for one in _listed(client, trace)}
+    found = {str(one.get("id")): one for one in _listed_observations(client, trace)}
     cut = sorted({name for one in found.values() for name, value in _metadata(one).items() if _is_cut(value)})
-    for names in _joined(name for name in cut if "," not in name):
+    for names in _name_batches(name for name in cut if "," not in name):
         asked = set(names.split(","))
-        for one in _listed(client, trace, names):
+        for one in _listed_observations(client, trace, names):
             known = found.get(str(one.get("id")))
             if known is not None:
                 full = {name: value for name, value in _metadata(one).items() if name in asked}
@@ -249,7 +249,7 @@ def _observations(client: LangfuseClient, trace: str) -> list[JsonObject]:
     return sorted(found.values(), key=lambda one: (str(one.get("startTime")), str(one.get("id"))))
 
 
-def _listed(client: LangfuseClient, trace: str, names: str = "") -> Iterator[JsonObject]:
+def _listed_observations(client: LangfuseClient, trace: str, names: str = "") -> Iterator[JsonObject]:
     asked = {"traceId": trace, "fromStartTime": _SINCE, "fields": _OBSERVATION_FIELDS}
     return client.listed("/api/public/v2/observations", **asked, **({"expandMetadata": names} if names else {}))
 
@@ -264,7 +264,7 @@ def _is_cut(value: object) -> bool:
     return len(value if isinstance(value, str) else json.dumps(value)) >= _CUT
 
 
-def _joined(names: Iterable[str]) -> Iterator[str]:
+def _name_batches(names: Iterable[str]) -> Iterator[str]:
     part = ""
     for name in names:
         if part and len(part) + len(name) > _MOST_NAMES:
@@ -275,7 +275,7 @@ def _joined(names: Iterable[str]) -> Iterator[str]:
         yield part
 
 
-def _below(observations: list[JsonObject], root: str) -> Iterator[JsonObject]:
+def _observations_below(observations: list[JsonObject], root: str) -> Iterator[JsonObject]:
     """The observation of that id and all below it, of a trace that holds several items."""
     children: dict[str, list[JsonObject]] = {}
     for one in observations:

@@ -95,11 +95,11 @@ def experiment_spans(stored: StoredTrial, item: ExperimentItem) -> tuple[Span, .
     root, others = _rooted(stored)
     if root.start_ns < _FIRST_INSTANT_NS:
         later_ns = created_ns(item.manifest) - root.start_ns
-        root, others = _later(root, later_ns), [_later(one, later_ns) for one in others]
+        root, others = _shifted(root, later_ns), [_shifted(one, later_ns) for one in others]
     shared = _shared(item, root.span_id)
     return (
-        _with(root, {**shared, **_root_facts(stored, item)}),
-        *(_with(one, {**shared, **_cost(one)}) for one in others),
+        _with_attributes(root, {**shared, **_root_facts(stored, item)}),
+        *(_with_attributes(one, {**shared, **_cost(one)}) for one in others),
     )
 
 
@@ -118,14 +118,14 @@ def _rooted(stored: StoredTrial) -> tuple[Span, list[Span]]:
         start_ns=begin,
         end_ns=max((one.end_ns for one in spans), default=begin),
     )
-    return made, [_below(one, made) for one in spans]
+    return made, [_rooted_at(one, made) for one in spans]
 
 
-def _later(span: Span, by_ns: int) -> Span:
+def _shifted(span: Span, by_ns: int) -> Span:
     return span.model_copy(update={"start_ns": span.start_ns + by_ns, "end_ns": span.end_ns + by_ns})
 
 
-def _below(span: Span, root: Span) -> Span:
+def _rooted_at(span: Span, root: Span) -> Span:
     return span if span.parent_id is not None else span.model_copy(update={"parent_id": root.span_id})
 
 
@@ -134,10 +134,10 @@ def _shared(item: ExperimentItem, root_id: str) -> JsonObject:
         "langfuse.environment": _ENVIRONMENT,
         "langfuse.experiment.id": item.experiment_id,
         "langfuse.experiment.name": item.manifest.run,
-        "langfuse.experiment.metadata": _text(run_facts(item.manifest)),
+        "langfuse.experiment.metadata": _text_or_json(run_facts(item.manifest)),
         "langfuse.experiment.dataset.id": item.dataset_id,
         "langfuse.experiment.item.id": item.item_id,
-        "langfuse.experiment.item.metadata": _text(item.content["metadata"]),
+        "langfuse.experiment.item.metadata": _text_or_json(item.content["metadata"]),
         "langfuse.experiment.item.root_observation_id": root_id,
     }
 
@@ -148,18 +148,18 @@ def _root_facts(stored: StoredTrial, item: ExperimentItem) -> JsonObject:
         "langfuse.trace.name": f"{manifest.suite}/{trial.case_id}",
         "langfuse.experiment.description": f"agent {manifest.agent} on suite {manifest.suite}",
         "langfuse.observation.type": "agent",
-        "langfuse.observation.input": _text(item.content["input"]),
-        "langfuse.observation.metadata.experiment_name": _quoted(manifest.run),
-        "langfuse.observation.metadata.experiment_run_name": _quoted(manifest.run),
-        "langfuse.observation.metadata.dataset_id": _quoted(item.dataset_id),
-        "langfuse.observation.metadata.dataset_item_id": _quoted(item.item_id),
+        "langfuse.observation.input": _text_or_json(item.content["input"]),
+        "langfuse.observation.metadata.experiment_name": _json_metadata(manifest.run),
+        "langfuse.observation.metadata.experiment_run_name": _json_metadata(manifest.run),
+        "langfuse.observation.metadata.dataset_id": _json_metadata(item.dataset_id),
+        "langfuse.observation.metadata.dataset_item_id": _json_metadata(item.item_id),
         "langfuse.observation.metadata.attempt": str(trial.attempt),
-        "langfuse.observation.metadata.outcome": _quoted(trial.outcome),
+        "langfuse.observation.metadata.outcome": _json_metadata(trial.outcome),
     }
     if item.content["expectedOutput"] is not None:
-        facts["langfuse.experiment.item.expected_output"] = _text(item.content["expectedOutput"])
+        facts["langfuse.experiment.item.expected_output"] = _text_or_json(item.content["expectedOutput"])
     if trial.trajectory.final_output is not None:
-        facts["langfuse.observation.output"] = _text(trial.trajectory.final_output)
+        facts["langfuse.observation.output"] = _text_or_json(trial.trajectory.final_output)
     if manifest.release is not None:
         facts["langfuse.release"] = manifest.release
     if trial.outcome != "finished":
@@ -175,16 +175,16 @@ def _cost(span: Span) -> JsonObject:
     return {"langfuse.observation.cost_details": json.dumps({"total": cost})} if known else {}
 
 
-def _with(span: Span, facts: JsonObject) -> Span:
+def _with_attributes(span: Span, facts: JsonObject) -> Span:
     return span.model_copy(update={"attributes": {**span.attributes, **facts}})
 
 
-def _text(value: JsonValue) -> str:
+def _text_or_json(value: JsonValue) -> str:
     """Texts as they are, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _quoted(value: str) -> str:
+def _json_metadata(value: str) -> str:
     """Metadata of observations are JSON, texts too."""
     return json.dumps(value)
 
@@ -284,14 +284,14 @@ def experiment_id(dataset: Dataset, run: str) -> str:
 
 
 def _send_spans(client: LangfuseClient, spans: tuple[Span, ...]) -> None:
-    for part in _parts(spans):
+    for part in _span_batches(spans):
         answer = client.post(_TRACES, export_otlp(part), headers=_REAL_TIME)
         rejected = rejected_by_langfuse(answer, "partialSuccess", "rejectedSpans")
         if rejected:
             raise LangfuseError(f"Langfuse rejected {rejected} of {len(part)} spans of the trace {part[0].trace_id}")
 
 
-def _parts(spans: tuple[Span, ...]) -> Iterator[list[Span]]:
+def _span_batches(spans: tuple[Span, ...]) -> Iterator[list[Span]]:
     part: list[Span] = []
     size = 0
     for span in spans:

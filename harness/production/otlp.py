@@ -68,13 +68,13 @@ def json_records(signal: Literal["traces", "logs"], body: bytes) -> Iterator[Cal
     make = _span if signal == "traces" else _log
     for group in whole.get(outer, []):
         raw = group.get("resource") if isinstance(group, dict) else None
-        resource = _pairs(raw) if isinstance(raw, dict) else {}
-        for scope in _listed(group, inner):
-            for record in _listed(scope, records):
+        resource = _attributes_in(raw) if isinstance(raw, dict) else {}
+        for scope in _list_in(group, inner):
+            for record in _list_in(scope, records):
                 yield partial(make, record, resource) if isinstance(record, dict) else partial(_refuse, records)
 
 
-def _listed(holder: JsonValue, name: str) -> Iterator[JsonValue]:
+def _list_in(holder: JsonValue, name: str) -> Iterator[JsonValue]:
     """What the list holds; if there is no such list, one element that is not an object and so is counted."""
     found = holder.get(name) if isinstance(holder, dict) else None
     if isinstance(found, list):
@@ -88,7 +88,7 @@ def _refuse(name: str) -> NoReturn:
 
 
 def _span(span: JsonObject, resource: JsonObject) -> RawRecord:
-    attributes = _pairs(span)
+    attributes = _attributes_in(span)
     status = span.get("status")
     fields = status if isinstance(status, dict) else {}
     if fields.get("message"):
@@ -99,25 +99,25 @@ def _span(span: JsonObject, resource: JsonObject) -> RawRecord:
         span_id=_id(span, "spanId"),
         parent_id=_id(span, "parentSpanId"),
         name=str(span.get("name") or ""),
-        start_ns=_whole(span.get("startTimeUnixNano")),
-        end_ns=_whole(span.get("endTimeUnixNano")),
+        start_ns=_parsed_integer(span.get("startTimeUnixNano")),
+        end_ns=_parsed_integer(span.get("endTimeUnixNano")),
         status=_status(fields.get("code")),
         attributes=attributes,
         events=[
             {
                 "name": str(event.get("name") or ""),
-                "time_ns": _whole(event.get("timeUnixNano")),
-                "attributes": _pairs(event),
+                "time_ns": _parsed_integer(event.get("timeUnixNano")),
+                "attributes": _attributes_in(event),
             }
-            for event in _objects(span, "events")
+            for event in _objects_in(span, "events")
         ],
         resource=resource,
     )
 
 
 def _log(log: JsonObject, resource: JsonObject) -> RawRecord:
-    attributes = _pairs(log)
-    at = _whole(log.get("timeUnixNano")) or _whole(log.get("observedTimeUnixNano"))
+    attributes = _attributes_in(log)
+    at = _parsed_integer(log.get("timeUnixNano")) or _parsed_integer(log.get("observedTimeUnixNano"))
     return RawRecord(
         kind="log",
         trace_id=_id(log, "traceId"),
@@ -125,12 +125,12 @@ def _log(log: JsonObject, resource: JsonObject) -> RawRecord:
         name=str(log.get("eventName") or attributes.get("event.name") or ""),
         start_ns=at,
         end_ns=at,
-        attributes=with_body(_value(log.get("body")), attributes),
+        attributes=with_body(_attribute_value(log.get("body")), attributes),
         resource=resource,
     )
 
 
-def _objects(holder: JsonObject, name: str) -> list[JsonObject]:
+def _objects_in(holder: JsonObject, name: str) -> list[JsonObject]:
     value = holder.get(name)
     if value is None:
         return []
@@ -140,29 +140,29 @@ def _objects(holder: JsonObject, name: str) -> list[JsonObject]:
     return found
 
 
-def _pairs(holder: JsonObject, name: str = "attributes") -> JsonObject:
-    return {str(pair.get("key", "")): _value(pair.get("value")) for pair in _objects(holder, name)}
+def _attributes_in(holder: JsonObject, name: str = "attributes") -> JsonObject:
+    return {str(pair.get("key", "")): _attribute_value(pair.get("value")) for pair in _objects_in(holder, name)}
 
 
-def _value(value: JsonValue) -> JsonValue:
+def _attribute_value(value: JsonValue) -> JsonValue:
     kind, raw = next(iter(value.items()), ("", None)) if isinstance(value, dict) else ("", None)
     match kind:
         case "intValue":
-            return _whole(raw, signed=True)
+            return _parsed_integer(raw, signed=True)
         case "doubleValue":
-            return _double(raw)
+            return _parsed_double(raw)
         case "bytesValue":
             return _bytes(raw)
         case "arrayValue":
-            return [_value(item) for item in _objects_or_none(raw, "values")]
+            return [_attribute_value(item) for item in _objects_or_none(raw, "values")]
         case "kvlistValue":
-            return _pairs(raw, "values") if isinstance(raw, dict) else {}
+            return _attributes_in(raw, "values") if isinstance(raw, dict) else {}
         case _:
             return raw
 
 
 def _objects_or_none(holder: JsonValue, name: str) -> list[JsonObject]:
-    return _objects(holder, name) if isinstance(holder, dict) else []
+    return _objects_in(holder, name) if isinstance(holder, dict) else []
 
 
 def _id(holder: JsonObject, name: str) -> str:
@@ -170,7 +170,7 @@ def _id(holder: JsonObject, name: str) -> str:
     return raw.lower() if isinstance(raw, str) else ""
 
 
-def _whole(raw: JsonValue, *, signed: bool = False) -> int:
+def _parsed_integer(raw: JsonValue, *, signed: bool = False) -> int:
     if raw is None:
         return 0
     text = str(raw)
@@ -183,7 +183,7 @@ def _whole(raw: JsonValue, *, signed: bool = False) -> int:
     return value
 
 
-def _double(raw: JsonValue) -> JsonValue:
+def _parsed_double(raw: JsonValue) -> JsonValue:
     """As protobuf has it: 1 is 1.0, and what is not finite comes as a text."""
     if isinstance(raw, bool) or not isinstance(raw, int | float | str):
         return raw
@@ -250,14 +250,14 @@ class Decoded:
 def decode(signal: Signal, body: bytes, *, as_json: bool) -> Decoded:
     """The records of an export request. Raises BadRequest if the body as a whole cannot be read."""
     if as_json:
-        return _checked(json_records(signal, body))
+        return _decoded(json_records(signal, body))
     excess = too_many(signal, body, MAX_RECORDS)
     if excess is not None:
         raise BadRequest(_TOO_MANY_RECORDS if excess == "records" else _TOO_MANY_MESSAGES)
     decoded = Decoded()
     try:
-        for make in _counted(protobuf_records(signal, body)):
-            _take(decoded, make)
+        for make in _limited(protobuf_records(signal, body)):
+            _add_record(decoded, make)
     except DecodeError:
         raise BadRequest("the body is not an OTLP export request in protobuf") from None
     return decoded
@@ -282,24 +282,24 @@ def answer(signal: Signal, decoded: Decoded, *, as_json: bool) -> bytes:
     return bytes(response.SerializeToString())
 
 
-def _checked(makers: Iterable[Callable[[], RawRecord]]) -> Decoded:
+def _decoded(makers: Iterable[Callable[[], RawRecord]]) -> Decoded:
     decoded = Decoded()
     try:
-        for make in _counted(makers):
-            _take(decoded, make)
+        for make in _limited(makers):
+            _add_record(decoded, make)
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"the body is not an OTLP export request in JSON: {str(error)[:200]}") from None
     return decoded
 
 
-def _counted(makers: Iterable[Callable[[], RawRecord]]) -> Iterator[Callable[[], RawRecord]]:
+def _limited(makers: Iterable[Callable[[], RawRecord]]) -> Iterator[Callable[[], RawRecord]]:
     for number, make in enumerate(makers):
         if number >= MAX_RECORDS:
             raise BadRequest(_TOO_MANY_RECORDS)
         yield make
 
 
-def _take(decoded: Decoded, make: Callable[[], RawRecord]) -> None:
+def _add_record(decoded: Decoded, make: Callable[[], RawRecord]) -> None:
     try:
         record = bounded(make())
         record.resource = _bounded_resource(decoded, record.resource)

@@ -52,7 +52,7 @@ def protobuf_records(signal: Literal["traces", "logs"], body: bytes) -> Iterator
 
 def _resource(resource: Any) -> JsonObject:
     try:
-        return _pairs(resource.attributes, _Room())
+        return _attributes_in(resource.attributes, _Room())
     except Rejected as reason:
         raise BadRequest(f"a resource has {reason}") from None
 
@@ -60,7 +60,7 @@ def _resource(resource: Any) -> JsonObject:
 def _span(span: Any, resource: JsonObject) -> RawRecord:
     room = _Room()
     room.take(span.events)
-    attributes = _pairs(span.attributes, room)
+    attributes = _attributes_in(span.attributes, room)
     if span.status.message:
         attributes[STATUS_MESSAGE] = span.status.message
     code = span.status.code
@@ -75,7 +75,7 @@ def _span(span: Any, resource: JsonObject) -> RawRecord:
         status=_STATUS[code] if 0 <= code < len(_STATUS) else "unset",
         attributes=attributes,
         events=[
-            {"name": event.name, "time_ns": event.time_unix_nano, "attributes": _pairs(event.attributes, room)}
+            {"name": event.name, "time_ns": event.time_unix_nano, "attributes": _attributes_in(event.attributes, room)}
             for event in span.events
         ],
         resource=resource,
@@ -84,7 +84,7 @@ def _span(span: Any, resource: JsonObject) -> RawRecord:
 
 def _log(log: Any, resource: JsonObject) -> RawRecord:
     room = _Room()
-    attributes = _pairs(log.attributes, room)
+    attributes = _attributes_in(log.attributes, room)
     name = log.event_name or str(attributes.get("event.name") or "")
     at = log.time_unix_nano or log.observed_time_unix_nano
     return RawRecord(
@@ -94,7 +94,7 @@ def _log(log: Any, resource: JsonObject) -> RawRecord:
         name=name,
         start_ns=at,
         end_ns=at,
-        attributes=with_body(_value(log.body, room), attributes),
+        attributes=with_body(_attribute_value(log.body, room), attributes),
         resource=resource,
     )
 
@@ -111,20 +111,20 @@ class _Room:
             raise Rejected(TOO_MANY)
 
 
-def _pairs(pairs: Any, room: _Room) -> JsonObject:
+def _attributes_in(pairs: Any, room: _Room) -> JsonObject:
     room.take(pairs)
-    return {pair.key: _value(pair.value, room) for pair in pairs}
+    return {pair.key: _attribute_value(pair.value, room) for pair in pairs}
 
 
-def _value(value: Any, room: _Room) -> JsonValue:
+def _attribute_value(value: Any, room: _Room) -> JsonValue:
     match value.WhichOneof("value"):
         case None:
             return None
         case "array_value":
             room.take(value.array_value.values)
-            return [_value(item, room) for item in value.array_value.values]
+            return [_attribute_value(item, room) for item in value.array_value.values]
         case "kvlist_value":
-            return _pairs(value.kvlist_value.values, room)
+            return _attributes_in(value.kvlist_value.values, room)
         case "bytes_value":
             return str(value.bytes_value.hex())
         case name:

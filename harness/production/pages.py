@@ -173,8 +173,8 @@ def _incidents(store: SessionStore) -> Iterator[Markup]:
 
 def _incident(one: Incident) -> Markup:
     state = "accepted" if one.accepted else "withdrawn" if one.withdrawn else "open" if one.is_open else "over"
-    shifts = [_changed(signal_words(it.signal), it.stratum, it.before, it.after) for it in one.shifts[:20]]
-    near = [_changed(change_words(it), "", it.before, it.after, "at the same time: ") for it in one.changes[:20]]
+    shifts = [_change_item(signal_words(it.signal), it.stratum, it.before, it.after) for it in one.shifts[:20]]
+    near = [_change_item(change_words(it), "", it.before, it.after, "at the same time: ") for it in one.changes[:20]]
     drift = [
         tag(
             "li",
@@ -194,7 +194,7 @@ def _incident(one: Incident) -> Markup:
     )
 
 
-def _changed(what: str, where: str, before: float, after: float, lead: str = "") -> Markup:
+def _change_item(what: str, where: str, before: float, after: float, lead: str = "") -> Markup:
     return tag("li", f"{lead}{bounded(what, 160)} {bounded(where, 80)}: {percent(before)} → {percent(after)}")
 
 
@@ -249,14 +249,14 @@ _PATH = "/production/sessions/{key}"
 
 def session(ask: Ask) -> Page:
     """`/production/sessions/{key}`."""
-    store, found = _found(ask)
+    store, found = _session_of(ask)
     scores = list(latest_scores(store.score_store.of_session(found.row.key)).values())
     trial = found.trial()
     title = bounded(found.row.key, 200)
     head = fragment(
         tag("p", link("/production", "Production", data_up=True), class_="crumbs"),
         tag("h1", title),
-        facts(_facts(found)),
+        facts(_session_facts(found)),
         *(tag("p", bounded(note.problem), class_="alert") for note in list(found.notes)[:20]),
         tag("div", *_scores(scores, trial, found.row.key), class_="said"),
     )
@@ -280,7 +280,7 @@ def session(ask: Ask) -> Page:
 
 def step(ask: Ask) -> Page:
     """`.../steps/{step}`: one step whole."""
-    _, found = _found(ask)
+    _, found = _session_of(ask)
     trial, number = _numbered(ask, found)
     shown = _timeline(found.row.key, trial, (), 1)
     return Page(title="", body=one_step(trial.trajectory.steps[number], shown, {}, _WHOLE), part=True)
@@ -288,7 +288,7 @@ def step(ask: Ask) -> Page:
 
 def request(ask: Ask) -> Page:
     """`.../requests/{step}`: what was sent to the model for a step, as its span tells."""
-    _, found = _found(ask)
+    _, found = _session_of(ask)
     trial, number = _numbered(ask, found)
     span_id = trial.trajectory.steps[number].span_id
     own = [span for span in found.spans if span.span_id == span_id]
@@ -304,7 +304,7 @@ def _span(span: Span) -> Markup:
     return fragment(tag("h4", bounded(span.name, 200)), *told)
 
 
-def _found(ask: Ask) -> tuple[SessionStore, Session]:
+def _session_of(ask: Ask) -> tuple[SessionStore, Session]:
     store = opened_store(ask.project.path)
     if store is None:
         raise UsageError("nothing of production is stored", remedy="harness ingest serve")
@@ -324,7 +324,7 @@ def _timeline(key: str, trial: Trial, scores: Sequence[SessionScore], number: in
     return Timeline(base=session_path(key), trial=trial, diagnoses=tuple(found), number=number)
 
 
-def _facts(found: Session) -> Iterator[tuple[str, Markup | str]]:
+def _session_facts(found: Session) -> Iterator[tuple[str, Markup | str]]:
     row = found.row
     yield "sender", f"{row.source}{'' if row.trusted else ', not trusted: evidence has no provenance'}"
     yield "release", bounded(row.release, 100) or UNKNOWN

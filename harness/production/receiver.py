@@ -309,7 +309,7 @@ class Receiver:
 
     async def _status(self, request: web.Request) -> web.Response:
         try:
-            self._source(request)
+            self._source_and_trust(request)
         except Refused as refusal:
             return self._refuse(refusal, as_json=True)
         return web.json_response(self.status)
@@ -324,7 +324,7 @@ class Receiver:
         return web.Response(body=body, content_type=_JSON if as_json else _PROTOBUF)
 
     async def _take(self, request: web.Request, *, as_json: bool) -> tuple[Signal, Decoded]:
-        sender = self._source(request)
+        sender = self._source_and_trust(request)
         if not as_json and request.content_type != _PROTOBUF:
             raise Refused(415, f"the content type is {_PROTOBUF} or {_JSON}, not {request.content_type!r}")
         self._intake.check_room()
@@ -332,7 +332,7 @@ class Receiver:
         signal = cast(Signal, _PATHS[request.path])
         return signal, await self._intake.take(signal, body, sender, as_json=as_json)
 
-    def _source(self, request: web.Request) -> tuple[str, bool]:
+    def _source_and_trust(self, request: web.Request) -> tuple[str, bool]:
         found = self._intake.source_of(request.headers.get("Authorization", ""))
         if not self._intake.tokens.protects and _LOCAL_HOST.fullmatch(request.host) is None:
             raise Refused(403, "without a token, the receiver is reached by localhost or an IP address only")

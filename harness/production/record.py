@@ -100,7 +100,7 @@ def stored(record: RawRecord, *, source: str, trusted: bool, received_ns: int) -
     )
     content = f"{identity}|{record.start_ns}|{record.end_ns}|{body}".encode("utf-8", "replace")
     digest = hashlib.sha256(content).hexdigest()[:32]
-    session = _text(record, CONVERSATION_NAMES)
+    session = _first_text(record, CONVERSATION_NAMES)
     trace_id = record.trace_id or hashlib.sha256(f"session|{session or digest}".encode()).hexdigest()[:32]
     return StoredRecord(
         id=digest,
@@ -112,13 +112,13 @@ def stored(record: RawRecord, *, source: str, trusted: bool, received_ns: int) -
         span_id=record.span_id or digest[:16],
         parent_id=record.parent_id,
         session=session,
-        user_id=_text(record, USER),
+        user_id=_first_text(record, USER),
         start_ns=record.start_ns,
         end_ns=record.end_ns,
         name=record.name,
         status=record.status,
-        release=_text(record, RELEASE),
-        model=_text(record, MODEL),
+        release=_first_text(record, RELEASE),
+        model=_first_text(record, MODEL),
         feedback=_feedback(record),
         body=body,
     )
@@ -137,7 +137,7 @@ def line_of(row: StoredRecord) -> bytes:
     return f'{short[:-1]},"body":{row.body}}}\n'.encode("ascii")
 
 
-def _text(record: RawRecord, names: Sequence[str]) -> str:
+def _first_text(record: RawRecord, names: Sequence[str]) -> str:
     for name in names:
         found = record.attributes.get(name)
         found = record.resource.get(name) if found is None else found
@@ -186,7 +186,7 @@ class RecordCleaner:
         """`secrets`: known values by name. `key`: of the store, for stable pseudonyms. Raises UsageError."""
         self._secrets = dict(secrets)
         self._key = bytes.fromhex(key)
-        self._cleaner = self._made()
+        self._cleaner = self._new_cleaner()
         self._seen = 0
         self._before = 0
 
@@ -196,13 +196,13 @@ class RecordCleaner:
 
     def clean(self, records: Sequence[RawRecord]) -> None:
         """Redacts records in place; the resource that records share is cleaned once."""
-        _clean(records, self._cleaner)
+        _redact(records, self._cleaner)
         self._renew(len(records))
 
     def clean_apart(self, records: Sequence[RawRecord]) -> int:
         """The same in any thread; what was found, to be given to `count` by the thread that uses the rest."""
-        cleaner = self._made()
-        _clean(records, cleaner)
+        cleaner = self._new_cleaner()
+        _redact(records, cleaner)
         return cleaner.found
 
     def count(self, found: int) -> None:
@@ -212,13 +212,13 @@ class RecordCleaner:
         self._seen += seen
         if self._seen >= _FRESH_AFTER:
             self._before += self._cleaner.found
-            self._cleaner, self._seen = self._made(), 0
+            self._cleaner, self._seen = self._new_cleaner(), 0
 
-    def _made(self) -> Cleaner:
+    def _new_cleaner(self) -> Cleaner:
         return Cleaner(self._secrets, key=self._key)
 
 
-def _clean(records: Sequence[RawRecord], cleaner: Cleaner) -> None:
+def _redact(records: Sequence[RawRecord], cleaner: Cleaner) -> None:
     resources: dict[int, JsonObject] = {}
     for record in records:
         resource = resources.get(id(record.resource))
@@ -274,10 +274,10 @@ def _row(group: list[StoredRecord]) -> TraceRow:
         source=group[0].source,
         trusted=all(one.trusted for one in group),
         trace_id=group[0].trace_id,
-        session=_first(group, lambda one: one.session),
+        session=_first_named(group, lambda one: one.session),
         users=sorted({one.user_id for one in group if one.user_id}),
-        release=_first(group, lambda one: one.release),
-        model=_first(group, lambda one: one.model),
+        release=_first_named(group, lambda one: one.release),
+        model=_first_named(group, lambda one: one.model),
         records=len(by_id),
         errors=sum(one.status == "error" for one in by_id.values()),
         feedback=min((one.feedback for one in group if one.feedback is not None), default=None),
@@ -289,5 +289,5 @@ def _row(group: list[StoredRecord]) -> TraceRow:
     )
 
 
-def _first(group: Iterable[StoredRecord], named: Callable[[StoredRecord], str]) -> str:
+def _first_named(group: Iterable[StoredRecord], named: Callable[[StoredRecord], str]) -> str:
     return next(filter(None, map(named, group)), "")

@@ -35,17 +35,17 @@ class ScoreStore:
 
     def add(self, scores: Iterable[SessionScore]) -> Path | None:
         """Writes a batch; scores that are there already are left out. None: there was nothing to write."""
-        with self._alone():
-            return self._added(scores)
+        with self._exclusive():
+            return self._write_batch(scores)
 
-    def _added(self, scores: Iterable[SessionScore]) -> Path | None:
+    def _write_batch(self, scores: Iterable[SessionScore]) -> Path | None:
         known = self.identities()
         fresh = {one.identity: one for one in scores if one.identity not in known}
         if not fresh:
             return None
         number = 1 + max((number for number, _ in self._batches()), default=0)
         path = self._folder / f"{number:09}.jsonl"
-        lines = [_line(one) for one in fresh.values()]
+        lines = [_score_line(one) for one in fresh.values()]
         self._write_facts(path, fresh.values())
         write_atomically(path, "".join(lines).encode("utf-8", "replace"))
         path.chmod(0o600)
@@ -83,7 +83,7 @@ class ScoreStore:
     def _sound_facts(self, path: Path) -> Path:
         flat = path.with_suffix(".parquet")
         if not has_columns(flat, FACTS):
-            with self._alone():
+            with self._exclusive():
                 if path.exists():
                     self._write_facts(path, self._scores_of(path))
         return flat
@@ -91,7 +91,7 @@ class ScoreStore:
     def _scores_of(self, path: Path) -> Iterator[SessionScore]:
         with path.open("rb") as stream:
             for number, line in enumerate(stream, 1):
-                yield _read(path, number, line)
+                yield _parsed_score(path, number, line)
 
     def scored_sessions(self, suite: str) -> set[str]:
         """Sessions that rules of this suite have scored, in whatever version."""
@@ -104,14 +104,14 @@ class ScoreStore:
 
     def suites(self) -> tuple[str, ...]:
         """Suites that have scored a session, by name."""
-        rows = self._asked("SELECT DISTINCT suite FROM {facts} ORDER BY suite", [])
+        rows = self._query_rows("SELECT DISTINCT suite FROM {facts} ORDER BY suite", [])
         return tuple(str(row[0]) for row in rows)
 
     def failed_among(self, sessions: Sequence[str]) -> set[str]:
         """Those of the sessions of which a stored score, perhaps of an older version, says that something failed."""
         failed = "(signal = 'success' OR signal LIKE 'mode:%' OR signal LIKE 'criterion:%') AND value > 0"
         query = "SELECT DISTINCT session FROM {facts} WHERE list_contains(?, session) AND " + failed
-        return {str(row[0]) for row in self._asked(query, [list(sessions)])} if sessions else set()
+        return {str(row[0]) for row in self._query_rows(query, [list(sessions)])} if sessions else set()
 
     def of_session(self, session: str) -> list[SessionScore]:
         """Every score of one session, oldest first; lines of others are not read as scores."""
@@ -119,10 +119,10 @@ class ScoreStore:
         found = []
         for _, path in self._batches():
             with path.open("rb") as stream:
-                found += [_read(path, number, line) for number, line in enumerate(stream, 1) if sought in line]
+                found += [_parsed_score(path, number, line) for number, line in enumerate(stream, 1) if sought in line]
         return [one for one in found if one.session == session]
 
-    def _asked(self, query: str, values: list[object]) -> list[tuple[Any, ...]]:
+    def _query_rows(self, query: str, values: list[object]) -> list[tuple[Any, ...]]:
         files = self.facts()
         if not files:
             return []
@@ -131,10 +131,10 @@ class ScoreStore:
 
     def remove(self, gone: Callable[[SessionScore], bool]) -> int:
         """Removes the scores for which `gone` holds; the number of removed ones."""
-        with self._alone():
-            return self._removed(gone)
+        with self._exclusive():
+            return self._remove_scores(gone)
 
-    def _removed(self, gone: Callable[[SessionScore], bool]) -> int:
+    def _remove_scores(self, gone: Callable[[SessionScore], bool]) -> int:
         removed = 0
         for _, path in self._batches():
             scores = list(self._scores_of(path))
@@ -142,12 +142,12 @@ class ScoreStore:
             removed += len(scores) - len(kept)
             if len(kept) < len(scores):
                 self._write_facts(path, kept)
-                write_atomically(path, "".join(map(_line, kept)).encode("utf-8", "replace"))
+                write_atomically(path, "".join(map(_score_line, kept)).encode("utf-8", "replace"))
                 path.chmod(0o600)
         return removed
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _exclusive(self) -> Iterator[None]:
         """Rounds of several processes wait for each other: two would give their batches the same number."""
         with (self._folder / ".writing").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -165,8 +165,8 @@ class ScoreStore:
         try:
             write_atomically(lines, "".join(json.dumps(row) + "\n" for row in rows).encode())
             query = (
-                f"COPY (SELECT * FROM read_json('{_quoted(lines)}', format = 'newline_delimited',"
-                f" columns = {{{columns}}})) TO '{_quoted(temporary)}' (FORMAT parquet, COMPRESSION zstd)"
+                f"COPY (SELECT * FROM read_json('{_sql_path(lines)}', format = 'newline_delimited',"
+                f" columns = {{{columns}}})) TO '{_sql_path(temporary)}' (FORMAT parquet, COMPRESSION zstd)"
             )
             with connect() as connection, readable_errors(path.with_suffix(".parquet"), _WRITE_REMEDY):
                 connection.execute(query)
@@ -179,7 +179,7 @@ class ScoreStore:
             temporary.unlink(missing_ok=True)
 
 
-def _quoted(path: Path) -> str:
+def _sql_path(path: Path) -> str:
     return str(path).replace("'", "''")
 
 
@@ -188,13 +188,13 @@ _HEAD: Final = 134
 _WRITE_REMEDY: Final = "free some space there; sessions without a stored score are scored in the next round"
 
 
-def _line(score: SessionScore) -> str:
+def _score_line(score: SessionScore) -> str:
     """The identities stand first, at fixed places, so that known scores are found without reading the rest."""
     shared = f'"shared":"{score.shared_identity}", "case":"{score.case}", ' if score.case else ""
     return f'{{"identity": "{score.identity}", {shared}"score": {score.model_dump_json()}}}\n'
 
 
-def _read(path: Path, number: int, line: bytes) -> SessionScore:
+def _parsed_score(path: Path, number: int, line: bytes) -> SessionScore:
     try:
         return SessionScore.model_validate(json.loads(line)["score"])
     except (ValueError, KeyError, TypeError) as error:

@@ -196,7 +196,7 @@ class Sampler:
     ) -> SessionSampling | None:
         """How a session is chosen; None if it is not. `failed`: what scoring by rules has shown."""
         rules = [rule for rule in self._settings.sampling if rule.scores in ("both", scores)]
-        met = [rule for rule in rules if self._meets(rule, row, failed)]
+        met = [rule for rule in rules if self._rule_applies(rule, row, failed)]
         if not met:
             return None
         best = max(met, key=lambda rule: rule.rate)
@@ -206,7 +206,7 @@ class Sampler:
             return None
         return SessionSampling(rule=best.name, rate=best.rate, in_base=number < base)
 
-    def _meets(self, rule: SamplingRule, row: SessionRow, failed: bool) -> bool:
+    def _rule_applies(self, rule: SamplingRule, row: SessionRow, failed: bool) -> bool:
         match rule.when:
             case "always":
                 return True
@@ -288,7 +288,7 @@ def score_sessions(store: SessionStore, request: ScoringRequest) -> ScoringRound
     scored_cases = store.score_store.scored_cases()
     fresh = [row for row in complete if not scorer.has_scored(row, scored_cases)]
     sampler = Sampler(request.settings, rows)
-    chosen, left_out = _chosen(fresh, sampler)
+    chosen, left_out = _chosen_and_left_out(fresh, sampler)
     now, waiting = _within_budget(store, chosen, request)
     store.score_store.add(_left_out(row, scorer, request) for row in left_out)
     scored: list[SessionScore] = []
@@ -338,7 +338,7 @@ def _scored_batch(
     return [one.model_copy(update={"card": one.card and one.card.model_copy(update={"scores": ()})}) for one in scores]
 
 
-def _chosen(
+def _chosen_and_left_out(
     rows: Sequence[SessionRow], sampler: Sampler
 ) -> tuple[list[tuple[SessionRow, SessionSampling]], list[SessionRow]]:
     """Chosen ones, those of rarer rules first, and those that sampling leaves out."""
@@ -360,7 +360,7 @@ def _within_budget(
     """What is scored now, and what waits: sessions that have a score already, of a scorer that has changed since, do
     not keep new ones waiting, and the latest of them come first.
     """
-    allowed = _allowed(store, request)
+    allowed = _sessions_allowed(store, request)
     if allowed is None or allowed >= len(chosen):
         return chosen, []
     scored = store.score_store.scored_sessions(request.suite.name)
@@ -383,7 +383,7 @@ def _left_out(row: SessionRow, scorer: SessionScorer, request: ScoringRequest) -
     )
 
 
-def _allowed(store: SessionStore, request: ScoringRequest) -> int | None:
+def _sessions_allowed(store: SessionStore, request: ScoringRequest) -> int | None:
     """How many sessions may be scored now; None: any number."""
     limits = [] if request.limit is None else [request.limit]
     if request.settings.budget.sessions is not None:

@@ -108,7 +108,7 @@ def otlp_logs_sender(address: str) -> Send:
 
 def _request(records: Sequence[JsonObject]) -> JsonObject:
     """An OTLP logs request with an event for every evaluation, in the form of the GenAI conventions."""
-    resource: JsonObject = {"attributes": _typed({"service.name": "trial-harness"})}
+    resource: JsonObject = {"attributes": _otlp_attributes({"service.name": "trial-harness"})}
     scope: JsonObject = {"scope": {"name": "harness"}, "logRecords": [*records]}
     return {"resourceLogs": [{"resource": resource, "scopeLogs": [scope]}]}
 
@@ -123,7 +123,7 @@ def _records(score: SessionScore) -> Iterator[JsonObject]:
             "eventName": event.event_name,
             "traceId": event.trace_id,
             "severityNumber": 9,
-            "attributes": _typed(facts),
+            "attributes": _otlp_attributes(facts),
         }
 
 
@@ -176,7 +176,7 @@ def _of_judgement(one: Judgement) -> Evaluation:
     )
 
 
-def _typed(facts: JsonObject) -> list[JsonValue]:
+def _otlp_attributes(facts: JsonObject) -> list[JsonValue]:
     return [{"key": name, "value": _typed_value(value)} for name, value in facts.items()]
 
 

@@ -123,13 +123,13 @@ def trial_record_in(records: Sequence[StoredRecord]) -> TrialRecord | None:
             continue
         facts = json.loads(record.body).get("attributes") or {}
         try:
-            document = json.loads(_whole(str(facts.get(_TRIAL)), pieces) or "")
+            document = json.loads(_joined_pieces(str(facts.get(_TRIAL)), pieces) or "")
             archive = facts.get(_ARCHIVE)
             return TrialRecord(
                 evidence=document["evidence"],
                 final_output=document.get("final_output"),
                 reference=document.get("reference"),
-                archive=_whole(archive, pieces) if isinstance(archive, str) else None,
+                archive=_joined_pieces(archive, pieces) if isinstance(archive, str) else None,
             )
         except (ValueError, KeyError, TypeError, ValidationError):
             continue
@@ -144,7 +144,7 @@ def _pieces(records: Sequence[StoredRecord]) -> Iterator[tuple[str, int, str]]:
             yield str(facts.get(_OF)), int(place), str(facts.get(_CONTENT))
 
 
-def _whole(text: str, pieces: dict[tuple[str, int], str]) -> str | None:
+def _joined_pieces(text: str, pieces: dict[tuple[str, int], str]) -> str | None:
     """The text, put together if it was sent in pieces; None if one is missing or another than was sent."""
     if not text.startswith(_PIECES):
         return text

@@ -72,7 +72,7 @@ def draft_session_case(store: SessionStore, key: str, project: Path, suite_name:
     source = _with_criteria(scorer.case_of(session, trial), suite, failed)
     drafted = _drafted(session, trial, card, suite, source, failed)
     notes = [one for one in drafted.notes if not (failed and one == SUCCEEDED)]
-    return replace(drafted, notes=(*notes, *_judged(failed)))
+    return replace(drafted, notes=(*notes, *_judged_check_notes(failed)))
 
 
 def store_session_case(project: Path, drafted: SessionDraft, file: Path | None = None) -> AddedCase:
@@ -184,7 +184,7 @@ def _unknown(session: Session, suite: Suite, trial: Trial) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _judged(failed: Sequence[Judgement]) -> tuple[str, ...]:
+def _judged_check_notes(failed: Sequence[Judgement]) -> tuple[str, ...]:
     """How the checks that a judge decides get their verdict."""
     rubrics = sorted({one.rubric for one in failed})
     return tuple(

@@ -110,14 +110,14 @@ def segments(folder: Path) -> list[tuple[int, Path]]:
 def part_ranges(folder: Path) -> list[tuple[int, int, Path]]:
     """First and last segment of every part in force: one that is part of a larger one is left over from merging."""
     found: list[tuple[int, int, Path]] = []
-    for path in _settled(folder):
+    for path in _stable_listing(folder):
         first, _, last = path.stem.partition("-")
         if first.isdecimal() and last.isdecimal():
             found.append((int(first), int(last), path))
-    return [one for one in sorted(found) if not any(_within(one, other) for other in found)]
+    return [one for one in sorted(found) if not any(_is_within(one, other) for other in found)]
 
 
-def _settled(folder: Path) -> list[Path]:
+def _stable_listing(folder: Path) -> list[Path]:
     """The listing that two looks agree on: one look during a merge could miss both the old parts and the new one."""
     before: list[Path] | None = None
     while (now := sorted(_plain_files(folder, ".parquet"))) != before:
@@ -131,7 +131,7 @@ def superseded(folder: Path) -> list[Path]:
     return [path for path in _plain_files(folder, ".parquet") if path not in in_force]
 
 
-def _within(one: tuple[int, int, Path], other: tuple[int, int, Path]) -> bool:
+def _is_within(one: tuple[int, int, Path], other: tuple[int, int, Path]) -> bool:
     return one[2] != other[2] and other[0] <= one[0] and one[1] <= other[1]
 
 
@@ -265,13 +265,13 @@ class PartIndex:
 
     def traces_naming(self, session: str) -> Iterator[str]:
         """Ids of the traces that name a session."""
-        return self._found(_session_key(session))
+        return self._entries_of(_session_key(session))
 
     def holds(self, trace_id: str) -> bool:
         """Whether the part may hold records of a trace."""
-        return trace_id in self._found(_trace_key(trace_id))
+        return trace_id in self._entries_of(_trace_key(trace_id))
 
-    def _found(self, key: bytes) -> Iterator[str]:
+    def _entries_of(self, key: bytes) -> Iterator[str]:
         for number in range(bisect_left(self, key), len(self)):
             entry = self[number]
             if entry[:_KEY] != key:

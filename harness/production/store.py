@@ -72,7 +72,7 @@ class SessionStore:
         now_ns = time.time_ns()
         found = [
             row
-            for row in self._all(since_ns)
+            for row in self._all_rows(since_ns)
             if (until_ns is None or row.received_last_ns < until_ns)
             and (release is None or row.release == release)
             and (user_id is None or user_id in row.users)
@@ -86,10 +86,10 @@ class SessionStore:
         Raises UsageError if there is none or several.
         """
         traces, records = self._engine.named([name for name in (key, key.partition(":")[2]) if name])
-        rows = _called(key, sessions_from(traces))
+        rows = _rows_named(key, sessions_from(traces))
         if not rows and _BY_TRACE in key:
-            return self.loaded(_only(_called(key, self._all(0)), key))
-        row = _only(rows, key)
+            return self.loaded(_single_row(_rows_named(key, self._all_rows(0)), key))
+        row = _single_row(rows, key)
         mine = {(row.source, trace_id) for trace_id in row.trace_ids}
         return Session(row, [one for one in records if (one.source, one.trace_id) in mine])
 
@@ -150,7 +150,7 @@ class SessionStore:
         if session is not None:
             rows: Sequence[SessionRow] = [self.session(session).row]
         else:
-            rows = [row for row in self._all(0) if user_id is not None and user_id in row.users]
+            rows = [row for row in self._all_rows(0) if user_id is not None and user_id in row.users]
         if not rows:
             return 0
         last = max((number for number, _ in segments(self.layout.journal)), default=0)
@@ -176,7 +176,7 @@ class SessionStore:
         compactor.compact(segments(self.layout.journal), retention_days=retention_days)
         compactor.purge()
 
-    def _all(self, since_ns: int) -> list[SessionRow]:
+    def _all_rows(self, since_ns: int) -> list[SessionRow]:
         rows = sessions_from(self._engine.traces(received_since_ns=since_ns))
         if not since_ns:
             return rows
@@ -188,13 +188,13 @@ class SessionStore:
         return list((known | {row.key: row for row in sessions_from(self._engine.traces(sessions=named))}).values())
 
 
-def _called(key: str, rows: Iterable[SessionRow]) -> list[SessionRow]:
+def _rows_named(key: str, rows: Iterable[SessionRow]) -> list[SessionRow]:
     """The session of this key, or those whose id it is."""
     found = [row for row in rows if key in (row.key, row.key.partition(":")[2])]
     return [row for row in found if row.key == key] or found
 
 
-def _only(rows: Sequence[SessionRow], key: str) -> SessionRow:
+def _single_row(rows: Sequence[SessionRow], key: str) -> SessionRow:
     if len(rows) != 1:
         if not rows:
             raise UsageError(f"there is no session {key!r}", remedy="harness online sessions")

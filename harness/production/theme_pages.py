@@ -44,7 +44,7 @@ def themes(ask: Ask) -> Page:
     report = _report(ask)
     head = tag("h1", "Themes")
     if report is None:
-        body = fragment(head, _choice(ask, ()), tag("p", *_nothing(), class_="empty"))
+        body = fragment(head, _choice(ask, ()), tag("p", *_nothing_stored(), class_="empty"))
         return Page(title="Themes", body=body, section="Themes")
     pages = pages_of(len(report.themes))
     number = ask.number("page", most=pages)
@@ -60,7 +60,7 @@ def themes(ask: Ask) -> Page:
         if rows
         else tag("p", "No failure was found.", class_="empty"),
         pager(number, pages, "/themes", ask.query),
-        *_away(report),
+        *_absent_themes(report),
     )
     return Page(title="Themes", body=body, section="Themes")
 
@@ -75,7 +75,7 @@ def theme(ask: Ask) -> Page:
     body = fragment(
         tag("p", link(_path(ask), "Themes", data_up=True), class_="crumbs"),
         tag("div", tag("h1", found.title), chip(found.trend, _TRENDS.get(found.trend, "")), class_="title"),
-        facts(_facts(found)),
+        facts(_theme_facts(found)),
         tag("p", f"Words that most share: {bounded(' '.join(found.terms))}", class_="dim") if found.terms else None,
         *_days(found),
         *_examples("Representative", found.representative, run),
@@ -111,7 +111,7 @@ def _choice(ask: Ask, suites: Sequence[str]) -> Markup:
     return filters(*fields, action="/themes")
 
 
-def _nothing() -> tuple[Markup | str, ...]:
+def _nothing_stored() -> tuple[Markup | str, ...]:
     return (
         "Nothing of production is stored. ",
         tag("code", "harness ingest serve"),
@@ -120,13 +120,13 @@ def _nothing() -> tuple[Markup | str, ...]:
 
 
 def _row(ask: Ask, one: Theme) -> Markup:
-    path = path_of("themes", one.id, **_kept(ask))
+    path = path_of("themes", one.id, **_kept_query(ask))
     why = tag("span", bounded(" ".join(one.terms), 160), class_="why") if one.terms else None
     return row(
         fragment(link(path, bounded(one.title, 200)), why),
         str(one.sessions),
         share_words(one.share),
-        f"{one.impact:.1f}{_between(one.impact_interval)}",
+        f"{one.impact:.1f}{_interval_text(one.impact_interval)}",
         chip(one.trend, _TRENDS.get(one.trend, "")),
         f"{one.first_day} {bounded(one.first_release, 40)}",
         bounded(one.issue, 80) or UNKNOWN,
@@ -134,23 +134,23 @@ def _row(ask: Ask, one: Theme) -> Markup:
     )
 
 
-def _between(interval: Interval | None) -> str:
+def _interval_text(interval: Interval | None) -> str:
     return "" if interval is None else f" ({interval.low:.1f} to {interval.high:.1f})"
 
 
 def _path(ask: Ask) -> str:
-    return path_of("themes", **_kept(ask))
+    return path_of("themes", **_kept_query(ask))
 
 
-def _kept(ask: Ask) -> dict[str, str]:
+def _kept_query(ask: Ask) -> dict[str, str]:
     return {name: ask.query[name] for name in ("run", "days", "suite") if ask.query.get(name)}
 
 
-def _facts(found: Theme) -> Iterator[tuple[str, Markup | str]]:
+def _theme_facts(found: Theme) -> Iterator[tuple[str, Markup | str]]:
     yield "id", tag("code", found.id)
     yield "suite", found.suite
     yield "affected", f"{found.sessions}, {share_words(found.share)} of all"
-    yield "impact", f"{found.impact:.1f}{_between(found.impact_interval)}"
+    yield "impact", f"{found.impact:.1f}{_interval_text(found.impact_interval)}"
     yield "severity", f"{found.severity:.2f}"
     if found.fault is not None:
         yield "fault of the harness", words(found.fault)
@@ -186,14 +186,14 @@ def _examples(title: str, some: Sequence[Example], run: str | None) -> Iterator[
     yield tag(
         "ul",
         *(
-            tag("li", _member(one.session, run, one.step), f" {bounded(one.release, 60)} ", tag("q", one.excerpt))
+            tag("li", _member_link(one.session, run, one.step), f" {bounded(one.release, 60)} ", tag("q", one.excerpt))
             for one in some[:_LISTED]
         ),
         class_="verdicts",
     )
 
 
-def _member(session: str, run: str | None, step: int | None = None) -> Markup:
+def _member_link(session: str, run: str | None, step: int | None = None) -> Markup:
     """A link to the trial or the session."""
     at = "" if step is None else f"#step-{step}"
     if run is None:
@@ -217,11 +217,11 @@ def _members(ask: Ask, found: Theme, run: str | None) -> Iterator[Markup]:
     number = ask.number("page", most=pages)
     shown = found.members[(number - 1) * PER_PAGE : number * PER_PAGE]
     yield tag("h2", f"All {len(found.members)}")
-    yield tag("ul", *(tag("li", _member(one, run)) for one in shown), class_="names")
+    yield tag("ul", *(tag("li", _member_link(one, run)) for one in shown), class_="names")
     yield pager(number, pages, path_of("themes", found.id), ask.query)
 
 
-def _away(report: ThemesReport) -> Iterator[Markup]:
+def _absent_themes(report: ThemesReport) -> Iterator[Markup]:
     if not report.away:
         return
     rows = [

@@ -173,17 +173,17 @@ def _followed(project: Path, population: Population, *, remember: bool) -> tuple
         ranking = Ranking(population)
         themes = [ranking.theme(group) for group in groups]
         seen = {
-            theme.id: _known(group, theme, known.by_id.get(theme.id))
+            theme.id: _known_theme(group, theme, known.by_id.get(theme.id))
             for group, theme in zip(groups, themes, strict=True)
         }
         if remember and seen:
             write_known_themes(path, known.with_themes(seen))
     links = _Links(project, population.suite)
-    away = [_away(one, population) for one in known.themes if one.issue and one.text.id not in seen]
+    away = [_absent_theme(one, population) for one in known.themes if one.issue and one.text.id not in seen]
     return [links.linked(theme, seen[theme.id]) for theme in themes], away
 
 
-def _away(known: KnownTheme, population: Population) -> AbsentTheme:
+def _absent_theme(known: KnownTheme, population: Population) -> AbsentTheme:
     kind = scorer_kind(known.text.key)
     examined = len({one.session for one in population.examined if one.kind == kind and one.received_ns > known.last_ns})
     return AbsentTheme(
@@ -196,7 +196,7 @@ def _away(known: KnownTheme, population: Population) -> AbsentTheme:
     )
 
 
-def _known(group: FailureGroup, theme: Theme, before: KnownTheme | None) -> KnownTheme:
+def _known_theme(group: FailureGroup, theme: Theme, before: KnownTheme | None) -> KnownTheme:
     first, last = group.failures[0], group.failures[-1]
     now = KnownTheme(
         text=group.text,

@@ -242,7 +242,7 @@ def watch_shifts(
     charts = charts_of(facts.cells(settings.signals), settings)
     shifts = shifts_of(charts, settings, accepted)
     known = _Known(suite, facts, own, [one for one in drift if one.suite == suite])
-    incidents = [_named(group, known) for group in grouped_shifts(shifts)]
+    incidents = [_incident_for(group, known) for group in grouped_shifts(shifts)]
     named = {one.id for one in incidents}
     incidents += [one.model_copy(update={"withdrawn": True}) for one in own if one.id not in named]
     incidents.sort(key=lambda one: (one.opened, one.since, one.id))
@@ -276,7 +276,7 @@ def _belongs(shift: Shift, group: Sequence[Shift]) -> bool:
     return is_open and (apart <= _TOGETHER_DAYS or shift.since <= max(one.alarmed for one in group))
 
 
-def _named(group: Sequence[Shift], known: _Known) -> Incident:
+def _incident_for(group: Sequence[Shift], known: _Known) -> Incident:
     since, opened = min(one.since for one in group), min(one.alarmed for one in group)
     over = [one.over for one in group if not one.stratum] or [one.over for one in group]
     closed = None if None in over else max(day for day in over if day is not None)

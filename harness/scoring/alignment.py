@@ -43,7 +43,7 @@ class Deviation(Frozen):
     @property
     def words(self) -> str:
         """The deviation in a report's words."""
-        expected, found = _shown(self.expected), _shown(self.found)
+        expected, found = _call_text(self.expected), _call_text(self.found)
         match self.kind:
             case "wrong_tool":
                 return f"wrong tool: {found} instead of {expected}"
@@ -76,7 +76,7 @@ def _traced(left: list[Invocation], right: list[Invocation], specs: dict[str, To
     """The differences of the cheapest alignment, front to back."""
     for row, column, is_paired in _walked(left, right, specs):
         if is_paired:
-            if _unlike(left[row], right[column], specs):
+            if _difference_weight(left[row], right[column], specs):
                 yield changed_call(row, left[row], right[column])
         elif column < 0:
             kind: DeviationKind = "needless_write" if is_write(left[row], specs) else "needless_read"
@@ -88,7 +88,9 @@ def _traced(left: list[Invocation], right: list[Invocation], specs: dict[str, To
 def equal_pairs(made: list[Invocation], wanted: list[Invocation], specs: dict[str, ToolSpec]) -> dict[int, int]:
     """Number of a wanted call -> number of the equal call that the cheapest alignment puts beside it."""
     walk = _walked(made, wanted, specs)
-    return {column: row for row, column, pair in walk if pair and not _unlike(made[row], wanted[column], specs)}
+    return {
+        column: row for row, column, pair in walk if pair and not _difference_weight(made[row], wanted[column], specs)
+    }
 
 
 def _walked(
@@ -103,7 +105,7 @@ def _walked(
     while row < rows or column < columns:
         best = cost[row][column]
         both = row < rows and column < columns
-        if both and best == cost[row + 1][column + 1] + _unlike(left[row], right[column], specs):
+        if both and best == cost[row + 1][column + 1] + _difference_weight(left[row], right[column], specs):
             yield row, column, True
             row, column = row + 1, column + 1
         elif row < rows and best == cost[row + 1][column] + _needless(left[row], specs):
@@ -125,7 +127,7 @@ def _costs(left: list[Invocation], right: list[Invocation], specs: dict[str, Too
     for row in range(rows - 1, -1, -1):
         for column in range(columns - 1, -1, -1):
             cost[row][column] = min(
-                cost[row + 1][column + 1] + _unlike(left[row], right[column], specs),
+                cost[row + 1][column + 1] + _difference_weight(left[row], right[column], specs),
                 cost[row + 1][column] + _needless(left[row], specs),
                 cost[row][column + 1] + _MISSING,
             )
@@ -154,7 +156,7 @@ def _with_order(found: list[Deviation], specs: dict[str, ToolSpec]) -> Iterator[
         yield one if place is None else one.model_copy(update={"kind": "wrong_order", "belongs_at": place})
 
 
-def _unlike(made: Invocation, wanted: Invocation, specs: dict[str, ToolSpec]) -> float:
+def _difference_weight(made: Invocation, wanted: Invocation, specs: dict[str, ToolSpec]) -> float:
     if made.tool != wanted.tool:
         # Less than a needless read and a missing one: the agent reads the answer of the call that it made there.
         return _TOOL if is_write(made, specs) or is_write(wanted, specs) else _READ_TOOL
@@ -180,7 +182,7 @@ def call_key(call: Invocation, specs: dict[str, ToolSpec]) -> str:
     return f"{call.tool}\0{canonical_json(arguments)}"
 
 
-def _shown(call: Invocation | None) -> str:
+def _call_text(call: Invocation | None) -> str:
     return "nothing" if call is None else f"{call.tool}({canonical_json(call.arguments)[:160]})"
 
 
@@ -334,7 +336,7 @@ class _Match:
             return max(min(after), least)
         if before:
             return max(max(before) + 1, least)
-        dependents = [self._places[other] for other in self._places if self._follows(other, number)]
+        dependents = [self._places[other] for other in self._places if self._must_follow(other, number)]
         return max(min(dependents, default=len(self._made)), least)
 
     def _follows_at_once(self, numbers: Sequence[int]) -> bool:
@@ -345,9 +347,9 @@ class _Match:
 
     def _last_predecessor(self, number: int) -> int:
         """The place of the last call that must come before; -1 if there is none."""
-        return max((self._places[other] for other in self._places if self._follows(number, other)), default=-1)
+        return max((self._places[other] for other in self._places if self._must_follow(number, other)), default=-1)
 
-    def _follows(self, number: int, other: int) -> bool:
+    def _must_follow(self, number: int, other: int) -> bool:
         """Whether the reference puts `other` before `number`, directly or not."""
         ids = {one.id: place for place, one in enumerate(self._reference)}
         left, seen = [number], set[int]()

@@ -73,7 +73,7 @@ class ItemEvaluator:
             "expected_output": item.expected_output,
             "metadata": item.metadata,
         }
-        return _scores(self.name, _called(self.function, given))
+        return _scores(self.name, _call_evaluator(self.function, given))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +87,11 @@ class RunEvaluator:
     def scores(self, scorecards: Sequence[Scorecard], items: Mapping[TrialKey, Item]) -> tuple[Score, ...]:
         """Raises whatever the function raises."""
         results = [
-            _result(card, items[card.case_id, card.attempt])
+            _item_result(card, items[card.case_id, card.attempt])
             for card in scorecards
             if (card.case_id, card.attempt) in items
         ]
-        return _scores(self.name, _called(self.function, {"item_results": results}))
+        return _scores(self.name, _call_evaluator(self.function, {"item_results": results}))
 
 
 def item_of(evidence: Evidence) -> Item:
@@ -125,12 +125,12 @@ def signature_problem(function: Callable[..., Any], level: str) -> str | None:
     return f"asks for {', '.join(missing + positional)}, which no evaluator is given" if missing + positional else None
 
 
-def _result(card: Scorecard, item: Item) -> ItemResult:
+def _item_result(card: Scorecard, item: Item) -> ItemResult:
     results = [EvaluatorResult(name=one.metric, value=one.value, comment=one.explanation) for one in card.scores]
     return ItemResult(item=item, output=item.output, evaluations=results)
 
 
-def _called(function: Callable[..., Any], given: Mapping[str, object]) -> Any:
+def _call_evaluator(function: Callable[..., Any], given: Mapping[str, object]) -> Any:
     parameters = inspect.signature(function).parameters.values()
     takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
     names = {one.name for one in parameters}
@@ -158,10 +158,10 @@ def _score(name: str, found: Any) -> Score:
     if isinstance(value, str):
         explanation = f"{value!r}{': ' if explanation else ''}{explanation}"
         value = None
-    return Score(metric=str(own_name or name), version=_VERSION, value=_number(value), explanation=explanation)
+    return Score(metric=str(own_name or name), version=_VERSION, value=_finite_number(value), explanation=explanation)
 
 
-def _number(value: Any) -> float | None:
+def _finite_number(value: Any) -> float | None:
     if value is None:
         return None
     number = float(value)

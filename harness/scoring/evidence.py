@@ -60,21 +60,21 @@ def asked_digest(suite: Suite, case: Case) -> str:
     return digest_of(
         {
             "case": case.id,
-            "reference": [_declared(call, "after") for call in case.reference or ()],
+            "reference": [_declared_value(call, "after") for call in case.reference or ()],
             "allowed": case.tools,
             "forbidden": case.forbidden_tools,
             "clock": case.clock,
-            "packs": [_declared(suite.packs[name]) for name in case.fixtures if name in suite.packs],
-            "probes": [_declared(probe) for probe in (*suite.probes, *case.probes)],
-            "tools": [_declared(tool, "description") for tool in suite.tools],
-            "servers": {name: _declared(server) for name, server in suite.servers.items()},
-            "hosts": [_declared(host) for host in suite.hosts],
+            "packs": [_declared_value(suite.packs[name]) for name in case.fixtures if name in suite.packs],
+            "probes": [_declared_value(probe) for probe in (*suite.probes, *case.probes)],
+            "tools": [_declared_value(tool, "description") for tool in suite.tools],
+            "servers": {name: _declared_value(server) for name, server in suite.servers.items()},
+            "hosts": [_declared_value(host) for host in suite.hosts],
             "snapshot": [suite.environment, case.snapshot or suite.snapshot],
         }
     )
 
 
-def _declared(value: Frozen, *left_out: str) -> JsonValue:
+def _declared_value(value: Frozen, *left_out: str) -> JsonValue:
     found: JsonValue = value.model_dump(mode="json", exclude_defaults=True, exclude={*left_out})
     return found
 
@@ -169,12 +169,12 @@ class Evidence(Frozen):
     @property
     def observed(self) -> "Evidence":
         """The same with only what the gateway observed: what a check must pass on."""
-        return self.once(_observed) if self.self_reports else self
+        return self.once(_only_observed) if self.self_reports else self
 
     @property
     def counted(self) -> "Evidence":
         """The same without self-reported user messages and self-reported calls of the suite's tools: see metrics."""
-        return self.once(_counted) if self.self_reports else self
+        return self.once(_without_claims) if self.self_reports else self
 
     @property
     def credited(self) -> "Evidence":
@@ -196,7 +196,7 @@ class Evidence(Frozen):
     @property
     def allowed(self) -> frozenset[str]:
         """Names of the tools that exist and that the case allows; forbidden ones are not among them."""
-        return self.once(_allowed)
+        return self.once(_allowed_tools)
 
     @property
     def made_calls(self) -> tuple[ToolCall, ...]:
@@ -227,11 +227,11 @@ def _has_observed_calls(evidence: Evidence) -> bool:
     return any(call.evidence == "observed" for call in calls_of(evidence))
 
 
-def _observed(evidence: Evidence) -> Evidence:
+def _only_observed(evidence: Evidence) -> Evidence:
     return _with_trajectory(evidence, observed_only(evidence.trial.trajectory))
 
 
-def _counted(evidence: Evidence) -> Evidence:
+def _without_claims(evidence: Evidence) -> Evidence:
     declared = {tool.name for tool in evidence.tools}
     return _with_trajectory(evidence, without_claims_about(evidence.trial.trajectory, declared))
 
@@ -241,7 +241,7 @@ def _with_trajectory(evidence: Evidence, trajectory: Trajectory) -> Evidence:
     return evidence.model_copy(update={"trial": trial})
 
 
-def _allowed(evidence: Evidence) -> frozenset[str]:
+def _allowed_tools(evidence: Evidence) -> frozenset[str]:
     names = {tool.name for tool in evidence.tools}
     offered = names if evidence.case.tools is None else names & set(evidence.case.tools)
     return frozenset(offered - set(evidence.case.forbidden_tools))

@@ -30,16 +30,16 @@ def unmatched(got: Sequence[T], expected: Sequence[T], fits: Callable[[T, T], bo
     """
     may = [[place for place, row in enumerate(got) if fits(row, wanted)] for wanted in expected]
     owner: dict[int, int] = {}
-    missing = [wanted for index, wanted in enumerate(expected) if not _placed(index, may, owner, set())]
+    missing = [wanted for index, wanted in enumerate(expected) if not _find_place(index, may, owner, set())]
     return missing, [row for place, row in enumerate(got) if place not in owner]
 
 
-def _placed(index: int, may: Sequence[Sequence[int]], owner: dict[int, int], tried: set[int]) -> bool:
+def _find_place(index: int, may: Sequence[Sequence[int]], owner: dict[int, int], tried: set[int]) -> bool:
     for place in may[index]:
         if place in tried:
             continue
         tried.add(place)
-        if place not in owner or _placed(owner[place], may, owner, tried):
+        if place not in owner or _find_place(owner[place], may, owner, tried):
             owner[place] = index
             return True
     return False
@@ -197,12 +197,15 @@ def differences(expected: JsonObject, found: JsonObject) -> tuple[ArgumentDiffer
     parallel = _parallel(expected, found)
     names = list(dict.fromkeys([*expected, *found]))
     known = [
-        one for name in names if name not in parallel for one in _compared(name, expected.get(name), found.get(name), 0)
+        one
+        for name in names
+        if name not in parallel
+        for one in _differences_at(name, expected.get(name), found.get(name), 0)
     ]
     if parallel and _tuples(expected, parallel) != _tuples(found, parallel):
-        known += [one for name in parallel for one in _compared(name, expected.get(name), found.get(name), 0)] or [
-            ArgumentDifference(argument="+".join(parallel), expected=None, found=None, encoding=False)
-        ]
+        known += [
+            one for name in parallel for one in _differences_at(name, expected.get(name), found.get(name), 0)
+        ] or [ArgumentDifference(argument="+".join(parallel), expected=None, found=None, encoding=False)]
     return tuple(known)
 
 
@@ -253,7 +256,7 @@ def _is_id(value: JsonValue) -> bool:
     return isinstance(value, str) and not re.search(r"\s", value) and re.search(r"\d", value) is not None
 
 
-def _compared(path: str, expected: JsonValue, found: JsonValue, depth: int) -> Iterator[ArgumentDifference]:
+def _differences_at(path: str, expected: JsonValue, found: JsonValue, depth: int) -> Iterator[ArgumentDifference]:
     if _is_nothing(expected) and _is_nothing(found):
         return
     if equality_key(expected) == equality_key(found):
@@ -261,7 +264,7 @@ def _compared(path: str, expected: JsonValue, found: JsonValue, depth: int) -> I
     if isinstance(expected, dict) and isinstance(found, dict) and depth < _DEPTH:
         shared = [name for name in expected if name in found] if depth else list(dict.fromkeys([*expected, *found]))
         for name in shared or list(expected):
-            yield from _compared(f"{path}.{name}", expected.get(name), found.get(name), depth + 1)
+            yield from _differences_at(f"{path}.{name}", expected.get(name), found.get(name), depth + 1)
         return
     if isinstance(expected, list) and isinstance(found, list) and _is_same_bag(expected, found, depth):
         return
@@ -273,7 +276,7 @@ def _is_same_bag(expected: Sequence[JsonValue], found: Sequence[JsonValue], dept
         return False
     left = list(found)
     for item in expected:
-        place = next((n for n, other in enumerate(left) if not list(_compared("", item, other, depth + 1))), None)
+        place = next((n for n, other in enumerate(left) if not list(_differences_at("", item, other, depth + 1))), None)
         if place is None:
             return False
         del left[place]
@@ -284,7 +287,7 @@ def _is_encoding(expected: JsonValue, found: JsonValue) -> bool:
     """Whether one is the other written as JSON text, as text, or alone in a list."""
     if _is_nothing(found) or _is_nothing(expected):
         return False
-    plain, other = _opened(expected), _opened(found)
+    plain, other = _parsed_text(expected), _parsed_text(found)
     if equality_key(plain) == equality_key(other):
         return True
     if isinstance(plain, list) != isinstance(other, list):
@@ -294,7 +297,7 @@ def _is_encoding(expected: JsonValue, found: JsonValue) -> bool:
     return isinstance(plain, list) and isinstance(other, list) and _is_same_bag(plain, other, 0)
 
 
-def _opened(value: JsonValue) -> JsonValue:
+def _parsed_text(value: JsonValue) -> JsonValue:
     if not isinstance(value, str):
         return value
     try:
@@ -311,14 +314,16 @@ def _is_nothing(value: JsonValue) -> bool:
 def _parallel(expected: JsonObject, found: JsonObject) -> tuple[str, ...]:
     """Names of lists of scalars that have one length on both sides each, and a common end of their names."""
     lists = [name for name, value in expected.items() if _is_scalars(value) and _is_scalars(found.get(name))]
-    alike = tuple(name for name in lists if any(name != other and _end(name) == _end(other) for other in lists))
+    alike = tuple(
+        name for name in lists if any(name != other and _last_words(name) == _last_words(other) for other in lists)
+    )
     for side in (expected, found):
         if len({len(value) for name in alike if isinstance(value := side[name], list)}) > 1:
             return ()
     return alike
 
 
-def _end(name: str) -> str:
+def _last_words(name: str) -> str:
     return "_".join(name.casefold().split("_")[-2:])
 
 
@@ -362,21 +367,21 @@ class TextRule(Frozen):
 
     def problem(self, text: str) -> str | None:
         """In words what does not hold of `text`; None if all does. Raises OutOfTime if `regex` takes too long."""
-        plain = self._plain(text)
-        if self.equals is not None and plain.strip() != self._plain(self.equals).strip():
-            return f"is not {_short(self.equals)}"
-        missing = [part for part in _as_tuple(self.contains) if self._plain(part) not in plain]
+        plain = self._normalised(text)
+        if self.equals is not None and plain.strip() != self._normalised(self.equals).strip():
+            return f"is not {_quoted_beginning(self.equals)}"
+        missing = [part for part in _as_tuple(self.contains) if self._normalised(part) not in plain]
         if missing:
-            return f"does not contain {_short(missing[0])}"
-        unwanted = [part for part in _as_tuple(self.excludes) if self._plain(part) in plain]
+            return f"does not contain {_quoted_beginning(missing[0])}"
+        unwanted = [part for part in _as_tuple(self.excludes) if self._normalised(part) in plain]
         if unwanted:
-            return f"contains {_short(unwanted[0])}"
+            return f"contains {_quoted_beginning(unwanted[0])}"
         flags = re.IGNORECASE if self.ignore_case else 0
         if self.regex is not None and not finds(self.regex, self._searched(text), field="regex", flags=flags):
             return f"does not match {_short(self.regex)}"
         return None
 
-    def _plain(self, text: str) -> str:
+    def _normalised(self, text: str) -> str:
         return self._folded(composed(text.removeprefix("\ufeff").replace("\r\n", "\n")))
 
     def _searched(self, text: str) -> str:
@@ -392,7 +397,7 @@ class ProseRule(TextRule):
     does not tell apart (curly quotes, digits of full width, what has no width) are the same.
     """
 
-    def _plain(self, text: str) -> str:
+    def _normalised(self, text: str) -> str:
         return self._folded(" ".join(plain_text(text).split()))
 
     def _searched(self, text: str) -> str:
@@ -404,5 +409,5 @@ def _as_tuple(parts: str | tuple[str, ...]) -> tuple[str, ...]:
     return (parts,) if isinstance(parts, str) else parts
 
 
-def _short(text: str, most: int = 80) -> str:
+def _quoted_beginning(text: str, most: int = 80) -> str:
     return repr(text if len(text) <= most else text[: most - 3] + "...")

@@ -70,7 +70,7 @@ class _Walk:
             self._widen(met, key, place)
         self._left[key] -= 1
         if not self._left[key]:
-            self._lose(key)
+            self._forget_freshness(key)
         if len(self._found) > _WIDTH:
             self._keep_fullest()
 
@@ -121,7 +121,7 @@ class _Walk:
             for fresh in self._fresh.values():
                 fresh.add(met)
 
-    def _lose(self, key: str) -> None:
+    def _forget_freshness(self, key: str) -> None:
         self._gone |= sum(1 << index for index in self._members[key])
         for fresh in self._fresh.values():
             fresh.update(self._found)  # what cost something before may cost nothing now
@@ -161,8 +161,8 @@ def match_calls(reference: Sequence[ReferenceCall], reference_keys: Sequence[str
     above = _predecessors(reference)
     pairs: Pairs = {}
     exact = True
-    for members in _parts(reference_keys, above):
-        part = _part(members, reference_keys, above)
+    for members in _independent_parts(reference_keys, above):
+        part = _ordered_calls(members, reference_keys, above)
         keys = set(part.keys)
         word = [(place, key) for place, key in enumerate(made) if key in keys]
         found, complete = _solve(part, word)
@@ -212,7 +212,7 @@ def _predecessors(reference: Sequence[ReferenceCall]) -> list[set[int]]:
     return above
 
 
-def _parts(keys: Sequence[str], above: Sequence[set[int]]) -> Iterator[list[int]]:
+def _independent_parts(keys: Sequence[str], above: Sequence[set[int]]) -> Iterator[list[int]]:
     group = list(range(len(keys)))
 
     def root(index: int) -> int:
@@ -229,7 +229,7 @@ def _parts(keys: Sequence[str], above: Sequence[set[int]]) -> Iterator[list[int]
         yield [index for index, its in enumerate(roots) if its == top]
 
 
-def _part(members: Sequence[int], keys: Sequence[str], above: Sequence[set[int]]) -> OrderedCalls:
+def _ordered_calls(members: Sequence[int], keys: Sequence[str], above: Sequence[set[int]]) -> OrderedCalls:
     local = {index: place for place, index in enumerate(members)}
     masks = tuple(sum(1 << local[before] for before in above[index]) for index in members)
     return OrderedCalls(keys=tuple(keys[index] for index in members), above=masks)
@@ -295,10 +295,10 @@ def _align(evidence: Evidence) -> Alignment | None:
 
 def neutral_calls(evidence: Evidence) -> frozenset[int]:
     """Places, among the calls that were made, of allowed reads that were not made before since the last write."""
-    return evidence.once(_neutral)
+    return evidence.once(_neutral_calls)
 
 
-def _neutral(evidence: Evidence) -> frozenset[int]:
+def _neutral_calls(evidence: Evidence) -> frozenset[int]:
     tools = {tool.name: tool for tool in evidence.tools}
     seen: set[str] = set()
     neutral: set[int] = set()

@@ -200,7 +200,7 @@ def _verifier(suite: Suite, case: Case, check: CheckSpec) -> NamedVerifier:
         raise declared.error(error.message, "verifier", remedy=error.remedy) from None
     if not hasattr(found, "verify") or not isinstance(getattr(found, "version", None), str):
         raise declared.error(f"{check.verifier!r} has no `verify` method or no text `version`", "verifier")
-    verifier = _made(declared, check, found)
+    verifier = _make_verifier(declared, check, found)
     problem_in = getattr(verifier, "problem_in", None)
     problem = problem_in(suite) if callable(problem_in) else None
     if problem is not None:
@@ -209,7 +209,7 @@ def _verifier(suite: Suite, case: Case, check: CheckSpec) -> NamedVerifier:
     return NamedVerifier(check=check, verifier=verifier, version=verifier.version)
 
 
-def _made(declared: DeclaredCheck, check: CheckSpec, found: type) -> Verifier:
+def _make_verifier(declared: DeclaredCheck, check: CheckSpec, found: type) -> Verifier:
     try:
         built: Any = (
             found.model_validate(check.parameters) if issubclass(found, BaseModel) else found(**check.parameters)
@@ -258,10 +258,10 @@ def named_code(suite: Suite) -> tuple[str, ...]:
     These are checks, metrics and detectors that are not built in, from a file, a module or an installed package;
     functions in parameters of checks; and servers that are programs or Python files.
     """
-    return tuple(dict.fromkeys(_named(suite)))
+    return tuple(dict.fromkeys(_named_code(suite)))
 
 
-def _named(suite: Suite) -> Iterator[str]:
+def _named_code(suite: Suite) -> Iterator[str]:
     for check in (*suite.checks, *(check for case in suite.cases for check in case.checks)):
         if check.verifier not in VERIFIERS:
             yield f"check {check.name!r}: {check.verifier}"

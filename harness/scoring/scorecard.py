@@ -273,13 +273,13 @@ DETECTOR_FAILED = "the detector itself failed: "
 def raised_by(one: Score | Verdict | Diagnosis) -> str | None:
     """What the code raised, and where; None: it did not raise."""
     if isinstance(one, Score):
-        return _after(METRIC_FAILED, one.explanation if one.value is None else "")
+        return _text_after(METRIC_FAILED, one.explanation if one.value is None else "")
     if isinstance(one, Verdict):
-        return _after(CHECK_FAILED, one.reason if one.passed is None else "")
-    return _after(DETECTOR_FAILED, one.evidence)
+        return _text_after(CHECK_FAILED, one.reason if one.passed is None else "")
+    return _text_after(DETECTOR_FAILED, one.evidence)
 
 
-def _after(beginning: str, reason: str) -> str | None:
+def _text_after(beginning: str, reason: str) -> str | None:
     return reason.removeprefix(beginning) if reason.startswith(beginning) else None
 
 

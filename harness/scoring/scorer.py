@@ -156,7 +156,7 @@ class Scorer:
             verdict = _unreadable if trial.unreadable else _verdict
             verdicts = (*(verdict(one, evidence) for one in checks), *_too_many_misses(evidence))
             complete = evidence.counted.model_copy(update={"verdicts": verdicts})
-            scores = tuple(score for metric in self.metrics for score in _measured(metric, complete))
+            scores = tuple(score for metric in self.metrics for score in _scores_from(metric, complete))
             scores = (*scores, *self._composed(scores))
         else:
             reason = f"not measured: {trial.outcome}"
@@ -171,7 +171,7 @@ class Scorer:
         """The scorecard with updated values of the figures that depend on the best known success."""
         complete = evidence.counted.model_copy(update={"verdicts": card.verdicts})
         own = (metric for metric in self.metrics if metric.name in _BY_OPTIMUM)
-        fresh = {score.metric: score for metric in own for score in _measured(metric, complete)}
+        fresh = {score.metric: score for metric in own for score in _scores_from(metric, complete)}
         kept = card.scores[:-1] if self.suite.composite else card.scores
         scores = tuple(fresh.get(score.metric, score) for score in kept)
         return card.model_copy(update={"scores": (*scores, *self._composed(scores))})
@@ -246,10 +246,10 @@ def _verdict(one: NamedVerifier, evidence: Evidence) -> Verdict:
 
     So no report satisfies a check, and a report of something forbidden still fails it.
     """
-    observed = _asked(one, evidence.observed)
+    observed = _verdict_from(one, evidence.observed)
     if not evidence.self_reports:
         return observed
-    reported = _asked(one, evidence)
+    reported = _verdict_from(one, evidence)
     if observed.passed is True or reported.passed is False:
         return reported
     if reported.passed is not True:
@@ -258,7 +258,7 @@ def _verdict(one: NamedVerifier, evidence: Evidence) -> Verdict:
     return observed.model_copy(update={"reason": reason})
 
 
-def _asked(one: NamedVerifier, evidence: Evidence) -> Verdict:
+def _verdict_from(one: NamedVerifier, evidence: Evidence) -> Verdict:
     unknown = unknown_because(one.verifier, evidence)
     if unknown is not None:
         return _verdict_of(one.check, one.version, None, unknown)
@@ -315,7 +315,7 @@ def _verdict_of(check: CheckSpec, version: str, passed: bool | None, reason: str
     return Verdict(check=check.name, verifier=check.verifier, version=version, passed=passed, reason=reason)
 
 
-def _measured(metric: Metric | ItemEvaluator, evidence: Evidence) -> tuple[Score, ...]:
+def _scores_from(metric: Metric | ItemEvaluator, evidence: Evidence) -> tuple[Score, ...]:
     unknown = unknown_because(metric, evidence)
     if unknown is not None:
         return (_unknown(metric, unknown),)
@@ -324,7 +324,7 @@ def _measured(metric: Metric | ItemEvaluator, evidence: Evidence) -> tuple[Score
             return _not_built_in(metric.scores(evidence))
         return (_score_of(metric, *metric.measure(evidence)),)
     except Exception as error:  # noqa: BLE001 - as above: unknown, with the reason, and the run goes on
-        return (_failed(metric, error),)
+        return (_failed_score(metric, error),)
 
 
 def _not_built_in(scores: tuple[Score, ...]) -> tuple[Score, ...]:
@@ -342,7 +342,7 @@ def _run_score(
             return metric.scores(scorecards, items)
         return (_score_of(metric, *metric.measure(scorecards)),)
     except Exception as error:  # noqa: BLE001 - as above
-        return (_failed(metric, error),)
+        return (_failed_score(metric, error),)
 
 
 def _score_of(metric: Metric | RunMetric, value: float | None, explanation: str) -> Score:
@@ -351,7 +351,7 @@ def _score_of(metric: Metric | RunMetric, value: float | None, explanation: str)
     return _score(metric, value, explanation)
 
 
-def _failed(metric: _Figure, error: Exception) -> Score:
+def _failed_score(metric: _Figure, error: Exception) -> Score:
     return _unknown(metric, f"{METRIC_FAILED}{described(error)}")
 
 

@@ -108,7 +108,7 @@ def _by_schema(tool: ToolSpec, call: ToolCall) -> EncodingFault | None:
     for name, value in (call.arguments or {}).items():
         schema = properties.get(name)
         if isinstance(schema, dict):
-            fault = _fault(value, _declared(schema))
+            fault = _fault(value, _declared_types(schema))
             if fault is not None:
                 return fault
     return None
@@ -124,12 +124,12 @@ def _by_reference(reference: Sequence[ReferenceCall], call: ToolCall) -> Encodin
 
 
 def _fault(value: JsonValue, declared: Sequence[str]) -> EncodingFault | None:
-    if not declared or value is None or _fits(value, declared):
+    if not declared or value is None or _is_of_type(value, declared):
         return None
-    opened = _opened(value)
-    if opened is not None and _fits(opened, declared):
+    opened = _parsed_text(value)
+    if opened is not None and _is_of_type(opened, declared):
         return "json_as_text" if isinstance(opened, dict | list) else "value_as_text"
-    if isinstance(value, list) and len(value) == 1 and _fits(value[0], declared):
+    if isinstance(value, list) and len(value) == 1 and _is_of_type(value[0], declared):
         return "list_of_one"
     if "array" in declared:
         return "one_without_list"
@@ -138,7 +138,7 @@ def _fault(value: JsonValue, declared: Sequence[str]) -> EncodingFault | None:
     return "json_for_text" if isinstance(value, dict | list) else "value_for_text"
 
 
-def _opened(value: JsonValue) -> JsonValue:
+def _parsed_text(value: JsonValue) -> JsonValue:
     """What a text holds as JSON; None if it is none, or is a text again."""
     if not isinstance(value, str):
         return None
@@ -149,12 +149,12 @@ def _opened(value: JsonValue) -> JsonValue:
     return None if isinstance(opened, str) else opened
 
 
-def _fits(value: JsonValue, declared: Sequence[str]) -> bool:
+def _is_of_type(value: JsonValue, declared: Sequence[str]) -> bool:
     own = _type(value)
     return own in declared or (own == "integer" and "number" in declared)
 
 
-def _declared(schema: Mapping[str, JsonValue]) -> tuple[str, ...]:
+def _declared_types(schema: Mapping[str, JsonValue]) -> tuple[str, ...]:
     """The names of the types that a schema accepts; empty if it does not declare them directly."""
     declared = schema.get("type")
     if isinstance(declared, str):
@@ -164,7 +164,7 @@ def _declared(schema: Mapping[str, JsonValue]) -> tuple[str, ...]:
     branches = schema.get("anyOf")
     if not isinstance(branches, list):
         return ()
-    parts = [_declared(branch) if isinstance(branch, dict) else () for branch in branches]
+    parts = [_declared_types(branch) if isinstance(branch, dict) else () for branch in branches]
     return tuple(one for part in parts for one in part) if all(parts) else ()
 
 
@@ -185,7 +185,7 @@ _NO_ERRORS: frozenset[ToolErrorType] = frozenset({"replay_miss", "limit_reached"
 
 def tool_use(evidence: Evidence) -> tuple[ToolUse, ...]:
     """By tool and model, in the order of their first call."""
-    known = _known(evidence)
+    known = _known_faults(evidence)
     declared = {tool.name for tool in evidence.tools}
     parts: dict[tuple[str | None, str | None], list[Chosen]] = {}
     undeclared: set[str] = set()
@@ -236,7 +236,7 @@ class _Known:
     """Step and tool of the errors that the agent got over."""
 
 
-def _known(evidence: Evidence) -> _Known:
+def _known_faults(evidence: Evidence) -> _Known:
     trajectory = evidence.trial.trajectory
     has_arguments = "arguments" not in trajectory.uncaptured
     return _Known(
@@ -258,8 +258,8 @@ def _use(own: list[Chosen], known: _Known, *, tool: str, model: str | None, unde
         others=others,
         calls=len(own),
         wrong=sum(one.choice == "wrong" for one in own),
-        invalid=_counted(known.faults[id(one.call)][0] for one in own if id(one.call) in known.faults),
-        encodings=_counted(known.encodings[id(one.call)] for one in own if id(one.call) in known.encodings),
+        invalid=_counts_by_kind(known.faults[id(one.call)][0] for one in own if id(one.call) in known.faults),
+        encodings=_counts_by_kind(known.encodings[id(one.call)] for one in own if id(one.call) in known.encodings),
         errors=len(errors),
         recovered=sum((one.step.index, one.call.name) in known.recovered for one in errors),
         faults=sum(saw.injected is not None for _, saw in observed),
@@ -268,7 +268,7 @@ def _use(own: list[Chosen], known: _Known, *, tool: str, model: str | None, unde
     )
 
 
-def _counted(kinds: Iterable[_Kind]) -> dict[_Kind, int]:
+def _counts_by_kind(kinds: Iterable[_Kind]) -> dict[_Kind, int]:
     found = list(kinds)  # mostly none
     return dict(sorted(Counter(found).items())) if found else {}
 

@@ -75,20 +75,20 @@ class RecordedAsker:
     async def ask(self, cassette: ModelCassette, body: JsonObject, seat: UserContext) -> ModelText:
         """One request. Raises OutOfBudget, and GatewayError if the model cannot be reached or answers nonsense."""
         if self._spec.mode == "replay":
-            return self._answered(await self._client.ask(cassette, body))
+            return self._text_of_reply(await self._client.ask(cassette, body))
         async with self._entering:
             if not self._entered:
                 await self._client.__aenter__()
                 self._entered = True
         with seat.waits():
-            return self._answered(await self._client.ask(cassette, body))
+            return self._text_of_reply(await self._client.ask(cassette, body))
 
     async def close(self) -> None:
         """Ends the connection."""
         if self._entered:
             await self._client.__aexit__()
 
-    def _answered(self, reply: ModelReply) -> ModelText:
+    def _text_of_reply(self, reply: ModelReply) -> ModelText:
         message = reply.replied.message
         if message is None and self._spec.mode == "replay" and not reply.recorded:
             return ModelText(missed=True)

@@ -182,7 +182,7 @@ class LoggedUser:
         if self._over:
             return None
         if self._taken_over is not None:
-            return await self._taken_over.reply(_aloud(heard))
+            return await self._taken_over.reply(_without_calls(heard))
         turns, said = self._log.turns, len(heard.said)
         differs = await self._differs(heard)
         if differs is not None:
@@ -228,7 +228,7 @@ class LoggedUser:
             self._over = True
             return None
         self._taken_over = ModelUser(self._model, self._role, self._seat, generated_from=len(heard.said))
-        return await self._taken_over.reply(_aloud(heard))
+        return await self._taken_over.reply(_without_calls(heard))
 
     @property
     def _role(self) -> Role:
@@ -242,13 +242,13 @@ class LoggedUser:
 
     def report(self, heard: Heard, cut: Cut | None) -> UserReport:
         if self._taken_over is not None:
-            later = self._taken_over.report(_aloud(heard), cut)
+            later = self._taken_over.report(_without_calls(heard), cut)
             return later.model_copy(
                 update={
                     "kind": "logged",
                     "replayed": self._replayed,
                     "divergence": self._divergence,
-                    **self._spent(later),
+                    **self._check_report(later),
                 }
             )
         _, steered = checked(
@@ -264,9 +264,9 @@ class LoggedUser:
             divergence=self._divergence,
             steered=steered,
         )
-        return report.model_copy(update=self._spent(report))
+        return report.model_copy(update=self._check_report(report))
 
-    def _spent(self, report: UserReport) -> dict[str, Any]:
+    def _check_report(self, report: UserReport) -> dict[str, Any]:
         """What the check of meaning found, and its part of what the trial's user used."""
         costs = [one.cost_usd for one in self._asked if one.cost_usd is not None]
         return {
@@ -277,7 +277,7 @@ class LoggedUser:
         }
 
 
-def _aloud(heard: Heard) -> Heard:
+def _without_calls(heard: Heard) -> Heard:
     """Without the calls, which a model that plays the user must not see."""
     return Heard(said=heard.said, replies=heard.replies, rounds=heard.rounds)
 

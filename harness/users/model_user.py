@@ -92,12 +92,12 @@ def _is_offered(text: str, last: str) -> bool:
     found = _OFFERED.search(last[:20_000])
     if found is None:
         return False
-    offered, words = " ".join(_words(found[1])), _words(text)
+    offered, words = " ".join(_words_in(found[1])), _words_in(text)
     runs = (" ".join(words[at : at + _LEAST_ECHOED]) for at in range(max(1, len(words) - _LEAST_ECHOED + 1)))
     return bool(words) and any(f" {run} " in f" {offered} " for run in runs)
 
 
-def _words(text: str) -> list[str]:
+def _words_in(text: str) -> list[str]:
     return re.findall(r"\w+", text[:4_000].casefold())
 
 
@@ -145,7 +145,7 @@ class ModelUser:
         if self._ended is not None:
             return None
         if self._silent(heard):
-            self._end("gave_up", f"the agent said nothing {self._spec.silence} times")
+            self._end_conversation("gave_up", f"the agent said nothing {self._spec.silence} times")
             return None
         return await self._next(heard)
 
@@ -172,7 +172,7 @@ class ModelUser:
         if first.fault == "never_ends":  # it is said, and found again in the whole conversation
             return text
         self._fault = UserFault(turn=turn, fault=first.fault, reason=first.reason)
-        self._end("simulator_failed", f"turn {turn}: {first.reason}")
+        self._end_conversation("simulator_failed", f"turn {turn}: {first.reason}")
         return None
 
     def _breaks_a_rule(self, heard: Heard, spoken: Spoken) -> MessageProblem | None:
@@ -206,7 +206,7 @@ class ModelUser:
         if spoken.wish is None or (spoken.text and (is_open_question(last) or is_open_promise(last))):
             return spoken.text
         wish: Wish = spoken.wish
-        self._end(wish, None)
+        self._end_conversation(wish, None)
         return None
 
     async def _asked(self, form: QuestionForm, heard: Heard, notes: list[str]) -> ModelText | None:
@@ -222,7 +222,9 @@ class ModelUser:
             self._spent.add(again)
             if again.refused is None and not again.missed:  # without the agent's words the model answers
                 self._cut_by_agent = True
-                self._end("gave_up", f"the agent's replies cannot be given to the user's model: {answered.refused}")
+                self._end_conversation(
+                    "gave_up", f"the agent's replies cannot be given to the user's model: {answered.refused}"
+                )
                 return None
             answered = again
         if answered.refused is not None:
@@ -237,7 +239,7 @@ class ModelUser:
         last = heard.replies[-1] if heard.replies else ""
         asked: JsonObject = {"turn": turn, "after": last[:200]}
         self._seat.miss({"tool": "user", "user": "unrecorded", "arguments": asked, "nearest": []})
-        self._end("replay_miss", f"no recording holds the user's message {turn}")
+        self._end_conversation("replay_miss", f"no recording holds the user's message {turn}")
 
     def unsaid(self) -> tuple[str, ...]:
         return ()
@@ -268,7 +270,7 @@ class ModelUser:
         rounds = heard.rounds[-self._spec.silence :]
         return len(rounds) == self._spec.silence and not any(reply.strip() for replies in rounds for reply in replies)
 
-    def _end(self, ended: UserEnding, reason: str | None) -> None:
+    def _end_conversation(self, ended: UserEnding, reason: str | None) -> None:
         self._ended, self._reason = ended, reason
 
     @property

@@ -164,11 +164,11 @@ def prompt_of(role: Role, heard: Heard, notes: Sequence[str] = (), *, quoted: bo
     `quoted`: what the agent said is given as JSON strings, with a reminder that it is data.
     """
     messages: list[tuple[str, str]] = [("user", _BEGIN)]
-    spoken = _bounded(["\n\n".join(replies).strip()[:LONGEST_REPLY] for replies in heard.rounds])
+    spoken = _shortened_rounds(["\n\n".join(replies).strip()[:LONGEST_REPLY] for replies in heard.rounds])
     for number, said in enumerate(heard.said):
         messages.append(("assistant", said))
         reply = (spoken[number] if number < len(spoken) else "") or NOTHING
-        shown = json.dumps(_plain(reply), ensure_ascii=False) if quoted else _plain(reply)
+        shown = json.dumps(_without_frame(reply), ensure_ascii=False) if quoted else _without_frame(reply)
         messages.append(("user", f"<assistant>\n{shown}\n</assistant>"))
     if quoted:
         messages[-1] = (messages[-1][0], f"{messages[-1][1]}\n{_QUOTATION}")
@@ -202,7 +202,7 @@ def begun_again(heard: Heard) -> Heard:
     return Heard(said=heard.said[:1], replies=heard.replies, rounds=((LEFT_OUT,),))
 
 
-def _bounded(rounds: Sequence[str]) -> list[str]:
+def _shortened_rounds(rounds: Sequence[str]) -> list[str]:
     """What is said in each round, so that an agent cannot make a request of any length."""
     left, found = LONGEST_HEARD, list[str]()
     for spoken in reversed(rounds):
@@ -233,7 +233,7 @@ def _section(name: str, content: str) -> str:
     return f"<{name}>\n{content.strip()}\n</{name}>"
 
 
-def _plain(spoken: str) -> str:
+def _without_frame(spoken: str) -> str:
     """A reply in which nothing looks like the frame around it."""
     return _FRAME.sub(lambda found: f"({found[1].lower()})", without_signals(spoken))
 

@@ -98,7 +98,7 @@ class SimulatedUsers:
                 log = self._logs.get(seat.case.id) or _log_of(self._suite, seat.case)
                 return LoggedUser(log, seat, self._spec, self._model, self._entailment)
             case _:
-                return self._opened(kind, seat)
+                return self._open_user(kind, seat)
 
     def may_wait(self, case: Case) -> bool:
         match self._kinds.get(case.id) or kind_of(self._suite, case, self._options):
@@ -110,7 +110,7 @@ class SimulatedUsers:
             case _:
                 return True
 
-    def _opened(self, kind: str, seat: UserContext) -> User:
+    def _open_user(self, kind: str, seat: UserContext) -> User:
 
         make = self._installed[kind]
         if not callable(make):
@@ -171,24 +171,24 @@ class InstalledUser:
     def __init__(self, kind: str, make: Callable[[], User]) -> None:
         """Raises UsageError if the plug-in's code raises, as every method does."""
         self._kind = kind
-        with self._named("opened"):
+        with self._naming_errors("opened"):
             self._user = make()
             self.sees_calls = bool(self._user.sees_calls)
 
     async def reply(self, heard: Heard) -> str | None:
-        with self._named("asked for a message"):
+        with self._naming_errors("asked for a message"):
             return await self._user.reply(heard)
 
     def unsaid(self) -> tuple[str, ...]:
-        with self._named("asked what it left unsaid"):
+        with self._naming_errors("asked what it left unsaid"):
             return self._user.unsaid()
 
     def report(self, heard: Heard, cut: Cut | None) -> UserReport | None:
-        with self._named("asked for its report"):
+        with self._naming_errors("asked for its report"):
             return self._user.report(heard, cut)
 
     @contextmanager
-    def _named(self, when: str) -> Iterator[None]:
+    def _naming_errors(self, when: str) -> Iterator[None]:
         try:
             yield
         except (HarnessError, OutOfBudget):

@@ -38,7 +38,7 @@ class ToolAllowed:
         allowed = evidence.allowed
         wrong = [one for one in made if one.call.name not in allowed]
         good = len(steps) - len({one.step.index for one in wrong})
-        return good / len(steps), f"{good} of {len(steps)} steps called allowed tools only{_named(wrong)}"
+        return good / len(steps), f"{good} of {len(steps)} steps called allowed tools only{_wrong_tools_text(wrong)}"
 
 
 class ToolSelection:
@@ -63,7 +63,7 @@ class ToolSelection:
         wrong = [one for one in counted if one.choice == "wrong"]
         steps = {one.step.index for one in counted}
         right = len(steps) - len({one.step.index for one in wrong})
-        words = f"{right} of {len(steps)} steps chose right tools{_named(wrong)}"
+        words = f"{right} of {len(steps)} steps chose right tools{_wrong_tools_text(wrong)}"
         words += f"; never called: {', '.join(forgotten)}" if forgotten else ""
         return right / (len(steps) + len(forgotten)), words
 
@@ -75,7 +75,7 @@ class ToolSelection:
         return 1.0, "no tool is needed, and none was called needlessly"
 
 
-def _named(wrong: list[Chosen]) -> str:
+def _wrong_tools_text(wrong: list[Chosen]) -> str:
     return f"; wrong: {', '.join(sorted({one.call.name for one in wrong}))}" if wrong else ""
 
 
@@ -136,12 +136,12 @@ class CallMatch:
             return None, _NO_REFERENCE
         if not found.needed and not found.counted:
             return 1.0, "no call was needed, and none that counts was made"
-        return 2 * found.paired / (found.counted + found.needed), self._words(found)
+        return 2 * found.paired / (found.counted + found.needed), self._explanation(found)
 
-    def _words(self, found: Alignment) -> str:
+    def _explanation(self, found: Alignment) -> str:
         precision = f"{found.paired}/{found.counted}"
         recall = f"{found.paired}/{found.needed}"
-        return f"precision {precision}, recall {recall}{_missing(found)}{_bound(found)}"
+        return f"precision {precision}, recall {recall}{_missing_tools_text(found)}{_bound(found)}"
 
 
 class CallPrecision:
@@ -180,11 +180,11 @@ class CallRecall:
             return None, _NO_REFERENCE
         if not found.needed:
             return None, "the reference has no call"
-        words = f"{found.paired} of {found.needed} reference calls were made{_missing(found)}{_bound(found)}"
+        words = f"{found.paired} of {found.needed} reference calls were made{_missing_tools_text(found)}{_bound(found)}"
         return found.paired / found.needed, words
 
 
-def _missing(found: Alignment) -> str:
+def _missing_tools_text(found: Alignment) -> str:
     return f"; missing: {', '.join(found.missing)}" if found.missing else ""
 
 
@@ -230,8 +230,8 @@ class EffectMatch:
             return None, f"nobody declares whether {', '.join(sorted(unknown))} writes"
         wanted = list(_writes_of(reference, tools))
         keys = [call_key(tools[call.tool], call.tool, call.arguments) for call in wanted]
-        made = _settled([act for act in done if _changes(act.tool)], Counter(keys))
-        return _compared(wanted, keys, _as_wanted(wanted, keys, made))
+        made = _writes_without_repeats([act for act in done if _changes(act.tool)], Counter(keys))
+        return _score_and_reason(wanted, keys, _as_wanted(wanted, keys, made))
 
 
 def _as_wanted(wanted: Sequence[ReferenceCall], keys: Sequence[str], made: Sequence[Act]) -> list[str]:
@@ -240,7 +240,7 @@ def _as_wanted(wanted: Sequence[ReferenceCall], keys: Sequence[str], made: Seque
     missing, extra = Counter(keys) - Counter(own), Counter(own) - Counter(keys)
     for call, key in zip(wanted, keys, strict=True):
         for place, act in enumerate(made if missing[key] else ()):
-            if extra[own[place]] and act.call.name == call.tool and _does(call, act):
+            if extra[own[place]] and act.call.name == call.tool and _performs(call, act):
                 extra[own[place]] -= 1
                 missing[key] -= 1
                 own[place] = key
@@ -248,15 +248,17 @@ def _as_wanted(wanted: Sequence[ReferenceCall], keys: Sequence[str], made: Seque
     return own
 
 
-def _does(call: ReferenceCall, act: Act) -> bool:
+def _performs(call: ReferenceCall, act: Act) -> bool:
     return act.tool is not None and same_effect(call.arguments, act.call.arguments or {}, act.tool.parameters)
 
 
-def _compared(wanted: Sequence[ReferenceCall], keys: Sequence[str], made: Sequence[str]) -> tuple[float | None, str]:
+def _score_and_reason(
+    wanted: Sequence[ReferenceCall], keys: Sequence[str], made: Sequence[str]
+) -> tuple[float | None, str]:
     missing, extra = Counter(keys) - Counter(made), Counter(made) - Counter(keys)
     if missing or extra:
         parts = ((missing, "missing"), (extra, "not the reference's"))
-        sides = [f"{words}: {', '.join(map(_short, sorted(some.elements())))}" for some, words in parts if some]
+        sides = [f"{words}: {', '.join(map(_shortened, sorted(some.elements())))}" for some, words in parts if some]
         return 0.0, "; ".join(sides)
     found = match_calls(wanted, keys, made)
     if len(found.pairs) == len(wanted):
@@ -277,7 +279,7 @@ def _writes_of(reference: Sequence[ReferenceCall], tools: dict[str, ToolSpec]) -
             yield call if before == {*call.after} else call.model_copy(update={"after": tuple(sorted(before))})
 
 
-def _settled(writes: Sequence[Act], wanted: Counter[str]) -> list[Act]:
+def _writes_without_repeats(writes: Sequence[Act], wanted: Counter[str]) -> list[Act]:
     """The writes without idempotent ones made again at once, past what the reference makes of them."""
     kept: list[Act] = []
     made: Counter[str] = Counter()
@@ -298,7 +300,7 @@ def _is_idempotent(tool: ToolSpec) -> bool:
     return isinstance(annotations, dict) and annotations.get("idempotentHint") is True
 
 
-def _short(key: str) -> str:
+def _shortened(key: str) -> str:
     return key if len(key) <= 120 else key[:119] + "…"
 
 
@@ -329,11 +331,11 @@ class Routing:
         routed = [(turn, route) for turn in turns if (route := _route_of(turn, routes)) is not None]
         if not routed:
             return None, "no turn of the conversation is one that the case's routes name"
-        values = [_value(set(route.agents), set(turn.acted)) for turn, route in routed]
+        values = [_turn_score(set(route.agents), set(turn.acted)) for turn, route in routed]
         words = f"{values.count(1.0)} of {len(routed)} turns went to the expected agents only"
         rerouted = values.count(_REROUTED)
         words += f", {rerouted} rerouted" if rerouted else ""
-        wrong = [_words(turn, route) for (turn, route), value in zip(routed, values, strict=True) if value < 1]
+        wrong = [_explanation(turn, route) for (turn, route), value in zip(routed, values, strict=True) if value < 1]
         return sum(values) / len(values), "; ".join([words, *wrong])
 
 
@@ -365,7 +367,7 @@ def _route_of(turn: _Turn, routes: Sequence[Route]) -> Route | None:
     return next((route for route in routes if route.fits(turn.number, turn.message)), None)
 
 
-def _value(expected: set[str], acted: set[str]) -> float:
+def _turn_score(expected: set[str], acted: set[str]) -> float:
     if not expected:
         return 0.0 if acted else 1.0
     if not expected <= acted:
@@ -373,6 +375,6 @@ def _value(expected: set[str], acted: set[str]) -> float:
     return 1.0 if expected == acted else _REROUTED
 
 
-def _words(turn: _Turn, route: Route) -> str:
+def _explanation(turn: _Turn, route: Route) -> str:
     expected, acted = ", ".join(sorted(route.agents)) or "none", ", ".join(turn.acted) or "none"
     return f"turn {turn.number}: expected {expected}, acted {acted}"

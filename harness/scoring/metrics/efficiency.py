@@ -79,8 +79,8 @@ class StepEfficiency:
         if isinstance(length, str):
             return None, length
         if not length.optimal:
-            return (0.0 if length.actual else 1.0), _words(length)
-        return length.optimal / length.actual, _words(length)
+            return (0.0 if length.actual else 1.0), _explanation(length)
+        return length.optimal / length.actual, _explanation(length)
 
 
 class StepRatio:
@@ -98,8 +98,8 @@ class StepRatio:
         if isinstance(length, str):
             return None, length
         if not length.optimal:
-            return (None if length.actual else 1.0), _words(length)
-        return length.actual / length.optimal, _words(length)
+            return (None if length.actual else 1.0), _explanation(length)
+        return length.actual / length.optimal, _explanation(length)
 
 
 def _length(evidence: Evidence) -> Length | str:
@@ -125,7 +125,7 @@ def _optimum(evidence: Evidence) -> Length | None:
     return None
 
 
-def _words(length: Length) -> str:
+def _explanation(length: Length) -> str:
     better = " (better than the best known)" if length.actual < length.optimal else ""
     return f"{length.optimal} needed, {length.actual} made ({length.known_from}){better}"
 

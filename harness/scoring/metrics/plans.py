@@ -86,7 +86,7 @@ class CallWords:
 
 
 def call_words(tool: str, arguments: JsonObject | None) -> CallWords:
-    return CallWords(name=_words(tool), values=_values(arguments))
+    return CallWords(name=_distinct_words(tool), values=_values(arguments))
 
 
 def speaks_of(item: str, tool: str, arguments: JsonObject | None) -> bool:
@@ -95,7 +95,7 @@ def speaks_of(item: str, tool: str, arguments: JsonObject | None) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _words(text: str) -> frozenset[str]:
+def _distinct_words(text: str) -> frozenset[str]:
     return frozenset(word.casefold()[:_LETTERS] for word in _WORD.findall(text) if word.casefold() not in _SMALL)
 
 
@@ -110,7 +110,7 @@ def item_words(item: str) -> frozenset[str]:
 def _values(arguments: JsonValue, depth: int = 0) -> frozenset[str]:
     match arguments:
         case str():
-            return _words(arguments[:500])
+            return _distinct_words(arguments[:500])
         case dict() if depth < _DEPTH:
             return frozenset().union(*(_values(part, depth + 1) for part in arguments.values()))
         case list() if depth < _DEPTH:
@@ -160,7 +160,7 @@ class PlanOrder:
         found = evidence.once(_aligned)
         if isinstance(found, str):
             return None, found
-        pairs = _pairs(evidence.case.reference or ())
+        pairs = _demanded_pairs(evidence.case.reference or ())
         places = [(found.places[a], found.places[b]) for a, b in pairs if a in found.places and b in found.places]
         if not places:
             return None, "no two milestones of the plan have an order"
@@ -184,7 +184,7 @@ class PlanAdherence:
         plan = stated_plan(evidence)
         if plan is None:
             return None, _NO_PLAN
-        done = _done(plan, evidence)
+        done = _calls_of_items(plan, evidence)
         wanted = evidence.case.reference or ()
         concrete = sum(
             bool(places)
@@ -224,14 +224,14 @@ def _aligned(evidence: Evidence) -> AlignedPlan | str:
     return align_plan(plan, evidence.case.reference)
 
 
-def _pairs(reference: Sequence[ReferenceCall]) -> list[tuple[str, str]]:
+def _demanded_pairs(reference: Sequence[ReferenceCall]) -> list[tuple[str, str]]:
     above: dict[str, set[str]] = {}
     for call in reference:
         above[call.id] = set(call.after).union(*(above[name] for name in call.after))
     return [(before, call.id) for call in reference for before in sorted(above[call.id])]
 
 
-def _done(plan: Sequence[str], evidence: Evidence) -> list[list[int]]:
+def _calls_of_items(plan: Sequence[str], evidence: Evidence) -> list[list[int]]:
     """For each item the places of the calls of which it speaks. Equal calls and equal items are compared once."""
     places: dict[CallWords, list[int]] = {}
     for place, call in enumerate(evidence.credited.made_calls):

@@ -182,11 +182,11 @@ def bootstrap(by_case: Mapping[str, Sequence[float]]) -> Interval | None:
     clusters = [values for _, values in sorted(by_case.items())]
     sums, sizes = [math.fsum(values) for values in clusters], [len(values) for values in clusters]
     computed = _computed(sums, sizes) if len(clusters) >= _MANY else None
-    low, high = computed or _drawn(sums, sizes)
+    low, high = computed or _bootstrap_bounds(sums, sizes)
     return Interval(low=rounded(low), high=rounded(high))
 
 
-def _drawn(sums: Sequence[float], sizes: Sequence[int]) -> _Bounds:
+def _bootstrap_bounds(sums: Sequence[float], sizes: Sequence[int]) -> _Bounds:
     draws = _draws(len(sums))
     if len(set(sizes)) == 1:
         n = sum(sizes)

@@ -43,7 +43,7 @@ class FinalAnswer(ProseRule):
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         answer = evidence.trial.trajectory.final_output
-        rule = self if self._has_rule else self._expected(evidence.case.expected_output)
+        rule = self if self._has_rule else self._expected_answer(evidence.case.expected_output)
         if rule is None:
             return None, "neither the check nor the case says what the answer should be", {}
         if answer is None:
@@ -55,7 +55,7 @@ class FinalAnswer(ProseRule):
     def _has_rule(self) -> bool:
         return self.demands or self.number is not None or "json_value" in self.model_fields_set
 
-    def _expected(self, expected: JsonValue) -> "FinalAnswer | None":
+    def _expected_answer(self, expected: JsonValue) -> "FinalAnswer | None":
         options = {"tolerance": self.tolerance, "pick": self.pick, "ignore_case": self.ignore_case}
         match expected:
             case None:
@@ -223,13 +223,13 @@ class JsonSchema(Frozen):
                 raise _Untold(why, None, BY_AGENT)
             return state
         if self.file is not None:
-            return _json_in_text(f"the file {self.file!r}", self._content(evidence, self.file))
+            return _json_in_text(f"the file {self.file!r}", self._answer_text(evidence, self.file))
         answer = evidence.trial.trajectory.final_output
         if answer is None:
             raise _Untold("there is no answer", passed=False)
         return _json_in_text("the answer", answer, answered_json) if isinstance(answer, str) else answer
 
-    def _content(self, evidence: Evidence, file: str) -> str:
+    def _answer_text(self, evidence: Evidence, file: str) -> str:
         from harness.sandbox.endstate import ChangedFileTooLarge, read_changed_file
 
         if evidence.end_state_archive is None:

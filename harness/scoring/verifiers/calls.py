@@ -91,13 +91,13 @@ class TrajectoryVerifier(Frozen):
         hit = next((call for call in evidence.made_calls if self._is_mine(call)), None)
         if hit is not None:
             return False, f"{hit.name} was called, which is a minefield", {"credit": 0.0}
-        return self._judged(evidence, reference)
+        return self._result(evidence, reference)
 
-    def _judged(self, evidence: Evidence, reference: Sequence[ReferenceCall]) -> tuple[bool | None, str, JsonObject]:
+    def _result(self, evidence: Evidence, reference: Sequence[ReferenceCall]) -> tuple[bool | None, str, JsonObject]:
         wanted = [self._wanted_key(evidence, call) for call in reference]
         made = self._made_keys(evidence, wanted)
         counted = [key for key, counts in zip(made, self._counts(evidence, made, wanted), strict=True) if counts]
-        paired = self._pairs(reference, wanted, counted)
+        paired = self._paired_calls(reference, wanted, counted)
         others = 0 if self._allows == "any" else len(counted) - paired
         credit = self._credit(paired, others, len(wanted))
         complete = paired == len(wanted) or (self.mode == "subset" and paired > 0)
@@ -116,7 +116,7 @@ class TrajectoryVerifier(Frozen):
             return paired / (paired + others) if paired + others else float(not needed)
         return 2 * paired / (2 * paired + others + needed - paired) if paired + others + needed else 1.0
 
-    def _pairs(self, reference: Sequence[ReferenceCall], wanted: Sequence[str], made: Sequence[str]) -> int:
+    def _paired_calls(self, reference: Sequence[ReferenceCall], wanted: Sequence[str], made: Sequence[str]) -> int:
         match self.mode:
             case "unordered" | "superset" | "subset":
                 return (Counter(wanted) & Counter(made)).total()

@@ -116,7 +116,7 @@ class Dom(Frozen):
         return None
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
-        seen = self._seen(evidence)
+        seen = self._inspected_page(evidence)
         if seen is None:
             visited = bool(evidence.trial.pages)
             return None, "the check looks elsewhere since: run again" if visited else "no page was examined", {}
@@ -126,10 +126,10 @@ class Dom(Frozen):
         problems = list(self._problems(seen))
         details: JsonObject = {"url": seen.url, "title": seen.title, "screenshot": seen.screenshot}
         if problems:
-            return False, "; ".join(problems), details | {"seen": _shown(seen)}
+            return False, "; ".join(problems), details | {"seen": _page_evidence(seen)}
         return True, f"{seen.url} is as expected", details
 
-    def _seen(self, evidence: Evidence) -> PageSeen | None:
+    def _inspected_page(self, evidence: Evidence) -> PageSeen | None:
         digest = page_look("", self.model_dump(mode="json")).digest
         return next((seen for seen in evidence.trial.pages.values() if seen.digest == digest), None)
 
@@ -144,7 +144,7 @@ class Dom(Frozen):
                 yield problem
 
 
-def _shown(seen: PageSeen) -> JsonObject:
+def _page_evidence(seen: PageSeen) -> JsonObject:
     return {
         selector: {"count": found.count, "texts": [element.text[:200] for element in found.elements[:_SHOWN]]}
         for selector, found in seen.found.items()

@@ -61,19 +61,19 @@ class Files(Frozen):
         if end is None:
             return None, "no end state was kept", {}
         seen: JsonObject = {"changes": [f"{change.change} {change.path}" for change in end.changes[:100]]}
-        problem = self._unexpected(end) or (self._missing(end) if end.complete else None)
+        problem = self._unexpected(end) or (self._capture_problem(end) if end.complete else None)
         if problem is not None:
             return False, problem, seen
         if not end.complete:
             return None, f"the end state is not complete: {end.problem or 'it was too large'}", seen | BY_AGENT
-        passed, reason = self._content(evidence)
+        passed, reason = self._changes_result(evidence)
         return passed, reason, seen | BY_AGENT if passed is None and evidence.end_state_archive is not None else seen
 
     def _unexpected(self, end: EndState) -> str | None:
         folders: set[str] = set()
         rest: list[FileChange] = []
         for change in end.changes:
-            if self._expects(change) or matches_any(change.path, self.allow):
+            if self._is_expected(change) or matches_any(change.path, self.allow):
                 folders.update(str(folder) for folder in PurePosixPath(change.path).parents)
             else:
                 rest.append(change)
@@ -91,7 +91,7 @@ class Files(Frozen):
             return False
         return change.path in folders or matches_any(change.path, self.added)
 
-    def _missing(self, end: EndState) -> str | None:
+    def _capture_problem(self, end: EndState) -> str | None:
         for kind in _CHANGES:
             changes = [change for change in end.changes if change.change == kind]
             for pattern in self._patterns(kind):
@@ -110,7 +110,7 @@ class Files(Frozen):
         wanted = _KINDS["directory" if pattern.endswith("/") else "file"]
         return f"{other.path!r} was {kind} as {_KINDS[other.kind]}, where {pattern!r} means {wanted}"
 
-    def _content(self, evidence: Evidence) -> tuple[bool | None, str]:
+    def _changes_result(self, evidence: Evidence) -> tuple[bool | None, str]:
         from harness.sandbox.endstate import ChangedFileTooLarge, read_changed_file
 
         archive = evidence.end_state_archive
@@ -128,7 +128,7 @@ class Files(Frozen):
                 return False, f"{path!r} {problem}"
         return True, "the expected files changed, and nothing else"
 
-    def _expects(self, change: FileChange) -> bool:
+    def _is_expected(self, change: FileChange) -> bool:
         if any(_is_meant(change, pattern) for pattern in self._patterns(change.change)):
             return True
         if change.change == "deleted":
@@ -160,10 +160,10 @@ def _is_meant(change: FileChange, pattern: str) -> bool:
 
 def matches_any(path: str, patterns: tuple[str, ...]) -> bool:
     """Whether the absolute path matches one of the patterns, which begin at `/work/` if they begin with no `/`."""
-    return any(_fits(path, _absolute(pattern)) for pattern in patterns)
+    return any(_path_matches(path, _absolute(pattern)) for pattern in patterns)
 
 
-def _fits(path: str, pattern: str) -> bool:
+def _path_matches(path: str, pattern: str) -> bool:
     """Matches each part of the pattern from every position that the previous part can reach.
 
     It uses no regular expression: one with several stars can backtrack for hours on a long path, and the agent chooses
@@ -174,13 +174,13 @@ def _fits(path: str, pattern: str) -> bool:
         return False
     reached = {0}
     for part in parts:
-        reached = _reached(part, path, reached)
+        reached = _reachable_positions(part, path, reached)
         if not reached:
             return False
     return len(path) in reached
 
 
-def _reached(part: str, path: str, starts: set[int]) -> set[int]:
+def _reachable_positions(part: str, path: str, starts: set[int]) -> set[int]:
     match part:
         case "**":
             return set(range(min(starts), len(path) + 1))
@@ -237,7 +237,7 @@ class Command(Frozen):
     """What its standard error must be."""
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
-        result = self._result(evidence)
+        result = self._command_result(evidence)
         if result is None:
             ran = bool(evidence.trial.commands)
             why = "the command changed since it was run" if ran else "the command was not run"
@@ -253,7 +253,7 @@ class Command(Frozen):
         problem = self._problem_with(result)
         return problem is None, problem or "the command gave what it should", seen
 
-    def _result(self, evidence: Evidence) -> CommandResult | None:
+    def _command_result(self, evidence: Evidence) -> CommandResult | None:
         check = CommandCheck(name="", run=self.run, cwd=self.cwd, executes=self.executes, timeout_s=self.timeout_s)
         digest = check.digest
         return next((result for result in evidence.trial.commands.values() if result.digest == digest), None)
@@ -293,7 +293,7 @@ class TaskTests(Frozen):
     """Environment variables of the tests."""
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
-        result = self._result(evidence)
+        result = self._command_result(evidence)
         if result is None:
             ran = bool(evidence.trial.commands)
             why = "the tests changed since they were run" if ran else "the tests were not run"
@@ -317,7 +317,7 @@ class TaskTests(Frozen):
         said = ", ".join(f"{name} {value:g}" for name, value in deciding.items())
         return passed, f"the tests gave {said}", {**seen, "rewards": dict(rewards)}
 
-    def _result(self, evidence: Evidence) -> CommandResult | None:
+    def _command_result(self, evidence: Evidence) -> CommandResult | None:
         digest = task_tests_command({"digest": self.digest, "timeout_s": self.timeout_s, "env": dict(self.env)}).digest
         return next((result for result in evidence.trial.commands.values() if result.digest == digest), None)
 

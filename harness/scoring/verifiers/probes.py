@@ -77,7 +77,7 @@ class PathRule(Frozen):
 
     def problem(self, body: JsonValue) -> str | None:
         """In words what does not hold; None if all does."""
-        found = _found(self.path, body)
+        found = _values_at(self.path, body)
         if not self.exists:
             return f"{self.path} leads to something" if found else None
         if self.count is not None and len(found) != self.count:
@@ -92,9 +92,9 @@ class PathRule(Frozen):
             return f"{self.path} leads to {len(found)} values: `all: true` compares the list of them"
         actual: JsonValue = found if self.all else next(iter(found), None)
         if "equals" in given and not json_equal(actual, self.equals):
-            return f"{self.path} is {_short(actual)}, not {_short(self.equals)}"
+            return f"{self.path} is {_shortened(actual)}, not {_shortened(self.equals)}"
         if "contains" in given and not json_contains(actual, self.contains):
-            return f"{self.path} is {_short(actual)}, which does not contain {_short(self.contains)}"
+            return f"{self.path} is {_shortened(actual)}, which does not contain {_shortened(self.contains)}"
         return None
 
 
@@ -127,12 +127,12 @@ class Api(Frozen):
         return not problems, f"{self.probe}: {problems[0] if problems else 'the answer is as expected'}", got
 
 
-def _found(path: str, body: JsonValue) -> list[JsonValue]:
+def _values_at(path: str, body: JsonValue) -> list[JsonValue]:
     """A text, a number and null have no parts."""
     return found_at(path, body, field="with.body.path") if isinstance(body, dict | list) else []
 
 
-def _short(value: JsonValue, most: int = 160) -> str:
+def _shortened(value: JsonValue, most: int = 160) -> str:
     text = canonical_json(value)
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
@@ -225,7 +225,7 @@ class Sql(Frozen):
     def _changes(self, tables: JsonValue, expected: dict[str, TableChange]) -> tuple[bool | None, str, JsonObject]:
         if not isinstance(tables, dict):
             return None, f"the probe {self.probe!r} compared no tables when the trial ran: run again", {}
-        seen: JsonObject = {name: changes for name, changes in tables.items() if _changed(changes)}
+        seen: JsonObject = {name: changes for name, changes in tables.items() if _has_changes(changes)}
         problems = [f"there is no table {name!r}" for name in expected if name not in tables]
         for name, changes in tables.items():
             problem = _problem_with_table(changes, expected.get(name, TableChange()))
@@ -236,7 +236,7 @@ class Sql(Frozen):
         return False, f"{self.probe}: {problems[0]}{more}", seen
 
 
-def _changed(change: JsonValue) -> bool:
+def _has_changes(change: JsonValue) -> bool:
     return isinstance(change, dict) and bool(change.keys() - {"rows", "digest"})
 
 
@@ -248,7 +248,7 @@ def _problem_with_table(change: JsonValue, expected: TableChange) -> str | None:
     for kind, rows in (("added", expected.added), ("removed", expected.removed)):
         if f"more_{kind}" in change:
             return f"more rows were {kind} than are listed"
-        problem = _problem_with_rows(kind, _objects(change.get(kind)), rows)
+        problem = _problem_with_rows(kind, _objects_in(change.get(kind)), rows)
         if problem is not None:
             return problem
     return _problem_with_changes(change, expected.changed)
@@ -257,25 +257,25 @@ def _problem_with_table(change: JsonValue, expected: TableChange) -> str | None:
 def _problem_with_rows(kind: str, got: list[JsonObject], expected: Sequence[JsonObject]) -> str | None:
     missing, surplus = unmatched(got, expected, json_contains)
     if surplus and missing:
-        return f"{_short(surplus[0])} was {kind}, where {_short(missing[0])} is expected"
+        return f"{_shortened(surplus[0])} was {kind}, where {_shortened(missing[0])} is expected"
     if surplus:
-        return f"{_short(surplus[0])} was {kind}, which is not expected"
-    return f"{_short(missing[0])} was not {kind}" if missing else None
+        return f"{_shortened(surplus[0])} was {kind}, which is not expected"
+    return f"{_shortened(missing[0])} was not {kind}" if missing else None
 
 
 def _problem_with_changes(change: JsonObject, expected: Sequence[RowChange]) -> str | None:
     if "more_changed" in change:
         return "more rows changed than are listed"
-    got = [{"key": one["key"], "set": one["after"]} for one in _objects(change.get("changed"))]
+    got = [{"key": one["key"], "set": one["after"]} for one in _objects_in(change.get("changed"))]
     missing, surplus = unmatched(got, [one.model_dump() for one in expected], json_equal)
     if surplus and missing:
-        return f"row {_short(surplus[0])} changed, where {_short(missing[0])} is expected"
+        return f"row {_shortened(surplus[0])} changed, where {_shortened(missing[0])} is expected"
     if surplus:
-        return f"row {_short(surplus[0])} changed, which is not expected"
-    return f"row {_short(missing[0])} did not change" if missing else None
+        return f"row {_shortened(surplus[0])} changed, which is not expected"
+    return f"row {_shortened(missing[0])} did not change" if missing else None
 
 
-def _objects(value: JsonValue) -> list[JsonObject]:
+def _objects_in(value: JsonValue) -> list[JsonObject]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 

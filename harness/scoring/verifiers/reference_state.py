@@ -54,12 +54,12 @@ def value_differences(
 
     `ignored` are pointers to parts that are left out, `unordered` pointers to lists whose order does not count.
     """
-    yield from _of_values(probe, _compared(got, ignored, unordered), _compared(wanted, ignored, unordered))
+    yield from _of_values(probe, _comparable(got, ignored, unordered), _comparable(wanted, ignored, unordered))
 
 
 def row_differences(probe: str, got: Sequence[JsonValue], wanted: Sequence[JsonValue]) -> Iterator[StateDifference]:
     """Of two results of a query, in any order of their rows."""
-    yield from _of_rows(f"{probe}: row", *_unlike(got, wanted))
+    yield from _of_rows(f"{probe}: row", *_unmatched_rows(got, wanted))
 
 
 def table_differences(probe: str, got: JsonObject, wanted: JsonObject) -> Iterator[StateDifference]:
@@ -86,7 +86,7 @@ def file_differences(got: EndState, wanted: EndState, takes: Callable[[str], boo
             yield StateDifference(place=path, problem=problem)
 
 
-def _compared(value: JsonValue, ignored: Sequence[str], unordered: Sequence[str]) -> JsonValue:
+def _comparable(value: JsonValue, ignored: Sequence[str], unordered: Sequence[str]) -> JsonValue:
     from harness.cassettes.volatility import unfolded
 
     value = unfolded(value)
@@ -116,7 +116,7 @@ def _of_values(place: str, got: JsonValue, wanted: JsonValue) -> Iterator[StateD
         case dict(), dict():
             yield from _of_members(place, got, wanted)
         case _Unordered(), _Unordered():
-            yield from _of_rows(f"{place}: item", *_unlike(got, wanted))
+            yield from _of_rows(f"{place}: item", *_unmatched_rows(got, wanted))
         case list(), list():
             for index, (mine, theirs) in enumerate(zip(got, wanted, strict=False)):
                 yield from _of_values(f"{place}/{index}", mine, theirs)
@@ -138,7 +138,7 @@ def _of_members(place: str, got: JsonObject, wanted: JsonObject) -> Iterator[Sta
 
 
 def _changed_value(place: str, got: JsonValue, wanted: JsonValue) -> StateDifference:
-    return StateDifference(place=place, problem=f"is {_short(got)}, and the reference leaves {_short(wanted)}")
+    return StateDifference(place=place, problem=f"is {_shortened(got)}, and the reference leaves {_shortened(wanted)}")
 
 
 def _presence(is_there: bool) -> str:
@@ -153,8 +153,8 @@ def _of_table(place: str, got: JsonObject, wanted: JsonObject) -> Iterator[State
         counts = f"{_count(got, cut[0])} rows were {cut[0]}, and by the reference {_count(wanted, cut[0])}"
         yield StateDifference(place=place, problem=f"holds other rows than the reference leaves: {counts}")
         return
-    new, not_added = _unlike(_listed(got, "added"), _listed(wanted, "added"))
-    gone, not_removed = _unlike(_listed(got, "removed"), _listed(wanted, "removed"))
+    new, not_added = _unmatched_rows(_rows_of(got, "added"), _rows_of(wanted, "added"))
+    gone, not_removed = _unmatched_rows(_rows_of(got, "removed"), _rows_of(wanted, "removed"))
     yield from _of_rows(f"{place}, row", new + not_removed, not_added + gone)
     yield from _of_changes(place, _by_key(got), _by_key(wanted))
 
@@ -175,25 +175,25 @@ def _of_rows(place: str, surplus: list[JsonValue], missing: list[JsonValue]) -> 
     rest = list(missing)
     are_paired = len(surplus) * len(missing) <= _MOST_PAIRS
     for row in surplus:
-        like = max(rest, key=lambda one: _alike(row, one), default=None) if are_paired else None
-        if like is None or not isinstance(row, dict) or not isinstance(like, dict) or _alike(row, like) < _HALF:
-            yield StateDifference(place=f"{place} {_short(row)}", problem=_presence(True))
+        like = max(rest, key=lambda one: _common_share(row, one), default=None) if are_paired else None
+        if like is None or not isinstance(row, dict) or not isinstance(like, dict) or _common_share(row, like) < _HALF:
+            yield StateDifference(place=f"{place} {_shortened(row)}", problem=_presence(True))
             continue
         rest.remove(like)
         for column in sorted({*row, *like}):
-            at = f"{place} {_short(row)}, column {column!r}"
+            at = f"{place} {_shortened(row)}, column {column!r}"
             if column not in row or column not in like:  # null is a value, and not the same
                 yield StateDifference(place=at, problem=_presence(column in row))
             elif not json_equal(row[column], like[column]):
                 yield _changed_value(at, row[column], like[column])
     for row in rest:
-        yield StateDifference(place=f"{place} {_short(row)}", problem=_presence(False))
+        yield StateDifference(place=f"{place} {_shortened(row)}", problem=_presence(False))
 
 
 _HALF: Final = 0.5
 
 
-def _alike(one: JsonValue, other: JsonValue) -> float:
+def _common_share(one: JsonValue, other: JsonValue) -> float:
     """The share of columns that two rows have in common."""
     if not isinstance(one, dict) or not isinstance(other, dict) or not one:
         return 0.0
@@ -201,7 +201,7 @@ def _alike(one: JsonValue, other: JsonValue) -> float:
     return len(same) / len({*one, *other})
 
 
-def _unlike(got: Iterable[JsonValue], wanted: Iterable[JsonValue]) -> tuple[list[JsonValue], list[JsonValue]]:
+def _unmatched_rows(got: Iterable[JsonValue], wanted: Iterable[JsonValue]) -> tuple[list[JsonValue], list[JsonValue]]:
     """The rows that only the first has, and those that only the second has; equal rows count as often as they are."""
     mine, theirs = [*got], [*wanted]
     texts = {equality_key(row): row for row in (*mine, *theirs)}
@@ -210,13 +210,13 @@ def _unlike(got: Iterable[JsonValue], wanted: Iterable[JsonValue]) -> tuple[list
     return [texts[text] for text in sorted(surplus)], [texts[text] for text in sorted(missing)]
 
 
-def _listed(change: JsonObject, kind: str) -> list[JsonValue]:
+def _rows_of(change: JsonObject, kind: str) -> list[JsonValue]:
     rows = change.get(kind)
     return rows if isinstance(rows, list) else []
 
 
 def _by_key(change: JsonObject) -> dict[str, JsonObject]:
-    rows = [row for row in _listed(change, "changed") if isinstance(row, dict)]
+    rows = [row for row in _rows_of(change, "changed") if isinstance(row, dict)]
     return {equality_key(row.get("key")): row for row in rows}
 
 
@@ -227,7 +227,7 @@ def _object_in(row: JsonObject, name: str) -> JsonObject:
 
 def _count(change: JsonObject, kind: str) -> int:
     more = change.get(f"more_{kind}")
-    return len(_listed(change, kind)) + (more if isinstance(more, int) else 0)
+    return len(_rows_of(change, kind)) + (more if isinstance(more, int) else 0)
 
 
 def _file_problem(got: FileChange | None, wanted: FileChange | None) -> str | None:
@@ -252,7 +252,7 @@ def _content_problem(got: FileChange, wanted: FileChange) -> str | None:
     return None
 
 
-def _short(value: JsonValue) -> str:
+def _shortened(value: JsonValue) -> str:
     text = equality_key(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
@@ -298,10 +298,10 @@ class EqualsReferenceState(Frozen):
         probes = (*suite.probes, *(probe for case in suite.cases for probe in case.probes))
         if self.probes is not None:
             unknown = (problem for name in self.probes if (problem := probe_problem(suite, name)) is not None)
-            return next(unknown, None) or self._nothing(self.probes) or self._misplaced(probes)
-        return self._nothing(probes) or self._misplaced(probes)
+            return next(unknown, None) or self._why_nothing_to_compare(self.probes) or self._misplaced(probes)
+        return self._why_nothing_to_compare(probes) or self._misplaced(probes)
 
-    def _nothing(self, probes: Sequence[object]) -> str | None:
+    def _why_nothing_to_compare(self, probes: Sequence[object]) -> str | None:
         if probes or self.files:
             return None
         return "with: there is no state to compare: the suite has no probe, and `files` names no path"

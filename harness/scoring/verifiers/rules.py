@@ -168,14 +168,14 @@ class Rules(Frozen):
     @classmethod
     def _readable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for text in value:
-            _read(text)
+            _parsed_rule(text)
         return value
 
     def problem_in(self, suite: Suite) -> str | None:
         """In words why this check cannot work in its suite; None if it can."""
         known = {tool.name for tool in suite.tools} | EVENTS
         for text in self.rules:
-            rule = _read(text)
+            rule = _parsed_rule(text)
             for named in (rule.first, rule.second):
                 if named is not None and not named.only_call and named.name not in known:
                     return (
@@ -186,7 +186,7 @@ class Rules(Frozen):
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         row = events(evidence)
-        broken = [(rule.text, _problem(rule, row)) for rule in map(_read, self.rules)]
+        broken = [(rule.text, _problem(rule, row)) for rule in map(_parsed_rule, self.rules)]
         problems = [f"{text!r}: {problem}" for text, problem in broken if problem is not None]
         credit = 1 - len(problems) / len(self.rules)
         words = "; ".join(problems) or f"all {len(self.rules)} rules hold"
@@ -218,7 +218,7 @@ def _where(row: Sequence[Event], place: int) -> str:
     return f"{row[place].name} (step {row[place].step})"
 
 
-def _read(text: str) -> Rule:
+def _parsed_rule(text: str) -> Rule:
     for form, pattern in _FORMS.items():
         found = pattern.fullmatch(text.strip())
         if found is not None:
@@ -233,13 +233,13 @@ def _rule(text: str, form: str, found: re.Match[str]) -> Rule:
     return Rule(
         text=text,
         form=form,
-        first=_named(text, found.group(1)),
-        second=None if second is None else _named(text, second),
+        first=_named_event(text, found.group(1)),
+        second=None if second is None else _named_event(text, second),
         count=count,
     )
 
 
-def _named(text: str, event: str) -> Named:
+def _named_event(text: str, event: str) -> Named:
     name, brace, rest = event.partition("{")
     try:
         arguments = json.loads(brace + rest) if brace else {}
