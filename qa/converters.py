@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.runs.foreign_runs import ImportedRun, import_file
-from harness.traces.formats.found import ImportOptions, case_id, task_id, trace_id, wall_ns
+from harness.suite.scenarios import case_id
+from harness.traces.formats.found import ImportOptions, task_id, trace_id, wall_ns
 
 Call = tuple[str | None, str, Any]
 """Id, tool and arguments of a call."""

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 from pydantic import JsonValue
 
-from harness.gateway import mcp_messages as eras
+from harness.gateway import mcp_messages
 from harness.gateway.bodies import read_json
 from harness.gateway.failures import CallFailure
 from harness.gateway.mcp_messages import (
@@ -178,7 +178,7 @@ class McpEndpoint:
             )
 
     async def _post(self, body: JsonValue, headers: Headers) -> ToolReply:
-        era = eras.era_of(headers, body)
+        era = mcp_messages.era_of(headers, body)
         if isinstance(body, list):
             return await self._batch(body, era, headers)
         try:
@@ -195,16 +195,16 @@ class McpEndpoint:
         if message.kind != "request":
             return _ACCEPTED
         if era == "modern":
-            eras.check_envelope(message, headers)
+            mcp_messages.check_envelope(message, headers)
         elif message.method == "initialize":
             session, result = self._sessions.begin(message.params)
             body = result_text(message.id, json.dumps(result).encode())
-            return ToolReply(status=200, body=body, headers={eras.SESSION_HEADER: session})
+            return ToolReply(status=200, body=body, headers={mcp_messages.SESSION_HEADER: session})
         result_json, more = await self._result(message, era)
         return ToolReply(status=200, body=result_text(message.id, result_json), headers=more)
 
     async def _batch(self, body: list[JsonValue], era: Era, headers: Headers) -> ToolReply:
-        if era == "modern" or self._sessions.version(headers) not in eras.BATCHING:
+        if era == "modern" or self._sessions.version(headers) not in mcp_messages.BATCHING:
             raise RpcError(INVALID_REQUEST, "this version of the protocol has no batches: send one message")
         if not 0 < len(body) <= _MAX_BATCH:
             raise RpcError(INVALID_REQUEST, f"a batch holds 1 to {_MAX_BATCH} messages")
@@ -230,9 +230,9 @@ class McpEndpoint:
                 return await self._call(message.params, era)
             case "tools/list":
                 page = page_of(self._tools, message.params.get("cursor"))
-                return json.dumps(page | eras.LIST_MARKS if era == "modern" else page).encode(), {}
+                return json.dumps(page | mcp_messages.LIST_MARKS if era == "modern" else page).encode(), {}
             case "server/discover" if era == "modern":
-                return json.dumps(eras.discovery()).encode(), {}
+                return json.dumps(mcp_messages.discovery()).encode(), {}
             case "ping":
                 return completed(b"{}") if era == "modern" else b"{}", {}
             case other:

@@ -1,6 +1,6 @@
 """What a reflector is asked, and what is read out of its answer.
 
-A reflector is a `Reflector` of `harness.judge`: a function from a request to an answer. `ModelReflector` is a language
+A `Reflector` is a function from a request to an answer. `ModelReflector` is a language
 model, a rule reflector is the double of one.
 """
 

@@ -9,19 +9,8 @@ from harness.errors import HarnessError, InvalidDocument, UsageError
 from harness.plugins import Registry, described
 from harness.suite.cases import Case
 from harness.suite.suites import Suite
-from harness.traces.formats.found import (
-    Found,
-    FoundRun,
-    FoundTool,
-    ImportNote,
-    ImportNotes,
-    ImportOptions,
-    Importer,
-    Source,
-    case_id as safe_name,
-    read_tools,
-    trace_id,
-)
+from harness.suite import scenarios
+from harness.traces.formats.found import Found, FoundRun, FoundTool, ImportNote, ImportNotes, ImportOptions, Importer, Source, read_tools, trace_id
 from harness.traces.formats.otel import conversation_in
 from harness.traces.formats.suites import SuiteBuilder
 from harness.traces.formats.transcript import final_output
@@ -157,7 +146,7 @@ def import_with(importer: Importer, path: Path, options: ImportOptions) -> Impor
     """Reads the file, or every file of the folder that the format could be in."""
     book = ImportNotes()
     builder = SuiteBuilder(
-        name=safe_name(options.suite or path.name.split(".")[0]),
+        name=scenarios.case_id(options.suite or path.name.split(".")[0]),
         folder=path if path.is_dir() else path.parent,
         options=options,
         book=book,

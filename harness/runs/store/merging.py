@@ -3,7 +3,7 @@
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from harness.cassettes.journals import FOLDER as LIVE
+from harness.cassettes.journals import FOLDER as LIVE_ANSWERS
 from harness.disk import UnusableEntry, open_plain, size_below
 from harness.errors import UsageError
 from harness.judging.pairwise import PairwiseComparison
@@ -175,7 +175,7 @@ def carry(parts: Sequence[RunFolder], merged: RunFolder) -> None:
 
 def _carry_live_cassettes(part: Path, merged: Path) -> None:
     """Each as a plain file of a bounded size: a sparse file would be written out in full."""
-    for source in sorted((part / LIVE).glob("*/*")):
+    for source in sorted((part / LIVE_ANSWERS).glob("*/*")):
         target = merged / source.relative_to(part)
         target.parent.mkdir(parents=True, exist_ok=True)
         try:

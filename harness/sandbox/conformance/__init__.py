@@ -16,21 +16,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness.errors import HarnessError
-from harness.sandbox.conformance.files import END_STATE_CHECKS as END_STATE
-from harness.sandbox.conformance.files import FILE_CHECKS as FILES
-from harness.sandbox.conformance.isolation import GATEWAY_CHECKS as GATEWAY
-from harness.sandbox.conformance.isolation import ISOLATION_CHECKS as ISOLATION
-from harness.sandbox.conformance.limits import HOSTILE_CHECKS as HOSTILE
-from harness.sandbox.conformance.limits import LIMIT_CHECKS as LIMITS
-from harness.sandbox.conformance.programs import (
-    BESIDE_CHECKS as BESIDE,
-)
-from harness.sandbox.conformance.programs import (
-    CLOCK_CHECKS as CLOCK,
-)
-from harness.sandbox.conformance.programs import (
-    PROGRAM_CHECKS as PROGRAMS,
-)
+from harness.sandbox.conformance.files import END_STATE_CHECKS, FILE_CHECKS
+from harness.sandbox.conformance.isolation import GATEWAY_CHECKS, ISOLATION_CHECKS
+from harness.sandbox.conformance.limits import HOSTILE_CHECKS, LIMIT_CHECKS
+from harness.sandbox.conformance.programs import BESIDE_CHECKS, CLOCK_CHECKS, PROGRAM_CHECKS
 from harness.sandbox.conformance.provider_fixture import Check, ProviderFixture, ProviderNotConforming
 from harness.sandbox.provider import SandboxProvider
 
@@ -39,7 +28,17 @@ __all__ = ["Check", "ProviderFixture", "ProviderNotConforming", "checks", "run_c
 
 def checks(*, isolates: bool = True) -> tuple[Check, ...]:
     """The checks of a provider, in a fixed order; fewer for one that does not isolate."""
-    every = (*PROGRAMS, *BESIDE, *FILES, *END_STATE, *GATEWAY, *LIMITS, *ISOLATION, *HOSTILE, *CLOCK)
+    every = (
+        *PROGRAM_CHECKS,
+        *BESIDE_CHECKS,
+        *FILE_CHECKS,
+        *END_STATE_CHECKS,
+        *GATEWAY_CHECKS,
+        *LIMIT_CHECKS,
+        *ISOLATION_CHECKS,
+        *HOSTILE_CHECKS,
+        *CLOCK_CHECKS,
+    )
     return tuple(check for check in every if isolates or not check.needs_isolation)
 
 

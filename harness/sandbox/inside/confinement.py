@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
     Mount = Callable[[str, str, str | None, int, str | None], None]
 
-_SKELETON_RDONLY, _SKELETON_NOSUID, _SKELETON_NODEV, _SKELETON_REMOUNT, _SKELETON_BIND = 1, 2, 4, 32, 4096
+_RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+"""The flags of mount(2)."""
 _USR = "/usr"
 _GONE = ".wh."
 _MADE_ANEW = ("/usr", "/usr/lib", "/usr/local", "/usr/local/lib")
@@ -49,16 +50,16 @@ def build_skeleton(stage: str, layers: str, mount: Mount) -> None:
     `layers` are folders divided by colons, the uppermost first; empty: the image is used as the engine mounts it.
     """
     image, root = stage + "/image", stage + "/root"
-    mount("/", image, None, _SKELETON_BIND, None)
-    mount("none", image, None, _SKELETON_BIND | _SKELETON_REMOUNT | _SKELETON_RDONLY, None)
-    mount("tmpfs", root, "tmpfs", _SKELETON_NOSUID | _SKELETON_NODEV, "size=1m,mode=0755")
+    mount("/", image, None, _BIND, None)
+    mount("none", image, None, _BIND | _REMOUNT | _RDONLY, None)
+    mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV, "size=1m,mode=0755")
     quicker = stage + _USR if _mount_layers(layers, stage + _USR, image, mount) else None
     _Skeleton(image, quicker, root, mount).make("")
     mount(
         "none",
         root,
         None,
-        _SKELETON_BIND | _SKELETON_REMOUNT | _SKELETON_RDONLY | _SKELETON_NOSUID | _SKELETON_NODEV,
+        _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV,
         None,
     )
 
@@ -69,7 +70,7 @@ def _mount_layers(layers: str, place: str, image: str, mount: Mount) -> bool:
     try:
         if not upper or any(_leaves_out(layer + _USR) for layer in upper):
             return False
-        mount("overlay", place, "overlay", _SKELETON_RDONLY | _SKELETON_NOSUID | _SKELETON_NODEV, "lowerdir=" + layers)
+        mount("overlay", place, "overlay", _RDONLY | _NOSUID | _NODEV, "lowerdir=" + layers)
         return _folder_state(place + _USR) == _folder_state(image + _USR)
     except OSError:
         return False  # this kernel does not support it, or denies it
@@ -129,7 +130,7 @@ class _Skeleton:
             posix.mkdir(self._root + path, 0o755)
         else:
             posix.close(posix.open(self._root + path, posix.O_CREAT | posix.O_WRONLY | posix.O_CLOEXEC, 0o644))
-        self._mount(source, self._root + path, None, _SKELETON_BIND, None)
+        self._mount(source, self._root + path, None, _BIND, None)
 
 
 # System calls by number, which differ between machines: those that build a trial's environment, and the filter that
@@ -256,16 +257,6 @@ def forbid_what_built_this() -> None:
 # is.
 # No program of the trial can reach this code.
 
-(
-    _CONFINEMENT_RDONLY,
-    _CONFINEMENT_NOSUID,
-    _CONFINEMENT_NODEV,
-    _NOEXEC,
-    _CONFINEMENT_REMOUNT,
-    _CONFINEMENT_BIND,
-    _REC,
-    _PRIVATE,
-) = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
 _CLONE_NEWNS = 0x0002_0000
 _NEW_NAMESPACES = _CLONE_NEWNS | 0x4000_0000 | 0x0800_0000 | 0x0400_0000 | 0x2000_0000 | 0x0200_0000
 """CLONE_NEWNS, NEWNET, NEWIPC, NEWUTS, NEWPID, NEWCGROUP."""
@@ -338,17 +329,13 @@ class Confinement:
             if request["kept"] and kept.has(path):
                 uppers[path] = kept.mount_overlay(path, target, options.decode())
             else:
-                mount("tmpfs", target, "tmpfs", _CONFINEMENT_NOSUID | _CONFINEMENT_NODEV, options.decode())
+                mount("tmpfs", target, "tmpfs", _NOSUID | _NODEV, options.decode())
         for folder in self._made:
             mount(
                 "none",
                 folder,
                 None,
-                _CONFINEMENT_BIND
-                | _CONFINEMENT_REMOUNT
-                | _CONFINEMENT_RDONLY
-                | _CONFINEMENT_NOSUID
-                | _CONFINEMENT_NODEV,
+                _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV,
             )
         self._turn_over()
         give_up_capabilities()
@@ -358,14 +345,14 @@ class Confinement:
     def _build_root(self) -> None:
         mount("none", "/", None, _REC | _PRIVATE)
         self._build_proc()
-        mount("/sys", self._root + "/sys", None, _CONFINEMENT_BIND | _REC)
+        mount("/sys", self._root + "/sys", None, _BIND | _REC)
         self._build_dev()
         for path in self._shown:
             self._show(path, path)
 
     def _build_proc(self) -> None:
         proc = self._root + "/proc"
-        mount("proc", proc, "proc", _CONFINEMENT_NOSUID | _CONFINEMENT_NODEV | _NOEXEC)
+        mount("proc", proc, "proc", _NOSUID | _NODEV | _NOEXEC)
         for name in _HIDDEN:
             self._hide(proc + "/" + name)
 
@@ -373,17 +360,12 @@ class Confinement:
         for name in _FROZEN:
             path = self._root + "/proc/" + name
             if _exists(path):
-                mount(path, path, None, _CONFINEMENT_BIND | _REC)
+                mount(path, path, None, _BIND | _REC)
                 mount(
                     "none",
                     path,
                     None,
-                    _CONFINEMENT_BIND
-                    | _CONFINEMENT_REMOUNT
-                    | _CONFINEMENT_RDONLY
-                    | _CONFINEMENT_NOSUID
-                    | _CONFINEMENT_NODEV
-                    | _NOEXEC,
+                    _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV | _NOEXEC,
                 )
 
     def _hide(self, path: str) -> None:
@@ -394,25 +376,25 @@ class Confinement:
                 "tmpfs",
                 path,
                 "tmpfs",
-                _CONFINEMENT_RDONLY | _CONFINEMENT_NOSUID | _CONFINEMENT_NODEV,
+                _RDONLY | _NOSUID | _NODEV,
                 "size=0,mode=0555",
             )
         else:
-            mount("/dev/null", path, None, _CONFINEMENT_BIND)
+            mount("/dev/null", path, None, _BIND)
 
     def _build_dev(self) -> None:
         dev = self._root + "/dev"
-        mount("tmpfs", dev, "tmpfs", _CONFINEMENT_NOSUID, "size=64k,mode=0755")
+        mount("tmpfs", dev, "tmpfs", _NOSUID, "size=64k,mode=0755")
         for name in _DEVICES:
             posix.close(posix.open(dev + "/" + name, posix.O_CREAT | posix.O_WRONLY | posix.O_CLOEXEC, 0o666))
-            mount("/dev/" + name, dev + "/" + name, None, _CONFINEMENT_BIND)
+            mount("/dev/" + name, dev + "/" + name, None, _BIND)
         for name, target in _DEVICE_LINKS.items():
             posix.symlink(target, dev + "/" + name)
         for name in ("pts", "shm", "mqueue"):
             posix.mkdir(dev + "/" + name, 0o755)
-        mount("devpts", dev + "/pts", "devpts", _CONFINEMENT_NOSUID | _NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
-        mount("mqueue", dev + "/mqueue", "mqueue", _CONFINEMENT_NOSUID | _CONFINEMENT_NODEV | _NOEXEC)
-        mount("shm", dev + "/shm", "tmpfs", _CONFINEMENT_NOSUID | _CONFINEMENT_NODEV | _NOEXEC, self._shared_memory)
+        mount("devpts", dev + "/pts", "devpts", _NOSUID | _NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
+        mount("mqueue", dev + "/mqueue", "mqueue", _NOSUID | _NODEV | _NOEXEC)
+        mount("shm", dev + "/shm", "tmpfs", _NOSUID | _NODEV | _NOEXEC, self._shared_memory)
 
     def _name_hosts(self, hosts: bytes) -> None:
         """Replaces the engine's hosts file, which contains the warm container's host name, by the trial's."""
@@ -422,26 +404,22 @@ class Confinement:
         for name in ("hosts", "hostname"):
             target = self._root + "/etc/" + name
             if _exists(target):
-                mount(stage + "/" + name, target, None, _CONFINEMENT_BIND)
+                mount(stage + "/" + name, target, None, _BIND)
                 mount(
                     "none",
                     target,
                     None,
-                    _CONFINEMENT_BIND
-                    | _CONFINEMENT_REMOUNT
-                    | _CONFINEMENT_RDONLY
-                    | _CONFINEMENT_NOSUID
-                    | _CONFINEMENT_NODEV,
+                    _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV,
                 )
 
     def _show(self, source: str, target: str) -> None:
         self._make_mount_point(target)
-        mount(source, self._root + target, None, _CONFINEMENT_BIND)
+        mount(source, self._root + target, None, _BIND)
         mount(
             "none",
             self._root + target,
             None,
-            _CONFINEMENT_BIND | _CONFINEMENT_REMOUNT | _CONFINEMENT_RDONLY | _CONFINEMENT_NOSUID | _CONFINEMENT_NODEV,
+            _BIND | _REMOUNT | _RDONLY | _NOSUID | _NODEV,
         )
 
     def _make_mount_point(self, target: str) -> None:
@@ -456,7 +434,7 @@ class Confinement:
             return
         folder = self._root + target
         if not any(folder == made or folder.startswith(made + "/") for made in self._made):
-            mount("tmpfs", folder, "tmpfs", _CONFINEMENT_NOSUID | _CONFINEMENT_NODEV, "size=64k,mode=0755")
+            mount("tmpfs", folder, "tmpfs", _NOSUID | _NODEV, "size=64k,mode=0755")
             self._made.append(folder)
         for path in reversed(missing):
             posix.mkdir(path, 0o755)

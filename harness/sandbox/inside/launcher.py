@@ -13,7 +13,7 @@ import posix
 import sys
 import time
 
-from harness.sandbox.inside import processes as tree
+from harness.sandbox.inside import processes
 from harness.sandbox.inside.loop import READ, Loop
 from harness.sandbox.inside.wire import BufferedReader, Channel
 
@@ -67,17 +67,17 @@ class Launcher:
                 getattr(self, "_do_" + request["do"].decode())(request)
             except OSError as error:
                 self._refuse(request, error)
-            except tree.CannotBeKilled:
+            except processes.CannotBeKilled:
                 self._channel.send({"failed": "processes are left that cannot be killed"})
 
     def end(self) -> None:
-        tree.end_all(namespaced=self._namespaced)
+        processes.end_all(namespaced=self._namespaced)
 
     def _do_setup(self, request: dict[str, Any]) -> None:
         from harness.sandbox.inside.files import WritablePlaces
 
         if not self._namespaced:
-            tree.adopt_orphans()
+            processes.adopt_orphans()
         posix.umask(0)
         self._uid = request.get("uid")
         self._places = WritablePlaces(request["places"], confined=not self._namespaced)
@@ -167,7 +167,7 @@ class Launcher:
         if pid == 0:
             status = 1
             try:
-                tree.act_as(uid)
+                processes.act_as(uid)
                 work()
                 status = 0
             except OSError as error:

@@ -14,13 +14,7 @@ import hashlib  # noqa: F401  # imported once here, so that forked processes nee
 import posix
 import sys
 
-from harness.sandbox.inside import (
-    confinement,
-    launcher,
-)
-from harness.sandbox.inside import (
-    processes as tree,
-)
+from harness.sandbox.inside import confinement, launcher, processes
 from harness.sandbox.inside.confinement import die_with_parent, mount
 from harness.sandbox.inside.layers import LayerCache, Overlaid
 from harness.sandbox.inside.loop import READ, Loop
@@ -143,7 +137,7 @@ class Supervisor:
 
     def _reap(self) -> None:
         """Reaps ended processes; no trial runs when the next environment is built."""
-        for pid, status in tree.reap()[0]:
+        for pid, status in processes.reap()[0]:
             if pid == self._next.pid:
                 self._next.status = status
         if self._trial is not None and self._trial.status is not None:

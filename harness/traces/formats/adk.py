@@ -8,10 +8,10 @@ from pydantic import JsonValue
 
 from harness.suite.cases import Case
 from harness.suite.conversations import Persona
-from harness.suite.scenarios import talk_fields
+from harness.suite.scenarios import case_id, talk_fields
 from harness.suite.suites import Suite
 from harness.traces.foreign_json import Record, kind_of
-from harness.traces.formats.found import Found, FoundRun, Importer, Source, case_id, wall_ns
+from harness.traces.formats.found import Found, FoundRun, Importer, Source, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
 from harness.traces.trajectory import ToolFailure, Usage
 from harness.values import JsonObject, canonical_json

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from harness.suite.cases import Case
+from harness.suite.scenarios import case_id
 from harness.traces.foreign_json import Record, part_text, result_of, text_of
-from harness.traces.formats.found import Found, FoundRun, Importer, Source, case_id, task_id, tools_of, wall_ns
+from harness.traces.formats.found import Found, FoundRun, Importer, Source, task_id, tools_of, wall_ns
 from harness.traces.formats.openai_chat import conversations_of, missing_messages, usage_of
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, joined
 from harness.traces.trajectory import ToolFailure

@@ -9,9 +9,10 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from harness.suite.cases import Case
+from harness.suite.scenarios import case_id
 from harness.suite.tools import ToolSpec
 from harness.traces.foreign_json import Record, embedded_json, has_other_parts, kind_of, read_json, result_of, text_of
-from harness.traces.formats.found import Found, FoundRun, Importer, Source, case_id, task_id, tools_of, wall_ns
+from harness.traces.formats.found import Found, FoundRun, Importer, Source, task_id, tools_of, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
 from harness.traces.spans import Span
 from harness.traces.trajectory import Observation, ReplayTier, Step, ToolFailure, Usage

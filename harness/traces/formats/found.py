@@ -9,7 +9,6 @@ from pathlib import Path
 from pydantic import Field, JsonValue
 
 from harness.cassettes.credentials import Cleaner
-from harness.suite import scenarios as case_naming
 from harness.suite.cases import UNTOLD_TASK, Case
 from harness.traces.foreign_json import LINES, Record, kind_of, read_json, read_lines, read_text
 from harness.traces.formats.transcript import TranscriptBuilder
@@ -86,9 +85,6 @@ class ImportNotes:
 
 
 # Converts foreign names to names that are valid in a suite; deterministic and without collisions.
-
-case_id = case_naming.case_id
-"""The rule for ids, shared with the reader of cases."""
 
 _TOOL = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 _LONGEST_TOOL = 64

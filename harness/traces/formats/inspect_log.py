@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from harness.errors import InvalidDocument
 from harness.suite.cases import Case
+from harness.suite.scenarios import case_id
 from harness.traces.foreign_json import (
     MAX_BYTES,
     Record,
@@ -24,7 +25,7 @@ from harness.traces.foreign_json import (
     result_of,
     text_of,
 )
-from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, case_id, tools_of, wall_ns
+from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, tools_of, wall_ns
 from harness.traces.formats.openai_chat import usage_of
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep
 from harness.traces.trajectory import Step, ToolErrorType, ToolFailure

@@ -15,10 +15,11 @@ from pydantic import JsonValue
 
 from harness.errors import InvalidDocument
 from harness.suite.cases import Case
+from harness.suite.scenarios import case_id
 from harness.traces import names
 from harness.traces.foreign_json import Record, embedded_json
 from harness.traces.formats.dialects import opened
-from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, case_id, wall_ns
+from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, wall_ns
 from harness.traces.formats.inspect_log import sample_facts
 from harness.traces.formats.otel import cleaned_span, conversation_in, is_ours
 from harness.traces.formats.span_files import exported_spans

@@ -13,18 +13,9 @@ from pydantic import JsonValue
 
 from harness.errors import InvalidDocument
 from harness.suite.cases import Case
+from harness.suite.scenarios import case_id
 from harness.traces.foreign_json import LINES, Record, has_other_parts, kind_of, read_lines, result_of, text_of
-from harness.traces.formats.found import (
-    Found,
-    FoundRun,
-    FoundTool,
-    Importer,
-    Source,
-    case_id,
-    task_id,
-    tools_of,
-    wall_ns,
-)
+from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, task_id, tools_of, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder, joined
 from harness.traces.trajectory import Source as StepSource
 from harness.traces.trajectory import ToolFailure, Usage

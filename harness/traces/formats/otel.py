@@ -11,12 +11,13 @@ from pydantic import JsonValue
 
 from harness.errors import InvalidDocument, ResultsError
 from harness.suite.cases import Case
+from harness.suite.scenarios import case_id
 from harness.traces import names
 from harness.traces import step_names as own_names
 from harness.traces.foreign_json import Record
 from harness.traces.formats import conventions
 from harness.traces.formats.dialects import as_genai
-from harness.traces.formats.found import REDACTED, Found, FoundRun, Importer, Source, case_id, task_id
+from harness.traces.formats.found import REDACTED, Found, FoundRun, Importer, Source, task_id
 from harness.traces.formats.otel_conversations import ConversationReader, task_of
 from harness.traces.formats.span_files import spans_in
 from harness.traces.projection import trajectory_from

@@ -9,8 +9,9 @@ from typing import Final
 from pydantic import JsonValue
 
 from harness.suite.cases import Case
+from harness.suite.scenarios import case_id
 from harness.traces.foreign_json import Record, kind_of, result_of, text_of
-from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, case_id, tools_of, wall_ns
+from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, tools_of, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
 from harness.traces.trajectory import ToolErrorType, ToolFailure, Usage
 from harness.traces.trial import Outcome
