@@ -1,7 +1,7 @@
 """What a reflector is asked, and what is read out of its answer.
 
-A `Reflector` is a function from a request to an answer. `ModelReflector` is a language
-model, a rule reflector is the double of one.
+A `Reflector` is a function from a request to an answer. `ModelReflector` is a language model, a rule reflector is the
+double of one.
 """
 
 import random

@@ -213,8 +213,8 @@ class Scorecard(Frozen):
 class Verifier(Protocol):
     """A check. Implementations are Frozen models whose fields are the check's `with:` parameters.
 
-    A class attribute `reads` names the content that it reads (`harness.traces.trajectory.Content`); without one, it is not asked
-    if the spans of another program leave out any.
+    A class attribute `reads` names the content that it reads (`harness.traces.trajectory.Content`); a check without one
+    is not asked if the spans of another program leave out any.
     """
 
     version: ClassVar[str]
