@@ -378,7 +378,7 @@ class TextRule(Frozen):
             return f"contains {_quoted_beginning(unwanted[0])}"
         flags = re.IGNORECASE if self.ignore_case else 0
         if self.regex is not None and not finds(self.regex, self._searched(text), field="regex", flags=flags):
-            return f"does not match {_short(self.regex)}"
+            return f"does not match {_quoted_beginning(self.regex)}"
         return None
 
     def _normalised(self, text: str) -> str:
