@@ -10,19 +10,19 @@ from jsonpath.function_extensions import Match, Search
 from jsonpath.parse import Parser
 from jsonpath.stream import TokenStream
 
-from harness.suite.expressions import compiled, time_left
+from harness.suite.expressions import compiled, limited
 
 
 class _Match(Match):
     def __call__(self, value: object, pattern: object) -> bool:
         expression = self.check_cache(pattern) if isinstance(value, str) and isinstance(pattern, str) else None
-        return expression is not None and expression.fullmatch(value, timeout=time_left()) is not None
+        return expression is not None and limited(lambda left: expression.fullmatch(value, timeout=left)) is not None
 
 
 class _Search(Search):
     def __call__(self, value: object, pattern: object) -> bool:
         expression = self.check_cache(pattern) if isinstance(value, str) and isinstance(pattern, str) else None
-        return expression is not None and expression.search(value, timeout=time_left()) is not None
+        return expression is not None and limited(lambda left: expression.search(value, timeout=left)) is not None
 
 
 class _LimitedPattern:
@@ -35,7 +35,7 @@ class _LimitedPattern:
         self._expression = compiled(pattern.pattern, pattern.flags & (re.I | re.M | re.S) | ascii_only)
 
     def fullmatch(self, text: str) -> bool:
-        return self._expression.fullmatch(text, timeout=time_left()) is not None
+        return limited(lambda left: self._expression.fullmatch(text, timeout=left)) is not None
 
 
 class _Parser(Parser):

@@ -14,18 +14,18 @@ from tempfile import TemporaryDirectory
 import atheris
 
 COVERED = {
-    "strict JSON": ("wires", "harness.strict_json"),
-    "answers of judges": ("wires", "harness.judge.prompting"),
-    "rules of checks": ("wires", "harness.score.verifiers"),
+    "strict JSON": ("wires", "harness.values"),
+    "answers of judges": ("wires", "harness.judging"),
+    "rules of checks": ("wires", "harness.scoring.verifiers"),
     "frames of a sandbox": ("wires", "harness.sandbox.inside"),
-    "streams of /v1/chat/completions": ("wires", "harness.gateway.model.wire"),
+    "streams of /v1/chat/completions": ("wires", "harness.gateway.models"),
     "OTLP of agents, protobuf": ("foreign", "harness.traces.otlp"),
     "OTLP of agents, JSON": ("foreign", "harness.traces.otlp"),
-    "import otel: otel_structured.json": ("foreign", "harness.ingest"),
-    "end states, tar": ("stores", "harness.sandbox.endstate"),
-    "journals of recordings": ("stores", "harness.cassette"),
-    "issues in a folder": ("stores", "harness.issues"),
-    "rubrics": ("projects", "harness.documents"),
+    "import otel: otel_structured.json": ("foreign", "harness.traces.formats"),
+    "end states, tar": ("stores", "harness.sandbox.end_state"),
+    "journals of recordings": ("stores", "harness.cassettes"),
+    "issues in a folder": ("stores", "harness.drift"),
+    "rubrics": ("projects", "harness.suite.documents"),
 }
 """The parsers of bytes and text of our own: the part of this package that names them, and the code that is watched."""
 

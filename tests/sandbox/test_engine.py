@@ -19,7 +19,8 @@ except EngineUnavailable as error:
 """
 _DEAD_RUN = """
 import sys
-from harness.sandbox.engine import connect, owner_labels
+from harness.sandbox.engine import connect
+from harness.sandbox.ownership import owner_labels
 client, name, image = connect(), sys.argv[1], sys.argv[2]
 labels = owner_labels("dead")
 client.api.create_container(image, ["true"], name=name, labels=labels)

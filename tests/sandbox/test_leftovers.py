@@ -30,7 +30,7 @@ child.stdout.readline()
 print(child.pid, flush=True)
 sys.stdin.read()
 """
-NAMES_A_HALF = "from harness.process_identity import partial_name; print(partial_name('cassette.yaml'))"
+NAMES_A_HALF = "from harness.processes import partial_name; print(partial_name('cassette.yaml'))"
 
 
 @contextmanager

@@ -37,7 +37,7 @@ print(json.dumps(len(read.getresponse().read())))
 
 _KILLED_HARNESS = """
 import sys
-from harness.case import Limits
+from harness.suite.cases import Limits
 from harness.sandbox.containers.docker import DockerSandboxProvider
 from harness.sandbox.ownership import ProcessIdentity
 from harness.sandbox.provider import SandboxSpec

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.docker
 _KILLED_HARNESS = """
 import sys
 from harness.suite.cases import Limits
-from harness.process_identity import ProcessIdentity
+from harness.processes import ProcessIdentity
 from harness.sandbox.provider import SandboxSpec
 from harness.sandbox.providers import open_provider
 from harness.sandbox.snapshot import Snapshot

@@ -36,7 +36,7 @@ def test_texts_of_one_meaning_are_more_alike_than_by_their_words() -> None:
 
 def test_no_network_is_needed() -> None:
     """In a network namespace without any interface."""
-    code = "from harness.themes import load_embedding; print(len(load_embedding()(['no network'])[0]))"
+    code = "from harness.production.grouping import load_embedding; print(len(load_embedding()(['no network'])[0]))"
     done = subprocess.run(["unshare", "--net", sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert ("256\n", "", 0) == (done.stdout, done.stderr, done.returncode)
 
@@ -51,7 +51,10 @@ def test_known_themes_without_vectors_keep_their_ids() -> None:
 
 
 def test_a_missing_extra_is_named_with_the_setting() -> None:
-    code = "import sys; sys.modules['tokenizers'] = None; from harness.themes import load_embedding; load_embedding()"
+    code = (
+        "import sys; sys.modules['tokenizers'] = None; "
+        "from harness.production.grouping import load_embedding; load_embedding()"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert re.search("UsageError: .*`themes: {text: embeddings}` in online.yaml.*`embeddings`", done.stderr)
     assert "or `text: shingles`" in done.stderr
