@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Se
 from pydantic import Field, JsonValue, ValidationError, model_validator
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
-from harness.suite.expressions import compiled, time_left, time_limit
+from harness.suite.expressions import compiled, limited, time_limit
 from harness.values import Frozen
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def _validator_class() -> Any:
 
 
 def _is_found(expression: str, text: str) -> bool:
-    return compiled(expression).search(text, timeout=time_left()) is not None
+    return limited(lambda left: compiled(expression).search(text, timeout=left)) is not None
 
 
 def _with_names(schema: Any, names: frozenset[str]) -> Any:
