@@ -36,7 +36,7 @@ class CallKey:
 def call_key(tool: ToolSpec, arguments: JsonObject, redactor: Redactor) -> CallKey:
     """The key of a call whose `arguments` are complete (see `complete_arguments`).
 
-    Raises OutOfTime if a pattern of `ignore_arguments` takes too long.
+    Raises OutOfTime if an expression of `ignore` takes too long.
     """
     return key_of_kept(tool, without_volatile(tool, arguments), redactor)
 

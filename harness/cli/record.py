@@ -247,7 +247,7 @@ def _remedy(replayed: Any) -> str:
         return "look for what changes by itself (times, random numbers, the order of threads), and pin it"
     return (
         "its requests differ from run to run (a time, an id, an order): pin what changes, or leave fields of"
-        " requests out of the key (`model.ignore`, `ignore_arguments`, `hosts.ignore`), then record again"
+        " requests out of the key (`model.ignore`, `tools.ignore`, `hosts.ignore`), then record again"
     )
 
 

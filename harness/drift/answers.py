@@ -261,8 +261,8 @@ def _names(items: list[JsonValue], name: str) -> set[object]:
 
 
 def _same(old: JsonValue, new: JsonValue, rule: AnswerRule | None) -> bool:
-    if rule is not None and rule.pattern is not None:
-        return isinstance(new, str) and fits(rule.pattern, new, field=f"drift: the rule at {rule.at!r}: pattern")
+    if rule is not None and rule.regex is not None:
+        return isinstance(new, str) and fits(rule.regex, new, field=f"drift: the rule at {rule.at!r}: regex")
     if kind_of(old) != kind_of(new):
         return False
     if isinstance(old, str) and isinstance(new, str):

@@ -220,8 +220,8 @@ def header_changes(old: Mapping[str, str], new: Mapping[str, str], rules: Mappin
 def _agree(before: str, after: str, rule: AnswerRule) -> bool:
     if rule.compare == "type":
         return True
-    if rule.pattern is not None:
-        return fits(rule.pattern, after, field=f"drift: the rule of header {rule.header!r}: pattern")
+    if rule.regex is not None:
+        return fits(rule.regex, after, field=f"drift: the rule of header {rule.header!r}: regex")
     if rule.tolerance is not None:
         try:
             return abs(float(before) - float(after)) <= rule.tolerance

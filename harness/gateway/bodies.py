@@ -347,20 +347,13 @@ class Delivery:
         return tuple(self._chunks)
 
 
-async def deliver(request: web.BaseRequest, answer: ModelAnswer, *, paced: bool = False) -> web.StreamResponse:
-    """Sends a whole answer; a stream is sent at once, or (`paced`) with its recorded delays."""
+async def deliver(request: web.BaseRequest, answer: ModelAnswer) -> web.StreamResponse:
+    """Sends a whole answer; a stream is sent at once."""
     if not answer.streamed and answer.outcome == "answer":
         return web.Response(status=answer.status, headers=answer.headers, body=answer.body)
     delivery = Delivery(request)
     await delivery.begin(answer.status, answer.headers)
-    at, began = 0, time.monotonic()
-    for offset_ms, length in answer.chunks[:-1] if paced else ():
-        await asyncio.sleep(max(0.0, began + offset_ms / 1000 - time.monotonic()))
-        await delivery.write(answer.body[at : at + length])
-        at += length
-    if paced and answer.chunks:
-        await asyncio.sleep(max(0.0, began + answer.chunks[-1][0] / 1000 - time.monotonic()))
-    if answer.body[at:]:
-        await delivery.write(answer.body[at:])
+    if answer.body:
+        await delivery.write(answer.body)
     answer.first_chunk_ms = delivery.first_chunk_ms
     return await delivery.end() if answer.outcome == "answer" else delivery.cut()

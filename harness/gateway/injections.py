@@ -1,7 +1,6 @@
 """What a case places over its tools' answers: fixture packs and injected faults. No cassette is modified."""
 
 import asyncio
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,7 +11,7 @@ from harness.gateway.upstream.sources import ToolAnswer, ToolMiss, ToolRequest, 
 from harness.suite.cases import Case, FaultSpec
 from harness.suite.fixtures import Fixture, FixturePack
 from harness.suite.suites import Suite
-from harness.suite.tools import renamed_at, values_at, without
+from harness.suite.tools import values_at, without
 from harness.values import JsonObject, NotJson, canonical_json, parse_json
 
 # Faults injected between the agent and its tools: some prevent the call, the others change its answer.
@@ -32,11 +31,7 @@ class _Armed:
     fired: int = 0
 
     def strikes(self, number: int) -> bool:
-        spec = self.spec
-        if spec.call is not None:
-            return spec.call <= number < spec.call + spec.times
-        drawn = hashlib.sha256(f"{spec.seed}\0{spec.tool}\0{number}".encode()).digest()
-        return int.from_bytes(drawn[:8]) / 2**64 < (spec.probability or 0.0)
+        return self.spec.call <= number < self.spec.call + self.spec.times
 
 
 class FaultySource:
@@ -87,8 +82,7 @@ class FaultySource:
 
 def _error_answer(spec: FaultSpec) -> ToolAnswer:
     status = spec.status or 503
-    retry_after = _RETRY_AFTER_S if spec.retry_after_s is None and status == 429 else spec.retry_after_s
-    headers = {} if retry_after is None else {"retry-after": str(retry_after)}
+    headers = {"retry-after": str(_RETRY_AFTER_S)} if status == 429 else {}
     body: JsonObject = {"error": "too many requests" if status == 429 else "the service failed"}
     return ToolAnswer(outcome="answer", tier="fault", status=status, headers=headers, body=json.dumps(body).encode())
 
@@ -111,15 +105,14 @@ def _spoilt(spec: FaultSpec, answer: ToolAnswer) -> ToolAnswer:
 
 
 def _without_field(spec: FaultSpec, answer: ToolAnswer) -> ToolAnswer:
-    pointer = spec.field or ""
+    pointer = spec.at or ""
     try:
         value = parse_json(answer.body)
     except NotJson:
         return answer
     if not values_at(value, pointer):
         return answer
-    changed = without(value, pointer) if spec.to is None else renamed_at(value, pointer, spec.to)
-    return replace(answer, fault=spec.kind, body=json.dumps(changed, ensure_ascii=False).encode())
+    return replace(answer, fault=spec.kind, body=json.dumps(without(value, pointer), ensure_ascii=False).encode())
 
 
 # Answers from fixture packs, which take precedence over all other sources.

@@ -231,7 +231,7 @@ class ModelHandler:
         )
         exchange.answer = answer
         self._parts.cassette.bind(exchange)
-        return await deliver(request, answer, paced=self._parts.spec.pace == "recorded")
+        return await deliver(request, answer)
 
     async def _missed(self, request: web.BaseRequest, exchange: ModelExchange, missed: Missed) -> web.StreamResponse:
         exchange.tier = "miss"

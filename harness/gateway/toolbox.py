@@ -31,9 +31,7 @@ class Tool:
         """Whether regular expressions must be evaluated: by `problem_with`, or for parts that are left out of the
         cassette key.
         """
-        return self.schema.asks_expressions or any(
-            isinstance(rule, VolatilePart) for rule in self.spec.ignore_arguments
-        )
+        return self.schema.asks_expressions or any(isinstance(rule, VolatilePart) for rule in self.spec.ignore)
 
     def problem_with(self, arguments: JsonObject) -> str | None:
         """The problem with the arguments: the path, and what the schema expects there.

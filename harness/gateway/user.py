@@ -138,7 +138,7 @@ class ScriptedUser:
     def unsaid(self) -> tuple[str, ...]:
         """Turns whose condition never held during the conversation; the plan, if it has no turns."""
         turns = (self._turns[place] for place in self._left)
-        left = [_turn_text(turn) for turn in turns if turn.say is not None and not turn.optional]
+        left = [_turn_text(turn) for turn in turns if turn.say is not None]
         if self._plan is not None and not self._turns:
             left.append(f"the plan, which needs a user who is not a script: {self._plan}")
         return tuple(left)

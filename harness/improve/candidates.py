@@ -80,6 +80,8 @@ def read_candidate(folder: Path) -> Candidate:
 # The texts of an agent that may change, by component, as the `optimise` section of a suite declares them.
 
 _BYTES_PER_TOKEN = 4
+WINDOW_TOKENS: Final = 8_000
+"""How long one text may become."""
 
 
 class Component(Frozen):
@@ -141,7 +143,6 @@ def agent_of(suite: Suite) -> tuple[str, AgentVersion]:
 
 def texts_of(suite: Suite, components: tuple[Component, ...]) -> Mapping[str, str]:
     """The texts in use, as a candidate has them: name -> content. Raises InvalidDocument."""
-    limit = declared_by(suite).window_tokens
     found: dict[str, str] = {}
     for name in (name for component in components for name in component.texts):
         path = path_of(suite, name)
@@ -149,11 +150,11 @@ def texts_of(suite: Suite, components: tuple[Component, ...]) -> Mapping[str, st
             text = read_plain_file(path).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidDocument(path, f"cannot be read as text: {error}") from None
-        if tokens_of(text) > limit:
+        if tokens_of(text) > WINDOW_TOKENS:
             raise InvalidDocument(
                 path,
-                f"is about {tokens_of(text)} tokens long, and `optimise.window_tokens` is {limit}",
-                remedy=f"window_tokens: {2 * tokens_of(text)}, if the agent's model takes as much",
+                f"is about {tokens_of(text)} tokens long; at most {WINDOW_TOKENS} are allowed",
+                remedy="shorten it, or split it into files of their own",
             )
         found[name] = text
     return found

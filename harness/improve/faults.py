@@ -139,7 +139,7 @@ def _errors(call: FedCall) -> Iterator[tuple[str, str, dict[str, object]]]:
     yield from ((name, name, fault) for name, fault in ERRORS)
     if call.error is None:
         for field in _fields(call.content):
-            yield MISSING_FIELD, f"{MISSING_FIELD} {field}", {"kind": "missing_field", "field": field}
+            yield MISSING_FIELD, f"{MISSING_FIELD} {field}", {"kind": "missing_field", "at": field}
 
 
 def _fields(content: JsonValue) -> list[str]:

@@ -320,4 +320,4 @@ def _fault_at(fault: FaultSpec, subject: StoredSubject, number: int) -> FaultSpe
     calls = fed_calls(subject.trial)
     tool = calls[number].tool
     count = sum(one.tool == tool for one in calls[: number + 1])
-    return fault.model_copy(update={"tool": tool, "call": count, "probability": None})
+    return fault.model_copy(update={"tool": tool, "call": count})

@@ -342,7 +342,6 @@ class PreparedOptimisation:
             rollouts=rollouts,
             reflector=self.reflector,
             optimisers=optimisers_of(request.optimiser),
-            window_tokens=declared_by(suite).window_tokens,
             settings=resolved.settings,
             meter=meter,
             folder=self.stored.folder,

@@ -221,7 +221,6 @@ class Optimisation:
     reflector: Reflector
     optimisers: Mapping[str, Optimiser]
     """The first one's pick is taken; the others are run beside it."""
-    window_tokens: int = 8_000
     settings: OptimisationSettings = field(default_factory=OptimisationSettings)
     meter: SpendingMeter = field(default_factory=SpendingMeter)
     folder: Path | None = None
@@ -314,7 +313,6 @@ class Optimisation:
                 training=(text for case in split.train for text in self.cases[case]),
             ),
             lineage=lineage,
-            window_tokens=self.window_tokens,
             safety_margin=noise.safety_margin(len(split.validation)),
             vetoes=self.settings.vetoes,
         )

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Protocol
 
 from harness.errors import InvalidDocument, UsageError
-from harness.improve.candidates import Candidate, Component, candidate_of, tokens_of
+from harness.improve.candidates import WINDOW_TOKENS, Candidate, Component, candidate_of, tokens_of
 from harness.improve.held_out import CaseSplit
 from harness.improve.lineage import Lineage, WeightedObjective, mean_score, measured_pairs
 from harness.improve.reflector import ReflectionRequest, proposed_text
@@ -151,7 +151,6 @@ class OptimisationTask:
     quotations: QuotationCheck
     """Of validation and held-out cases."""
     lineage: Lineage
-    window_tokens: int
     safety_margin: float = 0.0
     """How much lower a domain of safety may be on validation by the judge's own noise."""
     vetoes: Vetoes = Vetoes()
@@ -306,8 +305,8 @@ class Search:
         broken = format_problem(name, before, text)
         if broken is not None:
             return broken
-        if tokens_of(text) > self.task.window_tokens:
-            return f"the text has about {tokens_of(text)} tokens, more than {self.task.window_tokens}"
+        if tokens_of(text) > WINDOW_TOKENS:
+            return f"the text has about {tokens_of(text)} tokens, more than {WINDOW_TOKENS}"
         quoted = self.task.quotations.quoted(text)
         return None if quoted is None else f"the text quotes the case {quoted}, which it is measured by"
 

@@ -16,6 +16,8 @@ from harness.values import Frozen, JsonObject, digest_of
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
+Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
 Kind = Literal["llm", "code", "checklist"]
 """Who decides: a judge model; a class of this package or of the project; a judge model, item by item of the case's own
 checklist."""
@@ -71,15 +73,6 @@ class Criterion(Frozen):
         return self
 
 
-class Domain(Frozen):
-    """A group of criteria."""
-
-    weight: float = Field(default=1, gt=0, allow_inf_nan=False)
-    """Share of the whole score, relative to the other domains'."""
-    title: str | None = None
-    """Heading in reports. None: the domain's name."""
-
-
 class Rubric(Frozen):
     """The criteria that trajectories are judged by."""
 
@@ -89,8 +82,8 @@ class Rubric(Frozen):
     """Changed with the meaning of the rubric."""
     description: str = ""
     """One line on what the rubric is for."""
-    domains: dict[Name, Domain] = {}
-    """Those that are not named weigh 1 each."""
+    domains: dict[Name, Weight] = {}
+    """Domain -> its share of the whole score, relative to the others. Empty: all domains count alike."""
     criteria: tuple[Criterion, ...] = Field(min_length=1)
     """The questions."""
     checklists: dict[str, tuple[str, ...]] = {}
@@ -101,8 +94,6 @@ class Rubric(Frozen):
     """
     prompt: Name = "judge"
     """The name of the judge's prompt."""
-    min_coverage: float = Field(default=MIN_COVERAGE, ge=0, le=1)
-    """Share of the criteria that must have an answer; below it the score of a trajectory, and of a run, is unknown."""
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:
@@ -122,18 +113,12 @@ class Rubric(Frozen):
     @property
     def digest(self) -> str:
         """The SHA-256 digest of the rubric's content."""
-        content = self.model_dump(mode="json", by_alias=True)
-        if self.min_coverage == MIN_COVERAGE:
-            del content["min_coverage"]  # a rubric that does not name it keeps the digest that it had before
-        if not self.of_user:
-            del content["of_user"]  # likewise
-        return digest_of(content)
+        return digest_of(self.model_dump(mode="json", by_alias=True))
 
     @property
     def weights(self) -> Mapping[str, float]:
         """Domain -> weight, in the order of the file."""
-        named = {name: domain.weight for name, domain in self.domains.items()}
-        return named or dict.fromkeys((criterion.domain for criterion in self.criteria), 1.0)
+        return self.domains or dict.fromkeys((criterion.domain for criterion in self.criteria), 1.0)
 
     def criterion(self, id: str) -> Criterion | None:
         """The criterion by its id; an item of a checklist (`<id>.<n>`) gives its checklist's criterion."""

@@ -64,6 +64,8 @@ class JudgeSettings(ModelEndpoint):
     """The provider's name of the model."""
     timeout_s: float = Field(default=120.0, gt=0)
     """The timeout of a request in seconds."""
+    tries: int = Field(default=5, ge=1, le=20)
+    """How often a request is sent to a provider that is busy or cannot be reached."""
     first_wait_s: float = Field(default=0.5, ge=0)
     """The pause before the second attempt; doubled each time, unless the provider states a duration."""
     in_flight: int = Field(default=32, ge=1, le=1024)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, Literal, get_args
 
-from harness.judging.rubrics import Criterion, Rubric
+from harness.judging.rubrics import MIN_COVERAGE, Criterion, Rubric
 from harness.scoring.scorecard import Diagnosis, Failure
 from harness.traces.trajectory import Trajectory
 from harness.values import Frozen
@@ -84,7 +84,7 @@ class Judgement(Frozen):
 # criteria
 # are thereby spread over the others of their domain. A domain in which nothing was eligible gives its weight to the
 # others in proportion to theirs. A criterion whose judge failed is removed from both sums and lowers the coverage: it
-# never counts as a fail. Below the rubric's `min_coverage` there is no score, because the remaining criteria may be
+# never counts as a fail. Below a coverage of a half there is no score, because the remaining criteria may be
 # the
 # easy ones.
 
@@ -135,9 +135,7 @@ def score_rubric(rubric: Rubric, case_id: str, judgements: Iterable[Judgement]) 
     open_ones = any(one.critical and answer == "judge_failed" for one, answer in zip(criteria, answers, strict=True))
     coverage = sum(answer != "judge_failed" for answer in answers) / len(answers)
     value = (
-        None
-        if coverage < rubric.min_coverage
-        else weighted_mean({one.domain: one.value for one in domains}, rubric.weights)
+        None if coverage < MIN_COVERAGE else weighted_mean({one.domain: one.value for one in domains}, rubric.weights)
     )
     return RubricScore(
         rubric=rubric.name,

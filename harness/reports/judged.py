@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.errors import UsageError
 from harness.judging.agreement import Right
 from harness.judging.calibration_records import read_records, record_path, uncalibrated
-from harness.judging.rubrics import Rubric
+from harness.judging.rubrics import MIN_COVERAGE, Rubric
 from harness.judging.verdicts import JudgeIdentity, Judgement, RubricScore, plain_mean, score_rubric
 from harness.reports.judged_figures import CriterionFigures, JudgedDomain, JudgedRubric
 from harness.runs.store.folder import RunFolder, TrialKey
@@ -62,7 +62,7 @@ def rubric_scores(path: Path, name: str) -> RubricScores | None:
     if read is None:
         return None
     scores = _scores(read.rubric, read.kept)
-    known = {key: one for key, one in scores.items() if one.coverage >= read.rubric.min_coverage}
+    known = {key: one for key, one in scores.items() if one.coverage >= MIN_COVERAGE}
     judges = frozenset(one.judge for one in read.kept if one.judge.prompt is not None)
     return RubricScores(rubric=read.rubric, scores=known, judges=judges)
 
@@ -98,8 +98,8 @@ def judged(rubric: Rubric, judgements: Sequence[Judgement], open_criteria: Itera
     values = _by_case(scores, lambda one: one.value)
     passes = _by_case(scores, lambda one: None if one.passed is None else float(one.passed))
     coverage = sum(one.coverage for one in scores.values()) / len(scores) if scores else None
-    known = [one for one in scores.values() if one.coverage >= rubric.min_coverage]
-    if coverage is not None and coverage < rubric.min_coverage:
+    known = [one for one in scores.values() if one.coverage >= MIN_COVERAGE]
+    if coverage is not None and coverage < MIN_COVERAGE:
         values, known = {}, []  # the few fully judged trials are not a representative sample of the run
     flat = [value for each in values.values() for value in each]
     outcomes = [value for each in passes.values() for value in each]
@@ -115,8 +115,7 @@ def judged(rubric: Rubric, judgements: Sequence[Judgement], open_criteria: Itera
         pass_rate=rate,
         pass_interval=None if rate is None else wilson(rate, effective_n(passes)),
         coverage=coverage,
-        min_coverage=rubric.min_coverage,
-        below_floor=sum(one.coverage < rubric.min_coverage for one in scores.values()),
+        below_floor=sum(one.coverage < MIN_COVERAGE for one in scores.values()),
         domain_mean=plain_mean({one.domain: one.mean for one in domains}),
         domains=domains,
         criteria=_criteria(rubric, judgements, frozenset(open_criteria)),

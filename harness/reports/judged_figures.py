@@ -1,6 +1,5 @@
 """The figures of a run's judgements: by rubric, domain and criterion."""
 
-from harness.judging.rubrics import MIN_COVERAGE
 from harness.judging.verdicts import JudgeIdentity
 from harness.scoring.statistics.intervals import Interval
 from harness.values import Frozen
@@ -53,8 +52,6 @@ class JudgedRubric(Frozen):
     pass_interval: Interval | None
     coverage: float | None
     """Mean share of criteria that were answered; below 1 a judge failed."""
-    min_coverage: float = MIN_COVERAGE
-    """The rubric's floor: below it the score of a trial, and that of the run, is unknown."""
     below_floor: int = 0
     """Trials whose score is unknown because of it."""
     domain_mean: float | None

@@ -6,7 +6,7 @@ from harness.judging.rubrics import Rubric
 from harness.judging.settings import JudgeSettings
 from harness.sandbox.environment import EnvironmentFile
 from harness.suite.cases import Case
-from harness.suite.documents import all_models, field_docs, name_in_file, schema_of
+from harness.suite.documents import all_models, field_docs, name_in_file, schema_of, written_fields
 from harness.suite.fixtures import Fixture
 from harness.suite.suite_file import SuiteFile
 from harness.suite.tool_groups import KINDS
@@ -117,7 +117,7 @@ def _section(model: type[BaseModel]) -> Iterator[str]:
     text = "\n\n".join(" ".join(part.split()) for part in (model.__doc__ or "").split("\n\n"))
     yield f"\n### {model.__name__}\n\n{text}\n\n| field | type | default | meaning |\n|---|---|---|---|\n"
     docs = field_docs(model)
-    for name, info in model.model_fields.items():
+    for name, info in written_fields(model).items():
         cells = (f"`{name_in_file(name, info)}`", _type(info.annotation), _default(info), docs.get(name, ""))
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 

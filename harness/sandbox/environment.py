@@ -11,7 +11,6 @@
         dump: {command: [python3, -m, menu_service, --dump]}   # prints its canonical state
         needs: [database]              # ready before this service starts, and reached by it under that name
         database: {sqlite: /tmp/menu.sqlite}   # the database that probes with `sql` query
-        internet: true                 # left out: no route leads out of the network that the services share
     states:
       breakfast:
         files: states/breakfast        # mirrors the sandbox's root: states/breakfast/work/a.txt is /work/a.txt
@@ -134,8 +133,6 @@ class Service(Frozen):
     """Services that are ready before this one is started. It reaches all of its environment by their names."""
     database: DatabasePlace | None = None
     """How probes of kind `sql` ask for rows. None: they cannot."""
-    internet: bool = False
-    """Whether it may reach the outside world, which makes its answers depend on it."""
     timeout_s: float = Field(default=60.0, gt=0)
     """Within which it must be ready."""
     memory_mb: int = Field(default=512, ge=32)

@@ -68,10 +68,6 @@ class ServiceNetwork:
             "dns_opt": ["timeout:1", "attempts:1"],
         }
 
-    def let_out(self, container: str) -> None:
-        """Connects a container to the default network, too."""
-        self.client.api.connect_container_to_network(container, "bridge")
-
     def address_of(self, container: str) -> str:
         found: str = self.client.api.inspect_container(container)["NetworkSettings"]["Networks"][self.name]["IPAddress"]
         return found
@@ -198,8 +194,6 @@ class ServiceContainer:
         )
         with self._engine_answers():
             container.start()
-            if service.internet:
-                network.let_out(self.id)
             container.place = self._address_of(network)
 
     @property

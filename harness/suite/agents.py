@@ -35,10 +35,6 @@ class ChatEndpoint(Frozen):
     """
     reply: str = Field(default="/message", pattern=r"^(/[^/]*)+$")
     """JSON pointer to the agent's reply in its answer."""
-    ready: str | None = Field(default=None, pattern="^/")
-    """A path that answers 200 when the agent is ready; None: as soon as the port can be connected to."""
-    start_s: float = Field(default=30.0, gt=0)
-    """Seconds within which the agent must be ready."""
 
 
 class AgentVersion(Frozen):
@@ -164,5 +160,3 @@ class OptimiseSpec(Frozen):
     """The rubric that scores trajectories. None: `--rubric` names it."""
     safety: tuple[str, ...] = ("safety",)
     """Domains of the rubric in which no candidate may be worse than the prompts in use."""
-    window_tokens: int = Field(default=8_000, ge=1)
-    """How long one text may become: tokens, one for every four bytes."""

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue, field_validator, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from harness.suite.conversations import CaseUser, Conversation, Route
 from harness.values import Frozen, JsonObject
@@ -163,7 +164,6 @@ FaultKind = Literal[
     "malformed",
     "empty",
     "missing_field",
-    "renamed_field",
     "reset",
     "slow_stream",
 ]
@@ -174,15 +174,14 @@ UNREACHED: frozenset[FaultKind] = frozenset({"timeout", "http_status", "reset"})
 
 _NEEDED: dict[FaultKind, tuple[str, ...]] = {
     "http_status": ("status",),
-    "missing_field": ("field",),
-    "renamed_field": ("field", "to"),
+    "missing_field": ("at",),
     "latency": ("seconds",),
     "slow_stream": ("seconds",),
 }
 
 
 class FaultSpec(Frozen):
-    """When it strikes (`call` or `probability`), and what it does.
+    """Which calls it strikes, and what it does to them.
 
     Calls are counted per tool, from 1, and only those that are valid and allowed; a call that a fault struck counts.
     The harness's own probes are never struck.
@@ -192,31 +191,21 @@ class FaultSpec(Frozen):
     """Name of a tool, or `*`: any of them, counted together."""
     kind: FaultKind
     """What happens to the call or to its answer."""
-    call: int | None = Field(default=None, ge=1)
+    call: int = Field(ge=1)
     """The n-th call is struck."""
     times: int = Field(default=1, ge=1)
     """So many calls in a row, beginning with `call`."""
-    probability: float | None = Field(default=None, gt=0, le=1)
-    """Each call is struck with this probability, by `seed`: the same calls in every trial."""
-    seed: int = 0
-    """Of `probability`."""
     status: int | None = Field(default=None, ge=400, le=599)
     """HTTP status of a fault of kind `http_status`."""
-    retry_after_s: int | None = Field(default=None, ge=0)
-    """The value of the `Retry-After` header; a 429 has 1 if none is set."""
     seconds: float = Field(default=0.0, ge=0, le=3600)
     """How long a latency, a timeout or a slow stream takes."""
-    field: str | None = Field(default=None, pattern=r"^(/[^/]*)+$")
-    """JSON pointer into the tool's answer; `*` matches every item of a list."""
-    to: str | None = None
-    """The new name of a renamed field."""
+    at: str | None = Field(default=None, pattern=r"^(/[^/]*)+$")
+    """Of a missing field: JSON pointer into the tool's answer; `*` matches every item of a list."""
 
     @model_validator(mode="after")
     def _is_whole(self) -> "FaultSpec":
-        if (self.call is None) == (self.probability is None):
-            raise ValueError("a fault has exactly one of `call` and `probability`")
         needed = set(_NEEDED.get(self.kind, ()))
-        for name in ("status", "field", "to", "seconds"):
+        for name in ("status", "at", "seconds"):
             if (name in needed) and getattr(self, name) in {None, 0.0}:
                 raise ValueError(f"a fault of kind {self.kind} needs `{name}`")
             if name not in needed and name != "seconds" and getattr(self, name) is not None:
@@ -226,9 +215,8 @@ class FaultSpec(Frozen):
     @property
     def words(self) -> str:
         """The fault in a report's words."""
-        when = f"call {self.call}" if self.call is not None else f"with probability {self.probability:g}"
         what = f"{self.kind} {self.status}" if self.status is not None else self.kind
-        return f"{what} at {self.tool}, {when}"
+        return f"{what} at {self.tool}, call {self.call}"
 
 
 # One case: a task, the agent's limits, and the checks of its success.
@@ -278,15 +266,6 @@ class ReferenceCall(Frozen):
     """What the tool is called with."""
     after: tuple[str, ...] = ()
     """Ids of calls that must precede it. Empty: any time."""
-
-
-class AdkSource(Frozen):
-    """A case of a Google ADK evaluation set, unchanged."""
-
-    case: JsonObject
-    """The EvalCase."""
-    eval_set: JsonObject = {}
-    """The other fields of its evaluation set."""
 
 
 class CheckSpec(Frozen):
@@ -361,9 +340,9 @@ class Case(Frozen):
     """Words that `--tag` selects by."""
     origin: str | None = None
     """The source of the case, such as the run and trial that it was made from."""
-    adk: AdkSource | None = None
-    """The case as Google ADK writes it, for `harness export adk`; None if it was not read from there."""
-    task_folder: TaskFolder | None = None
+    adk: dict[str, JsonObject] | None = None
+    """The case as Google ADK writes it (`case`), and its set's other fields (`eval_set`), for `harness export adk`."""
+    task_folder: SkipJsonSchema[TaskFolder | None] = None
     """Set if the case was read from a `task.toml`, not by hand."""
 
     @property

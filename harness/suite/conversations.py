@@ -47,8 +47,6 @@ class Persona(Frozen):
     """The person in a few sentences."""
     behaviours: tuple[Behaviour, ...] = Field(default=(), validation_alias=AliasChoices("behaviours", "behaviors"))
     """The traits, in the order in which the simulating model is given them."""
-    language: str | None = None
-    """The language that the user writes, such as `en`; None: that of the opening message."""
 
     @property
     def instructions(self) -> tuple[str, ...]:
@@ -187,8 +185,6 @@ class UserTurn(Frozen):
     """None: at any time."""
     say: str | None = Field(default=None, min_length=1)
     """The user's message."""
-    optional: bool = False
-    """Marks a turn that need not occur; the report does not mention it if it was not sent."""
     end: bool = False
     """Marks the user's last message."""
 
@@ -235,8 +231,8 @@ class CaseUser(Frozen):
     """States that the plan may say what the case's fixtures contradict: the user is meant to be wrong. Otherwise such a
     case is refused before it runs.
     """
-    options: JsonObject = {}
-    """Options of an installed user."""
+    parameters: JsonObject = Field(default={}, alias="with")
+    """Parameters of an installed user."""
 
     @field_validator("log")
     @classmethod
@@ -264,10 +260,6 @@ class UserSpec(RecordedModel):
 
     kind: UserKind | None = None
     """The user of cases that name none. None: `script` if a case has turns, else `model` if a model is named."""
-    corrections: int = Field(default=2, ge=0, le=5)
-    """How often a message that is not a user's message is asked for again before the simulator has failed."""
-    silence: int = Field(default=3, ge=1, le=20)
-    """Empty replies of the agent after which the user gives up."""
     instructions: str | None = None
     """Added to the simulating model's instructions."""
     persona: str | None = None
@@ -291,15 +283,15 @@ class Route(Frozen):
     """Names of sub-agents; the order does not matter. Empty: the main agent answers by itself."""
     turn: int | None = Field(default=None, ge=1)
     """Number of the user's message, from 1."""
-    says: str | None = Field(default=None, min_length=1)
+    contains: str | None = Field(default=None, min_length=1)
     """A text within the user's message, in upper or lower case."""
 
     @model_validator(mode="after")
     def _names_turns(self) -> "Route":
-        if (self.turn is None) == (self.says is None):
-            raise ValueError("a route needs exactly one of `turn` and `says`")
+        if (self.turn is None) == (self.contains is None):
+            raise ValueError("a route needs exactly one of `turn` and `contains`")
         return self
 
     def fits(self, turn: int, message: str) -> bool:
         """Whether the user's message of that number is meant."""
-        return turn == self.turn or (self.says is not None and self.says.casefold() in message.casefold())
+        return turn == self.turn or (self.contains is not None and self.contains.casefold() in message.casefold())

@@ -17,8 +17,6 @@ _ASKED = {"environment", "tools", "probes", "checks", "metrics", "run_metrics", 
 _ANSWERS: Final = {"model": True, "temperature": True, "max_tokens": True}
 _USER: Final[dict[str, Any]] = _ANSWERS | {
     "kind": True,
-    "corrections": True,
-    "silence": True,
     "instructions": True,
     "persona": True,
     "entailment": _ANSWERS,
@@ -39,7 +37,7 @@ def suite_digest(suite: Suite) -> str:
     _drop_unused(asked)
     _drop_unset_limits(asked)
     for host in asked.get("hosts", ()):  # how a live host is recorded, and its kind, are not in the digest
-        del host["health"], host["reset"], host["double"]
+        del host["reset"], host["double"]
     return digest_of({"asked": asked, "code": _code_digests(suite)})
 
 
@@ -77,8 +75,6 @@ def _drop_unset_limits(asked: dict[str, Any]) -> None:
 def _drop_undeclared(tools: Iterable[dict[str, Any]]) -> None:
     """Removes fields that are younger than the digests of suites without them, and keeps the earlier names."""
     for one in tools:
-        if "generated_ids" in one:
-            one["mints"] = one.pop("generated_ids")  # the name that the digests of earlier runs were taken with
         for name in ("state", "volatile"):
             if not one.get(name, True):
                 del one[name]

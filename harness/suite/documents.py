@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeVar
 import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import SkipJsonSchema, models_json_schema
 
 from harness.errors import InvalidDocument
 from harness.suite.problems import Location, first_problem
@@ -323,7 +323,7 @@ def field_docs(model: type[BaseModel]) -> dict[str, str]:
     for cls in reversed(model.__mro__):
         if issubclass(cls, BaseModel) and cls is not BaseModel:
             found |= docs_of(cls)
-    return {name: found[name] for name in model.model_fields if name in found}
+    return {name: found[name] for name in written_fields(model) if name in found}
 
 
 def schema_of(model: type[BaseModel], *others: type[BaseModel]) -> JsonObject:
@@ -337,6 +337,15 @@ def schema_of(model: type[BaseModel], *others: type[BaseModel]) -> JsonObject:
         if name in schemas:
             _describe(schemas[name], one)
     return {"$schema": DIALECT, "$ref": f"#/$defs/{names[model]}", "$defs": schemas}
+
+
+def written_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields that people write; the others are set by the readers of other formats."""
+    return {
+        name: info
+        for name, info in model.model_fields.items()
+        if not any(type(one) is SkipJsonSchema for one in info.metadata)
+    }
 
 
 def name_in_file(name: str, info: FieldInfo) -> str:
@@ -354,7 +363,7 @@ def all_models(models: list[type[BaseModel]]) -> list[type[BaseModel]]:
     found = list(models)
     for model in found:  # the loop appends to it
         model.model_rebuild()  # resolves forward references
-        for info in model.model_fields.values():
+        for info in written_fields(model).values():
             found += [inner for inner in models_in(info.annotation) if inner not in found]
     return found
 

@@ -84,14 +84,14 @@ class IgnoredParts(Frozen):
 class HostSpec(Frozen):
     """One host. Its requests are recorded, replayed, limited and traced like the calls of a tool `http:<host>`.
 
-    Without `upstream` and `service`, live requests go to the host itself.
+    Without `base_url` and `service`, live requests go to the host itself.
     """
 
     host: str = Field(pattern=_NAME, max_length=253)
     """The host name that the agent uses, in lower case; neither a pattern nor an IP address."""
     ports: tuple[int, ...] = (80, 443)
     """Ports that the agent may connect to."""
-    upstream: str | None = None
+    base_url: str | None = None
     """An address that live requests go to instead; the request's path is put behind it."""
     service: str | None = None
     """A service of the environment that answers in place of the host."""
@@ -105,12 +105,8 @@ class HostSpec(Frozen):
     """States that the host's state may be discarded; live writes are allowed only then."""
     double: bool = False
     """States that a double answers in place of the real host; see ToolServer.double."""
-    retries: int = Field(default=2, ge=0, le=10)
-    """How often a live *read* is sent again that met no connection, or one that was lost before any answer."""
-    health: str | None = Field(default=None, pattern="^/")
-    """As of a server; needs `upstream`."""
     reset: Reset | None = None
-    """As of a server; a request needs `upstream`."""
+    """As of a server; a request needs `base_url`."""
     only_browser: bool = False
     """Only the pages of the trial's browser reach it, the agent by itself does not."""
     effects: tuple[EffectRule, ...] = ()
@@ -148,11 +144,10 @@ class HostSpec(Frozen):
 
     @model_validator(mode="after")
     def _has_one_place(self) -> "HostSpec":
-        if self.upstream is not None and self.service is not None:
-            raise ValueError("a host has at most one of `upstream` and `service`")
-        asks = self.health is not None or (self.reset is not None and self.reset.path is not None)
-        if asks and self.upstream is None:
-            raise ValueError("`health` and a `reset` by request need `upstream`: the address that they are sent to")
+        if self.base_url is not None and self.service is not None:
+            raise ValueError("a host has at most one of `base_url` and `service`")
+        if self.reset is not None and self.reset.path is not None and self.base_url is None:
+            raise ValueError("a `reset` by request needs `base_url`: the address that it is sent to")
         return self
 
     @property

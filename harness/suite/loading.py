@@ -209,12 +209,12 @@ def _check_tools(document: Document, raw: SuiteFile, found: Tools) -> None:
     for name, server in raw.servers.items():
         if (server.service is None) == (server.base_url is None):
             document.refuse("servers", name, problem="needs exactly one of `service` and `base_url`")
-        if server.service is not None and (server.health is not None or server.reset is not None):
+        if server.service is not None and server.reset is not None:
             document.refuse(
                 "servers",
                 name,
-                problem="`health` and `reset` are for a live server; a service begins each trial restored",
-                remedy="remove them, or give the server a `base_url` instead of a `service`",
+                problem="`reset` is for a live server; a service begins each trial restored",
+                remedy="remove it, or give the server a `base_url` instead of a `service`",
             )
 
 

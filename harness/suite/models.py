@@ -152,8 +152,6 @@ class ModelSpec(Frozen):
     fits share its limit."""
     timeout_s: float = Field(default=300.0, gt=0)
     """Seconds for the reply to begin, and between its pieces."""
-    pace: Literal["at_once", "recorded"] = "at_once"
-    """How a streamed reply is replayed."""
 
     @field_validator("base_url")
     @classmethod
@@ -247,8 +245,6 @@ class ModelEndpoint(Frozen):
     """Requests in a time, at most. None: no limit of our own."""
     timeout_s: float = Field(default=60.0, gt=0)
     """The timeout of a request in seconds."""
-    tries: int = Field(default=5, ge=1, le=20)
-    """How often a request is sent to a provider that is busy or cannot be reached."""
 
     @property
     def spec(self) -> ModelSpec:
@@ -280,8 +276,6 @@ class RecordedModel(ModelEndpoint):
     """Of one answer."""
     budget_usd: float | None = Field(default=None, gt=0)
     """What the model may cost in a run, which stops there."""
-    budget_tokens: int | None = Field(default=None, ge=1)
-    """Likewise in tokens."""
 
     @model_validator(mode="after")
     def _budget_needs_prices(self) -> "RecordedModel":

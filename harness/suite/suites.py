@@ -38,11 +38,11 @@ class AnswerRule(Frozen):
     """
     compare: Comparison
     """`ignore`: not compared. `type`: only the kind of value is compared. `exact`: a changed value is drift at once,
-    without days of learning that it is stable. `regex`: `pattern` must match. `approx`: numbers, within `tolerance`.
-    `set`: a list whose order is irrelevant. `map`: an object whose keys are data, so that different keys are not lost
-    fields; the rule does not apply to values below it.
+    without days of learning that it is stable. `regex`: the expression must match. `approx`: numbers, within
+    `tolerance`. `set`: a list whose order is irrelevant. `map`: an object whose keys are data, so that different keys
+    are not lost fields; the rule does not apply to values below it.
     """
-    pattern: str | None = None
+    regex: str | None = None
     """Of `regex`: a regular expression that the whole text must fit."""
     tolerance: float | None = Field(default=None, ge=0)
     """Of `approx`: the greatest difference that is none, in the number's own unit."""
@@ -55,13 +55,13 @@ class AnswerRule(Frozen):
             raise ValueError("needs either `at`, a place in the answer's body, or `header`, a response header")
         if self.header is not None and self.compare in ("set", "map"):
             raise ValueError(f"`compare: {self.compare}` is for bodies: a header is one text")
-        for name, owner in (("pattern", "regex"), ("tolerance", "approx")):
+        for name, owner in (("regex", "regex"), ("tolerance", "approx")):
             if (getattr(self, name) is not None) != (self.compare == owner):
                 raise ValueError(f"`{name}` goes with `compare: {owner}`, and only with that")
         if self.key is not None and self.compare != "set":
             raise ValueError("`key` goes with `compare: set`, and only with that")
-        if self.pattern is not None:
-            check_expression(self.pattern)
+        if self.regex is not None:
+            check_expression(self.regex)
         return self
 
 
@@ -162,11 +162,6 @@ class ToolServer(Frozen):
     """States that it replaces the real server: a stub, a fake, a service written for the tests. Its recordings are
     marked, and so are reports whose figures depend on them.
     """
-    retries: int = Field(default=2, ge=0, le=10)
-    """How often a live *read* is sent again that met no connection, or one that was lost before any answer. A write is
-    never sent twice."""
-    health: str | None = Field(default=None, pattern="^/")
-    """A path that answers with a status below 300 when the live server is ready; requested before the first trial."""
     reset: Reset | None = None
     """What brings the live server back to a known state before each trial."""
     mcp: McpServer | None = None
@@ -279,7 +274,7 @@ class Suite(Frozen):
 
 
 def _server_of(host: HostSpec) -> ToolServer:
-    here = None if host.service is not None else host.upstream or f"https://{host.host}"
+    here = None if host.service is not None else host.base_url or f"https://{host.host}"
     return ToolServer(
         service=host.service,
         base_url=here,
@@ -288,8 +283,6 @@ def _server_of(host: HostSpec) -> ToolServer:
         headers=host.headers,
         disposable=host.disposable,
         double=host.double,
-        retries=host.retries,
-        health=host.health,
         reset=host.reset,
     )
 

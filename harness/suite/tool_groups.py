@@ -37,7 +37,7 @@ class ToolGroup(Frozen):
     is a write.
     """
     override: dict[str, JsonObject] = {}
-    """Tool, or pattern of tools -> fields to set: `timeout_s`, `ignore_arguments`, `generated_ids`, `volatile`,
+    """Tool, or pattern of tools -> fields to set: `timeout_s`, `ignore`, `generated_ids`, `volatile`,
     `rate_limit`, `description`, `effect`."""
     disposable: bool = False
     """Allows live writes: the server's state may be discarded."""
@@ -78,8 +78,6 @@ class McpPlace(McpServer):
     """A service of the environment that speaks MCP."""
     headers: dict[str, str] = {}
     """Sent with every request; `${NAME}` takes a secret of the suite."""
-    health: str | None = Field(default=None, pattern="^/")
-    """As of a server; of a `url` only."""
     reset: Reset | None = None
     """As of a server; of a `url` only."""
 
@@ -88,8 +86,8 @@ class McpPlace(McpServer):
         given = [name for name in ("command", "url", "service") if getattr(self, name)]
         if len(given) != 1:
             raise ValueError("needs exactly one of `command`, `url` and `service`")
-        if self.url is None and (self.health is not None or self.reset is not None):
-            raise ValueError("`health` and `reset` are for a server at a `url`")
+        if self.url is None and self.reset is not None:
+            raise ValueError("`reset` is for a server at a `url`")
         return self
 
 

@@ -1,7 +1,6 @@
 """A tool as the agent sees it, and where its answers come from."""
 
 import json
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Literal
@@ -17,11 +16,6 @@ IMPORTED_SERVER = "imported"
 """The server of tools that an import found: their list may be incomplete."""
 POINTER = r"^(/[^/]*)+$"
 """A JSON pointer; `*` matches every item of a list."""
-
-
-_RENAMED = (
-    "the field `mints` of a tool is called `generated_ids` now: rename it; the old name goes with the next release"
-)
 
 
 class HttpRoute(Frozen):
@@ -53,10 +47,10 @@ class VolatilePart(Frozen):
 
     at: str = Field(pattern=POINTER)
     """JSON pointer to the argument; `*` matches every item of a list."""
-    pattern: str
+    regex: str
     """Regular expression; what it finds is left out of the key."""
 
-    @field_validator("pattern")
+    @field_validator("regex")
     @classmethod
     def _compiles(cls, value: str) -> str:
         check_expression(value)
@@ -92,9 +86,9 @@ class ToolSpec(Frozen):
     """How often the live tool may be called. None: without limit."""
     timeout_s: float = Field(default=30.0, gt=0)
     """Seconds within which the tool must have answered."""
-    ignore_arguments: tuple[str | VolatilePart, ...] = ()
+    ignore: tuple[str | VolatilePart, ...] = ()
     """What is left out of the cassette key, volatile by rule (request ids, timestamps): names of top-level arguments,
-    JSON pointers (`/filter/requested_at`, `/items/*/trace`), and parts of texts (`{at: /query, pattern: ...}`)."""
+    JSON pointers (`/filter/requested_at`, `/items/*/trace`), and parts of texts (`{at: /query, regex: ...}`)."""
     generated_ids: tuple[str, ...] = ()
     """JSON pointers to texts in the answer that are new in every run (ids, cursors): they are bound to the call that
     gave them, so that a recording made again is the same, and are recognised when the agent sends them back. A number
@@ -104,18 +98,6 @@ class ToolSpec(Frozen):
     """JSON pointers to values in the answer that vary by themselves, such as the time of a clock: a recorded answer may
     be returned again if only these differ, and recording again translates them, numbers included.
     """
-
-    @model_validator(mode="before")
-    @classmethod
-    def _earlier_name(cls, value: object) -> object:
-        """Reads `mints`, the name of `generated_ids` before 0.1, until the release after it."""
-        if not isinstance(value, dict) or "mints" not in value:
-            return value
-        if "generated_ids" in value:
-            raise ValueError("`mints` is the earlier name of `generated_ids`: keep `generated_ids` alone")
-        if value["mints"]:
-            warnings.warn(_RENAMED, FutureWarning, stacklevel=2)
-        return {"generated_ids": value["mints"]} | {name: one for name, one in value.items() if name != "mints"}
 
     @field_validator("generated_ids", "volatile")
     @classmethod
@@ -156,7 +138,7 @@ def without_volatile(tool: ToolSpec, arguments: JsonObject) -> JsonObject:
     """
     kept: JsonValue = arguments
     assert isinstance(kept, dict)
-    for rule in tool.ignore_arguments:
+    for rule in tool.ignore:
         match rule:
             case VolatilePart():
                 kept = changed_at(kept, rule.at, partial(_without_pattern, tool.name, rule))
@@ -178,20 +160,6 @@ def changed_at(value: JsonValue, pointer: str, change: Change) -> JsonValue:
 def without(value: JsonValue, pointer: str) -> JsonValue:
     """`value` without the values at the pointer."""
     return changed_at(value, pointer, _leave_out)
-
-
-def renamed_at(value: JsonValue, pointer: str, name: str) -> JsonValue:
-    """`value` with the members that the pointer names under another name, in their place."""
-    *parents, last = _pointer_parts(pointer)
-
-    def rename(holder: JsonValue) -> JsonValue:
-        if not isinstance(holder, dict):
-            return holder
-        return {name if key == last else key: item for key, item in holder.items()}
-
-    changed = _with_change_at(value, parents, rename)
-    assert not isinstance(changed, OmittedValue)  # renaming takes nothing out
-    return changed
 
 
 def values_at(value: JsonValue, pointer: str) -> tuple[JsonValue, ...]:
@@ -246,7 +214,7 @@ def _leave_out(value: JsonValue) -> OmittedValue:
 def _without_pattern(tool: str, rule: VolatilePart, value: JsonValue) -> JsonValue:
     if not isinstance(value, str):
         return value
-    return cut(rule.pattern, value, field=f"tool {tool!r}: ignore_arguments: the pattern at {rule.at}")
+    return cut(rule.regex, value, field=f"tool {tool!r}: ignore: the regex at {rule.at}")
 
 
 # A tool's arguments in one line, for people.

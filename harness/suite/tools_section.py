@@ -135,7 +135,6 @@ def server_of(group: McpTools | PythonTools | SourceTools | SandboxTools | Brows
                 service=place.service,
                 base_url=place.url,
                 headers=place.headers,
-                health=place.health,
                 reset=place.reset,
                 mcp=McpServer.model_validate(place.model_dump(include=set(McpServer.model_fields))),
                 disposable=group.disposable,

@@ -41,9 +41,7 @@ class RecordedAsker:
     def __init__(self, spec: RecordedModel, *, suite: str, cassettes: Path, secrets: Mapping[str, str]) -> None:
         """Raises UsageError if its key is not in the environment."""
         self._spec = spec
-        budget = None
-        if spec.budget_usd is not None or spec.budget_tokens is not None:
-            budget = Budget(usd=spec.budget_usd, tokens=spec.budget_tokens)
+        budget = None if spec.budget_usd is None else Budget(usd=spec.budget_usd)
         self._client = ModelClient(
             spec.spec,
             spec.provider,
@@ -54,7 +52,6 @@ class RecordedAsker:
                 beside_others=True,
                 secrets=secrets,
                 budget=budget,
-                tries=spec.tries,
             ),
         )
         self._entered = False

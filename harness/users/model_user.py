@@ -40,6 +40,10 @@ _CONDUCT: Final[frozenset[FaultClass]] = frozenset(
     ("no_message", "tool_call", "too_long", "speaks_as_agent", "other_language", "out_of_role", "never_ends")
 )
 """Faults of how a user behaves. The others are of what it says, which a genuine question may cause, too."""
+_CORRECTIONS: Final = 2
+"""How often a message that is not a user's message is asked for again in the same form."""
+_SILENT_REPLIES: Final = 3
+"""Empty replies of the agent after which the user gives up."""
 _OFTEN: Final = 2
 """Turns of one conversation in which the agent's words alone made the model fail in its conduct."""
 _LEAST_ECHOED: Final = 4
@@ -60,10 +64,10 @@ class QuestionForm:
         return bool(self.left_out)
 
 
-def forms_of(heard: Heard, corrections: int) -> Iterator[QuestionForm]:
+def forms_of(heard: Heard) -> Iterator[QuestionForm]:
     """The forms in their order, each asked if all before it gave no message of a user."""
-    for number in range(corrections + 1):
-        yield QuestionForm(heard, quoted=number == corrections > 0)
+    for number in range(_CORRECTIONS + 1):
+        yield QuestionForm(heard, quoted=number == _CORRECTIONS)
     every = frozenset(range(len(heard.rounds)))
     for left_out in (frozenset((len(heard.rounds) - 1,)), every):
         yield QuestionForm(without_rounds(heard, left_out), left_out=left_out)
@@ -145,14 +149,14 @@ class ModelUser:
         if self._ended is not None:
             return None
         if self._silent(heard):
-            self._end_conversation("gave_up", f"the agent said nothing {self._spec.silence} times")
+            self._end_conversation("gave_up", f"the agent said nothing {_SILENT_REPLIES} times")
             return None
         return await self._next(heard)
 
     async def _next(self, heard: Heard) -> str | None:
         turn, notes = len(heard.said) + 1, list[str]()
         problems: list[tuple[MessageProblem, str]] = []
-        for form in forms_of(without_rounds(heard, self._spoilt), self._spec.corrections):
+        for form in forms_of(without_rounds(heard, self._spoilt)):
             answered = await self._asked(form, heard, notes)
             if answered is None:
                 return None
@@ -160,7 +164,7 @@ class ModelUser:
             problem = problem_with(self._role, heard, answered, spoken) or self._breaks_a_rule(heard, spoken)
             if problem is None:
                 if form.leaves_out:
-                    self._left_out(turn, problems[: self._spec.corrections + 1], form, heard)
+                    self._left_out(turn, problems[: _CORRECTIONS + 1], form, heard)
                 return self._decided(heard, spoken)
             if problem.insists_on_ending and form.quoted:
                 return GO_ON
@@ -267,8 +271,8 @@ class ModelUser:
         )
 
     def _silent(self, heard: Heard) -> bool:
-        rounds = heard.rounds[-self._spec.silence :]
-        return len(rounds) == self._spec.silence and not any(reply.strip() for replies in rounds for reply in replies)
+        rounds = heard.rounds[-_SILENT_REPLIES:]
+        return len(rounds) == _SILENT_REPLIES and not any(reply.strip() for replies in rounds for reply in replies)
 
     def _end_conversation(self, ended: UserEnding, reason: str | None) -> None:
         self._ended, self._reason = ended, reason

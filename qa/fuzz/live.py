@@ -73,7 +73,7 @@ class _World:
                 agents={"a": AgentVersion(command=("agent",), files="agent")},
                 default_agent="a",
                 servers={
-                    "shop": ToolServer(base_url=self.server.url, retries=0),
+                    "shop": ToolServer(base_url=self.server.url),
                     "over_http": ToolServer(base_url=self.server.url, retries=0, mcp=McpServer()),
                     "over_stdio": ToolServer(
                         mcp=McpServer(command=(sys.executable, "-S", "-c", _PROGRAM, str(self.said)))
@@ -81,7 +81,7 @@ class _World:
                 },
                 tools=tuple(tools),
                 model=ModelSpec(base_url=self.server.url, timeout_s=5),
-                hosts=(HostSpec(host="api.example.com", upstream=self.server.url, retries=0),),
+                hosts=(HostSpec(host="api.example.com", base_url=self.server.url),),
                 cases=(_CASE,),
                 digest="0" * 64,
             ),

@@ -224,7 +224,7 @@ checks:
   - {name: g, verifier: max_tokens, with: {limit: 5}}
   - {name: h, verifier: state, with: {probe: order, equals: {a: 1}}}
   - {name: i, verifier: files, with: {added: ["*.txt"], content: {"/work/a.txt": {contains: "x"}}}}
-drift: {"look": [{at: "/items/*/price", compare: approx, tolerance: 1}, {at: "/a", compare: regex, pattern: "a.b"}]}
+drift: {"look": [{at: "/items/*/price", compare: approx, tolerance: 1}, {at: "/a", compare: regex, regex: "a.b"}]}
 composite: {task_success: {weight: 1}}
 """
 

@@ -20,7 +20,7 @@ from qa.doubles.rules import ModelRule, RuleSet
 _RUBRIC = """\
 name: airline
 description: What could be told of an airline agent from its calls and words.
-domains: {acting: {weight: 2}, talking: {weight: 1}}
+domains: {acting: 2, talking: 1}
 criteria:
   - id: confirmed_first
     domain: acting

@@ -22,7 +22,7 @@ tools:
   - {{mcp: {{command: [{python}, "{{suite}}/program.py"], env: {{PROGRAM_KEY: "${{PROGRAM_KEY}}"}}}}, server: told,
       disposable: true}}
 hosts:
-  - {{host: api.can4ry.test, upstream: "{url}/host", headers: {{Authorization: "Bearer ${{HOST_KEY}}"}}}}
+  - {{host: api.can4ry.test, base_url: "{url}/host", headers: {{Authorization: "Bearer ${{HOST_KEY}}"}}}}
 model: {{base_url: "{url}/model", api_key: MODEL_KEY}}
 probes:
   - {{name: seen, tool: echo}}

@@ -37,7 +37,7 @@ def browsing_suite(folder: Path, upstream: str) -> Suite:
         default_agent="a",
         servers={"browser": ToolServer(browser=True, disposable=True)},
         tools=tuple(tools),
-        hosts=(HostSpec(host=HOST, upstream=upstream, disposable=True, only_browser=True),),
+        hosts=(HostSpec(host=HOST, base_url=upstream, disposable=True, only_browser=True),),
         cases=(Case(id="c", task="t"),),
         digest="d",
     )

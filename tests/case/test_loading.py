@@ -156,31 +156,3 @@ def test_a_suite_that_is_not_utf8_is_refused_by_name(tmp_path: Path) -> None:
 def test_a_suites_name_is_the_name_of_files_and_leads_nowhere_else(tmp_path: Path, name: str) -> None:
     write_suite(tmp_path, SUITE + f'name: "{name}"\n')
     assert refusal(tmp_path).startswith("suite.yaml:11: field 'name': expected a text that matches ")
-
-
-GENERATED = """
-description: greets people
-agents:
-  v1: {command: [python3, "{agent}/main.py"], files: agents/v1}
-servers:
-  desk: {base_url: "http://localhost:1"}
-tools:
-  - {name: find, server: desk, effect: read, http: {path: /find}, NAME: [/id]}
-  - {name: book, server: desk, http: {method: POST, path: /book, body: arguments}}
-"""
-
-
-def test_the_earlier_name_of_generated_ids_is_read_with_a_warning_and_no_digest_changes(tmp_path: Path) -> None:
-    for folder, name in (("old", "mints"), ("new", "generated_ids")):
-        write_suite(tmp_path / folder, GENERATED.replace("NAME", name))
-    with pytest.warns(FutureWarning, match="generated_ids"):
-        old = load_suite(tmp_path / "old", "greeter")
-    new = load_suite(tmp_path / "new", "greeter")
-    assert [("/id",), ()] == [tool.generated_ids for tool in old.tools]
-    assert old == new.model_copy(update={"folder": old.folder})
-    assert "dc2d3f769c3145053e0f9c29ae80906a4e3e0b2f543cf602847e458fd13b0b4a" == old.digest == new.digest
-
-
-def test_both_names_of_generated_ids_in_one_tool_are_refused(tmp_path: Path) -> None:
-    write_suite(tmp_path, GENERATED.replace("NAME: [/id]", "mints: [/id], generated_ids: [/id]"))
-    assert "keep `generated_ids` alone" in refusal(tmp_path)

@@ -6,7 +6,7 @@ import pytest
 
 from harness.errors import InvalidDocument
 from harness.suite.loading import load_suite
-from harness.suite.tools import changed_at, renamed_at, values_at, without
+from harness.suite.tools import changed_at, values_at, without
 
 SUITE = """\
 agents:
@@ -68,12 +68,12 @@ def test_a_pack_that_is_wrong_is_refused_with_its_line(tmp_path: Path, pack: str
     [
         ("fixtures: [q]", "cases.yaml:3: field '0.fixtures': case 'a' names the fixture pack 'q'"),
         ("faults: [{tool: book, call: 1, kind: reset}]", "cases.yaml:3: field '0.faults': case 'a' names ['book']"),
-        ("faults: [{tool: find, kind: reset}]", "cases.yaml:3: field '0.faults.0'"),
+        ("faults: [{tool: find, kind: reset}]", "cases.yaml:3: field '0.faults.0.call'"),
         (
             "faults: [{tool: find, call: 1, kind: http_status}]",
             "cases.yaml:3: field '0.faults.0': a fault",
         ),
-        ("faults: [{tool: find, call: 1, kind: reset, field: /a}]", "cases.yaml:3: field '0.faults.0'"),
+        ("faults: [{tool: find, call: 1, kind: reset, at: /a}]", "cases.yaml:3: field '0.faults.0'"),
         ("faults: [{tool: find, call: 0, kind: reset}]", "cases.yaml:3: field '0.faults.0.call'"),
         ("conversation: {turns: [{when: {contains: x}}]}", "cases.yaml:3: field '0.conversation.turns.0'"),
         ("conversation: {turns: [{say: x, when: {regex: '('}}]}", "cases.yaml:3: field '0.conversation.turns.0.when"),
@@ -99,5 +99,4 @@ def test_pointers_reach_members_items_and_every_item() -> None:
     assert () == values_at(value, "/a/7/b")
     assert [{"c": 2}, {}] == without(value, "/a/*/b")["a"]
     assert [{"b": 1, "c": 2}] == without(value, "/a/1")["a"]
-    assert ["B", "c"] == list(renamed_at(value, "/a/0/b", "B")["a"][0])
     assert value == changed_at(value, "/nothing/here", lambda _: 0)

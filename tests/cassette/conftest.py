@@ -19,7 +19,7 @@ LOOK = ToolSpec(
         "type": "object",
         "properties": {"q": {"type": "string"}, "limit": {"type": "integer", "default": 5}, "nonce": {}},
     },
-    ignore_arguments=("nonce",),
+    ignore=("nonce",),
 )
 ADD = ToolSpec(name="add", server="menu", effect="write", http=HttpRoute(method="POST", path="/add"))
 TOOLS = {"look": LOOK, "add": ADD}

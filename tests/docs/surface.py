@@ -21,7 +21,7 @@ from harness.runs.schemas import SHAPES
 from harness.sandbox.providers import PROVIDERS
 from harness.scoring.registry import METRICS, VERIFIERS
 from harness.scoring.scorecard import Failure, Kind
-from harness.suite.documents import all_models, name_in_file
+from harness.suite.documents import all_models, name_in_file, written_fields
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "harness"
@@ -52,7 +52,7 @@ def models() -> list[type[BaseModel]]:
 
 
 def fields(model: type[BaseModel]) -> list[str]:
-    return [name_in_file(name, info) for name, info in model.model_fields.items()]
+    return [name_in_file(name, info) for name, info in written_fields(model).items()]
 
 
 def entry_point_groups() -> dict[str, str]:

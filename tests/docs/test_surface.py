@@ -8,7 +8,7 @@ import pytest
 
 from harness.scoring.failures.diagnose import built_in_versions
 from harness.scoring.registry import METRICS, VERIFIERS
-from harness.suite.documents import field_docs, name_in_file
+from harness.suite.documents import field_docs, name_in_file, written_fields
 from tests.docs.reference import FOLDER, pages
 from tests.docs.surface import ROOT, commands, models, options, surface
 
@@ -123,7 +123,7 @@ def test_every_field_and_parameter_has_a_docstring() -> None:
     missing = {
         f"{shape.__name__}.{name_in_file(name, info)}"
         for shape in shapes
-        for name, info in shape.model_fields.items()
+        for name, info in written_fields(shape).items()
         if not field_docs(shape).get(name)
     }
     assert set() == missing

@@ -35,11 +35,11 @@ DAY, NEXT = date(2026, 3, 1), date(2026, 3, 2)
         ({"etag": "a"}, {}, {"compare": "ignore"}, []),
         ({"etag": "a"}, {"etag": "b"}, {"compare": "type"}, []),
         ({"etag": "a"}, {}, {"compare": "type"}, ["header.removed header -> absent a -> None"]),
-        ({"etag": "a"}, {"etag": "b"}, {"compare": "regex", "pattern": "[a-c]"}, []),
+        ({"etag": "a"}, {"etag": "b"}, {"compare": "regex", "regex": "[a-c]"}, []),
         (
             {"etag": "a"},
             {"etag": "d"},
-            {"compare": "regex", "pattern": "[a-c]"},
+            {"compare": "regex", "regex": "[a-c]"},
             ["header.changed header -> header a -> d"],
         ),
         ({"etag": "10"}, {"etag": "12"}, {"compare": "approx", "tolerance": 2}, []),

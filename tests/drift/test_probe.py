@@ -111,7 +111,7 @@ def test_a_host_is_asked_as_the_agent_asked_it(project_of_shop: Project) -> None
     from harness.suite.hosts import HostSpec
 
     shop, folder = project_of_shop.shop, project_of_shop.folder
-    host = {"host": "api.example", "upstream": shop.url}
+    host = {"host": "api.example", "base_url": shop.url}
     shop.answers["GET /v1/users/42?full=1&tag=a&tag=b"] = {"id": 42, "mail": "x"}
     address = absolute_address("https://api.example/v1/users/42?full=1&tag=a&tag=b")
     incoming = Incoming(method="GET", headers={"accept": "application/json"}, body=b"")

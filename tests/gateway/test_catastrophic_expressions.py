@@ -99,7 +99,7 @@ def test_other_connections_are_served_meanwhile(run, agent, suite: Suite) -> Non
 
 
 def test_a_key_that_cannot_be_told_is_the_tools_failure(run, suite: Suite) -> None:
-    volatile = _with(suite, _q(), ignore_arguments=(VolatilePart(at="/q", pattern=NESTED),))
+    volatile = _with(suite, _q(), ignore=(VolatilePart(at="/q", regex=NESTED),))
     told = []
 
     def play(agent) -> None:
@@ -108,7 +108,7 @@ def test_a_key_that_cannot_be_told_is_the_tools_failure(run, suite: Suite) -> No
     run("record", play, suite=volatile)
     assert (200, {"found": ["egg"]}) == told[0]
     assert (502, "tool_unavailable") == (told[1][0], told[1][1]["error"]["type"])
-    assert "tool 'look': ignore_arguments" in told[1][1]["error"]["message"]
+    assert "tool 'look': ignore" in told[1][1]["error"]["message"]
 
 
 def test_a_user_whose_condition_cannot_be_told_is_the_harness_failure(run, case, suite: Suite) -> None:

@@ -66,7 +66,6 @@ def test_no_condition_that_holds_ends_it_and_what_was_left_is_told(run, talk) ->
     heard: list[str] = []
     turns = [
         {"when": {"regex": r"total is \d+\.\d\d"}, "say": "Here you are."},
-        {"when": {"contains": "salt"}, "say": "Salt.", "optional": True},
     ]
     record = run("sealed", chat(["I do not know."], heard), case=talk(turns=turns))
 

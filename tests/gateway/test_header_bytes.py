@@ -87,7 +87,7 @@ def ended(server, tmp_path):
         default_agent="a",
         servers={"s": ToolServer(base_url=f"{url}/base", disposable=True)},
         tools=(tool,),
-        hosts=(HostSpec(host=HOST, upstream=url, disposable=True),),
+        hosts=(HostSpec(host=HOST, base_url=url, disposable=True),),
         model=ModelSpec(base_url=url),
         cases=(case,),
         digest="0" * 64,

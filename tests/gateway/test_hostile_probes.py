@@ -32,14 +32,12 @@ def test_an_answer_that_nests_too_deep_fails_the_call_and_not_the_harness(
     run: Any, suite: Suite, shop: Any, case: Case
 ) -> None:
     shop.answer = (200, {"Content-Type": "application/json"}, _BODIES["closed deep"])
-    renamed = FaultSpec.model_validate(
-        {"tool": "answer", "kind": "renamed_field", "field": "/name", "to": "t", "call": 1}
-    )
+    missing = FaultSpec.model_validate({"tool": "answer", "kind": "missing_field", "at": "/name", "call": 1})
     told: list[str] = []
 
     def ask(agent: Any) -> None:
         told.extend(agent.call("answer")[1]["error"]["type"] for _ in range(2))
 
-    run("live", ask, suite=suite.model_copy(update={"probes": ()}), case=case.model_copy(update={"faults": (renamed,)}))
+    run("live", ask, suite=suite.model_copy(update={"probes": ()}), case=case.model_copy(update={"faults": (missing,)}))
 
     assert ["malformed_result"] * 2 == told

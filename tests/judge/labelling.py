@@ -1,12 +1,12 @@
 """A small rubric, judgements and labels, in as few words as tests need."""
 
 from harness.judging.labels import Label, PersonAnswer
-from harness.judging.rubrics import Criterion, Domain, Rubric
+from harness.judging.rubrics import Criterion, Rubric
 from harness.judging.verdicts import JudgeIdentity, Judgement
 
 RUBRIC = Rubric(
     name="counter",
-    domains={"order": Domain(weight=3), "talk": Domain(weight=1)},
+    domains={"order": 3, "talk": 1},
     criteria=(
         Criterion(id="complete", statement="The whole order was taken.", domain="order", critical=True, version="2"),
         Criterion(id="polite", statement="The guest is greeted.", domain="talk", eligibility="The guest greeted."),

@@ -80,19 +80,6 @@ def test_a_stream_is_passed_on_as_it_comes_and_replayed_at_once(reached, models:
     assert recording.mark.chunks[-1][0] > 400
 
 
-def test_a_stream_can_be_replayed_at_recorded_pace(reached, suite: Suite, models: ModelServer) -> None:
-    models.think, models.pause_s = lambda _: Thought("one two three four"), 0.05
-    got = []
-    reached("live", lambda agent: got.append(timed(agent)), model="record")
-    paced = suite.model_copy(update={"model": suite.model.model_copy(update={"pace": "recorded"})})
-    reached("replay", lambda agent: got.append(timed(agent)), model="replay", suite=paced)
-
-    (live, body), (replayed, again) = got
-    assert body == again
-    assert abs(live[-1] - replayed[-1]) < 150
-    assert len(replayed) > 3
-
-
 @pytest.mark.parametrize("cut_after", [0, 3], ids=["at once", "in the middle"])
 def test_a_stream_that_breaks_off_is_cut_for_the_agent_too_and_not_recorded(
     reached, models: ModelServer, cut_after: int

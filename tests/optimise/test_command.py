@@ -191,9 +191,8 @@ def test_what_cannot_be_is_refused(project: Path, words: tuple[str, ...], proble
         ("files: [prompts/waiter.md]", "files: [prompts/cook.md]", "there is no file 'prompts/cook.md'"),
         ("files: [prompts/waiter.md]", "files: [../suite.yaml]", "is not a plain relative path"),
         ("role: Serves", "called_by: [cook]\n      role: Serves", "cook: no component of this suite"),
-        ("rubric: service", "window_tokens: 3", "window_tokens: 22"),
     ],
-    ids=["field", "unread", "missing", "outside", "caller", "window"],
+    ids=["field", "unread", "missing", "outside", "caller"],
 )
 def test_a_wrong_declaration_is_refused(project: Path, old: str, new: str, problem: str):
     path = project / "suites/tea/suite.yaml"
@@ -303,7 +302,7 @@ def test_too_few_selected_cases_are_refused_with_the_number_that_would_do(projec
 
 def test_a_rubric_that_can_veto_nothing_is_said(project: Path):
     (project / "suites/tea/rubrics/kind.yaml").write_text(
-        "{name: kind, domains: {manners: {weight: 1}}, criteria: [{id: no_inner_workings, domain: manners, kind: code, "
+        "{name: kind, domains: {manners: 1}, criteria: [{id: no_inner_workings, domain: manners, kind: code, "
         "code: reasoning_leakage, statement: The guest is told nothing of tools.}]}"
     )
     words = ("--rubric", "kind", "--budget-minutes", "0.0001")

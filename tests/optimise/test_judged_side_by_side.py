@@ -20,7 +20,7 @@ from tests.optimise.conftest import tea
 
 RUBRIC = """
 name: manner
-domains: {manner: {weight: 1}}
+domains: {manner: 1}
 criteria:
   - {id: polite, domain: manner, statement: The reply is polite.}
 """

@@ -27,7 +27,6 @@ class Flaky:
         self.writes = 0
         self.resets: list[tuple[str, str | None]] = []
         self.reset_status = 200
-        self.health_status = 200
         self._server = _serve(self)
 
     @property
@@ -49,8 +48,6 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.shop.losing or (self.shop.loses_items and self.path.startswith("/items")):
             self.connection.shutdown(socket.SHUT_RDWR)
-        elif self.path == "/health":
-            self._answer({}, self.shop.health_status)
         else:
             self._answer({"id": 1, "orders": self.shop.writes})
 
@@ -98,7 +95,7 @@ def project(tmp_path: Path, flaky: Flaky) -> Project:
 
 
 def server_of(project: Project, **more: Any) -> dict[str, Any]:
-    return {"shop": {"base_url": project.shop.url, "disposable": True, "retries": 0, **more}}
+    return {"shop": {"base_url": project.shop.url, "disposable": True, **more}}
 
 
 def counts(project: Project, run: str, *words: str, status: int) -> dict[str, Any]:
@@ -205,18 +202,6 @@ def test_a_run_whose_server_never_answers_stops_early_and_can_go_on(project: Pro
     assert [trial.outcome for trial in trials(project, "r")] == ["finished"] * 6
 
 
-def test_an_unhealthy_server_is_refused_before_the_first_trial(project: Project, flaky: Flaky) -> None:
-    project.write(CASES, servers=server_of(project, health="/health"))
-    flaky.health_status = 503
-
-    assert "/health with status 503" in project.live("r", status=3)
-    flaky.health_status = 302
-    assert "/health with status 302" in project.live("r", status=3)
-
-    flaky.health_status = 200
-    project.live("r")
-
-
 def test_a_live_server_is_reset_before_each_trial(project: Project, flaky: Flaky, monkeypatch: Any) -> None:
     monkeypatch.setenv("SHOP_KEY", "a-key-of-the-shop")
     orders = {f"c{number}": [["order", {"id": 1}]] for number in range(3)}
@@ -254,9 +239,7 @@ def test_a_command_resets_a_live_server(project: Project) -> None:
     assert (project.suite / "resets.txt").read_text() == "once\n" * 2
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"reset": {}}, {"reset": {"path": "/r", "command": ["true"]}}, {"health": "no-slash"}], ids=str
-)
+@pytest.mark.parametrize("wrong", [{"reset": {}}, {"reset": {"path": "/r", "command": ["true"]}}], ids=str)
 def test_what_is_wrong_with_a_reset_is_named(project: Project, wrong: dict[str, Any]) -> None:
     project.write(CASES, servers=server_of(project, **wrong))
 

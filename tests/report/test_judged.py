@@ -8,8 +8,7 @@ from harness.reports.judged import judged
 
 RUBRIC = Rubric(
     name="x",
-    criteria=(Criterion(id="a", statement="a"), Criterion(id="b", statement="b")),
-    min_coverage=0.75,
+    criteria=(Criterion(id="a", statement="a"), Criterion(id="b", statement="b"), Criterion(id="c", statement="c")),
 )
 
 
@@ -34,22 +33,22 @@ def _judgement(case: str, criterion: str, passed: bool | None) -> Judgement:
 @pytest.mark.parametrize(
     ("answers", "coverage", "mean", "below"),
     [
-        ([(True, True), (True, False)], 1.0, 0.75, 0),
-        ([(True, True), (True, True), (True, None)], 5 / 6, 1.0, 1),
-        ([(True, True), (True, None)], 0.75, 1.0, 1),
-        ([(True, None), (True, None), (True, True)], 2 / 3, None, 2),
+        ([(True, True, True), (True, False, False)], 1.0, 2 / 3, 0),
+        ([(True, True, True), (True, True, True), (True, None, None)], 7 / 9, 1.0, 1),
+        ([(True, True, True), (True, None, None)], 2 / 3, 1.0, 1),
+        ([(True, None, None), (True, None, None), (True, True, None)], 4 / 9, None, 2),
         ([], None, None, 0),
     ],
 )
 def test_too_few_answers_leave_the_score_unknown(
-    answers: list[tuple[bool | None, bool | None]], coverage: float | None, mean: float | None, below: int
+    answers: list[tuple[bool | None, ...]], coverage: float | None, mean: float | None, below: int
 ) -> None:
     found = judged(
         RUBRIC,
         [
             _judgement(f"c{number}", criterion, passed)
-            for number, both in enumerate(answers)
-            for criterion, passed in zip("ab", both, strict=True)
+            for number, each in enumerate(answers)
+            for criterion, passed in zip("abc", each, strict=True)
         ],
     )
     assert pytest.approx(coverage) == found.coverage

@@ -109,9 +109,9 @@ def _tool(**more) -> ToolSpec:
     [
         (_tool(query={"pattern": NESTED}), "parameter_validity", "tool 'find': parameters.properties.query.pattern"),
         (
-            _tool(ignore_arguments=(VolatilePart(at="/query", pattern=NESTED),)),
+            _tool(ignore=(VolatilePart(at="/query", regex=NESTED),)),
             "redundancy",
-            "tool 'find': ignore_arguments: the pattern at /query",
+            "tool 'find': ignore: the regex at /query",
         ),
     ],
 )
@@ -126,6 +126,6 @@ def test_a_figure_that_asks_such_a_tool_is_not_known(evidence, suite, find, metr
 
 
 def test_an_answer_that_a_rule_cannot_compare_ends_in_words() -> None:
-    rules = PathRules([AnswerRule(at="/name", compare="regex", pattern=NESTED)])
-    with pytest.raises(OutOfTime, match="'/name': pattern: "):
+    rules = PathRules([AnswerRule(at="/name", compare="regex", regex=NESTED)])
+    with pytest.raises(OutOfTime, match="'/name': regex: "):
         unlike({"name": "aa"}, {"name": HOSTILE}, rules)

@@ -121,17 +121,6 @@ def test_services_do_not_reach_what_the_machine_serves(shop: Shop, images: Image
 
 
 @pytest.mark.slow
-def test_a_service_reaches_the_outside_where_that_is_declared(shop: Shop, images: ImageStore, run: str) -> None:
-    environment, snapshots = shop(internet=True)
-    with start_services(environment, snapshots.build("shop", "closed"), images=images, run=run) as services:
-        networks = images.client.api.inspect_container(left_of(images, run)[0])["NetworkSettings"]["Networks"]
-        assert "" == read(services.url("lines"))
-
-    assert "bridge" in networks
-    assert 2 == len(networks)
-
-
-@pytest.mark.slow
 def test_where_containers_have_no_address_of_their_own_a_loopback_port_is_published(
     shop: Shop, images: ImageStore, run: str
 ) -> None:

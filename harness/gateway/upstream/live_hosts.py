@@ -215,7 +215,7 @@ class LiveWeb:
 
     def _ask(self, call: WebCall) -> aiohttp.client._RequestContextManager:
         upstream = self._upstreams[call.host.tool]
-        redirected = call.host.upstream is not None or call.host.service is not None
+        redirected = call.host.base_url is not None or call.host.service is not None
         base = upstream.base_url.rstrip("/") if redirected else call.address.place.origin
         return self._client.request(
             call.method,

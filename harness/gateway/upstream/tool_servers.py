@@ -18,6 +18,8 @@ from harness.suite.models import ToolMode
 from harness.suite.suites import Suite, ToolServer
 from harness.suite.tool_sources import has_own_state
 
+_RETRIES = 2
+"""How often a live read is sent again that met no connection, or one that was lost before any answer."""
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -72,7 +74,7 @@ def upstreams(
             headers=resolved_headers(name, server, suite, secrets)
             | ({} if server.session_header is None else {server.session_header: session_id}),
             service=server.service,
-            retries=0 if server.service is not None else server.retries,
+            retries=0 if server.service is not None else _RETRIES,
         )
         for name, server in suite.reached.items()
     }

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, get_args
 
+from harness.judging.rubrics import MIN_COVERAGE
 from harness.judging.verdicts import JudgeIdentity
 from harness.reports.change import MetricChange
 from harness.reports.divergence import CaseDivergence, RunDivergence
@@ -64,7 +65,7 @@ def _judged_notes(judged: JudgedRubric) -> list[str]:
     notes = [f"{score}; {passed}; {judged.trials} trials, coverage {percent(judged.coverage)}"]
     if judged.below_floor and judged.mean is not None:
         notes.append(
-            f"{judged.below_floor} of {judged.trials} trials have no score: fewer than {percent(judged.min_coverage)} "
+            f"{judged.below_floor} of {judged.trials} trials have no score: fewer than {percent(MIN_COVERAGE)} "
             "of their criteria were answered"
         )
     notes += [f"judge: {judge_words(judge)}" for judge in judged.judges]
@@ -79,9 +80,7 @@ def _score(judged: JudgedRubric) -> str:
     if judged.mean is not None:
         return f"score {percent(judged.mean)} {percent_between(judged.interval)}".rstrip()
     if judged.below_floor:
-        return (
-            f"score unknown: coverage {percent(judged.coverage)} is below the floor of {percent(judged.min_coverage)}"
-        )
+        return f"score unknown: coverage {percent(judged.coverage)} is below the floor of {percent(MIN_COVERAGE)}"
     return "score unknown"
 
 

@@ -173,7 +173,7 @@ def _host(typed: str) -> dict[str, Any]:
     name, is_named, url = typed.partition("=")
     if is_named:
         upstream = _address("--tool-host", url)
-        return {"host": name.lower(), "upstream": upstream.geturl()}
+        return {"host": name.lower(), "base_url": upstream.geturl()}
     address = _address("--tool-host", typed if "://" in typed else f"https://{typed}")
     host = address.hostname or ""
     if address.path.strip("/") or address.query:
@@ -186,7 +186,7 @@ def _host(typed: str) -> dict[str, Any]:
     port = address.port
     if address.scheme == "https" and port is None:
         return {"host": host}
-    return {"host": host, "ports": [port or _PORTS[address.scheme]], "upstream": f"{address.scheme}://{address.netloc}"}
+    return {"host": host, "ports": [port or _PORTS[address.scheme]], "base_url": f"{address.scheme}://{address.netloc}"}
 
 
 def _address(option: str, typed: str) -> SplitResult:

@@ -215,10 +215,8 @@ def open_world(needs: Needs, run: str, say: Say) -> RunSetup:
     snapshot, own = store.load(suite.environment, suite.snapshot), _case_snapshots(plan, store, say)
     services = None
     if environment is not None and needs.services:
-        for service, image in needs.services.items():
+        for image in needs.services.values():
             built[image] = images.build(image, say)
-            if environment.services[service].internet:
-                say(f"service {service!r} can reach the internet (`internet: true`): its answers may depend on it")
         services = EnvironmentServices(
             environment=environment, snapshot=snapshot, run=run, images=images, snapshots=own
         )

@@ -30,15 +30,12 @@ class _Target:
     headers: Mapping[str, str]
     ports: tuple[int, ...] = ()
     """The ports of a host; a connection to one of them is enough."""
-    health: str | None = None
-    """The path that must answer with success; None: any answer is enough."""
 
 
 def check_reachable(plan: RunPlan, secrets: Mapping[str, str]) -> None:
     """Sends a request to every live server, host and model (also the users') that the planned cases need, all at once.
 
-    A server with `health` has to answer it with a status below 300; any other has to send any answer. Raises
-    ServiceError that lists all that cannot be reached. The nodes of a cluster have a network of their own: no request
+    Any answer is enough. Raises ServiceError that lists all that cannot be reached. The nodes of a cluster have a network of their own: no request
     is sent for `--executor ray`.
     """
     if runs_elsewhere(plan.executor) or not plan.own:
@@ -118,7 +115,6 @@ def _tool_targets(plan: RunPlan, secrets: Mapping[str, str]) -> list[_Target]:
             url=reached[name].base_url,
             headers=reached[name].headers,
             ports=_ports(suite, name),
-            health=server.health,
         )
         for name, server in own.reached.items()
         if _has_address(server)
@@ -130,7 +126,7 @@ def _has_address(server: ToolServer) -> bool:
 
 
 def _ports(suite: Suite, name: str) -> tuple[int, ...]:
-    return next((host.ports for host in suite.hosts if host.tool == name and host.upstream is None), ())
+    return next((host.ports for host in suite.hosts if host.tool == name and host.base_url is None), ())
 
 
 def _model_targets(plan: RunPlan) -> Iterator[_Target]:
@@ -156,8 +152,6 @@ async def _problem(client: aiohttp.ClientSession, target: _Target) -> str | None
     place = f"{target.name} ({target.url})"
     try:
         async with asyncio.timeout(_WITHIN_S):
-            if target.health is not None:
-                return await _unhealthy(client, target, place)
             if target.ports:
                 return await _closed(target, place)
             async with client.head(target.url, allow_redirects=False):
@@ -168,21 +162,6 @@ async def _problem(client: aiohttp.ClientSession, target: _Target) -> str | None
         return f"{place} cannot be reached: {error}"
     except (aiohttp.ClientError, ConnectionError):
         return None  # the server answers; its status for such a request does not matter
-
-
-async def _unhealthy(client: aiohttp.ClientSession, target: _Target, place: str) -> str | None:
-    url = f"{target.url.rstrip('/')}{target.health}"
-    try:
-        async with client.get(url, headers=target.headers, allow_redirects=False) as response:
-            status = response.status
-    except aiohttp.ClientConnectorError:
-        raise
-    except (aiohttp.ClientError, ConnectionError) as error:
-        return f"{place} did not answer {target.health}: {str(error) or type(error).__name__}"
-    if status < 300:
-        return None
-    redirect = ", a redirect, which is not followed" if status < 400 else ""
-    return f"{place} answered {target.health} with status {status}{redirect}"
 
 
 async def _closed(target: _Target, place: str) -> str | None:

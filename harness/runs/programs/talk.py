@@ -23,6 +23,7 @@ from urllib.parse import quote, urlsplit
 
 
 _AFTER_THE_END_S = 10
+_START_S = 30
 _SHOWN = 200
 
 
@@ -159,7 +160,7 @@ class HttpAgent:
         return max(0, code or 0)
 
     def _wait_until_ready(self) -> None:
-        end = time.monotonic() + self._chat["start_s"]
+        end = time.monotonic() + _START_S
         while time.monotonic() < end:
             if self._process.poll() is not None:
                 raise AgentFailed(f"the agent ended with status {self._process.returncode} before it listened")
@@ -170,8 +171,6 @@ class HttpAgent:
 
     def _is_ready(self) -> bool:
         try:
-            if self._chat["ready"] is not None:
-                return self._send("GET", self._chat["ready"], None)[0] == 200
             socket.create_connection(("127.0.0.1", self._port), 1).close()
         except (OSError, http.client.HTTPException):
             return False

@@ -398,9 +398,9 @@ def export_adk(suite: Suite) -> Iterator[tuple[str, JsonObject]]:
     """Name and content of each evaluation set, in the order of the suite's cases."""
     sets: dict[str, tuple[JsonObject, list[JsonValue]]] = {}
     for case in suite.cases:
-        shared = {} if case.adk is None else case.adk.eval_set
+        shared = {} if case.adk is None else case.adk["eval_set"]
         _, cases = sets.setdefault(canonical_json(shared), (shared, []))
-        cases.append(_written_case(case) if case.adk is None else case.adk.case)
+        cases.append(_written_case(case) if case.adk is None else case.adk["case"])
     for number, (shared, cases) in enumerate(sets.values()):
         name = shared.get("eval_set_id") or shared.get("evalSetId")
         plain = name if isinstance(name, str) else suite.name if not number else f"{suite.name}-{number + 1}"

@@ -248,7 +248,7 @@ def _wrong_end(role: Role, heard: Heard, spoken: Spoken) -> MessageProblem | Non
 
 
 def _of_language(role: Role, heard: Heard, spoken: Spoken) -> MessageProblem | None:
-    own = (role.persona.language if role.persona else None) or language_of(f"{role.opening} {role.plan}")
+    own = language_of(f"{role.opening} {role.plan}")
     found = language_of(spoken.text)
     agents = {language_of(reply) for reply in heard.replies}
     if own is None or found is None or found == own or found in agents:

@@ -35,7 +35,7 @@ tools:
   - {{mcp: {{command: [{python}, "{{suite}}/program.py"], env: {{PROGRAM_KEY: "{program}"}}}}, server: told,
       disposable: true}}
 hosts:
-  - {{host: api.can4ry.test, upstream: "{url}/host", disposable: true, headers: {{X-Host-Key: "{host}"}}}}
+  - {{host: api.can4ry.test, base_url: "{url}/host", disposable: true, headers: {{X-Host-Key: "{host}"}}}}
 model: {{base_url: "{url}/model", api_key: MODEL_KEY}}
 """
 _HERE = Path(__file__).parent

@@ -70,7 +70,7 @@ def _until(link: socket.socket, end: bytes) -> bytes:
 
 @pytest.fixture
 def host(shop) -> HostSpec:
-    return HostSpec(host=HOST, upstream=shop.url, disposable=True)
+    return HostSpec(host=HOST, base_url=shop.url, disposable=True)
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def started(
 
     @contextlib.contextmanager
     def start(mode: str = "live", steps: int = 50, timeout_s: float = 20) -> Iterator[TrialSession]:
-        host = HostSpec(host=HOST, upstream=outside[1], disposable=True, timeout_s=timeout_s)
+        host = HostSpec(host=HOST, base_url=outside[1], disposable=True, timeout_s=timeout_s)
         chosen = suite.model_copy(update={"hosts": (host,), "probes": (), "servers": {}, "tools": ()})
         limited = case.model_copy(update={"limits": case.limits.model_copy(update={"steps": steps})})
         request = SessionRequest(trial_id="t", case=limited, attempt=1, agent="a")

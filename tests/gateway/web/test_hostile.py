@@ -107,7 +107,7 @@ def test_a_body_that_is_too_large_is_refused(started) -> None:
 
 
 def test_trials_at_once_see_only_their_own(suite, case, outside, tmp_path) -> None:
-    host = HostSpec(host=HOST, upstream=outside[1])
+    host = HostSpec(host=HOST, base_url=outside[1])
     chosen = suite.model_copy(update={"hosts": (host,), "probes": (), "servers": {}, "tools": ()})
     with Gateway(chosen, "live", cassettes=tmp_path) as gateway:
         sessions = [

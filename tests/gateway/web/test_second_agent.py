@@ -26,7 +26,7 @@ def test_a_second_agents_requests_are_recorded_on_the_first_ones_world_and_repla
     first: list[Any] = []
     second: list[Any] = []
     with serve_notes() as notes:
-        host = HostSpec(host=HOST, upstream=notes.url, disposable=True)
+        host = HostSpec(host=HOST, base_url=notes.url, disposable=True)
         browse("record", noting(first, tags=False), host=host)
         time.sleep(0.01)
         browse("record", noting(second, tags=True), host=host)

@@ -89,7 +89,7 @@ def received(browse, suite) -> Iterator[Callable[..., list[tuple[int, dict[str, 
         def ask(
             target: str, secrets: dict[str, str] = SECRETS, modes: Any = ("live", "record", "replay"), **headers: str
         ) -> Any:
-            host = HostSpec(host=HOST, upstream=url, disposable=True, headers={"x-host-key": "${HOST_KEY}"})
+            host = HostSpec(host=HOST, base_url=url, disposable=True, headers={"x-host-key": "${HOST_KEY}"})
             got: list[tuple[int, dict[str, str], bytes]] = []
             for mode in modes:
                 browse(
@@ -146,7 +146,7 @@ def test_where_nothing_is_secret_everything_passes_as_the_host_has_it(browse) ->
     """The control: the same host and the same key, which is the agent's own and no secret of the suite."""
     got: list[tuple[int, dict[str, str], bytes]] = []
     with served(Telling().answer, path="") as url:
-        host = HostSpec(host=HOST, upstream=url, disposable=True)
+        host = HostSpec(host=HOST, base_url=url, disposable=True)
         for target, headers in (("/range", {"Range": "bytes=0-7"}), ("/body", {}), ("/gzip", {})):
             browse(
                 "live", lambda b, t=target, h=headers: got.append(b.ask_raw("GET", t, x_host_key=KEY, **h)), host=host
@@ -167,7 +167,7 @@ def test_the_length_is_that_of_what_the_agent_is_given(received) -> None:
 
 
 def test_no_key_comes_in_a_header_that_is_folded_over_lines(browse, outside) -> None:
-    host = HostSpec(host=HOST, upstream=outside[1], disposable=True, headers={"x-host-key": "${HOST_KEY}"})
+    host = HostSpec(host=HOST, base_url=outside[1], disposable=True, headers={"x-host-key": "${HOST_KEY}"})
     got: list[tuple[int, dict[str, str], bytes]] = []
     for mode in ("live", "record", "replay"):
         browse(

@@ -87,7 +87,7 @@ def test_two_hundred_megabytes_are_not_read_to_their_end(started, outside) -> No
 
 
 def test_a_host_that_cannot_be_reached_is_an_outage(suite, case, tmp_path) -> None:
-    host = HostSpec(host=HOST, upstream="http://127.0.0.1:9", disposable=True)
+    host = HostSpec(host=HOST, base_url="http://127.0.0.1:9", disposable=True)
     chosen = suite.model_copy(update={"hosts": (host,), "probes": (), "servers": {}, "tools": ()})
     request = SessionRequest(trial_id="t", case=case, attempt=1, agent="a")
     with Gateway(chosen, "live", cassettes=tmp_path) as gateway, gateway.open(request) as session:

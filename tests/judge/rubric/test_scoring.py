@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from harness.judging.rubrics import Criterion, Domain, Rubric
+from harness.judging.rubrics import Criterion, Rubric
 from harness.judging.verdicts import JudgeIdentity, Judgement, plain_mean, score_rubric, weighted_mean
 
 WEIGHTS = {"shopping": 50.0, "personalization": 20.0, "conversation": 10.0, "safety": 20.0}
@@ -32,7 +32,7 @@ def scored(rubric: Rubric, **answers: str):
 
 
 def rubric(*criteria: Criterion, **weights: float) -> Rubric:
-    return Rubric(name="x", domains={name: Domain(weight=its) for name, its in weights.items()}, criteria=criteria)
+    return Rubric(name="x", domains=weights, criteria=criteria)
 
 
 FOUR = rubric(
@@ -151,16 +151,8 @@ def test_below_the_coverage_floor_there_is_no_score():
     answers = {"a": "pass", "b": "judge_failed", "c": "judge_failed", "d": "judge_failed"}
     score = scored(FOUR, **answers)
     assert (None, 0.25, None) == (score.value, score.coverage, score.passed)
-    lower = FOUR.model_copy(update={"min_coverage": 0.25})
-    assert 1.0 == scored(lower, **answers).value
 
 
 def test_a_failed_critical_criterion_fails_the_trajectory_at_any_coverage():
     score = scored(FOUR, a="judge_failed", b="judge_failed", c="fail", d="judge_failed")
     assert (None, False) == (score.value, score.passed)
-
-
-def test_a_floor_that_is_not_named_leaves_a_rubrics_digest_as_it_was():
-    assert "min_coverage" not in str(FOUR.model_dump(exclude_defaults=True))
-    assert FOUR.digest == FOUR.model_copy(update={"min_coverage": 0.5}).digest
-    assert FOUR.digest != FOUR.model_copy(update={"min_coverage": 0.9}).digest

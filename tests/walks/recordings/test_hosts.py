@@ -102,7 +102,7 @@ def test_a_program_that_knows_nothing_of_the_harness_is_recorded_and_replayed(
 ) -> None:
     url, seen = outside
     write_suite(
-        f"hosts:\n  - {{host: api.example.com, upstream: '{url}', disposable: true}}\n", _CASES, {"main.py": _AGENT}
+        f"hosts:\n  - {{host: api.example.com, base_url: '{url}', disposable: true}}\n", _CASES, {"main.py": _AGENT}
     )
     walk("record", "s")
     asked = list(seen)
@@ -134,7 +134,7 @@ def test_every_client_as_its_users_write_it_is_recorded_and_replayed(
     suite = walk.folder / "suites/s/suite.yaml"
     agent = '  v1: {command: [python3, "{agent}/main.py"], files: agent, image: clients, answer: stdout}\n'
     hosts = (
-        f"hosts:\n  - host: api.example.com\n    upstream: '{url}'\n"
+        f"hosts:\n  - host: api.example.com\n    base_url: '{url}'\n"
         "    effects: [{path: '*git-upload-pack', effect: read}]\n"
     )
     suite.write_text(f"agents:\n{agent}{hosts}", encoding="utf-8")
@@ -168,7 +168,7 @@ def test_without_a_container_the_proxy_variables_lead_to_the_gateway(
     url, seen = outside
     write_suite("", _CASES, {"main.py": _PROXIED})
     agent = '  v1: {command: [python3, "{agent}/main.py"], files: agent, answer: stdout}\n'
-    suite = f"agents:\n{agent}hosts:\n  - {{host: api.example.com, upstream: '{url}'}}\n"
+    suite = f"agents:\n{agent}hosts:\n  - {{host: api.example.com, base_url: '{url}'}}\n"
     (walk.folder / "suites/s/suite.yaml").write_text(suite, encoding="utf-8")
     walk("run", "s", "--sandbox", "local", "--tools", "live", "--run-name", "live")
 
