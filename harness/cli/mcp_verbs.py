@@ -173,7 +173,7 @@ _READ = (
     ServerTool(
         name="session",
         description="Show one session of production: trajectory and scores.",
-        words=("online", "show", "--json"),
+        words=("online", "sessions", "--json"),
         positional=("session",),
         arguments={"session": _SESSION},
     ),

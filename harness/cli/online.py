@@ -24,9 +24,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _VERBS = {
     "sessions": Verb("online", "sessions"),
-    "show": Verb("online", "show"),
     "delete": Verb("online", "delete"),
-    "compact": Verb("online", "compact"),
     "send": Verb("online", "send"),
     "score": Verb("online", "score"),
     "report": Verb("online_watch", "report"),
@@ -97,10 +95,11 @@ def since_ns(since: str | None) -> int:
     return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1e9)
 
 
-# `harness online sessions`, `show`, `delete`, `compact`.
+# `harness online sessions` and `delete`.
 
 
 @click.command("sessions")
+@click.argument("session", required=False)
 @store_option
 @click.option("--since", metavar="TIME", help="Only sessions received since: 7d, 12h, 30m, or a date.")
 @click.option("--release", metavar="NAME", help="Only sessions of this release.")
@@ -108,24 +107,39 @@ def since_ns(since: str | None) -> int:
 @click.option(
     "--last",
     type=click.IntRange(1),
-    default=50,
-    show_default=True,
+    show_default="50",
     help="Maximum number of sessions; the latest are listed.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the list, or trajectory and scores, as JSON.")
 @click.pass_obj
-def sessions(project: Path, /, folder: Path | None, last: int, as_json: bool, **options: str | None) -> None:
-    """List sessions; the latest is the last.
+def sessions(
+    project: Path,
+    /,
+    session: str | None,
+    folder: Path | None,
+    last: int | None,
+    as_json: bool,
+    **options: str | None,
+) -> None:
+    """List sessions, the latest last; or show the steps of SESSION and its scores.
 
     \b
     harness online sessions --since 1d --release 2.4
+    harness online sessions conversation-17
     """
     from harness.cli.console import print_json
+    from harness.errors import UsageError
 
+    if session is not None:
+        given = [f"--{name}" for name, value in {**options, "last": last}.items() if value is not None]
+        if given:
+            raise UsageError(f"{given[0]} selects sessions of the list", remedy="omit SESSION or the option")
+        _show_session(open_store(project, folder), session, as_json=as_json)
+        return
     rows = open_store(project, folder).sessions(
         since_ns=since_ns(options["since"]), release=options["release"], user_id=options["user"]
     )
-    shown = rows[-last:]
+    shown = rows[-(last or _LISTED) :]
     if as_json:
         print_json([row.model_dump(mode="json") for row in shown])
         return
@@ -136,21 +150,13 @@ def sessions(project: Path, /, folder: Path | None, last: int, as_json: bool, **
     click.echo(f"{len(rows)} sessions" + (f", the last {len(shown)} shown" if len(shown) < len(rows) else ""))
 
 
-@click.command("show")
-@click.argument("session")
-@store_option
-@click.option("--json", "as_json", is_flag=True, help="Print trajectory and scores as JSON.")
-@click.pass_obj
-def show(project: Path, /, session: str, folder: Path | None, as_json: bool) -> None:
-    """Show the steps of SESSION and its scores.
+_LISTED = 50
 
-    \b
-    harness online show conversation-17
-    """
+
+def _show_session(store: "SessionStore", session: str, *, as_json: bool) -> None:
     from harness.cli.console import print_json
     from harness.scoring.evidence import content_words
 
-    store = open_store(project, folder)
     found = store.session(session)
     trajectory = found.trajectory
     scores = [one for one in store.scores() if one.session == found.row.key]
@@ -200,17 +206,6 @@ def delete(project: Path, /, session: str | None, user: str | None, folder: Path
     if (session is None) == (user is None):
         raise UsageError("give either a session or --user")
     click.echo(f"deleted {open_store(project, folder).delete(session=session, user_id=user)} sessions")
-
-
-@click.command("compact")
-@store_option
-@click.option("--retention-days", type=click.FloatRange(0, min_open=True), help="Delete records older than this.")
-@click.pass_obj
-def compact(project: Path, /, folder: Path | None, retention_days: float | None) -> None:
-    """Compact a store while its receiver is stopped; a running receiver compacts the store itself."""
-    store = open_store(project, folder)
-    store.compact(retention_days=retention_days)
-    click.echo(f"{len(store.sessions())} sessions")
 
 
 # `harness online send`: stored runs as sessions.

@@ -29,7 +29,8 @@ class ThemeListValues(SourceValues):
     """The options of `harness themes list`."""
 
     as_json: bool
-    most: int
+    only: str | None
+    most: int | None
     remember: bool
 
 
@@ -38,6 +39,9 @@ class ThemeFileValues(SourceValues, TrackerValues):
 
     max_new: int
     min_sessions: int
+
+
+_LISTED = 20
 
 
 class _ThemesVerbs(click.Group):
@@ -58,7 +62,7 @@ def command() -> None:
     harness themes                        themes of the sessions of the last seven days
     harness themes --since 30d --json     the last 30 days, as JSON
     harness themes nightly                themes of the stored run `nightly`
-    harness themes show 1f3a5b7c9d0e      one theme with examples and links
+    harness themes --theme 1f3a5b7c9d0e   one theme with examples and links
     harness themes file                   file themes as issues, and close issues of ended themes
     """
 
@@ -80,12 +84,12 @@ def _source_options(function: Any) -> Any:
 @command.command("list")
 @click.argument("run", required=False)
 @_source_options
+@click.option("--theme", "only", metavar="ID", help="Show only this theme, with examples: an id or its beginning.")
 @click.option(
     "--last",
     "most",
     type=click.IntRange(1),
-    default=20,
-    show_default=True,
+    show_default="20",
     help="Maximum number of themes that are printed.",
 )
 @click.option("--remember", is_flag=True, help="Store the themes, so that they have the same ids tomorrow; file none.")
@@ -97,12 +101,20 @@ def list_command(project: Path, /, run: str | None, **options: Unpack[ThemeListV
     harness themes list nightly
     harness themes --since 30d --suite support
     harness themes --since 7d --remember
+    harness themes nightly --theme 1f3a5b
 
     `harness themes file` stores them, too.
     """
     from harness.cli.console import print_json
+    from harness.errors import UsageError
 
-    as_json, most = options["as_json"], options["most"]
+    as_json, only, most = options["as_json"], options["only"], options["most"]
+    if only is not None:
+        if most is not None or options["remember"]:
+            raise UsageError("--theme excludes --last and --remember", remedy="omit --theme or the other option")
+        _show_only(_report(project, run, options), only, as_json=as_json)
+        return
+    most = most or _LISTED
     report = _report(project, run, options, remember=options["remember"])
     if as_json:
         print_json(report.model_dump(mode="json"))
@@ -120,22 +132,11 @@ def list_command(project: Path, /, run: str | None, **options: Unpack[ThemeListV
         click.echo(f"{away.id}  away since {away.last_day}, in {away.examined} sessions: {state}  {away.issue}")
 
 
-@command.command("show")
-@click.argument("theme")
-@click.argument("run", required=False)
-@_source_options
-@click.pass_obj
-def show(project: Path, /, theme: str, run: str | None, as_json: bool, **options: Unpack[SourceValues]) -> None:
-    """Show THEME, an id or its beginning, of RUN or of the store's sessions.
-
-    \b
-    harness themes show 1f3a5b
-    harness themes show 1f3a5b nightly --json
-    """
+def _show_only(report: "ThemesReport", named: str, *, as_json: bool) -> None:
     from harness.cli.console import print_json
     from harness.production.themes import theme_named
 
-    found = theme_named(_report(project, run, options), theme)
+    found = theme_named(report, named)
     if as_json:
         print_json(found.model_dump(mode="json"))
     else:

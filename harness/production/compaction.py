@@ -328,7 +328,7 @@ def _limit_ns(days: float) -> int:
 # Older stores become stores of this schema: one step a version, each of which may be begun again after a crash.
 #
 # A reader takes a store of any older version as it is. Whoever writes a store migrates it first: the receiver when it
-# starts, and `harness online compact`.
+# starts, and `SessionStore.compact`.
 
 
 def migrate(layout: StoreLayout) -> list[int]:

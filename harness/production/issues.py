@@ -318,7 +318,7 @@ def _theme_body(theme: Theme) -> str:
         ]
     lines += [""] + [f"- case {span(case)}" for case in theme.cases[:_LISTED]]
     lines += [f"- drift {span(one.operation)}: {span(one.change)} in {span(one.run)}" for one in theme.drift[:_LISTED]]
-    lines += ["", f"`harness themes show {theme.id}` lists its sessions.", ""]
+    lines += ["", f"`harness themes --theme {theme.id}` lists its sessions.", ""]
     return "\n".join([*lines, ongoing_marker(theme.id, "theme", theme.first_day)])
 
 

@@ -66,7 +66,7 @@ def _case(project: Path, theme: dict[str, Any]) -> bool:
     print(_harness(project, "case", "from-trace", "--session", session).rstrip())
     case = next(one for one in (project / "cassettes" / SUITE).glob("prod-regression-*.yaml")).stem
     successes = [_runs(project, case, agent) for agent in ("r2", "fixed")]
-    linked = json.loads(_harness(project, "themes", "show", theme["id"], "--json"))
+    linked = json.loads(_harness(project, "themes", "--theme", theme["id"], "--json"))
     print(f"  theme {theme['id']} now names case {', '.join(linked['cases'])} and issue {linked['issue']}")
     return successes == [False, True] and linked["cases"] == [case] and bool(linked["issue"])
 

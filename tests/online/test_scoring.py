@@ -299,7 +299,7 @@ def test_a_name_with_a_line_end_begins_no_line_of_what_is_printed(run: RunFolder
         store = ("--store", str(served.folder))
         harness("online", "score", "basics", *store, project=project)
         (row,) = served.store().sessions()
-        shown = [harness("online", *words, *store, project=project) for words in (("sessions",), ("show", row.key))]
+        shown = [harness("online", *words, *store, project=project) for words in (("sessions",), ("sessions", row.key))]
         shown.append(harness("online", "report", "basics", *store, project=project))
     assert forged == row.release
     for text in shown:
@@ -336,11 +336,16 @@ def test_verbs_of_the_command_line(run: RunFolder, tmp_path: Path, monkeypatch: 
         told = harness_json("online", "score", "basics", project=project)
         rows: list[dict[str, Any]] = harness_json("online", "sessions", project=project)
         assert told["rules"]["scored"] == len(rows) == len(list(run.trials()))
-        assert rows[0]["key"].removeprefix("harness:r1.") in harness("online", "show", rows[0]["key"], project=project)
+        assert rows[0]["key"].removeprefix("harness:r1.") in harness(
+            "online", "sessions", rows[0]["key"], project=project
+        )
         report = harness_json("online", "report", "basics", project=project)
         assert len(rows) == report["scored"]
         harness("online", "report", "basics", "--day", "yesterday", status=2, project=project)
         harness("online", "send", "r1", "--url", "localhost", status=2, project=project)
+        assert "--last selects" in harness(
+            "online", "sessions", rows[0]["key"], "--last", "1", status=2, project=project
+        )
         assert "no success: 0.0%" in harness("online", "report", "basics", project=project)
         assert 0 == harness_json("online", "watch", "basics", project=project)["charts"]
         assert "reference_days" in harness("online", "watch", "basics", project=project)

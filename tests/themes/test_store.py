@@ -182,12 +182,12 @@ def test_the_verbs(shop: Shop) -> None:
     (theme,) = told["themes"]
     assert (1, "store", "2026-01-01", 3) == (told["schema_version"], told["source"], told["since"], theme["sessions"])
     assert theme["id"] in harness("themes", *since, project=shop.folder)
-    shown = harness_json("themes", "show", theme["id"][:5], *since, project=shop.folder)
+    shown = harness_json("themes", "--theme", theme["id"][:5], *since, project=shop.folder)
     assert theme == shown
-    assert "representative" in harness("themes", "show", theme["id"], *since, project=shop.folder)
+    assert "representative" in harness("themes", "--theme", theme["id"], *since, project=shop.folder)
     filed = harness_json("themes", "file", "--tracker", "folder", *since, project=shop.folder)
     assert [(theme["id"], "file")] == [(one["id"], one["verb"]) for one in filed]
-    assert "harness themes lists" in harness("themes", "show", "zzz", *since, project=shop.folder, status=2)
+    assert "harness themes lists" in harness("themes", "--theme", "zzz", *since, project=shop.folder, status=2)
     assert "scores: shop" in harness("themes", "--suite", "shp", project=shop.folder, status=2)
     left_out = harness("themes", "file", "--tracker", "folder", "--min-sessions", "4", *since, project=shop.folder)
     assert "--min-sessions 1" in left_out
