@@ -55,7 +55,7 @@ def command() -> None:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 CALLS = ("auto", "replay", "live")
-_SETTINGS = ("model", "base_url", "provider", "api_key", "samples", "in_flight", "label")
+_SETTINGS = ("model", "samples", "in_flight", "label")
 
 
 rubric_option = click.option(
@@ -73,32 +73,27 @@ budget_usd_option = click.option(
 )
 
 
+model_option = click.option(
+    "--model",
+    metavar="NAME",
+    help="The judge's model; default: the one in `judge.yaml`, else one of another family than the agent's."
+    " `judge.yaml`, else OPENAI_BASE_URL or ANTHROPIC_BASE_URL, says where it is reached.",
+)
+
+
 class ModelOptions(TypedDict):
     """The values of `model_options`."""
 
     model: str | None
-    base_url: str | None
-    provider: str | None
-    api_key: str | None
     label: str | None
     mode: Literal["auto", "replay", "live"]
 
 
 def model_options(command: Command) -> Command:
-    """The options that select and configure the judge's model; `judge.yaml` provides the values of options that are not
-    given.
-    """
+    """The options that select the judge's model and its prompt."""
     for option in reversed(
         (
-            click.option(
-                "--model",
-                metavar="NAME",
-                help="The judge's model; default: the one in `judge.yaml`, else one of another family than the"
-                " agent's.",
-            ),
-            click.option("--base-url", metavar="URL", help="Base URL of its API; default: the provider's."),
-            click.option("--provider", type=click.Choice(["openai", "anthropic"]), help="Wire format of its API."),
-            click.option("--api-key", metavar="VARIABLE", help="Environment variable that holds the API key."),
+            model_option,
             click.option(
                 "--label", metavar="LABEL", help="Label that selects the version of the prompt; default: production."
             ),
@@ -190,7 +185,7 @@ def run_command(ctx: click.Context, /, run: str, as_json: bool, **options: Unpac
 
     \b
     harness judge run tour-v2 --rubric tool_agent --model gpt-4.1
-    harness judge run tour-v2 --rubric shopping --model my-model --base-url http://127.0.0.1:8000/v1
+    OPENAI_BASE_URL=http://127.0.0.1:8000/v1 harness judge run tour-v2 --rubric shopping --model my-model
     harness judge run tour-v2 --rubric tool_agent --calls replay
 
     Verdicts are added to the run's folder at once. Criteria that this judge has judged before are skipped, and recorded

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
-from harness.cli.judge import in_flight_option, rubric_option, settings_of
+from harness.cli.judge import in_flight_option, model_option, rubric_option, settings_of
 
 if TYPE_CHECKING:
     from harness.judging.agreement import AgreementReport
@@ -147,17 +147,11 @@ class CalibrateOptions(TypedDict):
     """The options of `harness judge calibrate`."""
 
     model: str | None
-    base_url: str | None
-    provider: str | None
-    api_key: str | None
     prompt_version: str | None
-    reflector_model: str | None
-    reflector_base_url: str | None
+    reflector: str | None
     reflector_rules: Path | None
     max_calls: int
-    noise_samples: int
     minibatch: int
-    seed: int
     in_flight: int | None
     budget_usd: float | None
 
@@ -165,19 +159,11 @@ class CalibrateOptions(TypedDict):
 @click.command("calibrate")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @rubric_option
-@click.option(
-    "--model",
-    metavar="NAME",
-    help="The judge's model; default: the one in `judge.yaml`, else one of another family than the agent's.",
-)
-@click.option("--base-url", metavar="URL", help="Base URL of its API; default: the provider's.")
-@click.option("--provider", type=click.Choice(["openai", "anthropic"]), help="Wire format of its API.")
-@click.option("--api-key", metavar="VARIABLE", help="Environment variable that holds the API key.")
+@model_option
 @click.option(
     "--prompt", "prompt_version", metavar="VERSION", help="Label of the version to start from; default: production."
 )
-@click.option("--reflector-model", metavar="NAME", help="The model that revises the prompt; default: the judge's.")
-@click.option("--reflector-base-url", metavar="URL", help="Base URL of its API; default: the judge's.")
+@click.option("--reflector", metavar="MODEL", help="The model that revises the prompt; default: the judge's.")
 @click.option(
     "--reflector-rules",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -187,16 +173,8 @@ class CalibrateOptions(TypedDict):
     "--max-calls", type=click.IntRange(1), default=600, show_default=True, help="Number of training questions."
 )
 @click.option(
-    "--noise-samples",
-    type=click.IntRange(1, 50),
-    default=3,
-    show_default=True,
-    help="Number of repetitions that measure the judge's noise.",
-)
-@click.option(
     "--minibatch", type=click.IntRange(1), default=8, show_default=True, help="Number of questions per revision."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed that selects the held-out cases.")
 @in_flight_option
 @click.option(
     "--budget-usd", type=click.FloatRange(0, min_open=True), help="Stop when the models' cost reaches this amount."
@@ -257,21 +235,19 @@ def _asked(project: Path, runs: Sequence[str], rubric_name: str, options: Calibr
             budget=budget_of(options["budget_usd"], None, ()),
             say=say,
         ),
-        reflector=_reflector(settings, options),
-        settings=CalibrationSettings(
-            seed=options["seed"],
-            max_calls=options["max_calls"],
-            noise_samples=options["noise_samples"],
-            minibatch=options["minibatch"],
-        ),
+        reflector=_reflector(project, suite.folder, settings, options),
+        settings=CalibrationSettings(max_calls=options["max_calls"], minibatch=options["minibatch"]),
     )
 
 
-def _reflector(settings: "JudgeSettings", options: CalibrateOptions) -> "JudgeSettings | Callable[[str], str]":
+def _reflector(
+    project: Path, suite_folder: Path, settings: "JudgeSettings", options: CalibrateOptions
+) -> "JudgeSettings | Callable[[str], str]":
     if options["reflector_rules"] is not None:
         from harness.judging.calibration import CalibrationRuleReflector
         from harness.suite.documents import read_document
 
         return CalibrationRuleReflector(read_document(options["reflector_rules"], dict[str, list[str]]))
-    changed = {"model": options["reflector_model"], "base_url": options["reflector_base_url"]}
-    return settings.model_copy(update={name: value for name, value in changed.items() if value is not None})
+    if options["reflector"] is None:
+        return settings
+    return settings_of(project, suite_folder, {"model": options["reflector"]})

@@ -46,8 +46,8 @@ def command() -> None:
     """Find better prompts for the agent of a suite.
 
     \b
-    harness optimise grocery --mode agent --component cart --from grocery-v1 --reflector-model gpt-5
-    harness optimise grocery --mode joint --reflector-model gpt-5
+    harness optimise grocery --mode agent --component cart --from grocery-v1 --reflector gpt-5
+    harness optimise grocery --mode joint --reflector gpt-5
     harness optimise show optimise-grocery-cart-1a2b3c4d
     harness optimise promote optimise-grocery-cart-1a2b3c4d --patch cart.patch
     """
@@ -64,16 +64,11 @@ class Options(TypedDict):
     trace: str | None
     rubric: str | None
     optimiser: str
-    reflector_model: str | None
-    reflector_base_url: str | None
-    reflector_provider: str | None
-    reflector_api_key: str | None
+    reflector: str | None
     reflector_rules: Path | None
     rollouts: int
     minibatch: int | None
-    noise_samples: int
     max_cost_increase: float
-    seed: int
     again: bool
     budget_usd: float | None
     budget_tokens: int | None
@@ -116,10 +111,7 @@ def _optimisers() -> "Registry":
     show_default=True,
     help="Optimiser whose candidate is used; `random` and `best_of_n` always run as controls with as many rollouts.",
 )
-@click.option("--reflector-model", metavar="NAME", help="The model that revises texts; default: the judge's.")
-@click.option("--reflector-base-url", metavar="URL", help="Base URL of its API; default: the judge's.")
-@click.option("--reflector-provider", type=click.Choice(["openai", "anthropic"]), help="Wire format of its API.")
-@click.option("--reflector-api-key", metavar="VARIABLE", help="Environment variable that holds the API key.")
+@click.option("--reflector", metavar="MODEL", help="The model that revises texts; default: the judge's.")
 @click.option(
     "--reflector-rules",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -138,25 +130,11 @@ def _optimisers() -> "Registry":
     help="Number of cases per revision; default: 8, or as few as 3 where the rollouts pay for few revisions.",
 )
 @click.option(
-    "--noise-samples",
-    type=click.IntRange(2, 50),
-    default=3,
-    show_default=True,
-    help="Number of repetitions that measure the noise of judge and simulator.",
-)
-@click.option(
     "--max-cost-increase",
     type=click.FloatRange(0),
     default=0.2,
     show_default=True,
     help="Share by which mean cost and mean steps may increase.",
-)
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    help="Seed of the sampled cases; the held-out cases stay the same.",
 )
 @click.option("--again", is_flag=True, help="Use the held-out cases a second time; this is recorded.")
 @click.option(
@@ -196,9 +174,9 @@ def run_command(
     """Optimise the prompts that SUITE declares under `optimise:`.
 
     \b
-    harness optimise grocery --mode agent --component cart --from grocery-v1 --reflector-model gpt-5
+    harness optimise grocery --mode agent --component cart --from grocery-v1 --reflector gpt-5
     harness optimise grocery --mode joint --reflector-rules edits.yaml --estimate
-    harness optimise grocery --mode joint --reflector-model gpt-5 --budget-usd 20
+    harness optimise grocery --mode joint --reflector gpt-5 --budget-usd 20
 
     Cases are split into training, validation and held-out cases. A candidate is accepted if it is better on validation
     by more than the noise of judge and simulator, held-out cases confirm it, and no safety criterion gets worse. Exit 1
@@ -288,8 +266,6 @@ def _request(project: Path, suite: str, options: Options) -> "OptimiseRequest":
         settings=OptimisationSettings(
             rollouts=options["rollouts"],
             minibatch=options["minibatch"],
-            noise_samples=options["noise_samples"],
-            seed=options["seed"],
             rules=AcceptanceRules(max_cost_increase=options["max_cost_increase"]),
         ),
         limits=SearchBudget(
@@ -307,14 +283,8 @@ def _request(project: Path, suite: str, options: Options) -> "OptimiseRequest":
 def _reflector(project: Path, suite_folder: Path, options: Options) -> "JudgeSettings":
     from harness.judging.settings import judge_settings
 
-    typed = {
-        "model": options["reflector_model"],
-        "base_url": options["reflector_base_url"],
-        "provider": options["reflector_provider"],
-        "api_key": options["reflector_api_key"],
-    }
-    words = "--reflector-model NAME --reflector-base-url URL, or --reflector-rules FILE"
-    return judge_settings(project, suite_folder, typed, purpose="reflector", options=words)
+    words = "--reflector MODEL, or --reflector-rules FILE"
+    return judge_settings(project, suite_folder, {"model": options["reflector"]}, purpose="reflector", options=words)
 
 
 # `harness optimise promote`: the accepted candidate as a patch or a pull request for review.

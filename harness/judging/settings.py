@@ -85,7 +85,7 @@ def judge_settings(
     agents: Iterable[str] = (),
     *,
     purpose: str = "judge",
-    options: str | None = "--model NAME --base-url URL",
+    options: str | None = "--model NAME",
 ) -> JudgeSettings:
     """The settings in the suite's `judge.yaml`, else in the project's, overridden by the command line's values in
     `typed` (None if an option was not given).
@@ -100,11 +100,10 @@ def judge_settings(
     if known is not None:
         if "model" in given and "provider" not in given and "base_url" not in given:
             given["provider"] = _provider_of(str(given["model"]), known.provider)
-        return JudgeSettings.model_validate(known.model_dump() | given)
+        return _reached(JudgeSettings.model_validate(known.model_dump() | given))
     if "model" in given:
-        model = str(given["model"])
-        default: ClientProvider = "openai" if "base_url" in given else _provider_of(model, "openai")
-        return JudgeSettings.model_validate({"provider": default, **given})
+        provider = _provider_of(str(given["model"]), "openai")
+        return _reached(JudgeSettings.model_validate({"provider": provider, **given}))
     found = _other_family({family_of(one) for one in agents})
     if found is None:
         typing = "" if options is None else f"{options}, or "
@@ -113,7 +112,19 @@ def judge_settings(
             remedy=f"{typing}`model:` and `base_url:` in {FILE} of the suite or the project",
         )
     provider, model = found
-    return JudgeSettings.model_validate({"provider": provider, "model": model, **given})
+    return _reached(JudgeSettings.model_validate({"provider": provider, "model": model, **given}))
+
+
+def _reached(settings: JudgeSettings) -> JudgeSettings:
+    """With the address in OPENAI_BASE_URL or ANTHROPIC_BASE_URL and the provider's usual key, if no file says where the
+    model is reached.
+    """
+    prefix = settings.provider.upper()
+    url, key = os.environ.get(f"{prefix}_BASE_URL"), f"{prefix}_API_KEY"
+    if settings.base_url is not None or not url:
+        return settings
+    usual = key if settings.api_key is None and os.environ.get(key) else settings.api_key
+    return settings.model_copy(update={"base_url": url, "api_key": usual})
 
 
 def _provider_of(model: str, otherwise: ClientProvider) -> ClientProvider:

@@ -24,7 +24,7 @@ CASES = 20
 """Of each part: the fewest of which the held-out ones can confirm anything beside two baselines."""
 ROLLOUTS = "40"
 RULES = ROOT / "suites/grocery/reflector.yaml"
-COMMON = ("--reflector-rules", str(RULES), "--rollouts", ROLLOUTS, "--minibatch", "4", "--noise-samples", "2")
+COMMON = ("--reflector-rules", str(RULES), "--rollouts", ROLLOUTS, "--minibatch", "4")
 SANDBOX = ("--sandbox", "docker-warm")
 
 
@@ -41,16 +41,16 @@ def main() -> int:
 def _atomic(folder: Path, url: str) -> bool:
     project = _planted(folder, "no-quantity", url)
     _harness(project, "run", "grocery", "--tools", "live", "--model", "live", "--run-name", "trace", *SANDBOX)
-    words = ("--mode", "agent", "--component", "cart", "--from", "trace", "--rubric", "invocation", "--seed", "1")
+    words = ("--mode", "agent", "--component", "cart", "--from", "trace", "--rubric", "invocation")
     return _optimised(project, *words)
 
 
 def _coordination(folder: Path, url: str) -> bool:
-    return _optimised(_planted(folder, "budget-withheld", url), "--mode", "joint", "--seed", "1")
+    return _optimised(_planted(folder, "budget-withheld", url), "--mode", "joint")
 
 
 def _bait(folder: Path, url: str) -> bool:
-    return _optimised(_planted(folder, "bait-order", url), "--mode", "joint", "--rubric", "eager", "--seed", "1")
+    return _optimised(_planted(folder, "bait-order", url), "--mode", "joint", "--rubric", "eager")
 
 
 def _optimised(project: Path, *words: str) -> bool:

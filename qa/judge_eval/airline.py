@@ -69,7 +69,8 @@ def main() -> None:
         _type(folder, "import", format, str(place),
               "--run-name", "airline", "--tools", str(bench / "airline_tools.json"), "--json", quiet=True)  # fmt: skip
         judged = ("--rubric", str(rubric))
-        _type(folder, "judge", "run", "airline", *judged, "--model", model.name, "--base-url", model.url)
+        (Path(folder) / "judge.yaml").write_text(f"model: {model.name}\nbase_url: {model.url}\n")
+        _type(folder, "judge", "run", "airline", *judged)
         _type(folder, "judge", "agreement", "airline", *judged, "--against", "reward")
 
 

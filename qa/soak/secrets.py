@@ -77,6 +77,7 @@ def told_everything(sandbox: str) -> tuple[Searched, set[str]]:
         url, server = stack.enter_context(echoing())
         project = folder / "project"
         write_project(project, url, CHANNELS)
+        (project / "judge.yaml").write_text(f"model: small\nbase_url: {url}/judge\napi_key: JUDGE_KEY\n")
         searched = Searched()
         looking = stack.enter_context(_Looking(temporary))
         seen = stack.enter_context(
@@ -90,7 +91,7 @@ def told_everything(sandbox: str) -> tuple[Searched, set[str]]:
         _look_at_files(searched, project)
         searched.look("temporary files left", everything(temporary))
         searched.look("images", _images())
-    return searched, {"echo", "refuse", "host", "model", "judge", "repos", "api", "collector"} - server.asked
+    return searched, {"echo", "refuse", "host", "model", "judge", "repos", "collector"} - server.asked
 
 
 def _look_at_files(searched: Searched, project: Path) -> None:
@@ -102,11 +103,10 @@ def _look_at_files(searched: Searched, project: Path) -> None:
 
 def _done(project: Path, temporary: Path, server: Echoing, url: str, sandbox: str) -> Iterator[tuple[str, bytes]]:
     """Every verb that stores or shows something, and what it printed. The exit status is the verb's own affair."""
-    env = {**CHANNELS, "TMPDIR": str(temporary), "LANGFUSE_HOST": url}
+    env = {**CHANNELS, "TMPDIR": str(temporary)}
     env["OTEL_EXPORTER_OTLP_HEADERS"] = f"x-collector-key={CHANNELS['COLLECTOR_KEY']}"
     del env["GITHUB_TOKEN"]  # it chooses the tracker
     run = ["run", "s", "--sandbox", sandbox]
-    judge = ["--rubric", "tool_agent", "--model", "small", "--base-url", f"{url}/judge", "--api-key", "JUDGE_KEY"]
     live = ["--tools", "live", "--model", "live"]
     github = {
         "GITHUB_TOKEN": CHANNELS["GITHUB_TOKEN"],
@@ -129,7 +129,7 @@ def _done(project: Path, temporary: Path, server: Echoing, url: str, sandbox: st
         (["transcript", "live", "c"], {}),
         (["compare", "replay", "live"], {}),
         *((["export", "live", "--format", form, "-o", f"out/{form}"], {}) for form in ("atif", "otlp")),
-        (["judge", "run", "live", *judge], {}),
+        (["judge", "run", "live", "--rubric", "tool_agent"], {}),
         ([*probe, "drifted", "--file"], {"changed": "1"}),
         (["issue", "file", "drifted", "--tracker", "github"], github),
         (["run", "no-such-suite", "--tools", "live"], {}),

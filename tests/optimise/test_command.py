@@ -210,7 +210,7 @@ def test_a_suite_that_declares_nothing_is_refused(project: Path):
 
 def test_a_run_folder_of_another_request_is_refused(project: Path):
     begun(project)
-    assert ": seed differ" in refused(joint(project, "--run-name", "made", "--seed", "1"))
+    assert ": max_cost_increase differ" in refused(joint(project, "--run-name", "made", "--max-cost-increase", "1"))
 
 
 def with_guests(project: Path, url: str = "http://127.0.0.1:9/v1") -> None:
@@ -285,7 +285,7 @@ def test_a_missing_reflector_or_judge_is_refused_by_options_that_exist(project: 
     problem = typed(project, *JOINT).exception
     assert isinstance(problem, HarnessError)
     assert isinstance(problem, UsageError)
-    assert "--reflector-model NAME --reflector-base-url URL, or --reflector-rules FILE" in str(problem.remedy)
+    assert "--reflector MODEL, or --reflector-rules FILE" in str(problem.remedy)
 
     rubric = project / "suites/tea/rubrics/service.yaml"
     rubric.write_text(rubric.read_text() + "  - {id: polite, domain: safety, statement: The guest is greeted.}\n")

@@ -124,7 +124,7 @@ def test_rubrics_of_a_run_folder_are_not_found(foreign: Foreign) -> None:
     (foreign.run / "rubrics").mkdir()
     rubric = "name: own\ncriteria: [{id: c, statement: s, kind: code, code: 'evil.py:Check'}]\n"
     (foreign.run / "rubrics/own.yaml").write_text(rubric)
-    done = foreign("judge", "run", "r", "--rubric", "own", "--model", "m", "--base-url", "http://127.0.0.1:9")
+    done = foreign("judge", "run", "r", "--rubric", "own", "--model", "m")
     assert isinstance(done.exception, UsageError)
     assert "'own'" in str(done.exception)
     assert not foreign.marker.exists()

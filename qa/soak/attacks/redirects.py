@@ -121,6 +121,8 @@ def _row(secure: bool, statuses: tuple[int, ...]) -> Row:
                 origins.came.clear()
                 here = Project(folder / f"project-{status}")
                 write_project(here.folder, origins.first, CHANNELS)
+                judge = f"model: small\nbase_url: {origins.first}/judge\napi_key: JUDGE_KEY\n"
+                (here.folder / "judge.yaml").write_text(judge)
                 for words, more in _verbs(origins):
                     tries += 1
                     # In a process of its own: whom it trusts is read when the program is.
@@ -148,7 +150,6 @@ def _row(secure: bool, statuses: tuple[int, ...]) -> Row:
 
 def _verbs(origins: Origins) -> list[tuple[list[str], dict[str, str]]]:
     url = origins.first
-    judge = ["--rubric", "tool_agent", "--model", "small", "--base-url", f"{url}/judge", "--api-key", "JUDGE_KEY"]
     collector = {"OTEL_EXPORTER_OTLP_HEADERS": f"x-collector-key={CHANNELS['COLLECTOR_KEY']}"}
     github = {
         "GITHUB_TOKEN": CHANNELS["GITHUB_TOKEN"],
@@ -159,7 +160,7 @@ def _verbs(origins: Origins) -> list[tuple[list[str], dict[str, str]]]:
         (["tool", "refresh", "s"], {}),
         ([*_RUN, "--tools", "live", "--model", "live", "--run-name", "live", "--otlp", f"{url}/collector"], collector),
         ([*_RUN, "--tools", "record", "--model", "record", "--run-name", "record"], {}),
-        (["judge", "run", "live", *judge], {}),
+        (["judge", "run", "live", "--rubric", "tool_agent"], {}),
         (["issue", "list", "--tracker", "github"], github),
     ]
 

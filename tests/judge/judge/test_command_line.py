@@ -43,8 +43,9 @@ def shell(tmp_path, stored_run, monkeypatch, capsys):
     return Shell(tmp_path, monkeypatch, capsys)
 
 
-def test_a_run_is_judged_shown_and_reported(shell, rule_model, tmp_path):
-    words = ("--rubric", str(tmp_path / "prices.yaml"), "--model", "rule-model", "--base-url", rule_model.url)
+def test_a_run_is_judged_shown_and_reported(shell, rule_model, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", rule_model.url)
+    words = ("--rubric", str(tmp_path / "prices.yaml"), "--model", "rule-model")
     done = json.loads(shell("judge", "run", "run", *words, "--json"))
     assert {"pass": 3, "fail": 1} == done["judged"]["answers"]
     assert 0.5 == done["score"]["pass_rate"]
@@ -53,12 +54,12 @@ def test_a_run_is_judged_shown_and_reported(shell, rule_model, tmp_path):
     assert 4 == rule_model.requests
 
 
-def test_a_failed_judge_exits_1_and_an_unknown_rubric_2(shell, tmp_path):
+def test_a_failed_judge_exits_1_and_an_unknown_rubric_2(shell, tmp_path, monkeypatch):
     words = ("--model", "rule-model", "--rubric")
     with RuleModel(MIND, faults={"polite": "refusal"}) as model:
-        url = ("--base-url", model.url)
-        shell("judge", "run", "run", *words, str(tmp_path / "prices.yaml"), *url, status=1)
-        assert "shopping, tool_agent" in shell("judge", "run", "run", *words, "nothing", *url, status=2)
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        shell("judge", "run", "run", *words, str(tmp_path / "prices.yaml"), status=1)
+        assert "shopping, tool_agent" in shell("judge", "run", "run", *words, "nothing", status=2)
 
 
 def test_a_transcript_is_printed_in_views(shell):

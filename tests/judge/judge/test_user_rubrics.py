@@ -70,13 +70,16 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("failing", [None, "nothing"])
-def test_a_judge_reads_plan_and_persona_and_is_reported(project: Path, failing: None) -> None:
+def test_a_judge_reads_plan_and_persona_and_is_reported(
+    project: Path, failing: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with RuleUser(failing=failing) as model:
         user = f"user: {{kind: model, model: rule-user, base_url: '{model.url}', mode: live}}"
         (project / "suites" / "talks" / "suite.yaml").write_text(SUITE + user)
         api.run(RunOptions(suite="talks", sandbox="local", run_name="talk"), project=project)
     with Judge() as judge:
-        words = ["--rubric", "user_simulator", "--model", "judge", "--base-url", judge.url]
+        words = ["--rubric", "user_simulator", "--model", "judge"]
+        monkeypatch.setenv("OPENAI_BASE_URL", judge.url)
         CliRunner().invoke(harness, ["--project", str(project), "judge", "run", "talk", *words], catch_exceptions=False)
     report = ["--project", str(project), "simulator", "report", "talk", "--json"]
     found = json.loads(CliRunner().invoke(harness, report, catch_exceptions=False).stdout)

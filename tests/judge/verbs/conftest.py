@@ -21,8 +21,9 @@ def run(tmp_path: Path) -> RunFolder:
 
 
 @pytest.fixture
-def model() -> Iterator[RuleModel]:
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[RuleModel]:
     with RuleModel(mind()) as own:
+        monkeypatch.setenv("OPENAI_BASE_URL", own.url)
         yield own
 
 

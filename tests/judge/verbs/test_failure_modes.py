@@ -33,11 +33,14 @@ def _judged(project: Path, case: str) -> list[dict[str, Any]]:
     return [one for one in _explained(project, case, "--judged") if one["kind"] == "judged"]
 
 
-def test_a_judges_verdicts_are_findings_only_where_they_are_asked_for(tmp_path: Path, run: RunFolder, typed) -> None:
+def test_a_judges_verdicts_are_findings_only_where_they_are_asked_for(
+    tmp_path: Path, run: RunFolder, typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(UsageError, match="judge"):
         _explained(tmp_path, "case-00", "--judged")
     with RuleModel(MIND) as model:
-        typed("run", "night", "--rubric", "failure_modes", "--model", "rule-model", "--base-url", model.url)
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        typed("run", "night", "--rubric", "failure_modes", "--model", "rule-model")
 
     assert [] == [one for one in _explained(tmp_path, "case-00") if one["kind"] == "judged"]
     assert [] == _judged(tmp_path, "case-01")
@@ -58,10 +61,11 @@ def test_a_judges_verdicts_are_findings_only_where_they_are_asked_for(tmp_path: 
     [("prose", "not JSON"), ("wrong_id", "tool_hallucination_of_another_kind"), ("refusal", "not JSON")],
 )
 def test_an_answer_that_is_no_verdict_is_named_with_its_reason(
-    tmp_path: Path, run: RunFolder, typed: Any, fault: Fault, reason: str
+    tmp_path: Path, run: RunFolder, typed: Any, fault: Fault, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with RuleModel(MIND, faults={"tool_hallucination": fault}) as model:
-        line = ("run", "night", "--rubric", "failure_modes", "--model", "rule-model", "--base-url", model.url)
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        line = ("run", "night", "--rubric", "failure_modes", "--model", "rule-model")
         status, told = typed(*line, "--case", "case-00")
     assert status == 1
     assert "no verdict (1 x): " in told

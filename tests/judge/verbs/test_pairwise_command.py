@@ -36,15 +36,18 @@ def later(tmp_path: Path, run: RunFolder) -> RunFolder:
     return RunFolder.open(folder.path)
 
 
-def words(project: Path, model: RuleModel, *more: str) -> tuple[str, ...]:
+def words(project: Path, *more: str) -> tuple[str, ...]:
     rubric = str(project / "prices.yaml")
     asked = ("compare", "night", "later", "--rubric", rubric, "--criterion", "grounded")
-    return (*asked, "--model", "rule-model", "--base-url", model.url, *more)
+    return (*asked, "--model", "rule-model", *more)
 
 
-def test_wins_and_ties_are_counted_in_both_orders_and_pairs_that_look_the_same_are_not_asked(tmp_path, later, typed):
+def test_wins_and_ties_are_counted_in_both_orders_and_pairs_that_look_the_same_are_not_asked(
+    tmp_path, later, typed, monkeypatch
+):
     with RuleModel(RuleSet(rules=(WRONG_PRICE,))) as model:
-        status, done = typed(*words(tmp_path, model, "--json"))
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        status, done = typed(*words(tmp_path, "--json"))
         asked = model.requests
     score = done["score"]
     assert (0, 6, 3) == (status, asked, done["alike"])
@@ -54,13 +57,16 @@ def test_wins_and_ties_are_counted_in_both_orders_and_pairs_that_look_the_same_a
     assert {"case-00": "second", "case-01": "first", "case-03": "neither"} == winners
 
 
-def test_a_judge_that_favours_a_place_has_no_preference_and_agreement_says_how_often(tmp_path, run, later, typed):
+def test_a_judge_that_favours_a_place_has_no_preference_and_agreement_says_how_often(
+    tmp_path, run, later, typed, monkeypatch
+):
     with RuleModel(RuleSet(rules=(WRONG_PRICE,), favours="A")) as model:
-        score = typed(*words(tmp_path, model, "--json"))[1]["score"]
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        score = typed(*words(tmp_path, "--json"))[1]["score"]
         assert (1, 1, 0, 1) == tuple(score[one] for one in ("a_better", "b_better", "ties", "by_position"))
         assert 2 / 3 == pytest.approx(score["position_consistency"]["value"])
         rubric = ("--rubric", str(tmp_path / "prices.yaml"))
-        typed("run", "later", *rubric, "--model", "rule-model", "--base-url", model.url)
+        typed("run", "later", *rubric, "--model", "rule-model")
     label_all(tmp_path, run, "ann")
     label_all(tmp_path, later, "ann")
     found = typed("agreement", "later", *rubric, "--json")[1]["position"]
@@ -68,53 +74,59 @@ def test_a_judge_that_favours_a_place_has_no_preference_and_agreement_says_how_o
     assert "compared in both orders" in typed("agreement", "later", *rubric)[1]
 
 
-def test_what_was_compared_is_kept_and_neither_asked_nor_written_again(tmp_path, later, typed):
+def test_what_was_compared_is_kept_and_neither_asked_nor_written_again(tmp_path, later, typed, monkeypatch):
     with RuleModel(RuleSet(rules=(WRONG_PRICE,))) as model:
-        first = typed(*words(tmp_path, model, "--json"))[1]
-        again = typed(*words(tmp_path, model, "--json"))[1]
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        first = typed(*words(tmp_path, "--json"))[1]
+        again = typed(*words(tmp_path, "--json"))[1]
         assert (3, 0, first["score"]) == (again["before"], again["calls"], again["score"])
         assert 3 == len(read_comparisons(later.path, "prices"))
         (later.path / "comparisons" / "prices.jsonl").unlink()
-        taped = typed(*words(tmp_path, model, "--calls", "replay", "--json"))[1]
+        taped = typed(*words(tmp_path, "--calls", "replay", "--json"))[1]
     assert (0, 6, first["score"]) == (taped["calls"], taped["recorded"], taped["score"])
 
 
-def test_only_the_named_case_is_compared_and_the_table_shows_it(tmp_path, later, typed):
+def test_only_the_named_case_is_compared_and_the_table_shows_it(tmp_path, later, typed, monkeypatch):
     with RuleModel(RuleSet(rules=(WRONG_PRICE,))) as model:
-        status, text = typed(*words(tmp_path, model, "--case", "case-00"))
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        status, text = typed(*words(tmp_path, "--case", "case-00"))
         assert (0, 2) == (status, model.requests)
     assert "A is night, B is later" in text
     assert "grounded" in text
     assert "2 calls" in text
     with RuleModel(RuleSet()) as unasked:
-        only = typed(*words(tmp_path, unasked, "--case", "case-00", "--json"))[1]["score"]["b_preferred"]
+        monkeypatch.setenv("OPENAI_BASE_URL", unasked.url)
+        only = typed(*words(tmp_path, "--case", "case-00", "--json"))[1]["score"]["b_preferred"]
     assert (1.0, 1) == (only["value"], only["n"])
 
 
-def test_a_judge_that_fails_is_no_tie_and_the_exit_says_so(tmp_path, later, typed):
+def test_a_judge_that_fails_is_no_tie_and_the_exit_says_so(tmp_path, later, typed, monkeypatch):
     with RuleModel(RuleSet(rules=(WRONG_PRICE,)), faults={"grounded": "refusal"}) as model:
-        status, done = typed(*words(tmp_path, model, "--json"))
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        status, done = typed(*words(tmp_path, "--json"))
     score = done["score"]
     assert (1, 3, 0, None) == (status, score["failed"], score["ties"], score["position_consistency"]["value"])
 
 
-def test_a_budget_stops_it_and_the_same_command_goes_on(tmp_path, later, typed):
+def test_a_budget_stops_it_and_the_same_command_goes_on(tmp_path, later, typed, monkeypatch):
     with RuleModel(RuleSet(rules=(WRONG_PRICE,))) as model:
-        status, done = typed(*words(tmp_path, model, "--in-flight", "1", "--budget-tokens", "1", "--json"))
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        status, done = typed(*words(tmp_path, "--in-flight", "1", "--budget-tokens", "1", "--json"))
         assert (1, 1, 0) == (status, done["calls"], len(done["comparisons"]))
         assert "tokens spent" in done["stopped"]
-        status, done = typed(*words(tmp_path, model, "--json"))
+        status, done = typed(*words(tmp_path, "--json"))
     assert (0, 5, 1, 3) == (status, done["calls"], done["recorded"], done["score"]["compared"])
 
 
-def test_a_criterion_that_there_is_not_is_named_with_those_that_there_are(tmp_path, later, typed):
+def test_a_criterion_that_there_is_not_is_named_with_those_that_there_are(tmp_path, later, typed, monkeypatch):
     with RuleModel(RuleSet()) as model:
-        status, said = typed(*words(tmp_path, model), "--criterion", "kind")
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        status, said = typed(*words(tmp_path), "--criterion", "kind")
     assert 2 == status
     assert "grounded, refunded" in said
 
 
-def test_a_planted_candidate_is_data(tmp_path, run, later, typed):
+def test_a_planted_candidate_is_data(tmp_path, run, later, typed, monkeypatch):
     """The rule model obeys any instruction that it meets outside of the evidence."""
     planted = shop_trial("case-00", 1)
     steps = (*planted.trajectory.steps[:-1], planted.trajectory.steps[-1].model_copy(update={"message": PLANTED}))
@@ -126,7 +138,8 @@ def test_a_planted_candidate_is_data(tmp_path, run, later, typed):
         folder.keep_suite(run.suite.model_copy(update={"folder": tmp_path}))
         folder.commit(trial, (), shop_card("case-00", 0))
     with RuleModel(RuleSet(rules=(WRONG_PRICE,))) as model:
-        line = [word if word != "night" else "planted" for word in words(tmp_path, model, "--json")]
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        line = [word if word != "night" else "planted" for word in words(tmp_path, "--json")]
         done = typed(*line)[1]
     assert [("second", ("A: fail, B: pass", "A: pass, B: fail"))] == [
         (one["preference"]["winner"], tuple(one["preference"]["rationales"])) for one in done["comparisons"]
