@@ -20,7 +20,7 @@ _SHARED_STEM = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a value stands: its member, the members around it, and the tool whose arguments or answer it is part of."""
+    """The place of a value: its member, the members around it, and the tool whose arguments or answer it is part of."""
 
     tool: str = ""
     path: tuple[str, ...] = ()

@@ -290,11 +290,9 @@ def _load_problem(path: Path, error: Exception) -> str:
 
 # A derived copy of a large YAML cassette that opens in a fraction of the time; the cassette remains authoritative.
 #
-# It is stored in the project's `.harness/index/`, contains the digest of its cassette, and is rebuilt wherever it
-# does
+# It is stored in the project's `.harness/index/`, contains the digest of its cassette, and is rebuilt wherever it does
 # not match: another cassette, another version of this harness, a truncated or changed file. It is written atomically,
-# so
-# that several processes may build it at the same time. Deleting it costs one slow load.
+# so that several processes may build it at the same time. Deleting it costs one slow load.
 
 _FORMAT = b"harness cassette index 1"
 _WORTH_BYTES = 128 * 1024

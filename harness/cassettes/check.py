@@ -22,8 +22,6 @@ from harness.suite.models import Provenance
 from harness.suite.tools import Effect
 from harness.values import Frozen, canonical_json
 
-# Provenance of a cassette's recordings: counted, described, and set afterwards.
-
 UNKNOWN: Final = "unknown"
 _WORDS: Final = {
     "service": "recorded from a service",
@@ -72,8 +70,6 @@ def _with_provenance(recording: Recording, provenance: Provenance | None) -> Rec
         return recording
     return recording.with_provenance(provenance)
 
-
-# Checks a cassette, and shows what is on it.
 
 _ENDINGS = (".yaml", ".json")
 _MANY = 1000

@@ -1,7 +1,7 @@
 """Removes credentials from imported trajectories before anything is stored.
 
-Three ways: values that the importer knows, content of fields that are secret by their name (also if an object
-stands as JSON text inside a message), and strings of the shapes that issuers give to their keys.
+Three ways: values that the importer knows, content of fields that are secret by their name (also if an object is
+written as JSON text inside a message), and strings of the shapes that issuers give to their keys.
 """
 
 import re
@@ -24,7 +24,7 @@ class _Shape(NamedTuple):
     """A character that every match contains ("": none), texts of which every match contains one, and the expression.
 
     The texts are searched for first, because that is many times quicker than an expression, and the character before
-    them, because that is ten times quicker still. `folded`: the texts stand there whatever the case.
+    them, because that is ten times quicker still. `folded`: the texts are there whatever the case.
     """
 
     character: str
@@ -82,7 +82,7 @@ _KEPT: Final = 8_000_000
 
 
 def holds_issued_key(text: str) -> bool:
-    """Whether a key of an issuer's shape, or a private key, stands in the text; other secrets are not recognised."""
+    """Whether a key of an issuer's shape, or a private key, is in the text; other secrets are not recognised."""
     shapes = tuple(_possible(text, (*_KEYS, _SHAPES[0])))
     return bool(shapes) and _any_of(shapes).search(text) is not None
 
@@ -149,7 +149,7 @@ class Cleaner:
 
 
 def _shapes_in(text: str) -> tuple[str, ...]:
-    """The expressions of the shapes that may stand in a text."""
+    """The expressions of the shapes that may be in a text."""
     keys = _possible(text, _KEYS)
     others = _possible(text, _SHAPES)
     return (f"(?P<key>{'|'.join(keys)})", *others) if keys else tuple(others)

@@ -33,8 +33,7 @@ from harness.processes import partial_name
 from harness.suite.problems import first_words
 from harness.values import Frozen
 
-# Classifies transient errors, which depend on the moment and not on the request: a cassette would make them
-# permanent.
+# Classifies transient errors, which depend on the moment and not on the request: a cassette would make them permanent.
 #
 # Tools and web hosts   408, 425, 429, 502, 503 and 504. A 500 or a 409 is the service's answer to the call, and an
 #                       agent that gets one must cope with it in a replay too.
@@ -239,7 +238,7 @@ def merge_recordings(
     refresh: bool = False,
     redactor: Redactor | None = None,
 ) -> Merge:
-    """Adds new recordings, and keeps the existing ones: see `harness.cassettes.journals`.
+    """Adds new recordings, and keeps the existing ones.
 
     Only one thread of one process writes at a time. A cassette without new recordings is not written. Raises
     CassetteError if the cassette would contain a secret that `redactor` knows.

@@ -14,10 +14,7 @@ from harness.suite.suites import StateNames
 from harness.suite.tools import Effect, ToolSpec, without_volatile
 from harness.values import JsonObject
 
-# Defines when two calls are the same call.
-#
-# The *key* names the call: its tool and its canonical arguments. What has happened before is its *state*: see
-# `harness.cassettes.keys`.
+# The *key* names the call: its tool and its canonical arguments. What has happened before is its *state*.
 
 _DIGITS = 32
 
@@ -92,12 +89,9 @@ def _with_default_values(properties: JsonObject, value: JsonObject) -> JsonObjec
     return filled
 
 
-# The state before a call: the writes of the trial, as a hash chain.
-#
 # Servers and hosts that share a backend share one chain: a read after a different write is a different request. For a
 # server that may share its state with others, without a declaration, the writes to the others are part of the state
-# too:
-# answers recorded after them are not returned if they were not made.
+# too: answers recorded after them are not returned if they were not made.
 
 WORLD = "world"
 """Represents all servers together: a read there may depend on a write to any of them."""

@@ -21,8 +21,6 @@ from harness.cassettes.recordings import Recording
 from harness.cassettes.volatility import is_declared, json_in
 from harness.values import Frozen, JsonObject, canonical_json
 
-# The recordings nearest to a call that a cassette cannot answer, so that a miss explains itself.
-
 _SHOWN = 3
 _LONGEST = 1000
 """Characters of a value that are shown."""

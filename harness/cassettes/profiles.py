@@ -12,8 +12,7 @@ from harness.disk import write_atomically
 from harness.suite.documents import read_document
 from harness.values import Frozen
 
-# Paths into an answer: `items[].price`, where `[]` is any index and `*` any key of a map; empty for the whole
-# answer.
+# Paths into an answer: `items[].price`, where `[]` is any index and `*` any key of a map; empty for the whole answer.
 
 _PLAIN = re.compile(r"[A-Za-z_$@][A-Za-z0-9_$@-]*")
 _PART = re.compile(r"\[\]|\['((?:[^'\\]|\\.)*)'\]|\.?(\*|[A-Za-z_$@][A-Za-z0-9_$@-]*)")

@@ -23,10 +23,7 @@ if TYPE_CHECKING:
     from vcr.request import Request
 
 
-# A request to a host as its client sent it, rebuilt from the data in a cassette.
-#
-# Secrets, and the parts that the suite excludes from the key, are missing; a body that was stored as a digest cannot
-# be
+# Secrets, and the parts that the suite excludes from the key, are missing; a body that was stored as a digest cannot be
 # rebuilt.
 
 
@@ -166,8 +163,8 @@ class Recording(Frozen):
     def fingerprint(self) -> str:
         """The first 16 hexadecimal digits of a SHA-256 over the call and its answer.
 
-        The recorder writes it beside the provenance; if it does not match, the recording was changed afterwards. It
-        no signature: anybody can compute it.
+        The recorder writes it beside the provenance; if it does not match, the recording was changed afterwards. It is
+        not a signature: anybody can compute it.
         """
         parts = (self.mark.tool, self.arguments, self.mark.state, self.mark.outcome, str(self.status))
         content = "\0".join(parts).encode("utf-8", "surrogatepass") + b"\0" + self.body

@@ -1,6 +1,6 @@
 """Removes known secrets from a stream of events, also if the texts of several events make one together.
 
-A client joins the deltas of a streamed answer, so that a key stands nowhere in the bytes and whole in the result.
+A client joins the deltas of a streamed answer, so that a key is nowhere in the bytes and whole in the result.
 """
 
 from typing import Final
@@ -46,7 +46,7 @@ class RedactedStream:
         return b"".join([*passed, text[at:found]])
 
     def release(self) -> bytes:
-        """Nothing: what is held may be the beginning of a secret."""
+        """Nothing: what is buffered may be the beginning of a secret."""
         return b""
 
     def finish(self) -> bytes:

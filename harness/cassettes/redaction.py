@@ -20,8 +20,6 @@ from harness.cassettes.split_secrets import encoded, pseudonym_of, without_split
 from harness.errors import UsageError
 from harness.values import canonical_json, compact_json, is_canonical, sorted_json, spaced_json
 
-# Fields whose values are secret by the field's name.
-
 _SECRET_FIELDS = frozenset(
     {
         "accesskey",

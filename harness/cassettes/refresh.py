@@ -94,8 +94,6 @@ def _with_fresh_answer(recorded: Recording, fresh: Recording | None) -> Recordin
     return fresh.model_copy(update={"mark": mark, "arguments": recorded.arguments})
 
 
-# Converts a cassette between its two formats: YAML is for reading and reviewing, JSON opens much faster.
-
 Format = Literal["yaml", "json"]
 
 

@@ -13,8 +13,6 @@ from typing import Final, Literal, NamedTuple
 
 from harness.cassettes.secret_forms import BACKSLASHES, Form, Spelling, Token, forms_of
 
-# The forms of all secrets that begin with one byte, as a tree: what they have in common is matched once.
-#
 # However many keys have one beginning (`sk-proj-`), a text that repeats it is searched as fast as for one of them.
 
 
@@ -145,7 +143,7 @@ class SecretSearch:
                 branches.setdefault(first, {})[anchor] = None
                 ways[first, order] = OrderedForm(order, name, form)
         self.separator = _separator("".join(secrets.values()))
-        """A byte that stands in no text in UTF-8, and in no form of a secret: between texts, it keeps each apart. None:
+        """A byte that is in no text in UTF-8, and in no form of a secret: between texts, it keeps each apart. None:
         there is none.
         """
         self._ways = trees_of((first, form) for (first, _), form in ways.items())

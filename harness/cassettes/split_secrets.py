@@ -1,4 +1,4 @@
-"""Secrets whose pieces stand in texts that a client joins, and the events of a stream that hold these texts."""
+"""Secrets whose pieces are in texts that a client joins, and the events of a stream that hold these texts."""
 
 import json
 import re
@@ -9,8 +9,6 @@ from typing import Final, Literal
 from pydantic import JsonValue
 
 from harness.cassettes.secret_search import MARK, SecretSearch
-
-# Texts as bytes, and what stands for a known secret in them.
 
 
 def pseudonym_of(name: str) -> bytes:
@@ -26,11 +24,10 @@ def encoded(text: str) -> tuple[bytes, str]:
         return text.encode("utf-8", "surrogatepass"), "surrogatepass"
 
 
-# Finds secrets whose pieces stand in texts that a client joins: the deltas of a streamed answer.
+# Finds secrets whose pieces are in texts that a client joins: the deltas of a streamed answer.
 #
 # Each text belongs to channels: its place in its event, exactly and without the numbers of lists. What a channel's
-# texts
-# have in common with the beginning of a secret is kept, and the events with it wait for the next text.
+# texts have in common with the beginning of a secret is kept, and the events with it wait for the next text.
 
 WAITS_FROM: Final = 3
 """The number of bytes of a possible secret from which an event waits; fewer are the end of many a text."""
@@ -158,8 +155,6 @@ def with_parts(value: JsonValue, parts: Iterator[EventText]) -> JsonValue:
             return value
 
 
-# The events in the bytes of a stream: server-sent events, lines of JSON, the items of a streamed JSON array.
-
 Framing = Literal["sse", "lines", "array"]
 _LINE_TYPES: Final = frozenset(
     {
@@ -282,8 +277,6 @@ def _depths(body: bytes) -> Iterator[int]:
 def _compact_json_bytes(value: JsonValue) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
-
-# Events on their way to a client, and whole bodies, without secrets that several texts make together.
 
 _LARGEST_BODY: Final = 64 * 1024
 """The bytes of a whole body up to which its texts are joined."""

@@ -15,8 +15,6 @@ from harness.suite.models import Doubles
 from harness.suite.suites import StateNames
 from harness.values import Frozen
 
-# Finds servers that seem to share a backend: a read whose answer changed after a write to another server.
-
 
 class SharedBackend(Frozen):
     """A server whose answers seem to depend on writes to other servers."""
@@ -70,12 +68,8 @@ def _declaration_place(server: str) -> str:
     return f"the host {server.removeprefix('http:')!r}" if server.startswith("http:") else f"servers.{server}"
 
 
-# The recording of one trial's tools, hosts and probes: the position of each call, and which answers are stored.
-#
-# The service's answers are stored. The agent receives a transient error (no connection, a timeout, 503), but it is
-# not
-# stored; after a *write* that was lost, the state of the service is unknown, so no answer that depends on it is
-# stored.
+# The service's answers are stored. The agent receives a transient error (no connection, a timeout, 503), but it is not
+# stored; after a *write* that was lost, the state of the service is unknown, so no answer that depends on it is stored.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,8 +195,6 @@ class TrialRecording:
         return self.chain.names.of(server) not in self._lost
 
 
-# The cassette of one trial: the recordings that it used, and its observed answers if no cassette has them.
-#
 # The calls pass the same state chain as in a recording, so that the same calls get the same answers.
 
 

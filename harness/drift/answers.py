@@ -20,8 +20,6 @@ from harness.suite.expressions import fits
 from harness.suite.suites import AnswerRule
 from harness.values import JsonObject
 
-# An answer of a tool in the form that is compared: status, media type and a JSON value.
-
 OK = "ok"
 """The group of successful answers."""
 _WORDS = {"timeout": "gave no answer in time", "reset": "closed the connection"}
@@ -117,8 +115,6 @@ def _with_parsed_texts(value: JsonValue) -> JsonValue:
             return value
 
 
-# Compares values that both answers have: paths with another value, another order, more or fewer items.
-#
 # Values in only one answer, or of another kind, are differences of shape and not examined here.
 
 _IDENTITIES = ("id", "uuid", "_id", "key", "name", "code", "slug", "sku", "path", "url", "title")
@@ -278,9 +274,6 @@ def _same_number(old: float, new: float, tolerance: float | None) -> bool:
     if isinstance(old, int) and isinstance(new, int):
         return old == new  # a large number may be an id, and its neighbour another id
     return math.isclose(old, new, rel_tol=_SMALLEST, abs_tol=_SMALLEST)
-
-
-# The known answers of an operation: its recordings on all cassettes, and its learned profile.
 
 
 class AnswerBaseline:

@@ -37,8 +37,6 @@ from harness.runs.store.manifest import RunNameTaken, begin_run, default_run_nam
 from harness.suite.loading import load_stored_suite
 from harness.suite.suites import Suite, check_cases
 
-# Opens the servers for a probe: live servers, and restored services of the environment.
-
 
 @dataclass(frozen=True, kw_only=True)
 class ServerAccess:

@@ -194,8 +194,6 @@ def _relative_path(path: str) -> str:
     return path
 
 
-# Response headers of two answers, compared if a rule of the suite names them.
-
 HEADERS = "headers"
 """The prefix of their paths."""
 _ABSENT = "absent"

@@ -330,10 +330,7 @@ class ReportOutbox:
         return self._folder / f"{moment(report):%Y%m%dT%H%M%S%f}-{name}"
 
 
-# Files a drift report: plans the actions, performs them, and stores on disk those that failed.
-#
-# An action that the tracker rejects is stored and the others continue; if the tracker is unavailable, all
-# remaining
+# An action that the tracker rejects is stored and the others continue; if the tracker is unavailable, all remaining
 # actions are stored. Filing the same report again performs the missing actions and none twice.
 
 MOST_NEW = 10

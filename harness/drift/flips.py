@@ -23,8 +23,6 @@ from harness.sandbox.providers import ProviderName
 from harness.suite.loading import load_suite
 from harness.suite.suites import Suite
 
-# The live answers that show confirmed drift, by the case whose recording they would replace.
-
 Place = tuple[str, str, int]
 
 
@@ -56,8 +54,6 @@ def _shows(operations: OperationIndex, case: str, live: Recording, wanted: Colle
     changes = operations.compare(recorded, old, new).changes
     return any((mark.tool, operation, *change.place) in wanted for change in changes)
 
-
-# Finds verdicts that drift changes: replays the cases with recorded and with current answers.
 
 Answers = Mapping[tuple[str, str, int], Recording]
 _FOLDER = ".harness/flips"
@@ -176,9 +172,6 @@ class _Replays:
 
     def remove(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-# Updates recordings to the drift that a check has confirmed.
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What stands at a path of an answer: a map or a record, the kind of a value, what a schema or a rule says of it."""
+"""What is at a path of an answer: a map or a record, the kind of a value, what a schema or a rule says of it."""
 
 import json
 import re
@@ -14,8 +14,6 @@ from harness.cassettes.profiles import ANY, ITEM, member, parts_of
 from harness.runs.store.drift_report import holder_of
 from harness.suite.suites import AnswerRule, Suite
 from harness.values import JsonObject
-
-# Classifies values by kind, and recognises texts that are always new: times, ids, tokens.
 
 _NAMES: dict[type, str] = {
     bool: "boolean",
@@ -110,8 +108,6 @@ def masked(text: str) -> str:
     """The text without the times, ids and durations inside it."""
     return _INSIDE.sub("~", text)
 
-
-# A flattened JSON Schema: each declared place, by path, with its valid values.
 
 _LIMITS = (
     "const",
@@ -231,9 +227,6 @@ def _limits(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     return {name: schema[name] for name in _LIMITS if name in schema}
 
 
-# The suite's rules for comparing answers, looked up by path.
-
-
 class PathRules:
     """The rules of one tool."""
 
@@ -277,10 +270,7 @@ def _begins(path: Sequence[str], pointer: Sequence[str]) -> bool:
     )
 
 
-# Classifies objects of an answer as maps, whose keys are data, or records, whose keys are names.
-#
-# The distinction decides what a missing key means: a record that loses one has lost a field, a map only contains
-# other
+# The distinction decides what a missing key means: a record that loses one has lost a field, a map only contains other
 # data. In the order of authority: a rule of the suite (`compare: map`), a declared schema (MCP output schema, OpenAPI
 # response, `output:` of a tool), what earlier samples showed, and the keys themselves. The number of keys is no
 # criterion.

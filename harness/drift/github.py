@@ -29,8 +29,6 @@ from harness.errors import TrackerError, TrackerUnavailable, UsageError
 from harness.runs.store.drift_report import IssueDraft
 from harness.values import Frozen
 
-# A change of files proposed as a pull request on GitHub: a branch with one commit, opened once, and never merged.
-
 PERMISSION = "contents: write and pull_requests: write"
 _FILE = "100644"
 

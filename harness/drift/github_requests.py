@@ -17,12 +17,8 @@ from typing_extensions import override
 from harness.errors import TrackerError, TrackerUnavailable
 from harness.values import Frozen
 
-# Requests to GitHub: which are retried, how long the pauses are, and which error each failure becomes.
-#
-# A read is retried after a failure of the server or of the network. A write is retried only if GitHub reports that
-# it
-# was not performed (a rate limit): after any other failure it may have been performed, and a retry could duplicate
-# it.
+# A read is retried after a failure of the server or of the network. A write is retried only if GitHub reports that it
+# was not performed (a rate limit): after any other failure it may have been performed, and a retry could duplicate it.
 
 T = TypeVar("T")
 
@@ -179,8 +175,8 @@ def _shortened(text: str) -> str:
     return plain if len(plain) <= 300 else plain[:299] + "…"
 
 
-# PyGithub's requests, with an error for invalid answers: PyGithub reads a redirect that it does not follow,
-# and any other answer without content, as an empty list of issues.
+# PyGithub's requests, with an error for invalid answers: PyGithub reads a redirect that it does not follow, and any
+# other answer without content, as an empty list of issues.
 
 _ADDRESS = "set GITHUB_API_URL to the server's own address, and GITHUB_REPOSITORY to the repository's present name"
 

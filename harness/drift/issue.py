@@ -14,8 +14,6 @@ from pydantic import ValidationError
 from harness.runs.store.drift_report import ChangeClass, DriftFinding, DriftReport, IssueDraft, Severity
 from harness.values import Frozen
 
-# The interface of issue trackers: an issue as a tracker stores it, and the operations of a tracker.
-#
 # Another package adds a tracker by an entry point in the group `harness.tracker`; its class is constructed with
 # `TrackerOptions`.
 
@@ -130,8 +128,7 @@ class IssueTracker(Protocol):
 #     <!-- harness-drift:v1 key=0123456789ab {"suite": ...} -->
 #
 # The key identifies the subject of the issue (suite, tool, severity); the rest is counted and compared. A damaged
-# marker
-# still contains the key: the issue is found, and its state starts anew.
+# marker still contains the key: the issue is found, and its state starts again.
 
 CLEAN_LOOKS = 3
 """The number of consecutive checks that exercised a path and found it as recorded, after which a change
@@ -239,9 +236,6 @@ def state_in(body: str) -> IssueState | None:
 def _marker_in(body: str) -> re.Match[str] | None:
     """The last marker of the body: text of a tool above it could contain another one."""
     return next(reversed(list(_MARKER.finditer(body))), None)
-
-
-# Applies one drift check to an issue: which changes are new, which have returned, and which have gone.
 
 
 class IssueUpdate(Frozen):

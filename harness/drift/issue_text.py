@@ -27,8 +27,7 @@ from harness.values import digest_of
 
 # Makes a tool's answer safe to show in an issue: it mentions nobody, links nothing, and starts no markup.
 #
-# An answer of a tool is untrusted text. It is shown in code spans and fences only, where Markdown does nothing with
-# it;
+# An answer of a tool is untrusted text. It is shown in code spans and fences only, where Markdown does nothing with it;
 # mentions and links that trackers detect there nevertheless, or in a notification's plain text, are broken by an
 # invisible space.
 
@@ -106,8 +105,7 @@ def _visible_character(char: str) -> str:
 # The text of an issue: what changed, since when, which cases it affects, how to reproduce it, and what to do.
 #
 # A tool's answer is untrusted and is shown as code only. Excerpts are shown for the findings of the last check; those
-# of
-# an earlier check are carried over from the body in the tracker.
+# of an earlier check are carried over from the body in the tracker.
 
 MOST_CHARACTERS = 65_536
 """GitHub's limit, which is the lowest of all trackers."""
@@ -332,9 +330,8 @@ def _link_in(body: str) -> str | None:
     return None if found is None else found[1]
 
 
-# Comments on issues: written only if a change appeared, disappeared or returned, so that every notification
-# reports
-# a change.
+# Comments on issues: written only if a change appeared, disappeared or returned, so that every notification reports a
+# change.
 
 _MOST = 20
 

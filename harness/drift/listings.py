@@ -25,9 +25,6 @@ from harness.suite.tool_groups import Group, McpTools, OpenApiTools, listing_pat
 from harness.suite.tools_section import remote_document_path
 from harness.values import JsonObject
 
-# Compares a source's description of its tools with the listing that the suite stores: changes in the description
-# that agents receive.
-
 LISTING = "listing"
 _INPUT, _OUTPUT, _DESCRIPTION = f"{LISTING}.input", f"{LISTING}.output", f"{LISTING}.description"
 _LIST = "tools/list"
@@ -161,9 +158,6 @@ def _paths(tool: ToolSurface) -> Iterator[str]:
     yield from (LISTING, _DESCRIPTION, _INPUT, _OUTPUT)
     yield from declared_in(tool.input, _INPUT)
     yield from declared_in(tool.output or {}, _OUTPUT)
-
-
-# Compares the current listings of tool sources with the stored ones.
 
 
 def surfaces_of(project: Path, suite: str) -> tuple[ServerSurface, ...]:

@@ -41,7 +41,7 @@ class MergeRequest(Frozen):
 
     @property
     def host(self) -> str:
-        """The server's name. Raises UsageError if the address is none."""
+        """The server's name. Raises UsageError if it is not an address."""
         try:
             parts = urlsplit(self.api_url)
         except ValueError:
@@ -118,12 +118,10 @@ class _Api:
         )
 
 
-# Messages to a chat through an incoming webhook, in Slack's form, which Mattermost, Rocket.Chat and others accept
-# too.
+# Messages to a chat through an incoming webhook, in Slack's form, which Mattermost, Rocket.Chat and others accept too.
 #
 # The address is a credential: whoever knows it may post. It is read from the environment, sent to its own host alone,
-# and
-# is part of no message or error.
+# and is part of no message or error.
 
 _MOST_CHARACTERS = 30_000  # Slack refuses more than 40,000
 _READ_BYTES = 200

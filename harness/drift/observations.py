@@ -23,8 +23,6 @@ from harness.errors import CassetteError
 from harness.runs.store.drift_report import DriftFinding, Severity
 from harness.suite.suites import AnswerRule, Suite
 
-# An index of the recordings and profiles of a suite by operation.
-
 _VARIABLE = re.compile(r"\d+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|(?=.*\d)[0-9A-Za-z_-]{16,}|.*@.*")
 
 
@@ -113,8 +111,6 @@ def operation_of(recording: Recording) -> str:
     route = "/".join("{}" if _VARIABLE.fullmatch(part) else part for part in path.split("/"))
     return f"{asked.get('method', 'GET')} {route}"
 
-
-# The observations of each recorded call, and the changes that are certain enough to report.
 
 ALONE = 3
 """The number of answers to one read, including repeats, that must all show a change."""
@@ -236,8 +232,7 @@ def _change_at(compared: Compared, place: tuple[str, str, str]) -> Change | None
     return next((change for change in compared.changes if change.place == place), None)
 
 
-# Pairs a live run's answers with the recordings of the same calls; a call without a pair is a divergence of the
-# agent,
+# Pairs a live run's answers with the recordings of the same calls; a call without a pair is a divergence of the agent,
 # not of the tools.
 
 _SHOWN = 3

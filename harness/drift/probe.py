@@ -26,8 +26,6 @@ from harness.gateway.upstream.transport import LoopThread, open_client
 from harness.suite.suites import Suite
 from harness.suite.tools import RateLimit
 
-# Sends recorded reads to the real tools again, within their rate limits, without an agent.
-
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeReply:
@@ -154,9 +152,6 @@ def open_prober(
         web = LiveWeb(client, reached, limiter, "live", Redactor(secrets))
         resetting = partial(reset_servers, suite, reached, client)
         yield Prober(suite, tools, web, Redactor(secrets), per_s, resetting), thread
-
-
-# Sends the recorded requests to the real tools, and repeats those whose answers differ.
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,8 +24,6 @@ from harness.suite.suites import StateNames, Suite, state_names
 from harness.suite.tools import Effect, ToolSpec, values_at
 from harness.values import JsonObject
 
-# Which recorded reads can be sent again without an agent, and why the others cannot.
-
 _HIDDEN = re.compile(r"<secret:[a-z]+:[0-9a-f]{8}>")
 AFTER_A_WRITE = "it depends on writes made before it"
 _MOST_TIMES = 3
@@ -213,8 +211,6 @@ def _body_and_type(asked: JsonObject) -> tuple[bytes, str | None]:
     return b"", None
 
 
-# Finds the writes that lead to the state of a recorded read, and the servers on which they may be sent.
-#
 # A cassette stores for each call the hash of the writes before it. The writes themselves are found by following the
 # hashes from the initial state: see `harness.cassettes.keys`.
 

@@ -13,8 +13,6 @@ from harness.drift.forms import UNKNOWN, Forms, kind_of, kind_of_type
 from harness.runs.store.drift_report import ChangeClass, holder_of
 from harness.values import JsonObject, canonical_json
 
-# The shape of answers by path: kinds of values, how often a member was present, and which texts occurred.
-#
 # Values are read by column and not one by one, which makes large answers fast.
 
 _MOST_TEXTS = 8
@@ -233,11 +231,9 @@ def _example(value: JsonValue, path: str, kind: str | None) -> tuple[JsonValue, 
     return None, held[0] if path else None
 
 
-# Objects with one known sample whose keys were nearly all replaced: whether they are maps or records cannot be
-# decided.
+# Objects with one known sample whose keys were nearly all replaced: whether they are maps or records cannot be decided.
 #
-# A record keeps most of its fields, or renames some; an object with values of one kind under almost entirely
-# different
+# A record keeps most of its fields, or renames some; an object with values of one kind under almost entirely different
 # keys may as well be a map with other data. Such a change is reported, and does not count as a finding.
 
 UNDECIDED = (

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 #     issues/0001-drift-drive-thru-get-order-answers-differently-breaking.md
 #
 # A file has a YAML head (number, title, state, labels, times), the body, and the comments below it. People change
-# labels
-# in the head, and answer at the end. A lock serialises concurrent processes.
+# labels in the head, and answer at the end. A lock serialises concurrent processes.
 
 FOLDER = "issues"
 

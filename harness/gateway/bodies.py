@@ -18,15 +18,11 @@ from harness.values import MAX_VALUES, values_in
 
 # Configures the C library's allocator so that most freed memory is returned to the system.
 #
-# A trial whose agent sends large amounts of data (bodies, answers of hundreds of kilobytes that become spans and
-# files)
-# temporarily needs tens of megabytes. By default, glibc then starts to serve blocks of up to 32 MB
-# from its arenas (16 on two processors), and keeps up to 64 MB of free memory at the end of each. Measured in
-# 1,008 trials with 64 in flight, one in four of which misbehaves: the minimum of resident memory rose from 192 MB
-# early
-# to 256 MB at the end, of which the C library used 32 MB; Python's own heap did not grow. With these settings: 110 MB
-# and
-# 116 MB.
+# A trial whose agent sends large amounts of data (bodies, answers of hundreds of kilobytes that become spans and files)
+# temporarily needs tens of megabytes. By default, glibc then starts to serve blocks of up to 32 MB from its arenas (16
+# on two processors), and keeps up to 64 MB of free memory at the end of each. Measured in 1,008 trials with 64 in
+# flight, one in four of which misbehaves: the minimum of resident memory rose from 192 MB early to 256 MB at the end,
+# of which the C library used 32 MB; Python's own heap did not grow. With these settings: 110 MB and 116 MB.
 
 _TRIM_THRESHOLD = -1
 _MMAP_THRESHOLD = -3
@@ -48,8 +44,6 @@ def give_back() -> None:
     if trim is not None:
         trim(0)
 
-
-# Limits how many bytes of request bodies, and values in them, the gateway holds for one trial at a time.
 
 BODIES_MAX_BYTES = 128 * 1024 * 1024
 VALUES_MAX = 1_000_000
@@ -110,8 +104,6 @@ class Body:
 
 BODY = web.RequestKey("harness.body", Body)
 
-
-# Work on large texts, done in a thread: the gateway's own thread serves the other trials meanwhile.
 
 T = TypeVar("T")
 _WORTH_A_THREAD_BYTES: Final = 16 * 1024
@@ -182,9 +174,6 @@ class LargeWork:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
-
-# What every route of a session needs: the body of a request, a rejection in JSON, and the interface of further route
-# handlers.
 
 MAX_BODY_BYTES = 1024 * 1024
 _BODY_TIMEOUT_S = 10.0
@@ -279,8 +268,6 @@ def _too_much() -> Refusal:
     limit = f"the bodies of requests that are not answered yet hold {BODIES_MAX_BYTES} bytes"
     return Refusal(503, "too_much_at_once", f"{limit}; wait for their answers")
 
-
-# Passes an answer to the agent unchanged, in pieces, and stores its bytes.
 
 _NS_PER_MS = 1_000_000
 

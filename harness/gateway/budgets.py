@@ -11,8 +11,6 @@ from threading import Lock
 from harness.errors import UsageError
 from harness.suite.tools import RateLimit, ToolSpec
 
-# The budget of a run for real services and models, over all of its trials.
-
 
 def budget_of(usd: float | None, tokens: int | None, calls: Sequence[str]) -> "Budget | None":
     """The budget from command-line options (`TOOL=N` for calls); None if none is set. Raises UsageError."""
@@ -103,8 +101,6 @@ class Budget:
     def _reach(self, what: str) -> None:
         self.reached = self.reached or f"budget: {what}"
 
-
-# Keeps live calls within the tools' rate limits, over all trials of a run together.
 
 LONGEST_HOLD_S = 60.0
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:  # a replayed trial does without the recorder
     from harness.cassettes.normalisation import Normalisation, NormalisedAnswer
     from harness.cassettes.trial_recording import CallPosition, TrialRecording
 
-# The path that every call of a trial takes: the call is counted, followed while it is in progress, and traced as one
-# span.
 
 T = TypeVar("T")
 
@@ -174,9 +172,6 @@ class Exchange:
         )
 
 
-# Records answers as they arrive, for every kind of call but model requests.
-
-
 class Keyed(Protocol):
     """A request with its cassette key."""
 
@@ -196,7 +191,7 @@ class Codec(Protocol[R]):
 
     @property
     def streams(self) -> bool:
-        """Whether the agent receives an answer in pieces, unless it is held back."""
+        """Whether the agent receives an answer in pieces, unless it is delayed."""
         ...
 
     def sent(self, request: R, normalisation: "Normalisation") -> R:

@@ -78,9 +78,6 @@ class CallFailure:
         return json.dumps(self.content).encode()
 
 
-# What a source's answer means: a result for the agent, or a failure in the closed vocabulary.
-
-
 def result_of(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | CallFailure:
     """The tool's JSON, or the failure. The message depends on the answer only, so that live and replayed calls
     agree.

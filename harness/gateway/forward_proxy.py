@@ -103,8 +103,6 @@ def _phrase(status: int) -> str:
         return ""
 
 
-# Handles every request to a declared host: it is limited, admitted, answered and traced.
-
 _MOST_REFUSED = 100
 
 
@@ -300,9 +298,8 @@ class ForwardProxy:
 # Requests of the trial's browser: it can reach the declared hosts, and no other part of the gateway.
 #
 # A page is not the agent: its scripts must not be able to call the agent's tools or send messages in its name.
-# Therefore
-# the browser has a socket of its own, which serves only the forward proxy. Its requests are traced, but are not
-# steps.
+# Therefore the browser has a socket of its own, which serves only the forward proxy. Its requests are traced, but are
+# not steps.
 
 
 @dataclass(kw_only=True)

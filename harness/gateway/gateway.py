@@ -55,9 +55,6 @@ if TYPE_CHECKING:
     from harness.gateway.run_hosts import RunHosts
 
 
-# The options of a gateway besides its suite and its mode.
-
-
 class GatewayOptions(TypedDict, total=False):
     """Every option has a default."""
 
@@ -88,9 +85,6 @@ class GatewayOptions(TypedDict, total=False):
     """Enforces the rate limits of live calls, also over other gateways with the same limiter."""
 
 
-# Parts of the gateway that many suites do without: they are imported for a suite that needs them.
-
-
 def run_models(suite: Suite, mode: ModelMode | None, secrets: Mapping[str, str]) -> "RunModels | None":
     """None: the suite has no model. Raises UsageError if the key of a provider is missing."""
     if suite.model is None:
@@ -107,9 +101,6 @@ def run_hosts(suite: Suite, mode: ToolMode) -> "RunHosts | None":
     from harness.gateway.run_hosts import RunHosts
 
     return RunHosts(suite, mode)
-
-
-# The cassettes of a run's cases, each read when the first trial of its case needs it.
 
 
 class RunCassettes:

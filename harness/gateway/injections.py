@@ -16,8 +16,7 @@ from harness.values import JsonObject, NotJson, canonical_json, parse_json
 
 # Faults injected between the agent and its tools: some prevent the call, the others change its answer.
 #
-# Whether a fault applies depends only on the number of the call, so that every attempt at a case gets the same
-# faults.
+# Whether a fault applies depends only on the number of the call, so that every attempt at a case gets the same faults.
 
 _ANY = "*"
 _RETRY_AFTER_S = 1
@@ -113,9 +112,6 @@ def _without_field(spec: FaultSpec, answer: ToolAnswer) -> ToolAnswer:
     if not values_at(value, pointer):
         return answer
     return replace(answer, fault=spec.kind, body=json.dumps(without(value, pointer), ensure_ascii=False).encode())
-
-
-# Answers from fixture packs, which take precedence over all other sources.
 
 
 def packs_of(suite: Suite, case: Case) -> list[FixturePack]:

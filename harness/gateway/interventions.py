@@ -228,13 +228,9 @@ def _reply_of(edit: CallEdit) -> ToolReply:
     return ToolReply(status=200, body=json.dumps(edit.content, ensure_ascii=False).encode())
 
 
-# Translates generated values between a parent trial, which the agent was fed, and the services of a variant.
-#
 # The agent knows the ids and times of its parent's answers; the services that take the same writes generate others.
-# While
-# fed calls are made again, the two answers to each call tell which values correspond. Later calls reach the services
-# with
-# their own values, and their answers reach the agent with the parent's.
+# While fed calls are made again, the two answers to each call tell which values correspond. Later calls reach the
+# services with their own values, and their answers reach the agent with the parent's.
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from harness.gateway.upstream.host_calls import HostPort
 
 
-# Accepts the connections of one Unix socket, up to a limit, so that no trial exhausts the file descriptors of the
-# others.
-
 CONNECTIONS_MAX = 256
 """The limit of connections per socket. Further connections wait in the kernel's queue, and in the sandbox, until one
 ends.

@@ -37,8 +37,6 @@ from harness.gateway.upstream.transport import Refusal
 from harness.suite.tools import ToolSpec
 from harness.values import JsonObject
 
-# The form of tools in MCP listings, and of answers in MCP results.
-
 PAGE = 100
 _NO_TOOL = frozenset({"unknown_tool", "not_allowed", "unparsable_arguments"})
 """What the protocol counts as an invalid request; all other failures should reach the model, so they are results."""

@@ -16,8 +16,6 @@ from harness import __version__
 from harness.gateway.tool_calls import ToolReply
 from harness.values import JsonObject, NotJson, parse_json
 
-# JSON-RPC 2.0 as used by MCP: parses messages, writes replies, and defines errors with their codes.
-
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
@@ -115,8 +113,6 @@ def _valid_id(value: JsonValue) -> MessageId:
         return value
     raise RpcError(INVALID_REQUEST, "a request's `id` is a string or a whole number")
 
-
-# The two eras of MCP: a handshake with sessions (to 2025-11-25), and since 2026-07-28 self-contained requests.
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = ("2026-07-28",)

@@ -35,8 +35,6 @@ from harness.suite.interventions import ModelChange, TrialVariant
 from harness.suite.models import ModelMode, ModelSpec
 from harness.values import JsonObject, NotJson, parse_json
 
-# Changes by an intervention to model requests: another model is named, and texts of prompts are replaced.
-
 
 class ModelChanges:
     """The changes of one variant, and how many requests the agent has made."""
@@ -314,9 +312,6 @@ def _parent(request: web.BaseRequest) -> str | None:
     """The id of the span that a W3C `traceparent` header names."""
     fields = request.headers.get("traceparent", "").split("-")
     return fields[2] if len(fields) == 4 and len(fields[2]) == 16 else None
-
-
-# The models of a run: what all of its trials share, and the handler of each trial.
 
 
 class RunModels:

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from harness.gateway.upstream.host_calls import HostPort
 
 
-# The user's side of a trial: the next message, and the time at which it is chosen.
-
-
 class Dialogue:
     """The messages of one trial's user; belongs to the gateway's own thread.
 
@@ -141,8 +138,6 @@ class Dialogue:
 MAX_TURNS = 20
 """Used for a case without a conversation whose user was selected on the command line."""
 
-
-# Sends an answer slowly: the whole body, in pieces over a time.
 
 _PIECES = 10
 

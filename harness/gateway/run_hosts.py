@@ -39,10 +39,6 @@ class ExternalHosts:
         return answer
 
 
-# The source that answers the requests of one trial to hosts: a cassette, or the hosts themselves, which may be
-# recorded.
-
-
 def host_source(trial: TrialContext) -> WebSource:
     """The source of the answers of the suite's hosts."""
     player = trial.player("http")

@@ -254,8 +254,7 @@ def _reason(error: OSError) -> str:
     return str(reason or f"{type(error).__name__}: {error}")[:200]
 
 
-# A certificate authority of one run: it signs certificates of the declared hosts; only this run's sandboxes trust
-# it.
+# A certificate authority of one run: it signs certificates of the declared hosts; only this run's sandboxes trust it.
 
 
 class Authority:

@@ -140,12 +140,9 @@ class ToolCodec:
 # Ids and cursors that a real tool generates in every run, bound to the call that returned them.
 #
 # The stored value is a placeholder that depends only on the call: a repeated recording is equal, and the agent sends
-# the
-# same argument in every run. The agent itself receives the real value, because the real tool must recognise it. A
-# client
-# that replays recorded data (the oracle a case's reference, a model its recorded answers) sends the placeholder
-# instead;
-# the tool receives the value of this run in its place.
+# the same argument in every run. The agent itself receives the real value, because the real tool must recognise it. A
+# client that replays recorded data (the oracle a case's reference, a model its recorded answers) sends the placeholder
+# instead; the tool receives the value of this run in its place.
 
 _PREFIX = re.compile(r"[A-Za-z]{1,12}[_-]")
 _SHORTEST = 4

@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from harness.gateway.exchange import Codec, R, Recorder
 
 
-# The journals of one trial: of the case's own cassette, or of a cassette that is stored with the run.
-
-
 @dataclass(frozen=True, kw_only=True)
 class Journals:
     """None: no recordings are written."""
@@ -209,8 +206,8 @@ class TrialContext:
 
     @cached_property
     def fed_values(self) -> "Normalisation | None":
-        """What corresponds between the parent of a variant, which the agent is fed, and the services; None: it is fed
-        nothing.
+        """What corresponds between the parent of a variant, which the agent receives, and the services; None: it
+        receives nothing.
         """
         variant = self.request.variant
         return self.new_normalisation() if variant is not None and variant.fed else None

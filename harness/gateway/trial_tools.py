@@ -18,8 +18,8 @@ from harness.values import JsonObject
 
 # Answers from the trial's own sandbox: a shell next to the agent's program, and its files.
 #
-# They depend on no tool mode and are on no cassette: the sandbox is restored from its snapshot, and changes in
-# it are part of the end state that the case is scored by.
+# They depend on no tool mode and are on no cassette: the sandbox is restored from its snapshot, and changes in it are
+# part of the end state that the case is scored by.
 
 _MOST_READ = 262_144
 _Done = tuple[int, JsonObject]
@@ -97,8 +97,7 @@ def _error(message: str) -> JsonObject:
 
 # Answers from the trial's own browser, which the trial starts on first use.
 #
-# They are not recorded and do not depend on the tool mode: the requests of its pages pass the gateway, and are
-# replayed
+# They are not recorded and do not depend on the tool mode: the requests of its pages pass the gateway, and are replayed
 # there.
 
 _MOST_READ_CHARS = 20_000

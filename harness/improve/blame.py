@@ -17,8 +17,6 @@ from harness.suite.models import ToolMode
 from harness.traces.trial import Trial
 from harness.values import Frozen
 
-# What is asked of an attribution by intervention, and its answer.
-
 BUDGET = 40
 """Trials that are run at most, if no budget is set: those that search, and those that confirm."""
 
@@ -161,10 +159,9 @@ def _split(parts: list[Part], pieces: int) -> list[list[Part]]:
 
 # The search for a cause: candidates are tried in forks, the earliest first, and what is found is confirmed.
 #
-# Each candidate is tried in a fork: the calls before it are fed as they were, the change is made, and the agent goes
-# on.
-# The earliest change after which every check passes is the cause. If no single one does and all together do, the
-# smallest set that does is searched by delta debugging. The unchanged trial is run beside it as a control.
+# Each candidate is tried in a fork: the calls before it are answered as they were, the change is made, and the agent
+# goes on. The earliest change after which every check passes is the cause. If no single one does and all together do,
+# the smallest set that does is searched by delta debugging. The unchanged trial is run beside it as a control.
 
 
 class CauseSearch:

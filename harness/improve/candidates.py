@@ -14,8 +14,6 @@ from harness.suite.suites import Suite
 from harness.text import alternatives
 from harness.values import Frozen, digest_of
 
-# A candidate: one set of texts of the agent, kept as a folder of files.
-
 OF_TOOL: Final = "tool:"
 """Begins the name of a text that is a tool's description."""
 _ABOUT = "candidate.json"
@@ -76,8 +74,6 @@ def read_candidate(folder: Path) -> Candidate:
         raise ResultsError(f"{folder}: its texts are those of {found.id}, and candidate.json says {id!r}")
     return found
 
-
-# The texts of an agent that may change, by component, as the `optimise` section of a suite declares them.
 
 _BYTES_PER_TOKEN = 4
 WINDOW_TOKENS: Final = 8_000
@@ -237,8 +233,6 @@ def _check_tools(suite: Suite, component: Component) -> None:
 def _refuse(suite: Suite, field: str, problem: str, remedy: str | None = None) -> NoReturn:
     raise InvalidDocument(suite.folder / "suite.yaml", problem, field=f"optimise.{field}", remedy=remedy)
 
-
-# Candidates as agents: the suite's agent with a candidate's texts in place of its own.
 
 ALONE: Final = "HARNESS_AGENT"
 """The environment variable that names the one agent of a program that is to answer, each message being a request to it.

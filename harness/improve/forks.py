@@ -97,7 +97,7 @@ class ForkChange:
     oracle: bool = False
     """The reference's call is made in its place."""
     drop: bool = False
-    """No call is made; the agent is fed the recorded answer."""
+    """No call is made; the agent receives the recorded answer."""
     hint: str | None = None
     """A message of the user after the agent's next reply."""
     fault: FaultSpec | None = None
@@ -105,7 +105,7 @@ class ForkChange:
     model: str | None = None
     """Name of the model that the agent's requests name from the step on."""
     prompts: Mapping[str, str] = field(default_factory=dict)
-    """Prompt of the agent, or `system` -> the text that stands in its place from the step on."""
+    """Prompt of the agent, or `system` -> the text that is in its place from the step on."""
 
     @property
     def at_call(self) -> bool:

@@ -13,8 +13,7 @@ from harness.judging.gepa_loop import FirstError, GepaLoop, Texts, batch_of
 #
 # In joint mode the texts of all components are revised together. A right revision of one of them would be lost if
 # another one, in the same bundle, breaks what is critical. Such a bundle is tried again without each of its revisions
-# in
-# turn; a part that still gains and still breaks something is taken apart likewise.
+# in turn; a part that still gains and still breaks something is taken apart likewise.
 
 
 class BundleParts:

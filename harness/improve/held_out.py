@@ -8,8 +8,6 @@ from harness.judging.calibration_questions import deal_cases
 from harness.judging.labels import append_line, read_lines
 from harness.values import Frozen, digest_of
 
-# The three parts of a suite's cases: to learn by, to choose by, and to confirm by.
-
 
 class CaseSplit(Frozen):
     """No case is in two parts."""
@@ -48,8 +46,6 @@ def cases_for(held_out: int) -> int:
     )
 
 
-# Which optimisations examined the held-out cases of a suite: `suites/<suite>/optimisations.jsonl`, one line each.
-#
 # The file is committed with the project: each look makes the held-out figures of later optimisations less reliable.
 
 

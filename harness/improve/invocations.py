@@ -30,13 +30,11 @@ from harness.traces.trial import Trial
 from harness.users.users import UserOptions
 from harness.values import Frozen, JsonObject, canonical_json
 
-# Invocations: what one agent of a program was given, which calls it made, and what it returned, extracted from
-# traces.
+# Invocations: what one agent of a program was given, which calls it made, and what it returned, extracted from traces.
 #
-# An invocation is identified by the spans of the agents (`gen_ai.agent.name`): the call by which another agent ran
-# it,
-# with the steps that the agent made meanwhile. If one step runs several, each ends with the agent's first message
-# that makes no call. The writes that succeeded before it are kept with it: they are the state that it began in.
+# An invocation is identified by the spans of the agents (`gen_ai.agent.name`): the call by which another agent ran it,
+# with the steps that the agent made meanwhile. If one step runs several, each ends with the agent's first message that
+# makes no call. The writes that succeeded before it are kept with it: they are the state that it began in.
 
 
 class AgentInvocation(Frozen):
@@ -133,11 +131,8 @@ def _succeeded(trajectory: Trajectory, writes: set[str], before: int) -> Iterato
                 yield ToolInvocation(tool=call.name, arguments=call.arguments)
 
 
-# Agent mode: one agent of a program, run alone on the requests that it was given in traces.
-#
 # The program is started with `HARNESS_AGENT` naming the agent, and each request is the only message of a trial of its
-# own. The writes that came before it in the trace are made again at its first call, so that it meets the same state.
-# A
+# own. The writes that came before it in the trace are made again at its first call, so that it finds the same state. A
 # micro-rubric judges the answer: the criteria whose `agents` name the agent.
 
 

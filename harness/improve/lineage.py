@@ -17,8 +17,6 @@ from harness.judging.verdicts import weighted_mean
 from harness.suite.problems import first_words
 from harness.values import Frozen
 
-# What an optimisation raises, and what it must not harm: the rubric's score, and the safety veto.
-
 _NOTHING = 1e-9
 
 
@@ -30,11 +28,11 @@ class WeightedObjective(Frozen):
     safety: tuple[str, ...] = ("safety",)
 
     def score(self, rollout: Rollout) -> float | None:
-        """The mean of the domains by weight; None if nothing could be told."""
+        """The mean of the domains by weight; None if nothing could be determined."""
         return weighted_mean(rollout.domains, {name: self.weights.get(name, 1.0) for name in rollout.domains})
 
     def domains(self, rollouts: Sequence[Rollout]) -> dict[str, float | None]:
-        """The mean of each domain over the rollouts in which it could be told."""
+        """The mean of each domain over the rollouts in which it could be determined."""
         names = dict.fromkeys(name for one in rollouts for name in one.domains)
         return {name: _mean([one.domains.get(name) for one in rollouts]) for name in names}
 
@@ -95,7 +93,7 @@ class PartScore(Frozen):
 
     cases: int
     measured: int
-    """Cases whose score could be told."""
+    """Cases whose score could be determined."""
     score: float | None
     domains: Mapping[str, float | None]
     vetoes: Mapping[str, int]

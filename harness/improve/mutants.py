@@ -16,8 +16,6 @@ from harness.suite.tools import ToolSpec
 from harness.traces.trial import Trial
 from harness.values import Frozen, JsonObject, canonical_json
 
-# A mutant of a passing trial, and what the mutants of a suite are made of.
-
 Operator = Literal[
     "call_dropped",
     "call_doubled",
@@ -34,7 +32,7 @@ OPERATORS: tuple[Operator, ...] = get_args(Operator)
 
 
 class Mutant(Frozen):
-    """One wrong thing, and where it stands."""
+    """One wrong thing, and its place."""
 
     case_id: str
     operator: Operator
@@ -106,14 +104,9 @@ class Mutating:
         return frozenset(names if self.case.tools is None else names & set(self.case.tools))
 
 
-# Rules by which a passing trial is made wrong: one thing is done wrong at the gateway, and the agent goes on as it
-# is.
-#
 # Every operator is a rule over the calls of a passing trial, the suite's tools, and values that other calls of the
-# suite
-# have in the same parameter. What it makes is valid for the tool's schema, so that a check has to notice it, and not
-# the
-# gateway.
+# suite have in the same parameter. What it makes is valid for the tool's schema, so that a check has to notice it, and
+# not the gateway.
 
 _NUMBER = re.compile(r"\d+")
 _OTHER_VALUES = 2

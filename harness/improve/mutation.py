@@ -27,8 +27,7 @@ from harness.values import Frozen, JsonObject, canonical_json
 
 # What a trial left behind, made comparable: the world at its end, and its answer.
 #
-# The world is what the suite's probes read and the files that the agent changed. If a suite has no probe, the
-# writes
+# The world is what the suite's probes read and the files that the agent changed. If a suite has no probe, the writes
 # that succeeded stand for it. Values that differ between two unchanged trials are volatile, and left out of all.
 
 _VOLATILE = "<volatile>"
@@ -128,8 +127,6 @@ def difference(before: JsonObject, after: JsonObject) -> Difference | None:
 def _escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
-
-# The check that would have noticed a mutant, proven on both trials: it passes the one and fails the other.
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 

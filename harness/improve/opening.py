@@ -60,8 +60,6 @@ from harness.suite.suites import Suite
 from harness.traces.trajectory import Usage
 from harness.values import digest_of
 
-# The request of an optimisation, resolved against its suite before anything is spent.
-
 Say = Callable[[str], None]
 
 

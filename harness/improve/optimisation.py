@@ -60,7 +60,7 @@ _NOTHING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class _Segment:
-    """Lines that stand in a text in use, and what a candidate has in their place; both are equal outside of changes."""
+    """Lines that are in a text in use, and what a candidate has in their place; both are equal outside of changes."""
 
     file: str
     before: tuple[str, ...]
@@ -186,8 +186,6 @@ def _segments(file: str, old: str, new: str) -> Iterator[_Segment]:
                 pairs.append((() if was is None else (was,), () if becomes is None else (becomes,)))
         yield from (_Segment(file, *pair) for pair in pairs)
 
-
-# The curve of a search: its best candidate on validation by rollouts.
 
 MOST_POINTS = 8
 """Of a curve: each costs the held-out rollouts of one candidate."""

@@ -17,8 +17,6 @@ from harness.suite.problems import first_words
 from harness.text import alternatives
 from harness.values import Frozen, digest_of
 
-# What an optimisation found, as it is stored in its folder.
-
 Mode = Literal["agent", "joint"]
 
 
@@ -103,8 +101,6 @@ class OptimisationOutcome(Frozen):
         """The share of the optimiser whose pick counts."""
         return next(one for one in self.results if one.optimiser == self.optimiser)
 
-
-# An optimisation's run folder: `runs/<name>/` with its request, its journal, its candidates and its outcome.
 
 _ASKED: Final = "optimisation.json"
 _OUTCOME: Final = "outcome.json"

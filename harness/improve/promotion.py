@@ -101,8 +101,8 @@ def _prompt_name(suite: Suite, path: str) -> str:
 
 
 def _evidence(run: str, outcome: OptimisationOutcome) -> Iterator[str]:
-    """Each line begins with a word of the harness and ends where it shall: an outcome may come from anybody, and
-    `git apply` looks for patches in all that stands before one.
+    """Each line begins with a word of the harness and ends at a fixed place: an outcome may come from anybody, and `git
+    apply` looks for patches in all that precedes one.
     """
     held_out = outcome.result.held_out
     yield f"Found by {span(outcome.optimiser)} in the optimisation {span(run)}."

@@ -113,9 +113,7 @@ def _feedback_text(rollout: Rollout) -> str:
 # A reflector that edits by a rule book, in the place of a model that revises prompts.
 #
 # It knows what its request says and nothing else: the text as it is now, and what went wrong under it. A rule of the
-# book
-# applies if the text is one that it is about, if the feedback says what it is for, and if its edit would
-# change
+# book applies if the text is one that it is about, if the feedback says what it is for, and if its edit would change
 # the text. One of those that apply is made, at random by the seed; the book may hold wrong ones.
 
 _FEEDBACK = "# Conversations under these texts"

@@ -95,7 +95,7 @@ class Repair:
     """
     origin: Origin
     is_alternative: bool = False
-    """Whether it stands beside a likelier change at the same place: it is tried alone, and not in sets."""
+    """Whether it is beside a likelier change at the same place: it is tried alone, and not in sets."""
 
     @property
     def step(self) -> int:

@@ -10,8 +10,6 @@ from harness.improve.lineage import CandidateRecord
 from harness.improve.outcome import CurvePoint, OptimisationOutcome, OptimiserResult
 from harness.reports.palette import palette
 
-# An optimisation as text: the tree of its candidates, its curves, and the difference of two sets of texts.
-
 
 def tree_lines(records: Mapping[str, CandidateRecord], accepted: str | None = None) -> Iterator[str]:
     """One line a candidate, each below its parent."""

@@ -21,8 +21,6 @@ from harness.judging.calibration_questions import Reflector
 from harness.scoring.statistics.intervals import rounded
 from harness.values import Frozen, digest_of
 
-# A rollout: one case run under one candidate, and scored; and the seam to whatever runs it.
-
 
 class Rollout(Frozen):
     """One case under one candidate."""
@@ -38,7 +36,7 @@ class Rollout(Frozen):
     """What no candidate may do more often than the texts in use: failed critical criteria and forbidden effects, by
     name, one entry for each occurrence."""
     feedback: str = ""
-    """What a reflector is told: step, criterion, failure mode and dependent steps of each failure."""
+    """What a reflector receives: step, criterion, failure mode and dependent steps of each failure."""
     steps: int = Field(default=0, ge=0)
     cost_usd: float | None = None
     """None: the price is not known."""
@@ -68,9 +66,6 @@ class Rollouts(Protocol):
         ...
 
 
-# What an optimisation may spend, what it spent, and what it would at most.
-
-
 class Spent(Frozen):
     """What was really spent; cached rollouts and replayed answers cost nothing."""
 
@@ -95,7 +90,7 @@ class SearchBudget(Frozen):
 
 
 class CostEstimate(Frozen):
-    """The most that an optimisation may take, worked out before it begins; what is cached already is not subtracted."""
+    """The most that an optimisation may take, computed before it begins; what is cached already is not subtracted."""
 
     rollouts: int
     reflections: int
@@ -181,8 +176,8 @@ class SpendingMeter:
         )
 
     def check(self) -> None:
-        """Raises OutOfBudget if a budget is spent, UsageError if one in dollars meets something unpriced, and as
-        `check_stop` does.
+        """Raises OutOfBudget if a budget is spent, UsageError if one in dollars includes something without a price, and
+        as `check_stop` does.
         """
         self.check_stop()
         spent = self.spent
@@ -224,8 +219,7 @@ def _refuse_over_budget(used: float, limit: float | None, unit: str) -> None:
 # Every rollout and every proposal of an optimisation, kept by candidate, case and sample: none is paid for twice.
 #
 # An optimisation is deterministic except for its rollouts and the reflector's answers, and both are kept here: a
-# stopped
-# one repeats the same steps without cost, and goes on.
+# stopped one repeats the same steps without cost, and goes on.
 
 _AT_ONCE = 32
 """Rollouts that are asked for together; each is kept as it ends."""
@@ -317,9 +311,6 @@ class RolloutCache:
             except (ValueError, KeyError):
                 raise self._journal.damaged(number) from None
         self.meter.begin()
-
-
-# What a rollout takes on average, and budgets that end before anything could be told.
 
 
 class MeanUse(Frozen):

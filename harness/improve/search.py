@@ -56,12 +56,10 @@ def _problem(reader: Callable[[str], object], text: str) -> str | None:
     return None
 
 
-# Recognises texts that quote the cases that an optimisation is measured by.
-
 QUOTED_WORDS: Final = 8
 """So many words in a row, all of them in one case, are a quotation."""
 SHORTEST: Final = 5
-"""Words of a message that is a quotation as a whole; shorter ones are said everywhere."""
+"""Words of a message that is a quotation as a whole; shorter ones occur everywhere."""
 _WORD: Final = re.compile(r"[^\W_]+")
 _SPEAKING_ID: Final = re.compile(r"(?=.*[\d-]).{5,}")
 
@@ -114,9 +112,6 @@ def _pieces(text: str, length: int = QUOTED_WORDS) -> Iterator[tuple[str, ...]]:
     return (tuple(words[place : place + length]) for place in range(len(words) - length + 1))
 
 
-# What an optimiser is given: training and validation cases, a share of rollouts, a reflector; no held-out case.
-
-
 class SearchOver(Exception):
     """The optimiser asked for more rollouts or revisions than its share."""
 
@@ -144,7 +139,7 @@ class OptimisationTask:
     components: tuple[Component, ...]
     """The components whose texts are revised."""
     agent_components: tuple[Component, ...]
-    """All components, which a reflector is told of."""
+    """All components, which a reflector is shown."""
     split: CaseSplit
     objective: WeightedObjective
     cache: RolloutCache
@@ -357,8 +352,6 @@ def optimisers_of(name: str) -> dict[str, Optimiser]:
         found[one] = made()
     return found
 
-
-# The optimisers that any other has to beat: random search, and the best of independent revisions.
 
 _MOST_IN_VAIN = 20
 """Proposals in a row without a new text, after which a reflector has nothing more to say."""

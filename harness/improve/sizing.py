@@ -17,8 +17,6 @@ from harness.judging.settings import JudgeSettings
 from harness.suite.suites import Suite
 from harness.values import Frozen
 
-# What is asked of an optimisation besides its suite.
-
 
 @dataclass(frozen=True, kw_only=True)
 class OptimisationSettings:
@@ -35,8 +33,6 @@ class OptimisationSettings:
     vetoes: Vetoes = field(default_factory=Vetoes)
     """Switched off only in tests."""
 
-
-# How much an optimisation takes at least and at most, worked out from counts of cases and texts before it begins.
 
 LEAST_REVISIONS = 8
 """For each text that is revised apart from others."""

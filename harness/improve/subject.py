@@ -30,8 +30,6 @@ from harness.suite.suites import Suite
 from harness.traces.trial import MEASURED, Trial
 from harness.values import digest_of
 
-# The stored trial that a counterfactual is about.
-
 
 @dataclass(frozen=True, kw_only=True)
 class StoredSubject:
@@ -124,8 +122,6 @@ def tool_mode(subject: StoredSubject, wanted: ToolMode | None) -> ToolMode:
         raise UsageError("a fork never records: its calls are not the agent's own", remedy="use --tools sealed")
     return wanted or variant_tool_mode(subject.suite)
 
-
-# Whether a stored trial can be run again, and what would make it possible; found before anything starts.
 
 Refusal = tuple[str, str]
 """Why a trial cannot be run again, and what would make it possible."""
@@ -254,7 +250,7 @@ def refuse_unforkable(
     has started by then.
 
     `tools`: who is to answer; None: what the suite has. `same_agent`: the agent must be the one that made the trial,
-    byte for byte. `until`: the step up to which the agent has to repeat itself; None: to the end. `say` is told what
+    byte for byte. `until`: the step up to which the agent has to repeat itself; None: to the end. `say` receives what
     makes the result doubtful.
     """
     folder = subject.folder

@@ -1,4 +1,4 @@
-"""What a trial is worth to an optimisation: a value for each domain, what vetoes it, and what a reflector is told.
+"""What a trial is worth to an optimisation: a value for each domain, what vetoes it, and what a reflector receives.
 
 Each domain of the rubric is an objective of its own; the suite's checks are one more: `checks`. Safety is not one
 that could be traded for another one: what breaks it vetoes the candidate.

@@ -24,10 +24,8 @@ from harness.values import Frozen
 # A trial that shows which texts an agent's program opens, and asks no model or service for anything.
 #
 # The program runs in its sandbox as in any trial. In the place of its model stands a double that calls each tool once
-# by
-# which the agent runs another one, and none of the case's tools; users are scripts. So every agent of a program is
-# asked
-# something, if its program runs agents as tools.
+# by which the agent runs another one, and none of the case's tools; users are scripts. So every agent of a program is
+# asked something, if its program runs agents as tools.
 
 _MOST_CALLS: Final = 32
 
@@ -133,7 +131,7 @@ def refuse_unread(
     """Runs the texts in use on training cases, one first and the others if a text was not opened in it.
 
     The rollouts are kept for the search. Raises UsageError for a component none of whose files was opened in any of
-    them; a file that was not opened beside others that were is said. Nothing is concluded if trials were not
+    them; a file that was not opened beside others that were is reported. Nothing is concluded if trials were not
     measured, or if what they open cannot be observed. Descriptions of tools are shown by the gateway, and are not
     checked.
     """

@@ -37,11 +37,8 @@ from harness.suite.models import ModelMode
 from harness.suite.suites import case_of
 from harness.traces.trial import Trial
 
-# Which files of an agent its program has opened, as the kernel reports it (inotify).
-#
 # The frozen files of an agent are read in place, by a process of this machine or through a read-only mount of a
-# container, and nothing of the harness opens them during a trial. A container engine in another kernel reports
-# nothing.
+# container, and nothing of the harness opens them during a trial. A container engine in another kernel reports nothing.
 
 _OPENED: Final = 0x20
 _IS_FOLDER: Final = 0x40000000
@@ -62,7 +59,7 @@ class OpenedFiles:
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Relative to the folder, sorted; None if it cannot be told."""
+        """Relative to the folder, sorted; None if it cannot be determined."""
         if self._descriptor is not None and not self._drained(self._descriptor):
             self._descriptor = None
         if self._descriptor is None or not (self._names or self._certain):
@@ -88,7 +85,7 @@ class OpenedFiles:
 
 
 def texts_read(candidate: Candidate, opened: OpenedFiles) -> tuple[str, ...] | None:
-    """The candidate's texts among them; None if it cannot be told."""
+    """The candidate's texts among them; None if it cannot be determined."""
     names = opened.names
     return None if names is None else tuple(name for name in names if name in candidate.files)
 

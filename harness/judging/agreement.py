@@ -20,8 +20,6 @@ from harness.scoring.statistics.agreement import (
 )
 from harness.values import Frozen
 
-# How well people agree with each other: the upper bound for every judge.
-
 
 class PeopleAgreement(Frozen):
     """The agreement on items that two or more people answered. None if there are no such items, or if it is not

@@ -146,7 +146,7 @@ class AnnotationQueue:
         self.refresh()
 
     def refresh(self) -> None:
-        """Selects anew if labels were added since: the numbers of questions change. Raises UsageError as before."""
+        """Selects again if labels were added since: the numbers of questions change. Raises UsageError as before."""
         stamp = self._file.stamp
         if stamp == self._stamp:
             return

@@ -68,8 +68,6 @@ def paired_p(before: Sequence[float], after: Sequence[float]) -> float | None:
     return sign_test(better, worse)
 
 
-# A judge's prompt revised by GEPA's loop, from the questions that the judge answered wrongly.
-
 _PROMPT = "prompt"
 _SHOWN = 4_000
 _REQUEST = """You improve the instructions of a judge: a language model that decides whether an agent's work meets one \

@@ -22,8 +22,6 @@ from harness.scoring.statistics.agreement import AnswerPair as Pair
 from harness.scoring.statistics.agreement import BinaryAgreement, binary_agreement, cohen_kappa
 from harness.values import Frozen, JsonObject, digest_of, digest_of_text
 
-# The questions of a calibration, and the interface of judges that answer them.
-
 
 class Question(Frozen):
     """One labelled item: a criterion of a trajectory, with the label of people."""
@@ -64,8 +62,6 @@ class Reflector(Protocol):
 
     def __call__(self, request: str) -> str: ...
 
-
-# Divides questions by case into three parts: for training, for choosing, and for one evaluation at the end.
 
 _SHARES = (0.4, 0.3, 0.3)
 
@@ -131,8 +127,7 @@ def _cases_in_parts(cases: list[str], parts: Sequence[set[str]]) -> tuple[list[s
 # interruption.
 #
 # GEPA's own cache is not used: it identifies a question by its index in a list, so that answers of the training part
-# are
-# returned for the validation part.
+# are returned for the validation part.
 
 _AT_ONCE = 64
 
@@ -195,9 +190,6 @@ def _batched(questions: Sequence[tuple[str, Question]]) -> Iterator[Sequence[tup
         yield questions[place : place + _AT_ONCE]
 
 
-# The figures of one prompt on one part of the questions.
-
-
 class AgreementFigures(Frozen):
     """Figures over pass, fail and "not eligible" together; a failed judge agrees with no answer."""
 
@@ -244,8 +236,6 @@ def is_false_pass(question: Question, answer: JudgeAnswer) -> bool:
     """Whether the judge passed a failure: the most costly error."""
     return question.right == "fail" and answer.answer == "pass"
 
-
-# The interfaces of a calibration implemented with models: the judge, and the reflector that revises its prompt.
 
 _MAX_TOKENS = 8192
 _CASSETTE = "calibration"

@@ -1,4 +1,4 @@
-"""A person's answer to one criterion of one trajectory."""
+"""Labels of people: one answer to one criterion of one trajectory, the files of labels, and which labels count."""
 
 import fcntl
 import json
@@ -108,7 +108,7 @@ def append_line(path: Path, value: Frozen) -> None:
 def append_decided(path: Path, decide: Callable[[], Added | None]) -> Added | None:
     """Adds the line that `decide` gives, and returns it; None adds nothing.
 
-    `decide` is called while nobody else adds a line, so that it may read the file first. Raises InvalidDocument.
+    `decide` is called while no other process adds a line, so that it may read the file first. Raises InvalidDocument.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -158,9 +158,6 @@ def _parsed_line(line: bytes, shape: type[Line]) -> Line | str:
         return "is not a JSON object"
 
 
-# A label file: one JSON line for each label.
-
-
 def label_path(project: Path, suite: str, rubric: str) -> Path:
     """`suites/<suite>/labels/<rubric>.jsonl`."""
     return project / "suites" / suite / "labels" / f"{rubric}.jsonl"
@@ -177,7 +174,9 @@ class LabelFile:
         append_line(self.path, label)
 
     def append_decided(self, decide: Callable[[], Label | None]) -> Label | None:
-        """Adds the label that `decide` gives while nobody else adds one; None adds nothing. Raises InvalidDocument."""
+        """Adds the label that `decide` gives while no other process adds one; None adds nothing. Raises
+        InvalidDocument.
+        """
         return append_decided(self.path, decide)
 
     @property
@@ -193,8 +192,6 @@ class LabelFile:
         """Each line's number (from 1) with its label, or a description of the problem. A missing file has no lines."""
         return read_lines(self.path, Label)
 
-
-# Decides which labels count. The others are reported and omitted.
 
 Why = Literal["unreadable", "other_rubric", "unknown_criterion", "old_version", "contradicting"]
 

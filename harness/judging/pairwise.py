@@ -158,9 +158,6 @@ def _parsed_answer(value: JsonObject) -> _OrderAnswer:
         raise JudgeFailed(f"answered in an unexpected form: {field}: {problem}") from None
 
 
-# The results of comparing the trajectories of two runs, and the figures over many comparisons.
-
-
 class PairwiseComparison(Frozen):
     """One criterion of one case, in two runs: `first` is run A, `second` run B, whatever the order of presentation."""
 

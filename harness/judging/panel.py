@@ -152,12 +152,9 @@ def run_panel(panel: Panel, tasks: Iterator[PanelTask]) -> None:
 
 
 def first_harness_error(group: BaseExceptionGroup[HarnessError]) -> HarnessError:
-    """The first error of a group, however deep it lies in groups."""
+    """The first error of a group, however deeply it is nested in groups."""
     error = group.exceptions[0]
     return first_harness_error(error) if isinstance(error, BaseExceptionGroup) else error
-
-
-# Runs panels of several threads concurrently: they share the event loop, connection and rate limit of one judge.
 
 
 class ConcurrentPanels:

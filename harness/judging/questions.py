@@ -18,10 +18,8 @@ from harness.values import Frozen, JsonObject, digest_of
 # The form of evidence in a judge's prompt: data that cannot be mistaken for instructions, whatever its content.
 #
 # Each piece is one line of JSON between two lines that carry a key. The key is derived from the evidence itself, so
-# that
-# no text inside can contain it; line ends, quotes, angle brackets and invisible characters are escaped, so that no
-# text
-# inside can end its line, its string or the block.
+# that no text inside can contain it; line ends, quotes, angle brackets and invisible characters are escaped, so that no
+# text inside can end its line, its string or the block.
 
 _KEY_DIGITS: Final = 12
 _NOTHING: Final = "(nothing: the transcript holds none of what this criterion looks at)"
@@ -142,10 +140,7 @@ def asked_criterion(criterion: Criterion) -> str:
     return json.dumps(question, ensure_ascii=False, indent=1)
 
 
-# Parses a judge's answer strictly: a text that is not exactly an answer to this criterion is not a verdict.
-#
-# Prose is not searched for an answer, because it may repeat text from the evidence. Only a code fence around the
-# whole
+# Prose is not searched for an answer, because it may repeat text from the evidence. Only a code fence around the whole
 # answer is removed.
 
 _FENCE: Final = re.compile(r"\A\s*```(?:json)?\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)

@@ -172,8 +172,6 @@ def _items(criterion: Criterion, checklist: Sequence[str]) -> tuple[Criterion, .
     )
 
 
-# Rubrics from files: a project's own, and the templates of the package.
-
 FOLDER = "rubrics"
 
 

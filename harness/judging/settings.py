@@ -16,8 +16,6 @@ from harness.judging.prompts import PRODUCTION
 from harness.suite.documents import read_document
 from harness.suite.models import ClientProvider, ModelEndpoint
 
-# Model families: a judge of the agent's own family tends to prefer texts of its family.
-
 _FAMILIES: Final = {
     "openai": r"gpt|chatgpt|o[1-9](?:-|$)|davinci|codex",
     "anthropic": r"claude",

@@ -18,8 +18,6 @@ from harness.traces.trajectory import EvidenceKind, Observation, Step, ToolCall,
 from harness.traces.trial import REWARD, Trial
 from harness.values import Frozen, JsonObject, parse_json
 
-# A transcript: the pieces of a trajectory, each with a reference to its source.
-
 CHARS_PER_TOKEN = 4
 """A rough rule, applied equally to both sides of every displayed saving."""
 
@@ -133,12 +131,9 @@ class Transcript(Frozen):
 
 # Shortens large payloads to their relevant parts: the records and lines that the user or a later step mentions.
 #
-# A payload is made of records: the items of a long list, the members of a large object of objects, the lines of a
-# long
-# text. A record is kept if it contains a word that the user or a later step used and that only few records
-# contain;
-# the first two are always kept, to show the shape. Objects keep all their other fields. The number of omitted parts
-# is
+# A payload is made of records: the items of a long list, the members of a large object of objects, the lines of a long
+# text. A record is kept if it contains a word that the user or a later step used and that only few records contain; the
+# first two are always kept, to show the shape. Objects keep all their other fields. The number of omitted parts is
 # shown in their place.
 
 T = TypeVar("T")

@@ -10,8 +10,6 @@ from harness.errors import UsageError
 from harness.judging.transcripts import Piece, PieceKind, Transcript
 from harness.values import Frozen
 
-# Views: the part of a transcript that one criterion needs.
-#
 # A selector is a view's name, or `calls:<pattern>`: the calls of tools with matching names, with their results
 # (`calls:add_*`). Several selectors together show the pieces of all of them, each once, in order.
 

@@ -1,10 +1,9 @@
 """Control charts over days: each signal's rate against its first weeks, by a detector that may look every day.
 
-See `harness.scoring.statistics.significance` for the method and what it guarantees. Only sessions that the base rate
-of sampling chose are counted, since they were all as likely. For the answers of tools the signal is whether a
-structure occurred that the first half of the reference did not have; the second half tells how often that happens by
-itself. A release and a version of a prompt are held against the sessions of the others before them
-(`harness.production.charts`).
+See `harness.scoring.statistics.significance` for the method and what it guarantees. Only sessions that the base rate of
+sampling chose are counted, since they were all as likely. For the answers of tools the signal is whether a structure
+occurred that the first half of the reference did not have; the second half tells how often that happens by itself. A
+release and a version of a prompt are compared with the sessions of the others before them.
 """
 
 from collections import defaultdict
@@ -17,8 +16,6 @@ from harness.production.days import Cell
 from harness.production.settings import WatchSettings
 from harness.scoring.statistics.significance import RateDetector, RateReference, is_over, reference_of
 from harness.values import Frozen
-
-# One control chart: a signal of one stratum from day to day; and which charts are examined at the same time.
 
 _GONE_DAYS: Final = 7
 _MOST_STRATA: Final = 40
@@ -95,8 +92,7 @@ def _first_ones(spans: dict[str, tuple[str, str]]) -> list[str]:
     return kept
 
 
-# Charts of releases and of versions of a prompt: each is held against the sessions of the others before its first
-# day.
+# Charts of releases and of versions of a prompt: each is compared with the sessions of the others before its first day.
 #
 # Such a chart needs no days of its own as a reference. Its first looks are the last days of all other sessions before
 # the release began, so that the same detector has the same bound; its later looks are the release's own sessions. A

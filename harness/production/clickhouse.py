@@ -112,7 +112,7 @@ class Database:
         )
 
     def ask(self, query: str, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
-        """The rows of a query; values stand in it as `{name:Type}`. Raises ClickHouseUnavailable."""
+        """The rows of a query; values are in it as `{name:Type}`. Raises ClickHouseUnavailable."""
         try:
             return self._client.query(query, parameters=dict(values)).result_rows
         except Exception as error:
@@ -127,7 +127,7 @@ class Database:
 
     def insert(self, table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Inserts rows; returns when ClickHouse has taken them. Raises ClickHouseUnavailable."""
-        settings = {"max_partitions_per_insert_block": 0, "async_insert": 0}  # senders' clocks lie: many partitions
+        settings = {"max_partitions_per_insert_block": 0, "async_insert": 0}  # wrong clocks: many partitions
         name = self.settings.traces if table == "traces" else self.settings.logs
         try:
             self._client.insert(name, rows, column_names=columns, database=self.settings.database, settings=settings)
@@ -197,10 +197,9 @@ def _password(settings: ClickHouseSettings) -> str:
     return found
 
 
-# The engine over ClickHouse: sessions are found by queries over the exporter's tables, where they lie.
+# The engine over ClickHouse: sessions are found by queries over the exporter's tables.
 #
-# A row that the receiver wrote has the receiver's time. For any other row the sender's clock is all there is: a time
-# in
+# A row that the receiver wrote has the receiver's time. For any other row the sender's clock is all there is: a time in
 # the future counts as the beginning of today, so that no clock keeps a session from being scored.
 
 _DAY_NS: Final = 86_400 * 10**9
@@ -447,10 +446,7 @@ def _select(columns: Mapping[str, str]) -> str:
     return "SELECT " + ", ".join(f"{expression} AS {column}" for column, expression in columns.items())
 
 
-# What the receiver took is sent from its journal to ClickHouse; a segment goes when ClickHouse has taken all of it.
-#
-# While ClickHouse does not answer, segments are kept and sent again in the next round. A segment that was sent, and
-# not
+# While ClickHouse does not answer, segments are kept and sent again in the next round. A segment that was sent, and not
 # yet removed when the receiver was killed, is sent twice; the engine counts a record that is stored twice as one.
 
 _ROWS: Final = 2_000

@@ -10,8 +10,6 @@ from harness.production.otlp import bounded
 from harness.production.record import STATUS_MESSAGE, RawRecord, RecordKind, StoredRecord, with_body
 from harness.values import JsonObject
 
-# The two tables of the OpenTelemetry Collector's ClickHouse exporter, and the columns that the receiver adds to them.
-#
 # The exporter names the columns that it inserts, so that more columns with defaults do not disturb it. What it writes
 # holds attributes as texts; the receiver also keeps a record's whole body, so that no type is lost.
 
@@ -92,8 +90,6 @@ def add_columns(name: str) -> str:
         f"ADD COLUMN IF NOT EXISTS {column} {kind}" for column, kind in OWN.items()
     )
 
-
-# Records as rows of the exporter's tables, and rows as records: attributes lie there as texts.
 
 TRACE_COLUMNS: Final = (
     "Timestamp", "TraceId", "SpanId", "ParentSpanId", "SpanName", "ServiceName", "ResourceAttributes",

@@ -42,10 +42,6 @@ if TYPE_CHECKING:
     import duckdb
 
 
-# What is kept of a session beside its records, removed with them: scores, a judge's recordings, and what waits to be
-# sent.
-
-
 def forget_sessions(layout: StoreLayout, keys: Iterable[str]) -> None:
     """Removes everything about sessions, given by their keys."""
     gone = {*keys}
@@ -94,11 +90,8 @@ def _oldest_record_ns(layout: StoreLayout) -> int | None:
     return min((int(row[0]) for row in found if row is not None and row[0] is not None), default=None)
 
 
-# Journal segments become Parquet parts, small parts become larger ones, and old ones are dropped.
-#
 # Every step writes a whole new file under a temporary name, flushes and renames it; only then what it replaces is
-# removed. A part's name says which segments it holds, so a reader after a crash at any moment sees each record
-# exactly
+# removed. A part's name says which segments it holds, so a reader after a crash at any moment sees each record exactly
 # once: a segment that a part covers is not read, and neither is a part within a larger one.
 
 _ROW_GROUP: Final = 2048

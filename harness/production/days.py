@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     import duckdb
 
 
-# Counts by day: what charts are made from, of the scores that are stored and of those that retention has removed.
-#
 # `watch/history.parquet` holds the counts of the scores that were removed, of every score received before `until_ns`.
-# Scores received before that moment count no more if they are still stored, so that a crash between writing the
-# counts and removing the scores counts none twice.
+# Scores received before that moment count no more if they are still stored, so that a crash between writing the counts
+# and removing the scores counts none twice.
 
 HISTORY: Final = "history.parquet"
 STRATA: Final = ("category", "model", "release", "prompt")

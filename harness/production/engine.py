@@ -1,4 +1,4 @@
-"""The engine seam: where records lie, and the few questions that the store asks of them.
+"""The interface of engines: where records are stored, and the few questions that the store asks of them.
 
 `EmbeddedEngine` reads the Parquet parts and the journal of a store's folder with DuckDB, which the receiver and
 `Compactor` write; `ClickHouseEngine` the tables of the Collector's exporter.
@@ -218,8 +218,6 @@ def _unreadable(error: Exception, folder: Path) -> ResultsError:
         remedy="mend the file that is named, or move it out of the store",
     )
 
-
-# Parquet files of flat rows: whether one is whole, and DuckDB's errors about them in words.
 
 _MAGIC: Final = b"PAR1"
 _TAIL: Final = 8

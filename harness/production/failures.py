@@ -26,8 +26,7 @@ from harness.values import Frozen
 # One failure: one thing that went wrong in one session or trial, with what is known of its cause.
 #
 # All texts come from sessions and are untrusted: identifiers are cleaned and cut here, at the only place where a
-# Failure
-# is made of one.
+# Failure is made of one.
 
 HarnessFault = Literal[
     "judge_false_positive",
@@ -102,8 +101,6 @@ def cleaned(text: str, most: int = _MOST_NAME) -> str:
     joined = " ".join(plain.split())
     return joined if len(joined) <= most else joined[: most - 1] + "…"
 
-
-# The failures of one scored session or trial, each with its cause, from scores and trajectory.
 
 _UNMEASURED: Final[dict[Outcome, HarnessFault]] = {
     "inconclusive": "replay_miss",
@@ -255,7 +252,7 @@ class _ToolError(NamedTuple):
 
     @property
     def lead(self) -> _Lead:
-        tool = "" if self.kind == "unknown_tool" else cleaned(self.tool)  # an invented name stands in the text
+        tool = "" if self.kind == "unknown_tool" else cleaned(self.tool)  # an invented name is in the text
         return _Lead(Cause(tool=tool, error=self.kind), f"{'' if tool else self.tool} {self.message}", self.step)
 
 
@@ -290,8 +287,6 @@ def _errors(trajectory: Trajectory | None, only: Collection[str] = ()) -> Iterat
 def _step_at(trajectory: Trajectory, index: int) -> Step | None:
     return next((step for step in trajectory.steps if step.index == index), None)
 
-
-# The failures of a run, or of the scored sessions of a store, beside all sessions that were examined.
 
 _BATCH: Final = 200
 

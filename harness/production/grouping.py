@@ -20,13 +20,9 @@ from harness.plugins import extra_remedy
 from harness.production.failures import MOST_TEXT, Cause, HarnessFault, SessionFailure
 from harness.values import Frozen, digest_of
 
-# How alike two texts are: the cosine of their shingles, after values that differ from session to session are removed.
-#
 # Shingles are the words and the pairs of neighbouring words, as hashes of 32 bits: what is stored of a theme is not
-# text
-# of a session. No corpus is involved: two texts are as alike today as tomorrow. With the extra `embeddings`, texts
-# that
-# both have a vector are compared by it too (`harness.production.grouping`).
+# text of a session. No corpus is involved: two texts are as alike today as tomorrow. With the extra `embeddings`, texts
+# that both have a vector are compared by it too.
 
 _VALUES: Final = (
     (re.compile(r"https?://\S+"), " url "),
@@ -145,7 +141,7 @@ def similarity(one: Shingles, other: Shingles) -> float:
 
 
 def common_words(texts: list[str], most: int = 6) -> tuple[str, ...]:
-    """Words, as they stand, that the most texts have; those that only one has are left out."""
+    """Words, as they are written, that the most texts have; those that only one has are left out."""
     seen: Counter[str] = Counter()
     for text in texts:
         seen.update({word for word in _WORD.findall(text[:MOST_TEXT].casefold()) if word not in _STOP})
@@ -167,9 +163,8 @@ def _hash(text: str) -> int:
 
 # Texts as vectors of a small model that comes with the extra `embeddings`: nothing is loaded from a network.
 #
-# The model is WordLlama's table of 32,000 tokens, 256 numbers each, inside of its package; a text's vector is the
-# mean of
-# its tokens'. Table and tokenizer are read from the package's folder without running its code, which would set up
+# The model is WordLlama's table of 32,000 tokens, 256 numbers each, inside of its package; a text's vector is the mean
+# of its tokens'. Table and tokenizer are read from the package's folder without running its code, which would set up
 # logging and bring a client for downloads.
 
 Embed = Callable[[Sequence[str]], list[tuple[float, ...]]]

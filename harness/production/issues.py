@@ -16,8 +16,6 @@ from harness.production.watch import Incident
 from harness.runs.store.drift_report import IssueDraft
 from harness.values import Frozen
 
-# Issues for subjects with a duration: filed when they begin, updated, and closed when they end.
-#
 # Incidents of production and themes of failures are of this kind.
 
 OngoingVerb = Literal["file", "update", "reopen", "close", "leave"]
@@ -117,8 +115,6 @@ def _as_it_is(issue: TrackedIssue) -> IssueDraft:
     )
 
 
-# Incidents of production as issues: one for each incident, updated while it continues, and closed when it has ended.
-#
 # The values that an issue shows (names of releases, categories, tools) come from sessions: they are quoted as tools'
 # answers are quoted.
 

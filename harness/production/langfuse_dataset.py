@@ -107,8 +107,6 @@ def _is_same(before: JsonObject, item: JsonObject) -> bool:
         return False
 
 
-# The items of a Langfuse dataset as rows, of which cases can be made by a template.
-
 _PARTS: Final = {"input": "input", "expected_output": "expectedOutput", "metadata": "metadata"}
 
 

@@ -33,7 +33,7 @@ from harness.traces.otlp import export_otlp
 from harness.traces.spans import Span
 from harness.values import Frozen, JsonObject, digest_of
 
-# What a run was, as other systems are told.
+# What a run was, as other systems receive it.
 
 _MANIFEST: Final = (
     "suite",
@@ -67,8 +67,6 @@ def created_ns(manifest: RunManifest) -> int:
     except (ValueError, OverflowError, OSError):
         return 0
 
-
-# The spans of a trial with the attributes by which Langfuse takes a trace for an item of an experiment.
 
 _ENVIRONMENT: Final = "sdk-experiment"
 """By which Langfuse keeps the traces of experiments apart from those of production."""

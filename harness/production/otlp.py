@@ -32,8 +32,6 @@ from harness.production.otlp_protobuf import (
 from harness.production.record import STATUS_MESSAGE, RawRecord, with_body
 from harness.values import JsonObject, NotJson, check_depth, check_values
 
-# OTLP in JSON: ids in hexadecimal digits, 64-bit numbers as text, enumerations as numbers or names.
-
 _MAX_DEPTH_OF_TEXT: Final = 150
 """Of the text: a value of 32 levels nests four levels for each, and ten above them."""
 _MAX_VALUES: Final = 4_000_000
@@ -52,7 +50,7 @@ class Malformed(ValueError):
 
 
 def json_records(signal: Literal["traces", "logs"], body: bytes) -> Iterator[Callable[[], RawRecord]]:
-    """A function for each record, which raises Malformed if it is none. Raises ValueError for the body."""
+    """A function for each record, which raises Malformed if it is not a record. Raises ValueError for the body."""
     text = body.decode("utf-8")
     try:
         check_values(text, _MAX_VALUES)

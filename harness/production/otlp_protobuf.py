@@ -132,8 +132,6 @@ def _attribute_value(value: Any, room: _Room) -> JsonValue:
             return found
 
 
-# How many messages a request in protobuf holds, counted before it is parsed: one of two bytes takes up to 170 then.
-
 MAX_MESSAGES: Final = 1_000_000
 """Records, attributes, values, events and links of one request together."""
 

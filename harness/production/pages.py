@@ -54,8 +54,6 @@ from harness.reports.render.wording import percent
 from harness.traces.spans import Span
 from harness.traces.trial import Trial
 
-# The store of production sessions as pages read it.
-
 DAYS: Final[dict[str, int | None]] = {"1": 1, "30": 30, "90": 90, "all": None}
 """What a list can be limited to: days back; None: everything."""
 DEFAULT_DAYS: Final = 7
@@ -240,8 +238,6 @@ def _row(one: SessionRow, failed: bool) -> Markup:
 
 PAGES = PageSet(shows={"/production": production, "/production/days/{suite}": day}, entry=("Production", "/production"))
 
-
-# One session of production: what its spans tell, and its scores.
 
 _WHOLE = 2_000_000
 _PATH = "/production/sessions/{key}"

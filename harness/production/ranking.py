@@ -10,8 +10,6 @@ from harness.production.grouping import FailureGroup, ThemeKey, common_words
 from harness.scoring.statistics.intervals import Interval, effective_n_of_hits, wilson
 from harness.values import Frozen
 
-# A theme: failures with one cause, and how much they matter. `ThemesReport` is what `harness themes --json` prints.
-
 SCHEMA_VERSION: Final = 1
 
 Trend = Literal["new", "rising", "falling", "steady", "unknown"]
@@ -129,8 +127,6 @@ class ThemesReport(Frozen):
         return self.source.startswith("run:")
 
 
-# Groups of failures as themes: how many sessions they touch, how bad that is, since when, and whom to look at.
-
 _EXAMPLES: Final = 3
 _EXCERPT: Final = 200
 _MEMBERS_FOR_TERMS: Final = 200
@@ -165,7 +161,7 @@ class _Half(NamedTuple):
 
 
 class _Population:
-    """The sessions that one kind of scorer examined: sums that every theme's share and trend are worked out from."""
+    """The sessions that one kind of scorer examined: sums that every theme's share and trend are computed from."""
 
     def __init__(self, examined: Sequence[Examined]) -> None:
         weights = [one.inverse_rate for one in examined]

@@ -30,8 +30,6 @@ from harness.production.settings import ClickHouseSettings
 from harness.production.storage import StoreLayout
 from harness.values import Frozen, JsonObject
 
-# Bearer tokens of a receiver: each names a source, and says whether the sender is a trusted harness.
-
 DEFAULT_SOURCE: Final = "default"
 SHORTEST: Final = 16
 
@@ -82,8 +80,6 @@ class AccessTokens:
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
-
-# What is done with an export request, whatever it came by: decoded, redacted, written and flushed, or refused.
 
 _RETRY_FULL_S: Final = 1
 _RETRY_FAILED_S: Final = 5
@@ -379,7 +375,7 @@ class Receiver:
     async def compact(self, *, all_of_it: bool = False) -> None:
         """One round of compaction, or of sending to ClickHouse, beside the requests.
 
-        What fails is told and tried again in the next round.
+        What fails is reported and tried again in the next round.
 
         `all_of_it`: also of the segment that is being written.
         """

@@ -12,8 +12,6 @@ from harness.cassettes.credentials import Cleaner
 from harness.traces.step_names import CONVERSATION_NAMES
 from harness.values import JsonObject
 
-# One span or log record as a sender gave it, and as the store keeps it.
-
 RecordKind = Literal["span", "log"]
 
 
@@ -231,7 +229,7 @@ def _redact(records: Sequence[RawRecord], cleaner: Cleaner) -> None:
         record.name = cleaner.text(record.name)
 
 
-# What a trace's records say of it together, worked out without an engine: as the engines' own queries do.
+# What a trace's records say of it together, computed without an engine: as the engines' own queries do.
 
 
 class TraceRow(NamedTuple):

@@ -1,4 +1,4 @@
-"""Where scores of sessions lie: those that are kept, and those that wait to be sent."""
+"""Where scores of sessions are stored: those that are kept, and those that wait to be sent."""
 
 import fcntl
 import json
@@ -19,11 +19,10 @@ from harness.production.scores import FACTS, SessionScore, facts_of
 from harness.suite.problems import first_problem
 from harness.values import digest_of
 
-# Where scores of sessions lie: one file a batch, each written whole, so that a session is scored exactly once.
+# Where scores of sessions are stored: one file a batch, each written whole, so that a session is scored exactly once.
 #
 # `scores/N.jsonl` holds a batch. A batch whose harness was killed before the file was renamed is not there, and its
-# sessions are scored again; one that is there is never scored again by the same scorers. Beside it stands
-# `N.parquet`:
+# sessions are scored again; one that is there is never scored again by the same scorers. Beside it stands `N.parquet`:
 # the same as flat rows, for charts and reports.
 
 

@@ -87,7 +87,7 @@ class SessionScore(Frozen):
     """What its spans do not carry: checks and metrics that read it are not known, and no failure mode is searched for.
     """
     notes: tuple[str, ...] = ()
-    """What of the session could not be read as it stands."""
+    """What of the session could not be read as it is."""
 
     @model_validator(mode="before")
     @classmethod
@@ -158,11 +158,9 @@ def session_of(row: SessionRow) -> dict[str, object]:
 #
 # A row says of one session what one signal gave. Signals are `success`, `check:<name>`, `mode:<failure mode>`,
 # `criterion:<id>`, `metric:<name>`, `tool:<name>` (whether an answer was an error), `shape:<name>|<digest>` (a
-# structure of answer occurred), `feedback`, `duration_s` and `steps`. `unreadable` is the one signal of a session
-# that
+# structure of answer occurred), `feedback`, `duration_s` and `steps`. `unreadable` is the one signal of a session that
 # could not be read as a trial, and 0 for every other; `without_content` says whether its spans left out what was said
-# and
-# done.
+# and done.
 
 UNREADABLE_SESSION: Final = "unreadable"
 ANY_MODE: Final = "any_failure_mode"
@@ -272,8 +270,6 @@ def _of_modes(card: Scorecard) -> Iterator[tuple[str, float]]:
     for failure in sorted(found):
         yield f"mode:{failure}", 1.0
 
-
-# How the tools of a session answered: errors, and the structure of their answers without values.
 
 _MAX_DEPTH: Final = 3
 _MAX_NAMES: Final = 60

@@ -38,8 +38,6 @@ from harness.suite.suites import Suite
 from harness.traces.trial import Trial
 from harness.values import Frozen, digest_of
 
-# The scorer of a session: the verifiers, metrics and detectors of a suite, over the same evidence as a trial's.
-
 PRODUCTION: Final = "production"
 """The case that a session is scored as which is no trial of the suite: it has the suite's own checks only."""
 _READING: Final = "2"
@@ -174,10 +172,9 @@ def _is_case_mark(mark: str) -> bool:
 
 # Which sessions are scored: declared rules, and a hash of the session instead of chance.
 #
-# A session's number between 0 and 1 is a hash of its key and the seed. It is chosen if that number is below the
-# highest rate of the rules that it meets, so that rate is the probability of its inclusion, whatever rules overlap,
-# and
-# 1 / rate is its weight in an estimate for the whole population (Horvitz and Thompson 1952).
+# A session's number between 0 and 1 is a hash of its key and the seed. It is chosen if that number is below the highest
+# rate of the rules that it meets, so that rate is the probability of its inclusion, whatever rules overlap, and 1 /
+# rate is its weight in an estimate for the whole population (Horvitz and Thompson 1952).
 
 _DAY_NS: Final = 86_400 * 10**9
 

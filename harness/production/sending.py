@@ -26,8 +26,6 @@ from harness.traces.otlp import export_otlp
 from harness.traces.spans import Evaluation, Span, evaluation_event
 from harness.values import JsonObject, digest_of
 
-# Where scores of sessions are sent: as `gen_ai.evaluation.result` events by OTLP, or as Langfuse scores.
-
 _TRIES_OF_SCORES: Final = 3
 _EVENT_ID: Final = "harness.evaluation.id"
 _CONVERSATION: Final = "gen_ai.conversation.id"
@@ -192,8 +190,6 @@ def _typed_value(value: JsonValue) -> JsonObject:
             return {"stringValue": str(value)}
 
 
-# Stored trials of this harness sent to a receiver by OTLP: to score them online as they were scored offline.
-
 _RELEASE: Final = "harness.release"
 _TRIES_OF_TRIALS: Final = 5
 _BATCH_SPANS: Final = 500
@@ -278,7 +274,7 @@ def post_otlp(url: str, path: str, request: JsonObject, token: str | None = None
 
 
 def _seconds(header: str | None) -> float:
-    """A header's number of seconds; one second if it is none, such as a date."""
+    """A header's number of seconds; one second if it is not a number, such as a date."""
     return float(header) if header is not None and header.isdecimal() else 1.0
 
 

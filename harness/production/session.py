@@ -25,8 +25,7 @@ from harness.values import Frozen, JsonObject
 # What a harness knows of its own trial beside the spans, as log records: so that it is scored online as offline.
 #
 # A text that is longer than the receiver's bound of one text is sent in pieces, each a record of its own. The records
-# count only if every record of the session came with a trusted token; nothing that a session says about itself
-# counts
+# count only if every record of the session came with a trusted token; nothing that a session says about itself counts
 # as observed.
 
 EVENT: Final = "harness.trial"
@@ -245,7 +244,7 @@ def _session(key: str, rows: list[TraceRow]) -> SessionRow:
 
 
 class Session:
-    """A session with its records. What they tell is worked out when it is asked for."""
+    """A session with its records. What they tell is computed when it is asked for."""
 
     def __init__(self, row: SessionRow, records: Sequence[StoredRecord]) -> None:
         self.row = row
@@ -258,7 +257,7 @@ class Session:
 
     @cached_property
     def conversation(self) -> ConversationSpans | None:
-        """None if the spans tell of no agent, model or tool."""
+        """None if the spans contain no agent, model or tool."""
         return conversation_of(self.row.key, self.spans) if self.spans else None
 
     @cached_property
@@ -268,7 +267,7 @@ class Session:
 
     @property
     def notes(self) -> tuple[ImportNote, ...]:
-        """What was read otherwise than it stands."""
+        """What was read otherwise than it is written."""
         return () if self.conversation is None else self.conversation.notes
 
     @property

@@ -23,7 +23,7 @@ class SamplingRule(Frozen):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$")
     """Its name in reports."""
     when: Condition = "always"
-    """What a session must meet."""
+    """The conditions that a session must meet."""
     rate: float = Field(gt=0, le=1)
     """The share of them that is chosen."""
     scores: Literal["both", "rules", "judge"] = "both"
@@ -49,7 +49,7 @@ class WatchSettings(Frozen):
     """What is watched for shifts, and how many false alarms are accepted."""
 
     reference_days: int = Field(default=14, ge=3)
-    """The first days of a chart; later ones are held against them."""
+    """The first days of a chart; later ones are compared with them."""
     false_alarms_per_year: float = Field(default=2, gt=0)
     """Of all charts together, if nothing shifts."""
     margin: float = Field(default=0.005, ge=0, lt=0.5)
@@ -78,8 +78,8 @@ class ThemeSettings(Frozen):
 
 
 class ClickHouseSettings(Frozen):
-    """Where records lie in place of the store's own files: tables as the OpenTelemetry Collector's ClickHouse exporter
-    makes them. What is there already is scored there; what the receiver takes is sent there.
+    """Where records are stored in place of the store's own files: tables as the OpenTelemetry Collector's ClickHouse
+    exporter makes them. What is there already is scored there; what the receiver takes is sent there.
     """
 
     url: str = Field(pattern=r"^(https?://[^/@\s]+|chdb:(/.*)?)$")
@@ -106,8 +106,9 @@ class OnlineSettings(Frozen):
     pause_s: float = Field(default=300, ge=0)
     """A session that received nothing for so long is complete; a later span leads to a new score."""
     longest_s: float = Field(default=86_400, gt=0)
-    """A session that goes on for longer is scored as it stands, and again after each such time: no sender can keep a
-    session from being scored."""
+    """A session that goes on for longer is scored as it is, and again after each such time: no sender can keep a
+    session from being scored.
+    """
     sampling: tuple[SamplingRule, ...] = (SamplingRule(name="all", rate=1),)
     """A session is chosen with the highest rate of the rules that it meets."""
     seed: str = "harness"

@@ -20,7 +20,7 @@ from harness.production.record import COLUMNS
 from harness.suite.problems import first_words
 from harness.values import Frozen
 
-# Where the parts of a store lie in its folder, and the schema version that it was written with.
+# The places of the parts of a store in its folder, and the schema version that it was written with.
 #
 # store.json           schema version, and the key of the pseudonyms (readable by its owner only)
 # journal/N.jsonl      records as they were acknowledged, in segments; a segment becomes part of a Parquet file
@@ -154,10 +154,9 @@ def remove(paths: list[Path]) -> None:
         flush_folder(folder)
 
 
-# Segments of the journal as SQL: which of their lines are whole records, and what stands in them.
+# Segments of the journal as SQL: which of their lines are whole records, and what is in them.
 #
-# A line is `{...,"body":{...}}`. Only its head is parsed by DuckDB, whose parser needs many times a body's size for
-# the
+# A line is `{...,"body":{...}}`. Only its head is parsed by DuckDB, whose parser needs many times a body's size for the
 # two thousand lines that it takes at once.
 
 _LONGEST_LINE: Final = 32 << 20
@@ -232,15 +231,10 @@ def _torn_end(path: Path) -> str:
     return md5(torn, usedforsecurity=False).hexdigest() if torn else ""
 
 
-# The index of a part: which traces name a session, and which traces the part holds, without reading the part.
-#
 # A file beside the part, of entries of 24 bytes in ascending order: 8 bytes of a digest of the name that is looked up
-# (a
-# session id, or a trace id), then the 16 bytes of a trace id. Two names with one digest give a trace too many, which
-# the
-# query that follows leaves out. A part is written after its index, and rewritten with less than it held; so an index
-# may
-# name traces that its part does not hold, and never lacks one.
+# (a session id, or a trace id), then the 16 bytes of a trace id. Two names with one digest give a trace too many, which
+# the query that follows leaves out. A part is written after its index, and rewritten with less than it held; so an
+# index may name traces that its part does not hold, and never lacks one.
 
 _KEY: Final = 8
 _ENTRY: Final = 24

@@ -6,7 +6,7 @@
     for score in store.scores(since_ns=..., release="2.4"): ...   # latest score of each session
     for score in store.failures(since_ns=...): ...                # of these, if something failed
 
-A store is opened for reading beside a running receiver; each object belongs to one thread. Below it is a seam
+A store is opened for reading beside a running receiver; each object belongs to one thread. Below it is an interface
 (`SpanEngine`): the embedded engine reads the store's own files, the other one tables in ClickHouse.
 """
 
@@ -37,7 +37,7 @@ class SessionStore:
     """Sessions and their scores."""
 
     def __init__(self, layout: StoreLayout, engine: SpanEngine, sender: RecordSender | None = None) -> None:
-        """`sender`: what empties the journal if records lie outside of the store's folder."""
+        """`sender`: what empties the journal if records are stored outside of the store's folder."""
         self.layout = layout
         self._engine = engine
         self._sender = sender
@@ -108,7 +108,7 @@ class SessionStore:
             yield Session(row, sorted(found, key=lambda one: (one.start_ns, one.end_ns, one.id)))
 
     def trajectory(self, key: str) -> Trajectory | None:
-        """What a session did; None if its spans tell of no agent, model or tool. Raises UsageError as `session`."""
+        """What a session did; None if its spans contain no agent, model or tool. Raises UsageError as `session`."""
         return self.session(key).trajectory
 
     def scores(
@@ -164,7 +164,7 @@ class SessionStore:
     def compact(self, *, retention_days: float | None = None) -> None:
         """Compacts everything, or sends it to ClickHouse; only if no receiver runs, which does it by itself.
 
-        Raises UsageError for a retention if records lie in ClickHouse.
+        Raises UsageError for a retention if records are stored in ClickHouse.
         """
         migrate(self.layout)
         if self._sender is not None:

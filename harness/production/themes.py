@@ -24,10 +24,8 @@ from harness.values import Frozen, digest_of_text
 # What is remembered of themes from one day to the next: `themes/<suite>.json` in the project, of runs
 # `themes/runs/<suite>.json`. Filing remembers them; listing only reads.
 #
-# It holds no text of a session: a theme's identity as hashes of shingles, since when it is there, how frequent it
-# was,
-# and its issue. If the file is lost, themes are found anew; an id is a digest of the texts that began its theme,
-# so
+# It holds no text of a session: a theme's identity as hashes of shingles, since when it is there, how frequent it was,
+# and its issue. If the file is lost, themes are found again; an id is a digest of the texts that began its theme, so
 # that many of them are others then.
 
 FOLDER: Final = "themes"

@@ -19,8 +19,6 @@ from harness.scoring.statistics.intervals import Interval, wilson
 from harness.suite.problems import first_words
 from harness.values import Frozen, digest_of
 
-# Incidents as they are stored in `watch/incidents.json`: their names, and what people decided about them.
-
 INCIDENTS: Final = "incidents.json"
 
 
@@ -115,8 +113,6 @@ def write_incidents(path: Path, incidents: Sequence[Incident]) -> None:
     write_atomically(path, (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "replace"))
 
 
-# What else changed when a shift began: shares of releases and others, structures of tools' answers, found drift.
-
 ANSWERS: Final = "answers"
 _SHAPE: Final = "shape:"
 _BEFORE_DAYS: Final = 7
@@ -194,14 +190,10 @@ def _new_answers(facts: DayFacts, since: str, until: str) -> Iterator[FacetChang
             yield FacetChange(facet=ANSWERS, value=tool, before=0.0, after=min(1.0, fresh[tool] / every))
 
 
-# Shifts of production as incidents: what moved, since when, and what else changed then.
-#
-# Incidents are worked out anew from all days at each look, so that a look that was left out changes nothing; what is
-# stored (`watch/incidents.json`) keeps their names and what people decided. An incident that the charts show no more
-# is
-# withdrawn, and stays in the file, so that its issue is closed. Alarms that are open at the same time and began
-# within a
-# week of each other are one incident: one cause moves many signals.
+# Incidents are computed again from all days at each look, so that a look that was left out changes nothing; what is
+# stored (`watch/incidents.json`) keeps their names and what people decided. An incident that the charts show no more is
+# withdrawn, and stays in the file, so that its issue is closed. Alarms that are open at the same time and began within
+# a week of each other are one incident: one cause moves many signals.
 
 _TOGETHER_DAYS: Final = 7
 
@@ -305,8 +297,6 @@ def _is_same(incident: Incident, group: Sequence[Shift]) -> bool:
                 return True
     return False
 
-
-# The report of one day of production, beside the week before it.
 
 _WEEK: int = 7
 

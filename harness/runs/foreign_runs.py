@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from harness.traces.formats.found import Reader
 
 
-# The formats that can be imported, by name: the built-in ones, and what else is installed (`harness.importer`).
-
 IMPORTERS: Final = Registry(
     seam="importer",
     built_in={
@@ -51,8 +49,8 @@ def importers() -> tuple[str, ...]:
 def import_file(format: str, path: Path, options: "ImportOptions | None" = None) -> "ImportedRun":
     """Reads a file, or every file of a folder that the format could be in.
 
-    Raises UsageError for an unknown format, InvalidDocument (file, record, field) for a file that is not what it
-    should be, or that an importer of a package fails on. What was read otherwise than it stands is in the run's notes.
+    Raises UsageError for an unknown format, InvalidDocument (file, record, field) for a file that is not what it should
+    be, or that an importer of a package fails on. What was read otherwise than it is written is in the run's notes.
     """
     from harness.traces.formats.found import Importer
     from harness.traces.formats.found import ImportOptions
@@ -81,13 +79,9 @@ def _refusing(format: str, read: "Reader") -> "Reader":
     return reading
 
 
-# A foreign file or folder as an ordinary suite with ordinary trials.
-#
 # Every file is read twice. The first reading checks all of it and keeps cases, tools and rewards: a wrong file is
-# refused before anybody stores a part of it, and the notes are complete from the beginning. The second gives the
-# trials
-# one by one, so that memory is bounded by one file (one trajectory if a format has records that can be read
-# apart).
+# refused before anybody stores a part of it, and the notes are complete from the beginning. The second gives the trials
+# one by one, so that memory is bounded by one file (one trajectory if a format has records that can be read apart).
 
 TrialKey = tuple[str, int]
 ImportedTrial = tuple[Trial, tuple[Span, ...]]
@@ -106,7 +100,7 @@ class _File:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedTrials:
-    """The trials, read anew from the files by every iteration."""
+    """The trials, read from the files again by every iteration."""
 
     importer: Importer
     options: ImportOptions
@@ -208,7 +202,7 @@ class _FirstReading:
 
 
 class _Attempts:
-    """Attempts at one case: a number that is taken, or not told, becomes the next free one."""
+    """Attempts at one case: a number that is taken, or not given, becomes the next free one."""
 
     def __init__(self) -> None:
         self._taken: set[int] = set()
@@ -314,7 +308,7 @@ class ConversationSpans:
 def conversation_of(
     name: str, spans: Sequence[Span], secrets: Mapping[str, str] | None = None
 ) -> ConversationSpans | None:
-    """The conversation called `name` in notes; None if the spans tell of no agent, model or tool.
+    """The conversation called `name` in notes; None if the spans contain no agent, model or tool.
 
     Spans of this harness are read as its own projection reads them, with the provenance that they claim: whoever does
     not trust the sender removes it (`unattributed`).

@@ -29,8 +29,6 @@ from pathlib import Path
 from typing import Final
 
 
-# The stored runs, labels and questions for the evaluation of a judge.
-
 @dataclass(frozen=True)
 class Runs:
     """Stored runs of one suite, and the rubric that they are judged by."""
@@ -123,8 +121,6 @@ def _question(work: AnnotationTask, rubric: Rubric, labelled: LabelledItem | Non
         notes=tuple(label.note for label in said if label.note),
     )
 
-
-# A judge calibrated on stored runs and the labels of their trajectories; its prompt becomes a new version.
 
 CANDIDATE = "candidate"
 _MAX_PROMPT = 40_000
@@ -242,8 +238,6 @@ def _unusable(text: str, cases: Collection[str]) -> str | None:
     named = next((case for case in sorted(cases) if case in text), None)
     return None if named is None else f"the prompt contains the id of the training case {named}"
 
-
-# A criterion or a prompt that was tried, saved as a candidate: what is in use stays in use.
 
 _MOST: Final = 1000
 

@@ -235,8 +235,6 @@ def secrets_of(suite: Suite, settings: JudgeSettings) -> dict[str, str]:
     return {name: os.environ[name] for name in sorted(names) if os.environ.get(name)}
 
 
-# A changed criterion or prompt tried on a few stored trials, without a trace in the run or in the cassettes.
-
 _ANSWER_TOKENS: Final = 150
 """A verdict with one or two sentences of reasons."""
 _MTOK: Final = 1_000_000

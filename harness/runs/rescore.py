@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from harness.runs.store.merging import MergeLimits
 
 
-# Scores a stored run again with the current suite and scorers.
-
 @gc_paused()  # the garbage collector would traverse the stored scorecards repeatedly
 def rescore(folder: RunFolder, suite: Suite) -> tuple[Scorecard, ...]:
     """Writes a further scoring; earlier ones are kept.
@@ -136,8 +134,6 @@ def items_of(folder: RunFolder, suite: Suite, scorer: Scorer) -> dict[TrialKey, 
         return {}
     return {(one.case.id, one.trial.attempt): item_of(one) for one in evidence_of(folder, suite)}
 
-
-# Merges the shards of a run into one run: its run scores are computed from all of its trials.
 
 def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str, limits: "MergeLimits") -> RunFolder:
     """The merged run, closed for writing; its trials' scorecards are the shards' own, byte for byte.

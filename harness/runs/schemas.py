@@ -18,8 +18,6 @@ from pydantic_core import PydanticUndefined
 from typing import Any, Final, Literal, get_args, get_origin
 
 
-# The published JSON Schemas, by which editors complete and check the files of a project.
-
 DocumentKind = Literal["suite", "case", "environment", "rubric"]
 KINDS_OF_DOCUMENT: tuple[DocumentKind, ...] = get_args(DocumentKind)
 _FILES = {

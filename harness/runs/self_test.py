@@ -69,8 +69,8 @@ def self_test(
 ) -> Iterator[SelfTestResult]:
     """Tries one part after the other; `folder` is empty and gets the files, `say` the name of what is tried now.
 
-    For each sandbox: the guarantees of its seam, then a suite whose tool is recorded from a service and replayed twice
-    without it. Raises UsageError for an unknown sandbox before anything is tried.
+    For each sandbox: the guarantees of its interface, then a suite whose tool is recorded from a service and replayed
+    twice without it. Raises UsageError for an unknown sandbox before anything is tried.
     """
     isolating = {sandbox: isolates(sandbox) for sandbox in sandboxes}
     for sandbox, isolated in isolating.items():

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Final
 
 
-# Polls files and reports changes (`harness run --watch`).
-
 POLL_S: Final = 0.5
 _HASHED_BYTES: Final = 1 << 20
 """Larger files are told apart by time and size alone."""
@@ -95,10 +93,7 @@ def _content_digest(path: Path, stamp: _Stamp) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest() if stamp[1] <= _HASHED_BYTES else repr(stamp)
 
 
-# Which cases of a suite a change of its files affects (`harness run --watch`).
-#
-# A case is affected if its definition, the shared part of the suite, the agent, or its cassette changed. A changed
-# file
+# A case is affected if its definition, the shared part of the suite, the agent, or its cassette changed. A changed file
 # of unknown purpose affects every case.
 
 _OF_NO_TRIAL: Final = frozenset({"rubrics", "labels", "judge", "optimisations.jsonl"})

@@ -16,8 +16,6 @@ from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 from harness.suite.documents import read_document, read_plain
 from harness.values import Frozen, JsonObject
 
-# A declared state gathered into snapshot entries: what may be captured, with which mode and owner.
-
 
 @dataclass(frozen=True, kw_only=True)
 class CapturedEntry:

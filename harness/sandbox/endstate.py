@@ -23,8 +23,8 @@ from harness.traces.trial import EndState, FileChange, FileKind
 # The headers of an end state's archive, checked before Python's reader follows them.
 #
 # A run folder may come from an untrusted source. `tarfile` believes each size: a negative one leads it back to an
-# earlier
-# entry, so that some versions read without end; and other kinds of entries move what it takes for the next header.
+# earlier entry, so that some versions read without end; and other kinds of entries move what it takes for the next
+# header.
 
 _ENTRIES_MAX: Final = 100_000
 _EXTENDED_BYTES_MAX: Final = 16 * 1024

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import docker
     from docker.types import Ulimit
 
-# The container engine: connects to it, and translates its errors.
 
 _ANSWER_WITHIN_S = 5
 _REQUEST_WITHIN_S = 120
@@ -59,8 +58,6 @@ def _failures() -> tuple[type[Exception], ...]:
 
     return DockerException, requests.RequestException
 
-
-# What one engine is and has, as the rest of the harness needs it.
 
 _ROOTLESS = "rootless"
 _DOCKER_DESKTOP = "Docker Desktop"

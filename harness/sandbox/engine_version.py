@@ -9,8 +9,6 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-# The name of an engine, from its answer to `GET /version`; imports no client library.
-
 DOCKER = "Docker"
 PODMAN = "Podman"
 

@@ -18,8 +18,6 @@ from harness.sandbox.provider import SandboxPaths, SandboxSpec, proxy_environmen
 from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 from harness.traces.trial import EndState, ProgramExit
 
-# How a program ended and what it printed, from what the launcher says of it.
-
 
 def program_exit(answer: dict[str, Any]) -> ProgramExit:
     """The launcher's answer about a program that has ended."""

@@ -21,8 +21,7 @@ from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 
 # The environment of a program that must not execute files of an agent: folders and variables.
 #
-# Programs search for code through HOME (start files of shells, a user's Python packages), by the working directory
-# and
+# Programs search for code through HOME (start files of shells, a user's Python packages), by the working directory and
 # the folder of a script, and by variables. Here each of them leads to an empty folder, or nowhere.
 
 OWN_FOLDER = "/tmp/harness-own"
@@ -80,11 +79,8 @@ def _is_outside(folder: str, places: Collection[str]) -> bool:
     return folder.startswith("/") and not any(plain == place or plain.startswith(f"{place}/") for place in places)
 
 
-# The layout of a fresh sandbox: the snapshot's files, overlaid by an earlier trial's end state.
-#
-# A root-owned entry must stay unchanged, and the owner of a folder can rename its entries. Therefore every folder
-# above a
-# root-owned entry is owned by root too, and sticky: the agent can add files there and cannot change those of others.
+# A root-owned entry must stay unchanged, and the owner of a folder can rename its entries. Therefore every folder above
+# a root-owned entry is owned by root too, and sticky: the agent can add files there and cannot change those of others.
 
 Owner = Literal["agent", "root"]
 
@@ -276,9 +272,6 @@ def _ancestors(path: str) -> Iterator[str]:
         yield path
 
 
-# The instant at which a sandbox's clock is pinned.
-
-
 def instant_ns(instant: str) -> int:
     """Nanoseconds since 1970 of an ISO 8601 instant, taken as UTC if it names no zone. Raises SandboxError."""
     try:
@@ -288,8 +281,6 @@ def instant_ns(instant: str) -> int:
     aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return (aware - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1) * 1000
 
-
-# The layouts of a provider's sandboxes, computed once for each of the latest snapshots.
 
 _LAYOUTS_MAX = 8
 

@@ -20,9 +20,6 @@ from pathlib import Path
 from harness.errors import SandboxError
 from harness.processes import OWNER_VARIABLE, ProcessIdentity
 
-# Removes the files of an agent, whatever their modes and depth: folders that no path can name, and folders without
-# permissions.
-#
 # Every folder with content is first moved to the top, so that neither path lengths nor recursion grow with the depth.
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

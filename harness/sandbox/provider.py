@@ -9,8 +9,6 @@ from harness.sandbox.snapshot import Snapshot
 from harness.suite.cases import Limits
 from harness.traces.trial import EndState, ProgramExit
 
-# External hosts that the gateway answers for: the settings of a sandbox for them.
-
 _HERE = "127.0.0.1,localhost"
 
 

@@ -1,9 +1,9 @@
 """Answers one question about a SQLite file; runs alone in a throw-away sandbox (Python 3.10, its standard library).
 
 It is sent there as text and started as `python3 -I -S -B FILE REQUEST`. The request is a JSON file: `database` (a path;
-its `-wal` and `-journal` may lie beside it), `query` or `tables` (names, none: all), and the limits `cpu_s`,
-`memory_mb` and `answer_bytes`. It prints one JSON object with one of: `rows`; `tables`; `refused`, in the database's
-words; `unmeasurable`, why the file cannot be queried within the limits; `unable`, what this Python lacks.
+its `-wal` and `-journal` may be beside it), `query` or `tables` (names, none: all), and the limits `cpu_s`, `memory_mb`
+and `answer_bytes`. It prints one JSON object with one of: `rows`; `tables`; `refused`, in the database's words;
+`unmeasurable`, why the file cannot be queried within the limits; `unable`, what this Python lacks.
 
 The file is hostile. SQLite opens it read-only and immutable, so that it opens no other file: no journal (which names
 files to delete), no write-ahead log, no attached database. A write-ahead log is read here instead.

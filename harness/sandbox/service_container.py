@@ -32,13 +32,11 @@ from harness.sandbox.ownership import owner_labels
 
 # The network that the services of one trial share: they find each other by name, and no route leads out of it.
 #
-# It is reached by the containers' own addresses, which works only on the engine's machine, and publishes no ports.
-# If
+# It is reached by the containers' own addresses, which works only on the engine's machine, and publishes no ports. If
 # the engine runs elsewhere (a virtual machine, a rootless daemon), the alternative is a network without address
 # translation, with ports published on the loopback address.
 #
-# A rule of the machine's packet filter blocks services from servers of the machine itself (`host_guard`). If no
-# rule
+# A rule of the machine's packet filter blocks services from servers of the machine itself (`host_guard`). If no rule
 # can be set, they can reach servers that listen on all of its addresses: `guarded` and `harness doctor` report that.
 
 _NO_MASQUERADE = {"com.docker.network.bridge.enable_ip_masquerade": "false"}

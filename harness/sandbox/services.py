@@ -28,8 +28,6 @@ from harness.sandbox.sqlite import ANSWER_BYTES_MAX, PART_BYTES_MAX, PARTS, Sqli
 from harness.sandbox.tables import QueryFailed, Table, Unmeasurable
 from harness.values import JsonObject, canonical_json
 
-# The input of `psql` in a service's container, and the parser of its output. No statement can write.
-
 _READ_ONLY = "begin transaction isolation level repeatable read read only;"
 _QUERY = """
 select coalesce(json_agg(row_to_json(harness_rows)), '[]'::json) from (
@@ -109,8 +107,6 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
-# Queries the database of a service: by `psql` in its container, or as a copy of its SQLite file in a sandbox.
-#
 # The agent can write a service's data through its interface: all reads of it are limited.
 
 _QUERY_FAILED = 3

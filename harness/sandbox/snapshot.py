@@ -64,9 +64,6 @@ class Snapshot(Frozen):
         return self.model_dump(mode="json", exclude=left_out)
 
 
-# The differences between two snapshots.
-
-
 class SnapshotDifference(Frozen):
     """One difference between two snapshots."""
 

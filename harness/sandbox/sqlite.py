@@ -147,8 +147,6 @@ def _unreadable(said: str = "") -> NoReturn:
     raise Unmeasurable(f"the program that reads the database gave no answer{f': {last}' if last else ''}")
 
 
-# SQLite databases among the files of a sandbox: as the snapshot has them, and as the agent left them.
-
 PARTS = ("", "-wal", "-journal")
 """The suffixes of a SQLite database's files while a program has it open."""
 

@@ -28,8 +28,6 @@ from harness.suite.documents import read_document
 from harness.text import alternatives
 from harness.values import digest_of
 
-# A task's Dockerfile with the images of the project in the place of a registry's, and a python3 for the launcher.
-
 _ARG = re.compile(r"^\s*ARG\s+(\w+)=(\S+)\s*$", re.IGNORECASE)
 _FROM = re.compile(r"^(\s*FROM\s+(?:--platform=\S+\s+)?)(\S+)((?:\s+AS\s+(\S+))?\s*)$", re.IGNORECASE)
 _COPY = re.compile(r"^(\s*COPY\s(?:.*?\s)?--from=)(\S+)(\s.*)$", re.IGNORECASE)
@@ -82,8 +80,6 @@ def external_images(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-# `images/map.yaml`: names of a registry's images, and the images of the project that stand for them.
-
 IMAGE_MAP = "map.yaml"
 _IMPLIED = ("docker.io/library/", "docker.io/", "index.docker.io/library/")
 
@@ -117,8 +113,6 @@ def read_image_map(project: Path) -> ImageMap:
             raise InvalidDocument(path, f"the project has no image {own!r}", field=key, remedy=alternatives(own, known))
     return ImageMap(path=path, images=images)
 
-
-# The image of a task folder: its own Dockerfile, on images of the project if the map says so.
 
 _DOCKERFILE = "Dockerfile"
 
@@ -291,8 +285,6 @@ def _write(into: Path, path: str, content: bytes) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(content)
 
-
-# The initial state of a task folder's sandboxes: the agent's, the oracle's, and that of the tests.
 
 REWARD_FILES = ("/logs/verifier/reward.json", "/logs/verifier/reward.txt")
 """The files in which the tests of a task write their reward; the first existing one is used."""

@@ -1,7 +1,7 @@
 """The calls of a trial aligned with the calls that would have been right: where they differ, and how.
 
-The right calls are those of a passing trial, in their order: the alignment has the least total cost, found by
-dynamic programming over both sequences. A reference, which is ordered in part, is matched in `reference_match`.
+The right calls are those of a passing trial, in their order: the alignment has the least total cost, found by dynamic
+programming over both sequences. A reference, which is ordered in part, is matched separately below.
 """
 
 from collections.abc import Iterator, Sequence
@@ -226,12 +226,9 @@ def _first_unmade(writes: Sequence[Invocation], before: list[str], specs: dict[s
 
 # The calls of a trial matched with the reference of its case, whose order is given in part by `after`.
 #
-# Equal calls are paired first, then calls of one tool by how few arguments differ, then writes of other tools in
-# their
+# Equal calls are paired first, then calls of one tool by how few arguments differ, then writes of other tools in their
 # order. What is left of the reference is missing; what is left of the trial is needless: of a call that was repeated,
-# the
-# later one. A missing call belongs right after the calls that it follows if the trial makes other calls of its
-# tool
+# the later one. A missing call belongs right after the calls that it follows if the trial makes other calls of its tool
 # so; else beside the calls of its tool: before the next one of the reference, else after the one before.
 
 
@@ -279,7 +276,7 @@ class _Match:
             yield Deviation.model_validate({"kind": kind, "at": place, "found": self._made[place]})
 
     def _pair_equal(self) -> None:
-        """Of a call that was made several times, the one that stands where the reference has it in its given order."""
+        """Of a call that was made several times, the one that is where the reference has it in its given order."""
         self._places |= equal_pairs(self._made, self._wanted, self._specs)
         free: dict[str, list[int]] = {}
         for place in self._free_places():

@@ -52,7 +52,7 @@ def argument_faults(evidence: Evidence) -> Mapping[int, tuple[ParameterFault, st
 
 
 def argument_problem(tool: ToolSpec, call: ToolCall) -> str | None:
-    """In words why the arguments of a call are not valid; None if they are. Raises SchemaError for a bad schema."""
+    """Explains why the arguments of a call are not valid; None if they are. Raises SchemaError for a bad schema."""
     found = argument_fault(tool, call)
     return None if found is None else found[1]
 

@@ -110,7 +110,7 @@ def item_of(evidence: Evidence) -> Item:
 
 
 def signature_problem(function: Callable[..., Any], level: str) -> str | None:
-    """In words why a function cannot be called as an evaluator of its level; None if it can."""
+    """Explains why a function cannot be called as an evaluator of its level; None if it can."""
     given, needed = (_ITEM, "output") if level == "item" else (_RUN, "item_results")
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -169,8 +169,6 @@ def _finite_number(value: Any) -> float | None:
         raise ValueError(f"{value} is not a finite number")
     return number
 
-
-# Floors of metrics, as gates and options state them: `task_success=0.9`.
 
 SUCCESS = "task_success"
 """The share of measured trials whose checks all passed."""

@@ -24,8 +24,7 @@ from harness.traces.trajectory import (
 from harness.traces.trial import EndState, Trial
 from harness.values import Frozen, JsonObject, digest_of
 
-# The state that a case's reference calls leave: what the verifier `reference_state` compares a trial's end state
-# with.
+# The state that a case's reference calls leave: what the verifier `reference_state` compares a trial's end state with.
 #
 # It is obtained before the trials of a run, stored with the run, and read back by every later scoring.
 
@@ -78,8 +77,6 @@ def _declared_value(value: Frozen, *left_out: str) -> JsonValue:
     found: JsonValue = value.model_dump(mode="json", exclude_defaults=True, exclude={*left_out})
     return found
 
-
-# The evidence of a trial, and the verdicts that join it.
 
 T = TypeVar("T")
 
@@ -254,14 +251,12 @@ def _made_calls(evidence: Evidence) -> tuple[ToolCall, ...]:
     return tuple(call for call in calls if call.id not in refused and call.delegated_to is None)
 
 
-# The calls of a trial that the gateway saw, with their answers, in their order.
-
 _GATEWAYS_NUMBER = re.compile(r"call_(\d{1,9})")
 
 
 def fed_calls(trial: Trial) -> tuple[FedCall, ...]:
     """Every call of the trial that the gateway saw, in the order in which it saw them, with its answer and the index of
-    its step. Of calls that a model asked for together, all belong to one step; a call of another step may lie between.
+    its step. Of calls that a model asked for together, all belong to one step; a call of another step may be between.
     """
     seen = trial.trajectory.observations
     fed: list[FedCall] = []
@@ -300,7 +295,7 @@ def step_of_call(calls: Sequence[FedCall], trial: Trial, number: int) -> int:
     return said[-1] if said else max(last, 0)
 
 
-# The names of what instrumentations may leave out of spans, as a reader is told them.
+# The names of what instrumentations may leave out of spans, as they are shown to a reader.
 
 _WORDS: Final[Mapping[Content, str]] = MappingProxyType(
     {
@@ -318,10 +313,7 @@ def content_words(missing: Sequence[Content]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-# What could not be measured, and by whose doing: the agent's, or not.
-#
-# A verdict whose `passed` is None carries `{"unmeasured_by": "agent"}` in its evidence if what the agent left is
-# the
+# A verdict whose `passed` is None carries `{"unmeasured_by": "agent"}` in its evidence if what the agent left is the
 # reason: a database that cannot be read within the limits, a file larger than is read back.
 
 MADE_UNMEASURABLE: Final = "failed, because what the agent left cannot be checked"
@@ -340,7 +332,7 @@ ProbeKind = Literal["tool", "sql", "api"]
 
 
 def probe_problem(suite: Suite, name: str, kind: ProbeKind | None = None) -> str | None:
-    """In words what is wrong with `with.probe`; None: a probe of the suite or of one of its cases has that name."""
+    """Explains what is wrong with `with.probe`; None: a probe of the suite or of one of its cases has that name."""
     probes = (*suite.probes, *(probe for case in suite.cases for probe in case.probes))
     found = [probe for probe in probes if probe.name == name]
     if not found:

@@ -45,10 +45,7 @@ def _find_place(index: int, may: Sequence[Sequence[int]], owner: dict[int, int],
     return False
 
 
-# Comparing JSON values: equality that keeps True and 1 apart, "contains", and the place a pointer names.
-#
-# Python's own `==` treats True and 1 as equal; here 1 and 1.0 are one number, and a truth value never equals a
-# number.
+# Python's own `==` treats True and 1 as equal; here 1 and 1.0 are one number, and a truth value never equals a number.
 
 
 class PointerNotFound(LookupError):
@@ -161,13 +158,11 @@ def at_pointer(value: JsonValue, pointer: str) -> JsonValue:
 # Normalised are: nested members that only one side has inside an object of a list (tools ignore what they did not
 # declare); the order of a list; the order of parallel lists, which are compared as a bag of tuples; nothing in its
 # spellings (absent, null, "", [], {}). A difference in encoding alone (JSON written as text, a number as text, a list
-# of
-# one) is distinguished from one in substance.
+# of one) is distinguished from one in substance.
 #
 # This much is normalised to name an error. To decide that there is none (`same_effect`), less is normalised: a member
 # that the reference has must be there; one that the tool's schema declares counts; null is nothing, and "", [] and {}
-# are
-# not; the order of a list matters unless its elements are identifiers, which name a set.
+# are not; the order of a list matters unless its elements are identifiers, which name a set.
 
 _DEPTH: Final = 12
 _LONGEST: Final = 64
@@ -366,7 +361,7 @@ class TextRule(Frozen):
         return self.equals is not None or bool(self.contains) or bool(self.excludes) or self.regex is not None
 
     def problem(self, text: str) -> str | None:
-        """In words what does not hold of `text`; None if all does. Raises OutOfTime if `regex` takes too long."""
+        """Explains what does not hold of `text`; None if all does. Raises OutOfTime if `regex` takes too long."""
         plain = self._normalised(text)
         if self.equals is not None and plain.strip() != self._normalised(self.equals).strip():
             return f"is not {_quoted_beginning(self.equals)}"

@@ -58,7 +58,7 @@ class _Walk:
         self._members = {key: [index for index in size if part.keys[index] == key] for key in part.keys}
         self._left = left
         self._gone = sum(1 << index for index in size if not left[part.keys[index]])
-        """Reference calls that no later call can meet."""
+        """Reference calls that no later call can be paired with."""
         self._found: dict[int, _Chain] = {0: None}
         self._fresh: dict[str, set[int]] = {key: {0} for key in self._members}
         """Per key: the sets that were not yet widened by it."""
@@ -138,7 +138,7 @@ class _Walk:
 # labelled partial order can be embedded in a word of labels? That is hard in general (shuffles of words), so:
 # - parts of the reference that share neither order nor class are solved apart;
 # - a part that is a chain is a longest common subsequence, which is exact at any length;
-# - any other part is searched (`searching`), exactly up to a width. Past it the better of the search's bound and the
+# - any other part is searched, exactly up to a width. Past it the better of the search's bound and the
 #   common subsequence with the reference as written is taken: a lower bound, and marked as one.
 
 
@@ -233,10 +233,6 @@ def _ordered_calls(members: Sequence[int], keys: Sequence[str], above: Sequence[
     local = {index: place for place, index in enumerate(members)}
     masks = tuple(sum(1 << local[before] for before in above[index]) for index in members)
     return OrderedCalls(keys=tuple(keys[index] for index in members), above=masks)
-
-
-# Aligns a trial's calls with the case's reference: paired calls, missing calls, and calls that count against the
-# agent.
 
 
 @dataclass(frozen=True, kw_only=True)

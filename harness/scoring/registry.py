@@ -31,8 +31,6 @@ from harness.suite.problems import first_problem
 from harness.suite.suites import Suite
 from harness.text import alternatives
 
-# The built-in checks, by the short names that a suite uses.
-
 _PLACES: Final[Mapping[str, str]] = {
     "api": "harness.scoring.verifiers.probes:Api",
     "check_answer": "harness.scoring.verifiers.answers:CheckAnswer",
@@ -109,9 +107,6 @@ METRICS: dict[str, type] = {
         CostUsd,
     )
 }
-
-
-# A suite's verifiers and metrics found by name and checked, before anything runs.
 
 
 @dataclass(frozen=True, kw_only=True)

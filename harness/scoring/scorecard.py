@@ -13,8 +13,6 @@ from harness.suite.suites import CompositePart
 from harness.traces.trial import MEASURED, Outcome
 from harness.values import Frozen, JsonObject
 
-# What a detector says: which failure, where it began, what followed from it, and how sure it is.
-
 Failure = Literal[
     "loop_trap", "goal_drift", "tool_hallucination", "premature_commitment", "cascading_error", "wrong_outcome", "other"
 ]
@@ -105,9 +103,6 @@ class Diagnosis(Frozen):
     """The detector's own: 0.9 and more if the finding follows from its definition, less if it is inferred."""
     version: str
     """The detector's, changed whenever the same evidence could give another finding."""
-
-
-# What scoring gives for one trial: scores, the use of tools, and the scorecard that holds them.
 
 
 class Score(Frozen):
@@ -207,9 +202,6 @@ class Scorecard(Frozen):
         return next((score.value for score in self.scores if score.metric == metric), None)
 
 
-# The seams of scoring: what decides, measures and diagnoses.
-
-
 class Verifier(Protocol):
     """A check. Implementations are Frozen models whose fields are the check's `with:` parameters.
 
@@ -244,7 +236,7 @@ class Detector(Protocol):
     """Changed whenever the same evidence could give another finding."""
 
     def find(self, evidence: Evidence) -> Sequence[Diagnosis]:
-        """Every finding, in any order. Pure: looks at nothing but the evidence. Never raises for what the agent did.
+        """Every finding, in any order. Pure: reads only the evidence. Never raises for what the agent did.
 
         A detector of a third party gives its kinds as `<name of the detector>:<kind>`.
         """
@@ -267,7 +259,7 @@ class RunMetric(Protocol):
 METRIC_FAILED = "the metric itself failed: "
 CHECK_FAILED = "the check itself failed: "
 DETECTOR_FAILED = "the detector itself failed: "
-"""With these the reason begins; what was raised follows. They stand in stored scorecards."""
+"""With these the reason begins; what was raised follows. They are in stored scorecards."""
 
 
 def raised_by(one: Score | Verdict | Diagnosis) -> str | None:

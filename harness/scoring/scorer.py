@@ -33,8 +33,7 @@ from harness.traces.trial import MEASURED
 
 # What a verifier or a metric reads of a trajectory: what the spans do not carry is unknown, neither right nor wrong.
 #
-# Instrumentations capture no content unless they are told to: a trace then names models, tools and tokens, and no
-# text.
+# Instrumentations capture no content unless they are told to: a trace then names models, tools and tokens, and no text.
 # A check of the answer cannot be decided then, while the tools that were called are known.
 
 _ALL: Final[frozenset[Content]] = frozenset(get_args(Content))
@@ -124,13 +123,13 @@ class Scorer:
     """Case id -> the state that its reference leaves, of the cases with a check that compares with it."""
 
     def of_verdicts(self) -> "Scorer":
-        """The same checks without any metric or detector, which take most of the time: for trials of which nothing but
-        their success is asked.
+        """The same checks without any metric or detector, which take most of the time: for trials of which only the
+        success is needed.
         """
         return replace(self.without_metrics(), detectors=(), diagnoses=False)
 
     def without_metrics(self) -> "Scorer":
-        """The same checks, and detectors for trials that have failed, of which nothing but the failures is told."""
+        """The same checks, and detectors for trials that have failed, of which only the failures are reported."""
         suite = self.suite.model_copy(update={"composite": {}})
         return replace(self, suite=suite, metrics=(), only_failed=True)
 

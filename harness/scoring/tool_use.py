@@ -1,4 +1,4 @@
-"""Which calls chose a right tool, arguments aside; judged once, for the metric and for the table by tool."""
+"""The tools of a trial's calls: which choices were right, errors of encoding, and the table by tool."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -69,8 +69,8 @@ def _choices(evidence: Evidence) -> tuple[Chosen, ...]:
 # Arguments that are correct in substance and wrong in encoding: the first symptom of a change of the base model.
 #
 # Detected by the tool's schema: a value of another type than declared, which has that type once it is read as JSON,
-# written as text, or put into or taken out of a list. Detected by the case's reference, if the schema allows the
-# value: a call that differs from one of the reference's in such encodings alone.
+# written as text, or put into or taken out of a list. Detected by the case's reference, if the schema allows the value:
+# a call that differs from one of the reference's in such encodings alone.
 
 _TYPES: Final = {
     type(None): "null", bool: "boolean", str: "string", dict: "object", list: "array", int: "integer", float: "integer"
@@ -173,8 +173,6 @@ def _type(value: JsonValue) -> str:
         return "number"
     return _TYPES[type(value)]
 
-
-# How each tool was used in one trial, by the model that called it: the table by tool is the sum of these.
 
 _Kind = TypeVar("_Kind", ParameterFault, EncodingFault)
 _MOST_UNDECLARED: Final = 100

@@ -117,14 +117,11 @@ class AgentPrompt(Frozen):
         return f"{self.name}@{self.version}"
 
 
-# What of an agent an optimisation may change: the `optimise` section of a suite.
-
-
 class ComponentSpec(Frozen):
     """A part of the agent whose texts may change."""
 
     role: str = Field(min_length=1)
-    """What it is for, in words; whatever revises its texts is told so."""
+    """What it is for, in words; whatever revises its texts receives this description."""
     called_by: tuple[str, ...] = ()
     """The components that call it. Empty: the user does."""
     files: tuple[str, ...] = ()

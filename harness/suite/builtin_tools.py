@@ -3,8 +3,6 @@
 from harness.suite.tool_groups import BrowserTools, SandboxTools
 from harness.values import JsonObject
 
-# The tools of the sandbox itself: a shell, and files read and written.
-
 SHELL = "shell"
 READ_FILE = "read_file"
 WRITE_FILE = "write_file"

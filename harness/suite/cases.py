@@ -12,8 +12,6 @@ from pydantic.json_schema import SkipJsonSchema
 from harness.suite.conversations import CaseUser, Conversation, Route
 from harness.values import Frozen, JsonObject
 
-# A case that is a folder of Harbor's format: what its sandbox, its solution and its tests need.
-
 _OF_HARNESS: Final = ("/agent", "/harness", "/run", "/proc", "/sys", "/dev", "/tests", "/solution", "/logs/verifier")
 _OF_SYSTEM: Final = ("/bin", "/etc", "/lib", "/lib64", "/sbin", "/usr")
 TESTS_CHECK = "tests"
@@ -52,8 +50,6 @@ def place_problem(place: str) -> str | None:
         return f"{place!r} cannot be writable: it holds the programs and libraries of the image"
     return None
 
-
-# Reads that the harness itself makes around a trial: a tool's answer, rows of a database, an API's answer.
 
 ALL_TABLES = "*"
 
@@ -219,8 +215,6 @@ class FaultSpec(Frozen):
         return f"{what} at {self.tool}, call {self.call}"
 
 
-# One case: a task, the agent's limits, and the checks of its success.
-
 UNTOLD_TASK: Final = "(the file does not tell the task)"
 """The task of an imported or observed case whose source has none: nothing can be measured against it."""
 
@@ -239,8 +233,9 @@ class Limits(Frozen):
     cost_usd: float | None = Field(default=None, gt=0)
     """What the model's replies may cost by the suite's prices, refused like tokens. None: no limit."""
     misses: int | None = Field(default=None, ge=0, lt=100)
-    """Different calls that may meet no recording. A trial with more of them fails its case, instead of being
-    `inconclusive`; None: any number makes it inconclusive."""
+    """Different calls that may have no recording. A trial with more of them fails its case, instead of being
+    `inconclusive`; None: any number makes it inconclusive.
+    """
     memory_mb: int = Field(default=512, ge=32)
     """Of all processes of the trial together."""
     processes: int = Field(default=128, ge=4)

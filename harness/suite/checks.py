@@ -16,8 +16,6 @@ from harness.suite.scenarios import cases_in
 from harness.suite.suites import Suite
 from harness.values import Frozen, JsonObject, digest_of
 
-# Checks that run a command in a sandbox restored to the end state: what to run, for runner and scorer alike.
-
 COMMAND_VERIFIER = "command"
 TASK_TESTS = "task_tests"
 
@@ -77,8 +75,6 @@ def _command(case: Case, check: CheckSpec) -> CommandCheck:
     given = {name: check.parameters[name] for name in ("cwd", "executes", "timeout_s") if name in check.parameters}
     return CommandCheck.model_validate({"name": check.name, "run": run, **given})
 
-
-# The uses of a browser: tools that act in one, and pages that checks inspect after the agent has ended.
 
 PAGE_VERIFIER = "dom"
 Whose = Literal["fresh", "agent"]
@@ -148,8 +144,6 @@ def _attributes(expect: Sequence[JsonValue]) -> set[str]:
         named |= set(attributes) if isinstance(attributes, dict) else set()
     return named
 
-
-# Where a check of a suite was written, for errors that are found after its files have been read.
 
 _Place = tuple[Path, int | None]
 

@@ -13,9 +13,8 @@ from harness.values import Frozen, JsonObject
 
 # Personas: how a simulated user speaks and behaves, whatever the user wants.
 #
-# Three are built in under the ids of Google ADK (`EXPERT`, `NOVICE`, `EVALUATOR`); their texts are this project's
-# own.
-# Others are files of a suite (`personas/<name>.yaml`) or stand in the case itself, in ADK's shape or in ours.
+# Three are built in under the ids of Google ADK (`EXPERT`, `NOVICE`, `EVALUATOR`); their texts are this project's own.
+# Others are files of a suite (`personas/<name>.yaml`) or are in the case itself, in ADK's shape or in ours.
 
 FOLDER: Final = "personas"
 _NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._ -]{0,99}$"
@@ -153,9 +152,6 @@ def persona_names(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (folder / FOLDER).glob("*.yaml")))
 
 
-# A conversation: the user's first message, and the user's messages in reply to the agent.
-
-
 class When(Frozen):
     """A condition on the agent's last reply and on its actions; all given parts must hold."""
 
@@ -211,8 +207,6 @@ class Conversation(Frozen):
     persona: str | Persona | None = None
     """Who pursues the plan: `EXPERT`, `NOVICE`, `EVALUATOR`, a file of `personas/`, or a persona in full."""
 
-
-# Who plays the user: the `user` field of a case, and the suite's `user:` section.
 
 UserKind = str
 """`script`, `model`, `logged`, or an installed user of the entry point group `harness.user`."""
@@ -271,9 +265,6 @@ class UserSpec(RecordedModel):
     def secrets(self) -> tuple[str, ...]:
         """The names of the keys; none if no model is asked."""
         return (*super().secrets, *(() if self.entailment is None else self.entailment.secrets))
-
-
-# Which sub-agents a turn of the conversation should reach.
 
 
 class Route(Frozen):

@@ -26,8 +26,8 @@ from harness.values import JsonObject
 
 # Limits the depth and size of YAML, checked before PyYAML builds any value.
 #
-# PyYAML's C parser recurses, and crashes the process at some 25,000 levels; ten lines of aliases to aliases expand
-# to more values than fit into memory. Neither can be caught.
+# PyYAML's C parser recurses, and crashes the process at some 25,000 levels; ten lines of aliases to aliases expand to
+# more values than fit into memory. Neither can be caught.
 
 MAX_DEPTH = 1000
 _UNFOLDED = 100_000
@@ -87,8 +87,6 @@ class _Measure:
         raise InvalidDocument(self._path, problem, line=None if mark is None else mark.line + 1)
 
 
-# Documents that people write (YAML, JSON, TOML) read into frozen values, with errors that name file, line and field.
-#
 # The single reader of the project: every malformed file is rejected with the same messages.
 
 T = TypeVar("T")
@@ -310,8 +308,6 @@ def open_document(path: Path) -> Document:
     return Document(path=path, data=data, lines=lines)
 
 
-# JSON Schemas of the documents that people write, taken from the shapes that read them.
-#
 # A field's description is the text below it in the source, so that code, schema and reference cannot disagree.
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

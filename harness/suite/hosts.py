@@ -9,8 +9,6 @@ from pydantic import Field, JsonValue, field_validator, model_validator
 from harness.suite.tools import POINTER, Effect, RateLimit
 from harness.values import Frozen
 
-# What brings a live server back to a known state before each trial.
-
 
 class Reset(Frozen):
     """A request to the server (`path`), or a program that is run on this machine (`command`); exactly one of them.

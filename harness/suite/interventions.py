@@ -15,8 +15,9 @@ from harness.values import Frozen, JsonObject
 
 EditKind = Literal["answer", "replace", "drop", "before", "after"]
 """`answer`: the call is answered with `content` or `error`. `replace`: another call is made in its place. `drop`: no
-call is made, and the agent is answered with `content`. `before`, `after`: further calls are made beside it, of whose
-answers the agent is not told."""
+call is made, and the agent is answered with `content`. `before`, `after`: further calls are made beside it, whose
+answers the agent does not receive.
+"""
 
 
 class Invocation(Frozen):
@@ -55,7 +56,7 @@ class CallEdit(Frozen):
 
 
 class TextChange(Frozen):
-    """One text that is replaced wherever it stands in a request."""
+    """One text that is replaced wherever it is in a request."""
 
     before: str = Field(min_length=1)
     """The text as the agent sends it."""
@@ -106,7 +107,7 @@ class Intervention(Frozen):
 
 
 class FedCall(Frozen):
-    """A call that the agent must make again, and the recorded answer that it is fed."""
+    """A call that the agent must make again, and the recorded answer that it receives."""
 
     tool: str
     arguments: JsonObject | None = None
@@ -117,7 +118,7 @@ class FedCall(Frozen):
     """Type of the error; None: the call succeeded."""
     message: str = ""
     step: int
-    """Index of its step in the trial that it is fed from."""
+    """Index of its step in the trial that it comes from."""
 
 
 class TrialVariant(Frozen):
@@ -133,7 +134,7 @@ class TrialVariant(Frozen):
     descriptions: Mapping[str, str] = {}
     """Tool -> the description that the agent reads instead of the suite's."""
     fed: tuple[FedCall, ...] = Field(default=(), exclude=True)
-    """The calls before the fork, as they stand in the parent; they are not stored again."""
+    """The calls before the fork, as in the parent; they are not stored again."""
 
     def applied_to(self, case: Case) -> Case:
         """The case with the faults and the hints of the interventions."""

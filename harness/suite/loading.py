@@ -53,9 +53,6 @@ def with_user(source: Document, index: int, case: Case, *, folder: Path, user: U
     return case.model_copy(update={"conversation": conversation.model_copy(update={"persona": persona})})
 
 
-# Checks before a run whether the probes of a suite and of its cases are valid; errors name file and field.
-
-
 @dataclass(frozen=True, kw_only=True)
 class Probing:
     """What probes can refer to."""
@@ -219,7 +216,7 @@ def _check_tools(document: Document, raw: SuiteFile, found: Tools) -> None:
 
 
 def _tools_with_described_texts(document: Document, raw: SuiteFile, tools: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
-    """The tools with the descriptions that lie in files of their own."""
+    """The tools with the descriptions that are in files of their own."""
     texts = {}
     for name, file in raw.descriptions.items():
         path, where = PurePosixPath(file), ("descriptions", name)

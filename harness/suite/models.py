@@ -16,8 +16,6 @@ from harness.suite.documents import read_document
 from harness.suite.tools import RateLimit
 from harness.values import Frozen
 
-# Who answers a suite's calls: the service itself, or a double that the suite declares (`double: true`).
-
 Provenance = Literal["service", "double", "trajectory", "hand"]
 """The source of an answer.
 
@@ -56,8 +54,6 @@ class Doubles(Frozen):
                 double = server in self.servers
         return "double" if double else "service"
 
-
-# The models that a suite's agent may reach, and how.
 
 ModelMode = Literal["replay", "record", "live"]
 ToolMode = Literal["replay", "record", "live", "sealed"]
@@ -284,8 +280,6 @@ class RecordedModel(ModelEndpoint):
         return self
 
 
-# Prices and limits of models by patterns of their names, from a file that is updated apart from suites.
-
 PACKAGED: Final = "packaged"
 
 
@@ -301,7 +295,7 @@ class PriceList(Frozen):
 
 
 def with_price_list(spec: ModelSpec, folder: Path) -> ModelSpec:
-    """The section with the prices and limits of its list behind its own; a file stands before the packaged list.
+    """The section with the prices and limits of its list behind its own; a file precedes the packaged list.
 
     Raises InvalidDocument for a file that is not there or is not a list.
     """

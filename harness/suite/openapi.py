@@ -14,8 +14,7 @@ from harness.suite.tool_groups import OpenApiTools, chosen, effect_of, is_chosen
 from harness.suite.tools import Effect
 from harness.values import JsonObject
 
-# Makes schemas of an OpenAPI document self-contained: references point to `$defs`, and keywords of 3.0 become those
-# of
+# Makes schemas of an OpenAPI document self-contained: references point to `$defs`, and keywords of 3.0 become those of
 # JSON Schema.
 #
 # Recursive schemas stay recursive; a reference into another document is rejected.
@@ -130,8 +129,7 @@ def _value_at(reference: str, document: JsonObject) -> JsonValue:
 # Swagger 2.0 documents as OpenAPI 3.0, so far as tools are made of them: parameters, bodies, answers and schemas.
 #
 # `host`, `basePath` and `schemes` are ignored, like `servers` of OpenAPI: the suite declares the address of the
-# service,
-# including the base path.
+# service, including the base path.
 
 _SWAGGER_METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
 _MOVED = {

@@ -13,8 +13,6 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic_core import ErrorDetails
 
-# What is wrong with one value of a document, for the person who wrote it: what was expected, what was found.
-
 _EXPECTED: Final = {
     "string": "a text",
     "int": "a whole number",

@@ -16,8 +16,6 @@ from harness.suite.suites import AnswerRule, CompositePart, Gates, ToolServer
 from harness.suite.task_folders import TASK_FILE, TASKS_PATTERN, is_tasks
 from harness.values import Frozen, JsonObject
 
-# The fields of suite.yaml, as people write them.
-
 _EXAMPLE = "cases: cases.yaml, and the cases to that file"
 
 
@@ -95,9 +93,6 @@ class SuiteFile(Frozen):
                 f"expected a file, or a list of files, that hold the cases; found {kind}: write {_EXAMPLE}"
             )
         return cases
-
-
-# Where suites are: folders with a `suite.yaml`, and folders of task folders without one.
 
 
 def suite_names(project: Path) -> list[str]:

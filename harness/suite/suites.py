@@ -65,9 +65,6 @@ class AnswerRule(Frozen):
         return self
 
 
-# What a suite's composite figure is made of.
-
-
 class CompositePart(Frozen):
     """One metric and its weight; a bare number is the weight.
 
@@ -96,9 +93,6 @@ class CompositePart(Frozen):
         return self
 
 
-# What a run of a suite has to reach.
-
-
 class Gates(Frozen):
     """Conditions that are checked on every run of the suite, which exits 1 if one does not hold; not part of the
     suite's digest.
@@ -123,8 +117,9 @@ class McpServer(Frozen):
     """That a server speaks MCP, and how it is started if it is a program."""
 
     command: tuple[str, ...] = ()
-    """A program that speaks MCP over stdio, started anew for each trial on this machine; `{suite}` is the suite's
-    folder, `{work}` a new folder that is also its working directory. Empty: the server is reached over HTTP."""
+    """A program that speaks MCP over stdio, started again for each trial on this machine; `{suite}` is the suite's
+    folder, `{work}` a new folder that is also its working directory. Empty: the server is reached over HTTP.
+    """
     env: dict[str, str] = {}
     """The environment of the program besides PATH and HOME; `${NAME}` inserts a secret of the suite."""
     files: str | None = None
@@ -236,7 +231,7 @@ class Suite(Frozen):
     packs: dict[str, FixturePack] = {}
     """The fixture packs that cases name."""
     descriptions: dict[str, str] = {}
-    """Tool -> the file in the suite's folder that its description stands in; the text is in `tools` already."""
+    """Tool -> the file in the suite's folder that its description is in; the text is in `tools` already."""
     optimise: OptimiseSpec | None = None
     """What an optimisation may change; not part of the digest, because no trial depends on it."""
     defaults: Limits = Limits()
@@ -287,9 +282,6 @@ def _server_of(host: HostSpec) -> ToolServer:
     )
 
 
-# Which servers and hosts of a suite share one state: what is written through one is read through the other.
-
-
 @dataclass(frozen=True, kw_only=True)
 class StateNames:
     """The state of each server and host; without content, each has its own and none depends on another."""
@@ -336,9 +328,6 @@ def _can_be_written(suite: Suite, name: str) -> bool:
     return any(tool.server == name and tool.effect == "write" for tool in suite.tools)
 
 
-# The texts of the prompt files that an agent declares.
-
-
 def prompt_texts(suite: Suite, agent: str) -> dict[str, str]:
     """File, as `prompts` names it -> its text now, or that of the version in its place; files that are gone are left
     out, and a built-in agent has none.
@@ -350,9 +339,6 @@ def prompt_texts(suite: Suite, agent: str) -> dict[str, str]:
     files = {name: folder / name for name in declared.prompts if is_file(folder / name)}
     versions = {one.file: one.text for one in suite.agent_prompts if one.agent == agent}
     return {name: path.read_text(encoding="utf-8", errors="replace") for name, path in files.items()} | versions
-
-
-# Selects cases of a suite by the ids that a user has typed.
 
 
 def case_of(suite: Suite, case_id: str) -> Case:
@@ -368,9 +354,6 @@ def check_cases(suite: Suite, case_ids: Iterable[str]) -> None:
     """Raises UsageError for the first id, in alphabetical order, that no case of the suite has."""
     for case_id in sorted(set(case_ids)):
         case_of(suite, case_id)
-
-
-# The declared hosts that a case may reach.
 
 
 def allowed_hosts(suite: Suite, case: Case) -> frozenset[str]:

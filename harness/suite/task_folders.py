@@ -198,8 +198,6 @@ def refuse_task_folders(source: Document) -> None:
             )
 
 
-# The fields of a `task.toml` of Harbor's format, and those that have no meaning here.
-
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([GMK])", re.IGNORECASE)
 _IN_MB: Final = {"G": 1024.0, "M": 1.0, "K": 1 / 1024}
 _TEMPLATE = re.compile(r"\$\{(\w+)(?::-(.*))?\}", re.DOTALL)

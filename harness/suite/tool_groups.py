@@ -15,8 +15,6 @@ from harness.suite.suites import McpServer
 from harness.suite.tools import Effect, ToolKind
 from harness.values import Frozen, JsonObject, digest_of
 
-# The items of a suite's `tools:` that declare many tools at once, as people write them.
-
 
 class ToolGroup(Frozen):
     """The fields that every kind of group has.
@@ -146,8 +144,6 @@ KINDS: dict[str, type[Group]] = {
     "browser": BrowserTools,
 }
 
-
-# A source's own listing, stored beside the suite so that a replay needs no source, and the tools in it.
 
 FOLDER = "tools"
 _UNSUITED = re.compile(r"[^A-Za-z0-9_-]")

@@ -1,4 +1,4 @@
-"""The conformance checks of the tool source seam, which run against any tool source.
+"""The conformance checks of the tool source interface, which run against any tool source.
 
 To check a tool source of your own, call `check_tool_source(source, context, calls)` with calls that it answers, and
 read the results that are not None.

@@ -1,4 +1,4 @@
-"""The seam of tool sources: what brings tools of its own kind, from an installed package or a suite's own file.
+"""The interface of tool sources: what brings tools of its own kind, from an installed package or a suite's own file.
 
 The built-in kinds (`openapi`, `mcp`, `python`, `sandbox`, `browser`) are groups of `tools:` with fields of their own.
 Every other kind is a class that the group `{tool_source: NAME, with: {...}}` names, found in the registry below.

@@ -1,4 +1,4 @@
-"""What a tool does, by the words of its name wherever they stand, its description and its schema.
+"""What a tool does, by the words of its name wherever they occur, its description and its schema.
 
 `cancelOrder`, `orders_cancel`, `mcp__shop__cancel_order` and `shop.cancel-order` do the same as `cancel_order`. A name
 without a known verb does what its description's first line says. A tool that takes what it is to do as an argument
@@ -102,7 +102,7 @@ def words_of(name: str) -> tuple[str, ...]:
 
 
 def bare_name(name: str) -> str:
-    """A tool's name without the server or group that stands before it (`mcp__shop__cancel`, `shop.cancel`)."""
+    """A tool's name without the server or group that precedes it (`mcp__shop__cancel`, `shop.cancel`)."""
     return name.rsplit("__", 1)[-1].rsplit(".", 1)[-1] or name
 
 

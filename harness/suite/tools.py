@@ -121,9 +121,6 @@ class ToolSpec(Frozen):
         return value
 
 
-# JSON pointers with a star, and arguments without what is volatile by a tool's rule.
-
-
 class OmittedValue:
     """What a change gives for a value that is to be left out."""
 
@@ -215,9 +212,6 @@ def _without_pattern(tool: str, rule: VolatilePart, value: JsonValue) -> JsonVal
     if not isinstance(value, str):
         return value
     return cut(rule.regex, value, field=f"tool {tool!r}: ignore: the regex at {rule.at}")
-
-
-# A tool's arguments in one line, for people.
 
 
 def signature(tool: ToolSpec) -> str:

@@ -61,8 +61,6 @@ def json_in(span: Span, name: str, text: str) -> JsonValue:
     return value
 
 
-# Tool calls and observations, built from the gateway's spans and from a model's traffic.
-
 _GATEWAYS_OWN = re.compile(r"(?:call|http)_\d+")
 _ARGUMENTS_SHAPE: TypeAdapter[JsonObject | None] = TypeAdapter(JsonObject | None)
 _ERROR_SHAPE: TypeAdapter[ToolErrorType | None] = TypeAdapter(ToolErrorType | None)
@@ -186,8 +184,7 @@ def _as_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else str(value)
 
 
-# Tool calls that appear only in the agent's own OpenTelemetry spans: made inside its program, and in no
-# model's reply.
+# Tool calls that appear only in the agent's own OpenTelemetry spans: made inside its program, and in no model's reply.
 
 _IS_TOOL = {"gen_ai.operation.name": "execute_tool", "openinference.span.kind": "TOOL"}
 _NAMES = ("gen_ai.tool.name", "tool.name")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import requests
 
 
-# The OTLP/HTTP collector that spans are sent to: its address, its headers, and its client.
-
 FROM_ENVIRONMENT = "env"
 """The value of an endpoint that selects the one in OpenTelemetry's environment variables."""
 _ENDPOINT, _TRACES_ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
@@ -185,11 +183,8 @@ def _check(endpoint: str, what: str) -> None:
         raise UsageError(f"{what} is not an http(s) URL", remedy="for example http://127.0.0.1:4318")
 
 
-# Exports spans to a collector while their trials run.
-#
 # A trial never waits for the collector: ended spans enter a bounded queue, which a thread of OpenTelemetry's
-# BatchSpanProcessor empties. If the queue is full, further spans are dropped and counted; spans that remain when
-# the
+# BatchSpanProcessor empties. If the queue is full, further spans are dropped and counted; spans that remain when the
 # run ends are dropped after a timeout of seconds.
 
 _MOST_SPANS = 2048

@@ -17,8 +17,7 @@ from harness.values import Frozen, JsonObject
 
 # Reads foreign JSON with limits; every error names file, line or record, and field.
 #
-# Whatever is returned can be stored and digested: non-finite numbers and lone surrogates, which JSON text can carry
-# and
+# Whatever is returned can be stored and digested: non-finite numbers and lone surrogates, which JSON text can carry and
 # a canonical form cannot, are made plain text here, once.
 
 T = TypeVar("T", bound=Frozen)
@@ -109,7 +108,7 @@ class Record:
         return found
 
     def within(self, name: str, found: JsonValue) -> "Record":
-        """`found` as a record that stands at `name`."""
+        """`found` as a record that is at `name`."""
         if not isinstance(found, dict):
             raise self.refusal(name, f"is {kind_of(found)}, not an object")
         return Record(path=self.path, data=found, at=self._place_of(name), line=self.line)
@@ -188,7 +187,7 @@ def parse_json(path: Path, text: str, *, line: int | None = None) -> JsonValue:
 
 
 def embedded_json(text: str) -> JsonValue | None:
-    """JSON that stands as text inside a value; None if it is none, or is none that could be stored."""
+    """JSON that is written as text inside a value; None if it is none, or is none that could be stored."""
     if _may_hold_too_many(text):
         return None
     try:
@@ -210,7 +209,7 @@ def _has_lone_surrogate(text: str) -> bool:
 
 
 def is_shallow(value: JsonValue) -> bool:
-    """Whether no more than MAX_DEPTH containers stand in each other."""
+    """Whether no more than MAX_DEPTH containers are in each other."""
     return not is_deeper(value, MAX_DEPTH)
 
 
@@ -266,8 +265,6 @@ def _finite_float(text: str) -> float:
 def _no_constant(text: str) -> NoReturn:
     raise ValueError(text)
 
-
-# Text of message content, which may be a text or a list of parts with every provider.
 
 _TEXTS = ("text", "content", "refusal")
 

@@ -19,11 +19,10 @@ from harness.values import JsonObject, NotJson, check_depth, check_values
 
 # Spans that an agent sends about itself: OTLP over HTTP, as protobuf or as JSON.
 #
-# Protobuf's wire format is parsed here: the few messages of a span need fifty lines, and the generated classes would
-# be a dependency of every installation. Unknown fields are skipped, as the format requires.
+# Protobuf's wire format is parsed here: the few messages of a span need fifty lines, and the generated classes would be
+# a dependency of every installation. Unknown fields are skipped, as the format requires.
 #
-# Everything is limited here, on entry, because accepted data is stored, walked and scored later: nesting, the number
-# of
+# Everything is limited here, on entry, because accepted data is stored, walked and scored later: nesting, the number of
 # attributes and events, the number of values, the lengths of names and ids, and integers, which have 64 bits as in
 # protobuf. Spans are made one by one, so that whoever asks for them can stop, and can let other tasks run in between.
 
@@ -301,8 +300,6 @@ def _status(code: object) -> str:
         return _STATUS[code] if 0 <= code < len(_STATUS) else "unset"
     return str(code).removeprefix("STATUS_CODE_").lower()
 
-
-# OTLP's typed values as plain JSON, and the other way round.
 
 _INT64 = 2**63
 

@@ -20,8 +20,6 @@ from harness.traces.spans import Span
 from harness.traces.tracer import Plain, RecordingSpan, StoredSpan, Tracing, attributes_of, reported_span, unexported
 from harness.values import Frozen
 
-# How far a trial is that has not ended.
-
 
 class TrialProgress(Frozen):
     """One trial in flight, as the gateway sees it."""

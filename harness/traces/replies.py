@@ -17,8 +17,6 @@ from harness.traces import names
 from harness.traces.spans import Span
 from harness.values import JsonObject, canonical_json, parse_json
 
-# Joins the gateway's spans of calls with the calls that model replies name.
-#
 # An agent decides how many there are of both, so no text is parsed twice, and calls are found by their arguments.
 
 _SEPARATORS = "_-./:"

@@ -30,9 +30,6 @@ class Span(Frozen):
     status: str = "unset"
 
 
-# The prompt versions that the spans of model requests name.
-
-
 def prompts_of(spans: Iterable[Span]) -> tuple[str, ...]:
     """`name@version`, or the name alone if no version is set; each once, in order."""
     found = (_prompt(span) for span in spans if span.attributes.get(names.PROMPT_NAME) is not None)
@@ -95,8 +92,7 @@ def evaluation_event(trace_id: str, span_id: str, evaluation: Evaluation) -> Eva
 # Builds spans for a trajectory without spans, so that an imported trial is stored and exported like a recorded one.
 #
 # A reply and its parallel calls are one step: a `chat` span with an `execute_tool` span for every call, held together
-# by
-# the step's index. Everything that a step knows stands in them, and reading them back gives the same trajectory.
+# by the step's index. Everything that a step knows is in them, and reading them back gives the same trajectory.
 
 
 def spans_of(trial: Trial, *, started_ns: int | None = None) -> tuple[Span, ...]:

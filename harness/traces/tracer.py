@@ -35,10 +35,7 @@ from harness.traces import names
 from harness.traces.spans import Span
 from harness.values import JsonObject
 
-# The spans of a trial whose trace is stored and not exported: the data of the SDK's span, in a third of its time.
-#
-# The SDK's tracer creates a span that samplers, processors and other threads may read. If the run has no
-# processor,
+# The SDK's tracer creates a span that samplers, processors and other threads may read. If the run has no processor,
 # none does, and a trial of a hundredth of a second has ten spans.
 
 Plain = str | bool | int | float
@@ -103,10 +100,7 @@ def _random_id(size: int) -> str:
             return made.hex()
 
 
-# The OpenTelemetry tracer that creates the spans of trials.
-#
-# A trial is scored by its spans, so nothing outside of the program may truncate or drop them: sampler, limits, ids
-# and
+# A trial is scored by its spans, so nothing outside of the program may truncate or drop them: sampler, limits, ids and
 # resource are set here, and the environment variables that OpenTelemetry reads for each of them have no effect.
 
 RecordingSpan = SdkSpan | StoredSpan
@@ -202,11 +196,8 @@ class _SystemIds(IdGenerator):
         return self._random.getrandbits(64) or 1
 
 
-# Spans in a form that OTLP can encode, including the agent's own.
-#
 # An agent's spans are untrusted data: an id that OTLP cannot encode, a number above 64 bits or half a surrogate pair
-# must
-# not prevent the export of the other spans in the same request.
+# must not prevent the export of the other spans in the same request.
 
 _SCOPE = InstrumentationScope("agent")
 _SAMPLED = otel.TraceFlags(otel.TraceFlags.SAMPLED)

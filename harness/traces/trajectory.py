@@ -258,8 +258,7 @@ def with_final_answer(trajectory: Trajectory, answer: str) -> Trajectory:
 
 # Calls by which one agent of a program runs another, such as an agent that is offered to a model as a tool.
 #
-# The program runs them by itself, so that the gateway observes no call: only the other agent's steps, while the call
-# is
+# The program runs them by itself, so that the gateway observes no call: only the other agent's steps, while the call is
 # open.
 
 
@@ -288,9 +287,6 @@ def _with_agents(step: Step, agents: Sequence[str]) -> Step:
 def _agent_of(call: ToolCall, agents: Sequence[str], *, alone: bool) -> str | None:
     named = next((agent for agent in agents if agent.casefold() in call.name.casefold()), None)
     return agents[0] if named is None and alone else named
-
-
-# Views of a trajectory by source of evidence: observed by the gateway, or reported by the agent itself.
 
 
 def reports_itself(trajectory: Trajectory) -> bool:

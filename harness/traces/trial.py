@@ -10,7 +10,6 @@ from harness.values import Frozen, JsonObject
 REWARD = "reward"
 """Name of the state that holds the reward of a foreign run's own file."""
 
-# The report of a trial's user: how the conversation ended, what was replayed, and the user's faults.
 
 UserEnding = Literal[
     "goal_reached", "gave_up", "turn_limit", "script_over", "agent_left", "replay_miss", "simulator_failed"
@@ -147,8 +146,6 @@ class PageSeen(Frozen):
     screenshot: str | None = None
     """A PNG in the trial's folder."""
 
-
-# A trial: one attempt at one case, and how it ended.
 
 Outcome = Literal["finished", "limit_reached", "agent_failed", "inconclusive", "simulator_failed", "harness_failed"]
 """`inconclusive` (a replay miss), `simulator_failed` (the simulated user invalidated the conversation) and

@@ -27,7 +27,7 @@ class LoggedCall(Frozen):
     arguments: JsonObject | None = {}
     """None if they were not a JSON object."""
     effect: Effect = "write"
-    """`read` or `write`. What is not told counts as a write."""
+    """`read` or `write`. What is not declared counts as a write."""
     failed: bool = False
     """Whether the tool refused or failed."""
 

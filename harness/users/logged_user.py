@@ -21,8 +21,7 @@ from harness.values import JsonObject
 
 # The check of meaning by a model, asked if rules find that two turns of an agent differ in their wording alone.
 #
-# It is never asked about what rules decide: calls, values, yes or no, negations. Each pair is asked in both orders,
-# and
+# It is never asked about what rules decide: calls, values, yes or no, negations. Each pair is asked in both orders, and
 # both answers have to say that each reply entails the other.
 
 Opinion = Literal["same", "different", "unanswered"]
@@ -138,7 +137,7 @@ def entailment_request(spec: EntailmentSpec, first: str, second: str) -> JsonObj
 
 
 def opinion_in(text: str) -> Opinion:
-    """The opinion in a model's answer; anything but the object that was asked for is none."""
+    """The opinion in a model's answer; anything but the requested object is not an answer."""
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):

@@ -29,11 +29,9 @@ from harness.values import JsonObject
 
 # How often, and in which form, the model of a user is asked for one message.
 #
-# It is asked as the conversation stands, with a note on what was wrong; then with the agent's words as a quotation;
-# then
-# without the agent's last words, without any of them, and from the opening alone. What fails in every form is the
-# simulator's own fault. What fails only beside the agent's words depends on them: the message that was written
-# without
+# It is asked with the conversation as it is, with a note on what was wrong; then with the agent's words as a quotation;
+# then without the agent's last words, without any of them, and from the opening alone. What fails in every form is the
+# simulator's own fault. What fails only beside the agent's words depends on them: the message that was written without
 # them is said, the conversation goes on, and it counts.
 
 _CONDUCT: Final[frozenset[FaultClass]] = frozenset(

@@ -1,4 +1,4 @@
-"""A plan held against the fixtures of its case: values of the plan that the answers of the tools contradict.
+"""A plan compared with the fixtures of its case: values of the plan that the answers of the tools contradict.
 
 Identifiers: the plan names one of the same form as the fixtures' (`o-999` beside `o-200`) that none of them holds.
 Quantities and prices: the plan says of something that is so already (`your last order had 3 oat milk`) another number

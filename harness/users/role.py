@@ -17,8 +17,6 @@ from harness.suite.cases import Case
 from harness.suite.conversations import Persona, UserSpec
 from harness.values import JsonObject
 
-# How a simulated user ends a conversation: a signal of its own, which no text of an agent can be.
-
 Wish = Literal["goal_reached", "gave_up"]
 
 _SIGNAL: Final = re.compile(

@@ -162,9 +162,6 @@ def _log_of(suite: Suite, case: Case) -> UserLog:
     return read_user_log(suite.folder / path)
 
 
-# A user of an installed package or of a file of the suite: what its own code raises is an error that names it.
-
-
 class InstalledUser:
     """Passes everything on to the plug-in's user; implements `User`."""
 

@@ -192,8 +192,6 @@ def _with_model(path: str, query: str) -> Endpoint | None:
     return None
 
 
-# Configures an unchanged agent's models: the environment variables that the providers' own clients read.
-
 _DUMMY_KEY = "harness"
 """Clients refuse to start without a key; the real one is added in the gateway."""
 

@@ -19,8 +19,6 @@ from harness.traces.tracer import Plain
 from harness.traces.trajectory import ReplayTier
 from harness.values import JsonObject, NotJson, canonical_json, parse_json
 
-# The cost of a reply, by the suite's prices.
-
 _MTOK = 1_000_000
 _BYTES_PER_TOKEN = 4
 

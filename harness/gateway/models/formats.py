@@ -15,9 +15,8 @@ from harness.values import JsonObject
 
 # The common data of all wire formats, in the shape of OpenTelemetry's GenAI conventions.
 #
-# A message is `{"role", "parts"}`; parts are `text`, `reasoning`, `tool_call` and `tool_call_response`. Other parts
-# of a
-# format are named in brackets: the trace shows their presence, the cassette contains their bytes.
+# A message is `{"role", "parts"}`; parts are `text`, `reasoning`, `tool_call` and `tool_call_response`. Other parts of
+# a format are named in brackets: the trace shows their presence, the cassette contains their bytes.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,9 +201,6 @@ def _items_of(body: bytes) -> list[JsonObject]:
             return found  # the end of the array, or of its received part
         if isinstance(item, dict):
             found.append(item)
-
-
-# The answer of a model endpoint.
 
 
 @dataclass(kw_only=True)

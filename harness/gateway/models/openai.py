@@ -24,8 +24,6 @@ from harness.gateway.models.formats import (
 from harness.suite.models import Provider
 from harness.values import JsonObject
 
-# OpenAI's chat completions, and compatible interfaces.
-
 _CHAT_TOOLS = {"function", "custom"}
 
 

@@ -19,8 +19,6 @@ from harness.gateway.models.keys import RequestKeys
 from harness.gateway.models.sampling import Sampling
 from harness.suite.models import ModelSpec, Provenance
 
-# Records model replies, and maps a reply's id to the request that it answers.
-
 
 class ReplyRecorder:
     """Records the replies of one trial; without a journal it only stores which requests they answer."""
@@ -87,8 +85,6 @@ class ReplyRecorder:
         if exchange.endpoint.known_as == RESPONSES:
             self._keys.bind(exchange.replied.id, exchange.key.key, exchange.occurrence)
 
-
-# The recordings of the harness's own model requests, and the options for their use.
 
 AskMode = Literal["auto", "replay", "live"]
 """`auto`: from the cassette, else from the provider with recording. `replay`: from the cassette alone. `live`: from the

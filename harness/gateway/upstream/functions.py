@@ -1,7 +1,7 @@
 """Serves the public functions of a file as MCP tools over standard input and output; knows nothing of the harness.
 
-A function is public if its name begins with no underscore and the file itself defines it. Its arguments' types
-make the schema, its docstring the description. What it raises is told as the tool's refusal.
+A function is public if its name begins with no underscore and the file itself defines it. Its arguments' types make the
+schema, its docstring the description. What it raises is returned as the tool's refusal.
 """
 
 import asyncio

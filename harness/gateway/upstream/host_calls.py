@@ -17,8 +17,6 @@ from harness.suite.hosts import HostSpec
 from harness.suite.tools import Effect, without
 from harness.values import JsonObject, NotJson, canonical_json, parse_json
 
-# The destination of an agent's request: from its target, its Host header, or its connection.
-
 Scheme = Literal["http", "https"]
 PORTS: dict[Scheme, int] = {"http": 80, "https": 443}
 _AUTHORITY = re.compile(r"^(?P<host>[^\s:@/?#\[\]]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?$")
@@ -266,9 +264,6 @@ def _digest(body: bytes) -> JsonObject:
 
 def _sha256(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
-
-
-# The interface between the gateway and the sources that answer a request to a host.
 
 
 class Sink(Protocol):

@@ -193,8 +193,6 @@ def _parameter_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else canonical_json(value)
 
 
-# Resets live servers to a known state before a trial, as the suite declares.
-
 _SHOWN = 500
 
 

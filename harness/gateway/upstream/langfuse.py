@@ -25,8 +25,6 @@ from harness.cassettes.redaction import SHORTEST, Redactor
 from harness.errors import HarnessError, UsageError
 from harness.values import Frozen, JsonObject
 
-# JSON as it is exchanged with Langfuse: what can be stored, with finite numbers and whole characters.
-
 
 class NoJsonError(ValueError):
     """An answer is no JSON, or holds a number that is not finite."""
@@ -260,7 +258,7 @@ def langfuse_keys() -> tuple[str, str, str]:
 
 
 def batches(bodies: Sequence[JsonObject], most_bytes: int) -> Iterator[list[JsonObject]]:
-    """The bodies in their order, in lists of at most that many bytes as JSON; a larger one stands alone."""
+    """The bodies in their order, in lists of at most that many bytes as JSON; a larger one is alone."""
     batch: list[JsonObject] = []
     size = 0
     for body in bodies:
@@ -346,8 +344,6 @@ def _pause_s(error: urllib.error.HTTPError) -> float | None:
     told = str(error.headers["Retry-After"] or "") if error.headers is not None else ""
     return min(float(told), _LONGEST_PAUSE_S) if told.isdecimal() else None
 
-
-# Scores of Langfuse: their bodies, and how many of them are sent.
 
 _MOST_BYTES: Final = 500_000
 """Of one request."""

@@ -20,8 +20,6 @@ from harness.gateway.upstream.http_tools import MAX_ANSWER_BYTES, ToolUpstream
 from harness.gateway.upstream.sources import ToolAnswer
 from harness.gateway.upstream.transport import RetriedCall, begun, clean_header, is_readable, sent_body, with_pauses
 
-# Decides which headers pass, and which belong to one connection, to one time, or to the gateway.
-
 _OF_A_CONNECTION = frozenset(
     {
         "connection",

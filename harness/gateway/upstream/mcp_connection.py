@@ -21,8 +21,6 @@ from harness.processes import subprocess_environment
 from harness.sandbox.ownership import owned_environment
 from harness.values import JsonObject, NotJson, parse_json
 
-# One connection to an MCP server: the handshake, requests and answers, over any transport.
-
 VERSION = "2025-11-25"
 MODERN = "2026-07-28"
 _KNOWN = ("2024-11-05", "2025-03-26", "2025-06-18", VERSION)
@@ -144,8 +142,6 @@ def _modern_meta() -> JsonObject:
         "io.modelcontextprotocol/clientInfo": _CLIENT,
     }
 
-
-# An MCP server over streamable HTTP: one POST for each message, answered with JSON or a stream of events.
 
 _ACCEPT = "application/json, text/event-stream"
 _SESSION = "Mcp-Session-Id"
@@ -271,8 +267,6 @@ def _result_of(message: JsonObject) -> JsonObject:
         raise Garbled("a response without result")
     return result
 
-
-# An MCP server that is a program: one JSON-RPC message a line on its standard streams.
 
 _ENDS_WITHIN_S = 2.0
 _KEPT_LINES = 20

@@ -118,8 +118,6 @@ STARTS_WITHIN_S = 60.0
 """A program that installs itself on its first start needs a long time."""
 
 
-# Starts each MCP server of a suite, and each file of Python functions, for one trial.
-
 _FUNCTIONS = Path(__file__).with_name("functions.py")
 
 

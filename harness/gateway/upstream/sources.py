@@ -13,8 +13,6 @@ from harness.suite.tools import ToolSpec
 from harness.traces.trajectory import ReplayTier
 from harness.values import JsonObject
 
-# The interface between the gateway and the sources that answer a call.
-
 Reached = Literal["live", "sealed"]
 """How a real service was reached."""
 
@@ -70,9 +68,6 @@ class TrialTools(Protocol):
         ...
 
 
-# Routes each call to the source of its server.
-
-
 class RoutedSource:
     """`by_server` answers for its servers, `otherwise` for all others."""
 
@@ -88,8 +83,7 @@ class RoutedSource:
 #
 # A call of a live server, host or model without a connection, or with one that is lost before an answer, after all
 # retries, ends the measurement of its trial: `UpstreamUnavailable`. A timeout is returned to the agent, because the
-# tool
-# itself may cause it.
+# tool itself may cause it.
 
 _LOST: Final = {
     "unreachable": "no connection could be made",

@@ -59,8 +59,7 @@ async def open_client() -> aiohttp.ClientSession:
     return client
 
 
-# Retries live reads if the transport failed before any answer: no connection, no name resolution, a lost
-# connection.
+# Retries live reads if the transport failed before any answer: no connection, no name resolution, a lost connection.
 #
 # Writes are never retried, because they may have taken effect; nor are timeouts, statuses or broken answers of the
 # tool.
@@ -135,9 +134,6 @@ def retried_text(retried: Sequence[str], redactor: Redactor) -> str | None:
     return json.dumps([redactor.everywhere(one) for one in retried]) if retried else None
 
 
-# The pieces of an answer, and its pauses while something of it waits to be passed on.
-
-
 async def with_pauses(content: aiohttp.StreamReader, waits: Callable[[], bool]) -> AsyncIterator[bytes | None]:
     """Each piece as it comes; None if nothing came for `LONGEST_WAIT_S` while `waits()`."""
     while True:
@@ -154,8 +150,6 @@ async def with_pauses(content: aiohttp.StreamReader, waits: Callable[[], bool]) 
             return
         yield piece
 
-
-# The gateway's own thread, and the event loop that runs on it.
 
 _LOOK_EVERY_S = 1.0
 
@@ -217,8 +211,6 @@ def is_readable(headers: Mapping[str, str]) -> bool:
     return headers.get("content-encoding", "").strip().lower() in _DECODED
 
 
-# The body of a request as aiohttp sends it without a warning.
-
 _LARGE: Final = 1024 * 1024
 """Bytes above which aiohttp warns of a body in one piece: an error in test suites whose warnings are errors."""
 
@@ -228,9 +220,6 @@ def sent_body(body: bytes | None) -> bytes | BytesIO | None:
     if not body:
         return None
     return BytesIO(body) if len(body) > _LARGE else body
-
-
-# A request that is rejected before it is treated as a call or a model request.
 
 
 class Refusal(Exception):

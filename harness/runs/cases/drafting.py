@@ -20,8 +20,6 @@ from pathlib import Path
 from typing import Literal
 
 
-# Drafts a case from a failed trial: its task, its failed checks, and a check for each diagnosed failure.
-
 PREFIX = "prod-regression-"
 TAG = "regression"
 NO_FAILURE = "no_failure"

@@ -22,8 +22,6 @@ from string import ascii_uppercase
 from typing import Any, Final, NamedTuple
 
 
-# Inspect's `Sample`, as data sets hold it: input, target, choices, id and metadata.
-
 _NEEDS = ("sandbox", "files", "setup")
 
 
@@ -90,8 +88,6 @@ def _targets(value: JsonValue) -> list[str]:
         raise ValueError("the sample's `target` is neither a text nor a list of texts")
     return [str(one) for one in targets]
 
-
-# The tasks of a domain of tau2-bench, as its `tasks.json` holds them.
 
 OPENING: Final = "Hello, I need your help."
 """What the user of a scenario says first. In tau2 the agent greets, and the user answers why they call."""
@@ -247,7 +243,7 @@ def cases_of_tasks(file: Path, reads: Collection[str] = ()) -> tuple[list[JsonOb
 
     `reads` are the tools that change nothing.
 
-    Raises InvalidDocument if the file is none, an id comes twice, or no task is left.
+    Raises InvalidDocument if the file is not a data set, an id comes twice, or no task is left.
     """
     cases: list[JsonObject] = []
     left_out: dict[str, str] = {}
@@ -404,7 +400,7 @@ def _from_template(file: Path, path: Path) -> _Make:
 
 
 def _filled_template(text: str, known: JsonObject, missing: Callable[[str], InvalidDocument]) -> JsonValue:
-    """A text that is nothing but one placeholder becomes the value itself, of whatever type."""
+    """A text that consists of one placeholder becomes the value itself, of whatever type."""
 
     def value(name: str) -> JsonValue:
         if name not in known:

@@ -35,9 +35,6 @@ from pydantic import JsonValue
 from typing import Any
 
 
-# The calls of a stored trial that reached their tools, with the observed answers, in the form that a
-# cassette stores.
-
 _AT_THE_DOOR: frozenset[ToolErrorType] = frozenset(
     {"unknown_tool", "not_allowed", "unparsable_arguments", "invalid_arguments", "limit_reached"}
 )

@@ -38,8 +38,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 
-# The nodes of a cluster made ready for a run, and cleared again.
-
 _TAKES_WITHIN_S = 180.0
 _CLEARS_WITHIN_S = 40.0
 _PIECE_BYTES = 32 * 1024 * 1024
@@ -241,8 +239,6 @@ def _is_loopback(address: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-# The driver's side of a run on a cluster: assigns each node as many trials as it accepts, and stores the results.
-#
 # Trials of a lost node are tried once more on another node, like any trial that the harness could not run.
 
 _LOOKS_EVERY_S = 1.0

@@ -21,8 +21,6 @@ from pathlib import Path
 from typing import Any
 
 
-# Packs the project files of a run into one archive, identified by its digest, for the nodes of a cluster.
-
 @dataclass(frozen=True, kw_only=True)
 class ProjectArchive:
     """A project's files, packed."""

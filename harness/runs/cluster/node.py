@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from harness.traces.exporting import ExportReport
 
 
-# The connection to an existing Ray cluster, and its nodes.
-
 _ANSWERS_WITHIN_S = 10.0
 
 
@@ -119,7 +117,7 @@ def first_line(error: Exception) -> str:
 
 # The budget and the rate limits that all nodes of a run share while tools or models answer live.
 #
-# They are held in one actor beside the driver, which every live call queries: this takes a millisecond or two, and no
+# They are stored in one actor beside the driver, which every live call queries: this takes a millisecond or two, and no
 # node can spend the amount that another one has spent.
 
 class ClusterMeter:
@@ -194,8 +192,6 @@ def bring_up_to_date(budget: Budget, meter: Any) -> None:
     for name in ("spent_usd", "spent_tokens", "spent_calls", "reached"):
         setattr(budget, name, getattr(now, name))
 
-
-# The node's side of a run: an actor that opens the run, runs trials, and cleans up.
 
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")

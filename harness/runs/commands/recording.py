@@ -71,8 +71,6 @@ from pathlib import Path
 from typing import Any
 
 
-# Where a command is recorded before anything of it is in the project: all of it becomes part of it, or nothing.
-
 _WORLD = ("images", "snapshots")
 
 
@@ -150,8 +148,6 @@ def _linked(source: str, target: str) -> None:
         shutil.copy2(source, target, follow_symlinks=False)
 
 
-# Whether the replay of a recorded command was complete and equal, and what differs if it was not.
-
 _SHOWN = 5
 _LONG = 300
 _OWN_FOLDER = "/harness-"
@@ -177,7 +173,7 @@ class Replayed:
 
 
 def compared(recorded: StoredTrial, replayed: StoredTrial) -> Replayed:
-    """The replay held against the recording: outcome, steps, files, output."""
+    """The replay compared with the recording: outcome, steps, files, output."""
     before, after = recorded.trial, replayed.trial
     misses = [canonical_json(miss) for miss in after.misses]
     complete = not after.misses and after.outcome in MEASURED
@@ -208,8 +204,6 @@ def _changed_files(before: EndState | None, after: EndState | None) -> list[str]
     more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
     return [f"files: {', '.join(paths[:_SHOWN])}{more}"]
 
-
-# Errors of a recording in the user's terms: places where the suite will be, remedies that this verb has.
 
 _OF_A_RUN = "--tools replay"
 _BY_HAND = "start it by hand with the command in the suite's `tools:`"

@@ -154,8 +154,6 @@ def _last_lines(ended: ProgramExit) -> str:
     return "\n".join(f"  | {line[:200]}" for line in lines[-_LINES:])
 
 
-# Secrets, and bytes that are not UTF-8, in what a recording would store.
-
 def refuse_typed_texts(request: CommandRequest) -> None:
     """Raises UsageError for an empty task, and for an option whose text would be stored: a secret, or not UTF-8."""
     if request.task is not None and not request.task.strip():

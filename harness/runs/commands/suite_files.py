@@ -21,8 +21,6 @@ from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
 
-# The files of a suite that is made of a command.
-
 AGENT: Final = "command"
 STATE: Final = "start"
 CASES: Final = "cases.yaml"
@@ -89,8 +87,6 @@ def write_environment(folder: Path, document: Mapping[str, Any]) -> None:
 def _yaml_bytes(heading: str, document: object) -> bytes:
     return (heading + yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=118)).encode("utf-8")
 
-
-# What a suite declares of the models, MCP servers and hosts that a command reaches.
 
 _KEYS: Final = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 _PORTS: Final = {"http": 80, "https": 443}
@@ -216,8 +212,6 @@ def _require(environment: Mapping[str, str], name: str) -> None:
             remedy=f"export {name}=...; the gateway adds it outside of the sandbox, and it is never stored",
         )
 
-
-# Checks that hold what a command was observed to do: the files it changed and what it printed in the end.
 
 _WORK: Final = PurePosixPath("/work")
 _PATHS_MAX: Final = 60

@@ -44,7 +44,7 @@ class SecretTexts:
         )
 
     def variable_in(self, content: bytes) -> str | None:
-        """The name of the first variable whose value stands there."""
+        """The name of the first variable whose value is there."""
         return next((name for name, value in self.values.items() if value in content), None)
 
     def reason(self, content: bytes) -> str | None:
@@ -55,11 +55,9 @@ class SecretTexts:
         return "holds what looks like a key or token" if holds_issued_key(content.decode("utf-8", "replace")) else None
 
     def is_in(self, text: str) -> bool:
-        """Whether a secret stands in the text."""
+        """Whether a secret is in the text."""
         return self.reason(text.encode("utf-8", "surrogateescape")) is not None
 
-
-# The folder that a command works in, copied for a snapshot: without secrets, and within bounds.
 
 FILE_BYTES_MAX: Final = 10 * 2**20
 TOTAL_BYTES_MAX: Final = 100 * 2**20
@@ -101,8 +99,8 @@ class CopiedFolder:
 def copy_folder(choice: FolderChoice, target: Path, secrets: SecretTexts) -> CopiedFolder:
     """Copies the folder's content into `target`, links as links.
 
-    Raises UsageError for a folder that is none, for what looks like a secret, and for what is too large; each with the
-    option that decides.
+    Raises UsageError for a folder that does not exist, for what looks like a secret, and for what is too large; each
+    with the option that decides.
     """
     if not is_folder(choice.folder):
         raise UsageError(f"there is no folder {choice.folder}", remedy="name the folder that the command works in")
@@ -199,8 +197,6 @@ def _secret(inside: str, why: str) -> UsageError:
     )
 
 
-# What `harness record --from-command` is asked for.
-
 @dataclass(frozen=True, kw_only=True)
 class CommandRequest:
     """One command, and what it may reach."""
@@ -250,8 +246,6 @@ class CommandRequest:
         }
         return next((option for option, value in given.items() if value), None)
 
-
-# A command line as a user types it, as the `command` of an agent.
 
 TASK: Final = "{task}"
 """Stands in a command for the case's task."""
@@ -332,8 +326,6 @@ def _needs_shell(typed: str) -> bool:
     inside = [found[1] or "" for found in _QUOTED.finditer(typed)]
     return bool(_OF_A_SHELL.search(outside) or any(_IN_QUOTES.search(part) for part in inside))
 
-
-# Where the sandbox `local` finds a program that the user's own shell finds.
 
 def path_of_program(request: CommandRequest, command: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """The variable PATH for the agent, and what to say of it; nothing if the sandbox finds the program by itself."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from harness.sandbox.tasks import PreparedTask
 
 
-# The requirements of a plan, checked before anything is built or started.
-
 @dataclass(frozen=True, kw_only=True)
 class Needs:
     """The requirements of a plan before its first trial."""
@@ -133,8 +131,6 @@ def _refuse_unasked(suite: Suite, probe: StateProbe, environment: Environment, n
             remedy="declare `database: {postgresql: NAME}` or `{sqlite: /path}` in environment.yaml",
         )
 
-
-# The initial environment of a run's trials: images, a verified snapshot, and services.
 
 Say = Callable[[str], None]
 

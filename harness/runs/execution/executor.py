@@ -26,8 +26,6 @@ from threading import Event
 from typing import Protocol
 
 
-# Runs, scores and stores one attempt at a planned trial, before the next one of its job slot starts.
-
 INFRASTRUCTURE_TRIES = 2
 """The number of tries of a trial that the harness could not run; the record of the first try is kept beside
 the second.
@@ -122,8 +120,6 @@ class Attempt:
                 return unreadable.trial, unreadable.card
         return done.trial, done.card
 
-
-# The interface of executors, which run trials on this machine or on a cluster.
 
 @dataclass(frozen=True, kw_only=True)
 class Job:

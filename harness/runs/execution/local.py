@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from harness.traces.exporting import ExportReport
 
 
-# The tracer of a run's trials, and the collector that is sent their spans while they run.
-
 @contextmanager
 def open_tracing(
     job: Job, report: Callable[["ExportReport"], object], headers: Mapping[str, str] | None = None

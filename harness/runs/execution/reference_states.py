@@ -30,8 +30,6 @@ from harness.values import digest_of
 from pathlib import Path
 
 
-# Which cases of a plan are compared with the state that their reference leaves, and whether that state can be had.
-
 @dataclass(frozen=True, kw_only=True)
 class ComparedCase:
     """A planned case, and its checks that compare with the state of its reference, by their names."""
@@ -251,8 +249,6 @@ class _Cache:
     def _path(self, digest: str) -> Path:
         return self._folder / f"{digest}.json"
 
-
-# References played by the oracle, each in a sandbox and with services of its own, restored from the snapshot.
 
 def play_references(job: Job, cases: Sequence[Case]) -> Generator[tuple[str, Trial], None, None]:
     """Yields (case id, trial of the oracle) as each ends, several at a time.

@@ -39,8 +39,6 @@ from threading import Event, Lock
 from typing import Literal, TypeVar
 
 
-# The states that the references of changed cases leave.
-
 class VariantStates:
     """These states: known from the suite's cases, or played once for each reference and snapshot."""
 
@@ -188,8 +186,8 @@ class VariantBench:
         end_sandboxes(self._runner)
 
     def with_answer(self, result: VariantResult, variant: TrialVariant) -> VariantResult:
-        """What the trial would have been with the variant's final answer alone: a trial is not run for it, because
-        nothing but that answer is otherwise. Its checks are evaluated again.
+        """What the trial would have been with the variant's final answer alone: a trial is not run for it, because only
+        that answer differs. Its checks are evaluated again.
         """
         assert variant.final_answer is not None
         done, case = result.scored, result.request.case
@@ -301,9 +299,9 @@ def open_variants(
 def variant_tool_mode(suite: Suite) -> ToolMode:
     """The tool mode for calls without a recording: the suite's services, if it has any.
 
-    `live` if every server is a service that separates sessions by a header, or a program of the suite, so that
-    trials share what is started; `sealed` if each trial needs services of its own; `replay` if a server lies
-    outside of the environment.
+    `live` if every server is a service that separates sessions by a header, or a program of the suite, so that trials
+    share what is started; `sealed` if each trial needs services of its own; `replay` if a server is outside of the
+    environment.
     """
     if any(server.base_url is not None for server in suite.reached.values()):
         return "replay"

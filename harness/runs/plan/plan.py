@@ -26,8 +26,6 @@ def shard_of(planned: Sequence[PlannedTrial], number: int, count: int) -> tuple[
     return tuple(planned[number - 1 :: count])
 
 
-# The plan of a run: trials, agent, and sources of answers.
-
 ExecutorName = str
 """A built-in's, or an entry point's in the group `harness.executor`."""
 
@@ -157,8 +155,6 @@ def _succeeded(run: RunFolder) -> set[str]:
         by_case.setdefault(card.case_id, []).append(card.success is True)
     return {case_id for case_id, successes in by_case.items() if all(successes)}
 
-
-# One validated value for all options of a run, on the command line and in a program.
 
 class RunOptions(Frozen):
     """All options of one run: those of `harness run`, and the arguments of `harness.run`.

@@ -22,8 +22,6 @@ from pathlib import Path
 from typing import TypedDict
 
 
-# The default release of the agent: the tag or commit in git.
-
 def release_of(project: Path) -> str | None:
     """`git describe` of the project, with `-dirty` for uncommitted changes; None if git has no commit."""
     command = ["git", "-C", str(project), "describe", "--tags", "--always", "--dirty"]

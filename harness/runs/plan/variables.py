@@ -13,8 +13,6 @@ from pydantic import TypeAdapter, ValidationError
 from typing import Final
 
 
-# Variables of an agent (`--with NAME=VALUE,...`): combinations of values, and a suite with one combination.
-
 MOST_COMBINATIONS: Final = 64
 _VALUE: Final = TypeAdapter[str](VariableValue)
 
@@ -104,8 +102,6 @@ def _refuse_undeclared(suite: Suite, agent: str, variable: str) -> None:
         remedy=alternatives(variable, declared),
     )
 
-
-# Versions of an agent's prompts (`prompts/<name>/<version>.md`), chosen by label or by version.
 
 FALLBACK = "fallback"
 

@@ -15,8 +15,6 @@ from pydantic import Field
 from typing import Literal
 
 
-# Durations of trials with live tools or a live model.
-
 def takes_real_time(manifest: RunManifest) -> bool:
     """Whether tools or a model answered live; durations of a replay say nothing about production."""
     return manifest.tool_mode != "replay" or manifest.model_mode not in ("none", "replay")
@@ -169,8 +167,6 @@ def _baseline_text(baseline: Baseline) -> str:
 def _json_line(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
-
-# Selects the earlier run that a run is compared with when the user names none.
 
 def latest_comparable(runs: Path, manifest: RunManifest, *, same_agent: bool = False) -> RunFolder | None:
     """The newest finished run in the folder `runs` that can be compared with this one; None if there is none.

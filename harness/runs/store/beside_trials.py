@@ -81,8 +81,6 @@ def allowed_inconclusive(folder: RunFolder) -> int:
     return read_as(path, Allowance).max_inconclusive if path.exists() else 0
 
 
-# The reason why a run ended before its plan was complete; stored beside the manifest, which describes the plan.
-
 _STOP = "stopped.json"
 _REQUEST = "stop_requested"
 
@@ -183,8 +181,6 @@ def _write_all(path: Path, trials: Callable[[], Sequence[TrialProgress]], over: 
         except OSError:  # a full disk ends the run where it matters, not here
             temporary.unlink(missing_ok=True)
 
-
-# Causes that interventions found, stored in the run folder: `causes/<case>.<attempt>.json`.
 
 _CAUSES = "causes"
 

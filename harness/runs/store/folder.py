@@ -1,4 +1,4 @@
-"""A run folder by name or by path."""
+"""Run folders: found by name or path, written trial by trial, and read with their later scorings."""
 
 
 import gc
@@ -58,8 +58,6 @@ def run_path(project: Path, name: str) -> Path:
         f"{name[:200]!r} is neither a run folder nor a run in {project / 'runs'}", remedy=alternatives(name, runs)
     )
 
-
-# One committed trial of a run folder.
 
 END_STATE = "end_state.tar"
 
@@ -141,8 +139,6 @@ def _document_of_trial(folder: Path, name: str, shape: type[_Document]) -> _Docu
     return found
 
 
-# The later scorings of a run, beside its trials: `scores/<n>/`, of which the last one counts.
-
 RUN_SCORES = "run_scores.json"
 _SCORING = "scoring.json"
 _SCORECARDS = "scorecards.jsonl"
@@ -204,8 +200,7 @@ class Scorings:
 # Pauses Python's cyclic garbage collector while many stored values are read.
 #
 # The search walks over all values that live, as often as these have grown by a quarter: a run of 10,000 trials would
-# cost
-# half as much again a trial. Stored values are trees, and hold no cycles to be found.
+# cost half as much again a trial. Stored values are trees, and hold no cycles to be found.
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
@@ -425,7 +420,7 @@ class RunFolder:
         return read_as(path, tuple[Score, ...]) if path.exists() else ()
 
     def write_run_scores(self, run_scores: Sequence[Score]) -> None:
-        """The run's own figures, at its end; a resumed run writes them anew."""
+        """The run's own figures, at its end; a resumed run writes them again."""
         self._must_write()
         write_atomically(self.path / RUN_SCORES, json_bytes([score.model_dump() for score in run_scores]))
 

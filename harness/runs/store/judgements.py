@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 # Judgements of a run: `judgements/<rubric>.jsonl` in its folder, one event per line, append-only.
 #
 # A line holds the event `gen_ai.evaluation.result` and the whole judgement. An incomplete line of a killed harness is
-# not
-# a judgement; the next writer terminates it. The checksums of the trials do not cover the file, because it may grow
-# after
-# the run.
+# not a judgement; the next writer terminates it. The checksums of the trials do not cover the file, because it may grow
+# after the run.
 
 _JUDGEMENTS = "judgements"
 _File = TypeVar("_File", bound=IO[bytes])
@@ -164,8 +162,6 @@ def _parsed_line(line: bytes) -> JudgementLine:
         return JudgementLine.model_validate(json.loads(line))
 
 
-# Comparisons of a run with others: `comparisons/<rubric>.jsonl` in the folder of run B, append-only, one per line.
-#
 # An incomplete line of a killed harness is skipped. The checksums of the trials do not cover the file, as with
 # judgements.
 

@@ -17,8 +17,6 @@ from pydantic import Field
 from typing import Annotated, TypeVar
 
 
-# The manifest of a run: everything that a score can depend on.
-
 SUITE_NAME = r"^[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]{0,254}$"
 """A name of files and folders; never a path."""
 RUN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$"
@@ -206,7 +204,7 @@ def check_run_name(name: str) -> str:
 
 # A matrix: runs of one suite and agent, one for each combination of values of the agent's variables.
 #
-# It is a folder beside its runs that names them, in their order; all else stands in the runs themselves.
+# It is a folder beside its runs that names them, in their order; all else is in the runs themselves.
 
 _MATRIX = "matrix.json"
 _LONGEST_NAME = 120
@@ -228,7 +226,7 @@ class Matrix(Frozen):
 
 
 def matrix_at(path: Path) -> Matrix | None:
-    """The matrix of that folder; None if it is none. Raises ResultsError if it is damaged."""
+    """The matrix of that folder; None if it is not one. Raises ResultsError if it is damaged."""
     file = path / _MATRIX
     return read_as(file, Matrix) if file.is_file() else None
 
@@ -249,8 +247,6 @@ def matrix_run_names(name: str, values: Sequence[Sequence[str]]) -> list[str]:
         names.append(found if found not in names else f"{found}-{number}")
     return names
 
-
-# A run folder on disk: its name taken, its files and its manifest checked.
 
 MANIFEST = "manifest.json"
 

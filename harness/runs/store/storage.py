@@ -23,8 +23,7 @@ from typing import Any, TypeVar, cast
 # Folders that are committed as a whole: everything is written and flushed in a temporary folder beside the target,
 # which is then renamed.
 #
-# A reader sees a complete folder or none, even if the harness was killed at any moment. Each folder holds
-# `seal.json`
+# A reader sees a complete folder or none, even if the harness was killed at any moment. Each folder holds `seal.json`
 # with the SHA-256 digests of its files, so that later damage is detected.
 
 T = TypeVar("T")
@@ -194,8 +193,6 @@ def _chunks(file: Path) -> Iterator[bytes]:
         while part := stream.read(_PART_BYTES):
             yield part
 
-
-# One writer per run folder: an advisory lock that the kernel releases when its owner exits.
 
 NAME = ".lock"
 

@@ -21,8 +21,6 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 
-# The interface of agents: whatever is under test becomes a program that a sandbox runs.
-
 @dataclass(frozen=True, kw_only=True)
 class AgentProgram:
     """A program to run in a sandbox for one case; `{agent}`, `{work}` and `{task}` in `command` are filled by the
@@ -70,8 +68,6 @@ class Agent(Protocol):
         """The program to run for `case`."""
         ...
 
-
-# The agent under test: a program that the suite declares, its files copied by content before a run.
 
 _DRIVER = Path(__file__).parent.parent / "programs" / "talk.py"
 _NO_CODE = {"files", "prompts", "prompt_versions", "variables"}
@@ -241,9 +237,6 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-# The agent that plays a case's reference: its calls, or the solution of a task folder. A case that it fails is itself
-# defective.
-
 _PROGRAM = Path(__file__).parent.parent / "programs"
 _SOLVE = """/solution/solve.sh >&2
 status=$?
@@ -313,8 +306,6 @@ class NopAgent:
         del case
         return AgentProgram(command=("true",))
 
-
-# Agents: the suite's own program, and two that check a suite: `oracle` and `nop`.
 
 BUILT_IN = ("oracle", "nop")
 

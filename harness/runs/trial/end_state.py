@@ -84,8 +84,6 @@ class FileProbes:
         return self._in_snapshot[key]
 
 
-# The browser of one trial, started on first use; it serves the agent's own pages and the page reads of checks.
-#
 # A fresh page uses a separate profile, which shares nothing with the agent's profile.
 
 PICTURES = "page-*.png"
@@ -182,9 +180,6 @@ class TrialBrowser:
             ),
         )
 
-
-# Commands of checks, run in sandboxes restored to the agent's end state; the tests of a task folder are one such
-# command.
 
 _REWARD_MAX = 65_536
 _PLACE = re.compile(r"\{(?:agent|work|task)\}")

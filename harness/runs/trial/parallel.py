@@ -81,8 +81,6 @@ def _fill(
         pending[executor.submit(work, task)] = task
 
 
-# Computes how many trials this machine can run at a time.
-#
 # A trial that works needs a processor; one that waits for a live model, tool or host needs its memory only. Memory is
 # counted by the cases' limits, not by the agents' actual use, so that no trial is ended because of another.
 

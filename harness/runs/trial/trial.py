@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from harness.sandbox.tasks import PreparedTask
 
 
-# The outcome of a trial: what its session, its simulated user and the exit of its agent's program say.
-
 def outcome_of(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str | None]:
     """The outcome of a trial whose agent's program has ended, and its reason; a finished trial has none."""
     # takes precedence over a miss, which the agent could cause in addition
@@ -92,8 +90,6 @@ def _is_over_time(case: Case, user: UserReport | None, exit_: ProgramExit) -> bo
         return exit_.timed_out
     return exit_.duration_s - user.waited_s > case.limits.seconds
 
-
-# The time limit of an agent, which excludes the time that its user takes to answer.
 
 _LOOK_EVERY_S: Final = 0.05
 """The minimum interval between checks, for a waiting agent with hardly any time left."""

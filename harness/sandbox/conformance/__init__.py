@@ -1,4 +1,4 @@
-"""The conformance checks of the sandbox provider seam, which run against any provider.
+"""The conformance checks of the sandbox provider interface, which run against any provider.
 
 For a provider of your own, whether or not it has an entry point in the group `harness.sandbox`:
 

@@ -17,8 +17,6 @@ from harness.sandbox.snapshot import Snapshot, SnapshotEntry
 from harness.suite.cases import Limits
 from harness.traces.trial import EndState
 
-# Checks of files: restored from the snapshot, read and written from outside.
-
 _LIST = """
 import os, json, sys, stat
 found = {}
@@ -211,9 +209,6 @@ FILE_CHECKS = (
         ),
     ),
 )
-
-
-# The end state: exactly what differs from the snapshot.
 
 
 def nothing_done_is_no_change(stand: ProviderFixture) -> None:

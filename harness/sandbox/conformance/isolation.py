@@ -1,4 +1,4 @@
-"""Isolation: what a program cannot see, reach or become."""
+"""Checks of isolation and of the gateway: what a program cannot see, reach or become, and its only way out."""
 
 import hashlib
 
@@ -265,8 +265,6 @@ ISOLATION_CHECKS = (
     ),
 )
 
-
-# The gateway: the only way out, by URL and by socket.
 
 _ASK = """
 import http.client, json, os, sys, urllib.parse

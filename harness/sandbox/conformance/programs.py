@@ -22,8 +22,6 @@ from harness.sandbox.provider import Sandbox
 from harness.suite.cases import Limits
 from harness.traces.trial import ProgramExit
 
-# Programs: how they start, what they see, how they end.
-
 _PINNED_VARIABLES = {
     "TZ": "UTC",
     "LANG": "C.UTF-8",
@@ -207,8 +205,6 @@ PROGRAM_CHECKS = tuple(
     )
 )
 
-
-# Programs and files while another program runs: what a tool does in the sandbox while the agent waits for it.
 
 _UNTIL_GO = "echo begun > begun; while [ ! -e go ]; do sleep 0.02; done; cat go; echo done"
 _MANY = 20

@@ -23,8 +23,6 @@ from harness.sandbox.provider import SandboxPaths, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
 from harness.suite.cases import Limits
 
-# How the writable places of a sandbox are mounted: size, number of files, owner.
-
 AGENT_UID = 10001
 
 _INODES_PER_MB = 256
@@ -55,8 +53,6 @@ def owner_and_mode(place: str, layout: Layout) -> tuple[int, int]:
     shared = place == "/tmp" or layout.place_owner(place) == "root"
     return (0, 0o1777) if shared else (AGENT_UID, 0o755)
 
-
-# The paths inside of a sandbox's container: what of this machine is mounted there, and how its launcher sees them.
 
 GATEWAY_PORT = 8700
 
@@ -127,11 +123,9 @@ def mounted_folders(sources: dict[str, Path], spec: SandboxSpec) -> list[Mount]:
     return [Mount(target, str(source.resolve()), type="bind", read_only=True) for target, source in sources.items()]
 
 
-# The layers of an image as folders on the engine's machine.
-#
 # Engines whose own file system runs as a program (fuse-overlayfs) ask that program about every file that is opened: a
-# Python program that imports an SDK waits more for that than for anything else. If the kernel can stack the layers
-# by itself, a warm container shows its trials `/usr` that way.
+# Python program that imports an SDK waits more for that than for anything else. If the kernel can stack the layers by
+# itself, a warm container shows its trials `/usr` that way.
 
 _BY_A_PROGRAM = "fuse-overlayfs"
 _ROOTLESS = "name=rootless"

@@ -42,8 +42,6 @@ from harness.sandbox.ownership import owner_labels, private_folder, remove_priva
 from harness.sandbox.provider import Sandbox, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
 
-# Sandboxes that are prepared in advance, while others run.
-
 Prepared = TypeVar("Prepared")
 
 

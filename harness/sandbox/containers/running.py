@@ -19,8 +19,6 @@ from docker.errors import APIError, DockerException, NotFound
 from harness.errors import SandboxError
 from harness.sandbox import inside as inside_package
 
-# One container that this process has started: how it is started, why it died, how it is removed.
-
 _GONE_WITHIN_S = 60.0
 _FORCE_AFTER_S = 2.0
 
@@ -139,8 +137,6 @@ def _remedy(error: APIError) -> str:
     return "the image needs python3; the engine must see this machine's files (no remote DOCKER_HOST)"
 
 
-# Handles a restart of the engine: requests during the outage wait, and are sent once more.
-
 Made = TypeVar("Made")
 
 _END_WITHIN_S = 60.0
@@ -207,9 +203,6 @@ class EngineOutage:
 def remove_all_of(client: docker.DockerClient, label: str) -> None:
     """Removes the containers with this label; an engine that is just being started again is waited for."""
     EngineOutage(client, _END_WITHIN_S).outlast(lambda: remove_labelled(client, label))
-
-
-# Links the files of a gateway session into a folder that is already mounted into a container.
 
 
 def link_gateway(socket: Path, folder: Path) -> None:

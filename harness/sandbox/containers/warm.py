@@ -49,8 +49,6 @@ from harness.sandbox.ownership import owner_labels, private_folder, remove_priva
 from harness.sandbox.provider import Sandbox, SandboxSpec
 from harness.sandbox.snapshot import Snapshot
 
-# One warm container as the host sees it: its supervisor's connection, and the trial that it runs.
-
 _REPORTS_WITHIN_S = 60.0
 _ENDS_WITHIN_S = 60.0
 _TOLD_WITHIN_S = 1.0

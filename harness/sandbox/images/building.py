@@ -22,10 +22,7 @@ if TYPE_CHECKING:
     import docker
 
 
-# The Debian base of every image, also if no registry is reachable: pulled, else bootstrapped from packages.
-#
-# The tag is derived from the request (suite, packages, method), so that the image is built once; it is set only when
-# it
+# The tag is derived from the request (suite, packages, method), so that the image is built once; it is set only when it
 # is complete. A pulled Debian and a bootstrapped one have the same tag: their package lists differ, and are recorded.
 
 DEBIAN = "debian"
@@ -244,8 +241,6 @@ def _report_new_lines(log: Path, seen: int, progress: Progress) -> int:
 def _tail(text: str, lines: int = 15) -> str:
     return "\n".join(text.strip().splitlines()[-lines:])
 
-
-# Builds one image with the engine; progress is reported by step, a failure with its step and the last lines.
 
 TEMPORARY = "harness.temporary"
 """Label of build stages that are not needed afterwards."""

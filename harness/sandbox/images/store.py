@@ -38,8 +38,7 @@ from harness.values import Frozen, digest_of
 # `images/lock.toml`: the packages of a project's images at the time of its last update.
 #
 # An image that is later built from other packages is reported, not rejected, because Debian's mirrors change. Runs
-# store
-# the digest of their package list, so that a comparison of two runs can report a difference.
+# store the digest of their package list, so that a comparison of two runs can report a difference.
 
 _SHOWN = 8
 _HEAD = "# What the images were made of. Written by `harness image build --lock`; compared at every build.\n"

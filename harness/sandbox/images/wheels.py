@@ -18,8 +18,6 @@ from harness.sandbox.images.building import PYTHON, Progress
 from harness.sandbox.images.recipe import ContextFile, read_files
 from harness.sandbox.ownership import owned_environment
 
-# pip, run for the Python of an image: wheels only, and its failures reported with the requirement's name.
-
 _NEWEST_GLIBC = 36
 _OLDEST_GLIBC = 5
 _UNREACHABLE = re.compile(r"Retrying \(|connection error|ConnectTimeout|NewConnectionError|Name or service not known")
@@ -105,10 +103,8 @@ def _reason(printed: str, conflicts: list[str], machine: str) -> tuple[str, str]
 # Python wheels for images: fetched on the host by hash, and added in a layer with their bytecode.
 #
 # Nothing is downloaded inside a build: a build has no access to a package index, and a read-only root could not write
-# the
-# bytecode later. Scripts that packages install are omitted, because they would name this machine's Python; `python3
-# -m`
-# replaces them. Environment markers in the requirements are read for the Python that runs the harness.
+# the bytecode later. Scripts that packages install are omitted, because they would name this machine's Python; `python3
+# -m` replaces them. Environment markers in the requirements are read for the Python that runs the harness.
 
 _SITE = f"/usr/local/lib/python{PYTHON}/dist-packages"
 LISTS = "/usr/local/share/harness/wheels"

@@ -20,16 +20,10 @@ if TYPE_CHECKING:
     from harness.sandbox.inside.layers import LayerCache
 
 
-# The root file system of all trials of a warm container: the image's, except for its uppermost folders, which are in
-# memory.
-#
-# If the image's file system is one of user space (fuse-overlayfs), the kernel asks its daemon about each folder of
-# a
+# If the image's file system is one of user space (fuse-overlayfs), the kernel asks its daemon about each folder of a
 # path, each time, for every user who does not own the folder: a third of the start of a Python program. The folders
-# that
-# nearly every path leads through are therefore created in memory, with their content bind-mounted. If the engine
-# shows
-# the layers that the image is made of, `/usr` comes from them, stacked by the kernel.
+# that nearly every path leads through are therefore created in memory, with their content bind-mounted. If the engine
+# shows the layers that the image is made of, `/usr` comes from them, stacked by the kernel.
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,8 +130,7 @@ class _Skeleton:
 # System calls by number, which differ between machines: those that build a trial's environment, and the filter that
 # refuses them afterwards.
 #
-# The filter is classic BPF, as `(code, jump if true, jump if false, operand)`. It sees number, architecture,
-# arguments.
+# The filter is classic BPF, as `(code, jump if true, jump if false, operand)`. It sees number, architecture, arguments.
 
 _CALLS = {
     "x86_64": (0xC000_003E, {"pivot_root": 155, "mount": 165, "umount2": 166, "sethostname": 170, "unshare": 272}, 56),
@@ -250,12 +243,9 @@ def forbid_what_built_this() -> None:
         raise system_error("the second filter")
 
 
-# A trial's namespaces and file system inside a warm container.
-#
 # `Confinement.build` is called in a forked child of the supervisor and returns in the first process of the new
 # namespaces; after `Confinement.enter` this is as much the launcher of a sandbox as the first process of a container
-# is.
-# No program of the trial can reach this code.
+# is. No program of the trial can reach this code.
 
 _CLONE_NEWNS = 0x0002_0000
 _NEW_NAMESPACES = _CLONE_NEWNS | 0x4000_0000 | 0x0800_0000 | 0x0400_0000 | 0x2000_0000 | 0x0200_0000

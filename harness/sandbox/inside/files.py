@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from harness.sandbox.inside.wire import Channel
 
 
-# Files of the sandbox: created from the snapshot, read, written, and listed.
-#
-# Paths are as the sandbox's contract shows them (`/work/...`); `WritablePlaces` says where they are, which differs
-# only outside of a container. Folders are entered by descriptor and no link is followed on the way.
+# Paths are as the sandbox's contract shows them (`/work/...`); `WritablePlaces` says where they are, which differs only
+# outside of a container. Folders are entered by descriptor and no link is followed on the way.
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -213,8 +211,8 @@ def _write_all(fd: int, content: bytes) -> None:
 
 # The files of a sandbox that differ from the restored ones when a trial ends.
 #
-# An entry with an unchanged stamp is not read again, with one exception: writing through a shared mapping
-# changes no time of a file in a tmpfs. Therefore the snapshot files that the agent may write are compared by content.
+# An entry with an unchanged stamp is not read again, with one exception: writing through a shared mapping changes no
+# time of a file in a tmpfs. Therefore the snapshot files that the agent may write are compared by content.
 
 _PATH_MAX = 4095
 """No program can name longer paths, and they cannot be restored."""

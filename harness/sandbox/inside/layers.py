@@ -127,11 +127,10 @@ def _bytes(name: str) -> bytes:
 
 # Finds a trial's changes to files behind an overlay; the cost depends on the changes, not on the number of files.
 #
-# Only folders that the trial has touched are in the overlay's upper folder, and only these are read, as the
-# trial saw them: what the upper folder has of its own is changed; of the rest, what is not the entry that was created
-# at
-# this path has been moved there with its folder; and what was created and is not seen is gone. So nothing of the
-# overlay's own marks has to be read, which would need a capability that the launcher does not have.
+# Only folders that the trial has touched are in the overlay's upper folder, and only these are read, as the trial saw
+# them: what the upper folder has of its own is changed; of the rest, what is not the entry that was created at this
+# path has been moved there with its folder; and what was created and is not seen is gone. So nothing of the overlay's
+# own marks has to be read, which would need a capability that the launcher does not have.
 
 _FOLDERS = posix.O_RDONLY | posix.O_DIRECTORY | NO_LINKS
 

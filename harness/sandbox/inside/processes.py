@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# The processes of the sandbox: their user, and how all of them are ended.
-
 _WITHIN_S = 20.0
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -123,8 +121,6 @@ def _parent_of(pid: str) -> int:
     finally:
         posix.close(fd)
 
-
-# Runs one program: its output is captured up to a limit, and its process tree ends with it or at its time limit.
 
 _CHUNK = 1 << 16
 _END = 1 << 14

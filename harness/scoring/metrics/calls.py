@@ -17,8 +17,6 @@ from harness.suite.conversations import Route
 from harness.suite.tools import ToolSpec
 from harness.traces.trajectory import Step
 
-# Whether the agent chose the right tools, arguments aside: against the allowed set, and against the reference.
-
 
 class ToolAllowed:
     """Steps all of whose calls are of allowed tools / steps with calls; share, 0 to 1.
@@ -79,9 +77,6 @@ def _wrong_tools_text(wrong: list[Chosen]) -> str:
     return f"; wrong: {', '.join(sorted({one.call.name for one in wrong}))}" if wrong else ""
 
 
-# Whether the arguments of the calls satisfy the tools' schemas.
-
-
 class ParameterValidity:
     """Calls whose arguments satisfy their tool's JSON Schema / calls of known tools; share, 0 to 1.
 
@@ -111,12 +106,9 @@ class ParameterValidity:
 # How far the calls are those of the reference, arguments and order included.
 #
 # Calls are paired with the reference's calls, each once, so that as many as possible are paired in the order of its
-# DAG;
-# equal means same tool and same arguments by the schema (defaults filled in, 1 = 1.0, True is not 1). Calls that
-# count:
-# all but those refused by the step limit and the *neutral* ones, which are allowed reads that the reference does not
-# make
-# and that were not made before since the last write. A repeated read is redundant and counts.
+# DAG; equal means same tool and same arguments by the schema (defaults filled in, 1 = 1.0, True is not 1). Calls that
+# count: all but those refused by the step limit and the *neutral* ones, which are allowed reads that the reference does
+# not make and that were not made before since the last write. A repeated read is redundant and counts.
 
 _NO_REFERENCE = "the case has no reference"
 
@@ -190,9 +182,6 @@ def _missing_tools_text(found: Alignment) -> str:
 
 def _bound(found: Alignment) -> str:
     return "" if found.exact else "; at least: the search was cut short"
-
-
-# Whether the calls leave the world as the reference leaves it: all the writes that were needed, and no other.
 
 
 class EffectMatch:
@@ -303,8 +292,6 @@ def _is_idempotent(tool: ToolSpec) -> bool:
 def _shortened(key: str) -> str:
     return key if len(key) <= 120 else key[:119] + "…"
 
-
-# Whether the main agent of several passed each turn on to the right ones.
 
 _REROUTED = 0.5
 

@@ -8,8 +8,6 @@ from harness.scoring.failures.reading import Act, read
 from harness.scoring.tool_use import decisions
 from harness.traces.trajectory import Usage
 
-# How long a trial was: decisions, and turns of the conversation.
-
 
 class Steps:
     """Decisions in which tools were called: a model's reply with all its parallel calls, or one call; a count.
@@ -30,7 +28,7 @@ class Steps:
 class Turns:
     """Times that the agent spoke to the user: steps of the agent with a message and without a call; a count.
 
-    A message beside calls is a remark, not a turn, and what a sub-agent says is heard by its caller alone. None if
+    A message beside calls is a remark, not a turn, and what a sub-agent says is received by its caller alone. None if
     there was neither a message nor an answer.
     """
 
@@ -47,9 +45,6 @@ class Turns:
         if not spoken and not evidence.answered:
             return None, "the agent said nothing"
         return float(max(spoken, 1)), f"{max(spoken, 1)} messages to the user"
-
-
-# How many steps the agent needed, against how many are known to do.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,9 +125,6 @@ def _explanation(length: Length) -> str:
     return f"{length.optimal} needed, {length.actual} made ({length.known_from}){better}"
 
 
-# The share of calls that repeated earlier ones without effect.
-
-
 class Redundancy:
     """Redundant calls / calls made; share, 0 to 1, less being better.
 
@@ -164,9 +156,6 @@ class Redundancy:
             else:
                 latest[act.key] = act
         return redundant / len(calls), f"{redundant} of {len(calls)} calls repeat an earlier one to no purpose"
-
-
-# The resources that a trial used, as far as the model's replies report them.
 
 
 class Tokens:

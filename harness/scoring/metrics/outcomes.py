@@ -74,8 +74,6 @@ class Completion:
         return 1.0, "the agent ended with an answer"
 
 
-# Whether the agent stopped when it should have.
-
 Ending = Literal["success_stop", "premature", "overrun", "loop", "limit", "crash", "no_answer", "unknown"]
 
 
@@ -127,9 +125,6 @@ class Termination:
         called = {call.name for call in evidence.made_calls}
         left_out = found is not None or not set(evidence.case.required_tools) <= called
         return "premature" if left_out and evidence.success is False else "unknown"
-
-
-# What the agent made of the errors that it met.
 
 
 class Recovery:

@@ -1,6 +1,6 @@
 """How good the stated plan was, and whether it was followed.
 
-The plan is the first that the agent states. Its items are matched to calls by their words (see `planning`).
+The plan is the first that the agent states. Its items are matched to calls by their words.
 """
 
 import re
@@ -17,13 +17,9 @@ from harness.scoring.evidence import Evidence
 from harness.suite.cases import ReferenceCall
 from harness.values import JsonObject
 
-# Compares a stated plan with calls: which of its items describe which call.
-#
 # Plans are prose, so that words are compared: those of the tool's name and those of the arguments' values with the
-# words
-# of the item, by their first letters (`finalise` and `finalize` are one word) and with neighbours joined (`look up`
-# is
-# `lookup`). An item describes a call if on average it contains at least half of both. Descriptions in entirely
+# words of the item, by their first letters (`finalise` and `finalize` are one word) and with neighbours joined (`look
+# up` is `lookup`). An item describes a call if on average it contains at least half of both. Descriptions in entirely
 # different words are not recognised.
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -40,9 +36,9 @@ class AlignedPlan:
     """A plan aligned with the reference. Places are indices into the plan."""
 
     places: dict[str, int]
-    """Reference id -> the item that speaks of it."""
+    """Reference id -> the item that describes it."""
     missing: tuple[str, ...]
-    """Tools of the reference's calls that no item speaks of."""
+    """Tools of the reference's calls that no item describes."""
 
 
 def stated_plan(evidence: Evidence) -> tuple[str, ...] | None:
@@ -51,7 +47,7 @@ def stated_plan(evidence: Evidence) -> tuple[str, ...] | None:
 
 
 def align_plan(plan: Sequence[str], reference: Sequence[ReferenceCall]) -> AlignedPlan:
-    """For each reference call the item that speaks of it most; of equals the first that its order allows."""
+    """For each reference call the item that describes it best; of equals the first that its order allows."""
     places: dict[str, int] = {}
     for call in reference:
         words = call_words(call.tool, call.arguments)
@@ -232,7 +228,7 @@ def _demanded_pairs(reference: Sequence[ReferenceCall]) -> list[tuple[str, str]]
 
 
 def _calls_of_items(plan: Sequence[str], evidence: Evidence) -> list[list[int]]:
-    """For each item the places of the calls of which it speaks. Equal calls and equal items are compared once."""
+    """For each item the places of the calls that it describes. Equal calls and equal items are compared once."""
     places: dict[CallWords, list[int]] = {}
     for place, call in enumerate(evidence.credited.made_calls):
         places.setdefault(call_words(call.name, call.arguments), []).append(place)

@@ -1,4 +1,4 @@
-"""How two series of yes and no go together: the people's, which counts as right, and the judge's."""
+"""Agreement of two series of yes/no answers: the people's, which counts as right, and the judge's."""
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence

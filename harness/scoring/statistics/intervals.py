@@ -1,4 +1,4 @@
-"""Confidence intervals of rates and means, the bootstrap over cases, and where variance lies."""
+"""Confidence intervals of rates and means, the bootstrap over cases, and the components of variance."""
 
 import math
 import random
@@ -8,8 +8,6 @@ from functools import lru_cache
 from operator import itemgetter
 
 from harness.values import Frozen
-
-# Confidence intervals. Attempts at one case are not independent, so cases are what is counted.
 
 Z = 1.959963984540054  # 95 %, two-sided
 _Z_POWER = 0.8416212335729143  # 80 %, one-sided
@@ -150,13 +148,9 @@ def _quantile(freedom: int) -> float:
     return Z + (Z**3 + Z) / (4 * freedom) + (5 * Z**5 + 16 * Z**3 + 3 * Z) / (96 * freedom**2)
 
 
-# The interval of a mean if whole cases are drawn again and again: the percentile bootstrap.
-#
-# Up to a few hundred cases they are really drawn. From there on the bounds are computed from the first four moments
-# of
-# the cases (Cornish and Fisher's expansion), which is nearer to endless drawing than a thousand draws are; not if
-# a
-# few cases decide, because there the expansion would not hold.
+# Up to a few hundred cases they are really drawn. From there on the bounds are computed from the first four moments of
+# the cases (Cornish and Fisher's expansion), which is nearer to endless drawing than a thousand draws are; not if a few
+# cases decide, because there the expansion would not hold.
 
 _RESAMPLES = 1000
 _TAIL = 0.025
@@ -248,8 +242,6 @@ def _moments(sums: Sequence[float], sizes: Sequence[int], value: float) -> tuple
     return math.sqrt(n * variance), third / variance**1.5 / math.sqrt(n), (fourth / variance**2 - 3) / n
 
 
-# How much of a figure's variance lies between cases, and how much between trials of one case.
-
 _Z_TWO_SIDED = 1.959963984540054  # 5 %, two-sided
 _LEVEL = 0.05
 
@@ -313,9 +305,6 @@ def noise_margin(repeated: Sequence[Sequence[float]], n: int | None = None, *, c
     variances = [statistics.variance(values) if len(values) > 1 else 0.0 for values in repeated]
     z = _Z_TWO_SIDED if comparisons <= 1 else statistics.NormalDist().inv_cdf(1 - _LEVEL / (2 * comparisons))
     return z * math.sqrt(2 * statistics.fmean(variances) / (n or len(repeated)))
-
-
-# How a success holds over attempts at one case, estimated without bias from `n` attempts of which `c` succeeded.
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:

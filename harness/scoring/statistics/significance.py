@@ -8,8 +8,6 @@ from typing import Final, Literal
 
 from harness.scoring.statistics.intervals import Interval, rounded
 
-# Exact tests of a difference, paired and unpaired, and the correction for many of them.
-
 
 def sign_test(better: int, worse: int) -> float | None:
     """The exact two-sided p-value of the hypothesis that better and worse are equally likely; ties are ignored. None
@@ -58,8 +56,6 @@ def holm(tests: Sequence[float | None]) -> list[float | None]:
         found[place] = rounded(least)
     return found
 
-
-# Levels of repeated tests: those of all releases, and of all looks at one release, add up to one level.
 
 LEVEL = 0.05
 
@@ -137,8 +133,7 @@ def _log_beta(a: float, b: float) -> float:
 # The null is "the rate is at most `limit`" (or at least, for the other side). For a look with k of n, the likelihood
 # ratio of a Bernoulli rate q > limit against limit is an e-value for every rate in the null, because the ratio is
 # monotone in the rate. Several q are mixed, so that small and large shifts are both found. Observations that are not
-# independent (days differ by more than chance) make every likelihood ratio too sure of itself: its logarithm is
-# divided
+# independent (days differ by more than chance) make every likelihood ratio too sure of itself: its logarithm is divided
 # by the dispersion of the reference (quasi-likelihood). That, and a limit that is estimated, are the approximations.
 
 _ALTERNATIVES: Final = (1.15, 1.3, 1.6, 2.2, 3.5, 6.0)
@@ -150,12 +145,12 @@ Direction = Literal["up", "down"]
 
 @dataclass(frozen=True, kw_only=True)
 class RateReference:
-    """The rate that later looks are held against."""
+    """The rate that later looks are compared with."""
 
     rate: float
     lower: float
     upper: float
-    """Bounds of the rate: beyond them lies what counts as a shift."""
+    """Bounds of the rate: values beyond them count as a shift."""
     dispersion: float
     """How much more than by chance the looks of the reference differ; at least 1."""
     observations: int
@@ -179,7 +174,7 @@ def reference_of(looks: Sequence[tuple[int, int]], *, margin: float, z: float) -
     """The reference of looks, each (k, n); None without observations.
 
     The bounds are the score interval at `z`, widened by the dispersion and by `margin`: within them the true rate may
-    lie without being a shift.
+    be without being a shift.
     """
     observations = sum(n for _, n in looks)
     if not observations:

@@ -19,8 +19,6 @@ from harness.suite.suites import Suite
 from harness.traces.trial import REWARD
 from harness.values import Frozen, JsonObject
 
-# Checks the final answer: a text, a number, or a JSON value.
-
 
 class FinalAnswer(ProseRule):
     """Rules on the last reply. Without any rule it is compared with the case's `expected_output`.
@@ -99,9 +97,6 @@ def _answer_as_json(answer: JsonValue) -> JsonValue:
         return answer
 
 
-# The final answer by any of the usual rules, or by a Python function of the suite's own.
-
-
 class CheckAnswer(FinalAnswer):
     """As `final_answer` (`equals`, `contains`, `regex`, `number` with `tolerance`, `json`), and `function`.
 
@@ -116,7 +111,7 @@ class CheckAnswer(FinalAnswer):
     _loaded: Callable[..., Any] | None = PrivateAttr(default=None)
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None if it can. Loads the function."""
+        """Explains why this check cannot work in its suite; None if it can. Loads the function."""
         if self.function is None:
             return None
         try:
@@ -151,8 +146,6 @@ class CheckAnswer(FinalAnswer):
         words = "accepts the answer" if passed else "cannot tell" if passed is None else "refuses the answer"
         return passed, str(reason) or f"{self.function} {words}", {"answer": answer}
 
-
-# What the agent answered, a probe read, or a file that it left fits a JSON Schema.
 
 _SHOWN = 300
 
@@ -194,7 +187,7 @@ class JsonSchema(Frozen):
         return self
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None if it can."""
+        """Explains why this check cannot work in its suite; None if it can."""
         return None if self.probe is None else probe_problem(suite, self.probe)
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
@@ -263,9 +256,6 @@ def _json_in_text(what: str, text: str, reader: Callable[[str], JsonValue] = par
         raise _Untold(f"{what} is not JSON: {error}", passed=False) from None
 
 
-# The reward that a foreign run's own file gave it.
-
-
 class Reward(Frozen):
     """The imported reward is at least `at_least`. Without a reward in the file the check is undecided."""
 
@@ -295,7 +285,7 @@ class CriterionMet(Frozen):
     version: ClassVar[str] = "1"
 
     rubric: str = Field(min_length=1, max_length=200)
-    """Name of the rubric, as it stands in its file."""
+    """Name of the rubric, as in its file."""
     criterion: str = Field(min_length=1, max_length=200)
     """Id of the criterion within it."""
 

@@ -24,8 +24,7 @@ from harness.values import Frozen, JsonObject
 #
 # Argument equality is the schema's (defaults filled in, 1 = 1.0, True is not 1), each call is paired with at most one
 # reference call, and the number of pairs is maximal: no call counts twice, an empty call matches no call with
-# arguments,
-# and arguments that are not JSON are a wrong call, not an error of the check.
+# arguments, and arguments that are not JSON are a wrong call, not an error of the check.
 
 Mode = Literal["strict", "ordered", "unordered", "subset", "superset", "dag"]
 Extra = Literal["none", "neutral", "any"]
@@ -78,7 +77,7 @@ class TrajectoryVerifier(Frozen):
         return self
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None if it can."""
+        """Explains why this check cannot work in its suite; None if it can."""
         known = {tool.name for tool in suite.tools}
         named = {call.tool for call in self.calls or ()} | {one.tool for one in self.minefields} | set(self.only)
         unknown = sorted(named - known)
@@ -190,7 +189,7 @@ class RequiredTools(Frozen):
     """Whether a call counts only if it was answered without an error."""
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None if it can."""
+        """Explains why this check cannot work in its suite; None if it can."""
         return _unknown(self.tools, suite)
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
@@ -220,7 +219,7 @@ class ForbiddenTools(Frozen):
     """None: the case's."""
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None if it can."""
+        """Explains why this check cannot work in its suite; None if it can."""
         return _unknown(self.tools, suite)
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
@@ -235,9 +234,6 @@ def _unknown(tools: tuple[str, ...] | None, suite: Suite) -> str | None:
     known = {tool.name for tool in suite.tools}
     unknown = sorted(set(tools or ()) - known)
     return f"with.tools: {', '.join(unknown)} is none of the suite's tools" if unknown and known else None
-
-
-# Checks that the trial stayed within its budget.
 
 
 class MaxTokens(Frozen):
@@ -290,9 +286,6 @@ def _tokens(evidence: Evidence) -> tuple[float | None, str]:
     if used is None and trial.exit is not None:  # we ran it, and no model replied
         return 0.0, "no model replied"
     return used, why
-
-
-# A failure mode that was diagnosed once must not be there again.
 
 
 class NoFailure(Frozen):

@@ -50,7 +50,7 @@ class ElementRule(Frozen):
         return self
 
     def problem(self, found: ElementsSeen) -> str | None:
-        """In words what does not hold; None if all does."""
+        """Explains what does not hold; None if all does."""
         if found.problem is not None:
             return f"{self.selector!r} cannot be read: {found.problem}"
         if self.count is not None and found.count != self.count:
@@ -108,7 +108,7 @@ class Dom(Frozen):
         return self
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None if it can."""
+        """Explains why this check cannot work in its suite; None if it can."""
         if not suite.hosts:
             return "with.url: the suite declares no `hosts:`, so a browser finds no page"
         if self.browser == "agent" and not any(server.browser for server in suite.servers.values()):

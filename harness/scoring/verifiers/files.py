@@ -15,8 +15,6 @@ from harness.suite.checks import CommandCheck, task_tests_command
 from harness.traces.trial import CommandResult, EndState, FileChange, FileKind
 from harness.values import Frozen, JsonObject
 
-# The expected files changed, and nothing else did.
-
 _PART = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
 Change = Literal["added", "modified", "deleted"]
 _CHANGES: tuple[Change, ...] = ("added", "modified", "deleted")
@@ -86,7 +84,7 @@ class Files(Frozen):
         return f"{first.path!r} was {first.change}{kind}, which is not expected{more}"
 
     def _may_be(self, change: FileChange, folders: set[str]) -> bool:
-        """Of what meets no pattern: a new folder above, or among, what does."""
+        """Of what matches no pattern: a new folder above, or among, what does."""
         if change.kind != "directory" or change.change != "added":
             return False
         return change.path in folders or matches_any(change.path, self.added)
@@ -203,11 +201,8 @@ def _within_folders(path: str, starts: set[int]) -> set[int]:
     return reached
 
 
-# Checks the result of a command that was run in a sandbox restored to the end state.
-#
 # The runner runs it; here only its result is read, so that a stored trial can be scored again. A check whose command
-# has
-# changed since is undecided.
+# has changed since is undecided.
 
 
 class Command(Frozen):
@@ -269,8 +264,6 @@ class Command(Frozen):
         wrong = self.stderr.problem(ended.stderr)
         return None if wrong is None else f"its standard error {wrong}"
 
-
-# The tests of a task folder in Harbor's format; the reward that they write decides.
 
 _SHOWN = 2000
 

@@ -12,8 +12,6 @@ from harness.suite.paths import found_at
 from harness.suite.suites import Suite
 from harness.values import Frozen, JsonObject, canonical_json
 
-# The probes that a check reads: whether the suite has them, and are of the kind that the check is for.
-
 
 def sql_problem(suite: Suite, name: str, *, tables: bool) -> str | None:
     """As `probe_problem`, for a probe that reads whole tables (else: that makes a query)."""
@@ -32,9 +30,6 @@ def _reads_tables(probe: StateProbe) -> bool:
 
 def _of_cases(suite: Suite) -> list[StateProbe]:
     return [probe for case in suite.cases for probe in case.probes]
-
-
-# An API answers as it should at the end: status, and parts of its body by JSONPath.
 
 
 class PathRule(Frozen):
@@ -76,7 +71,7 @@ class PathRule(Frozen):
         return self
 
     def problem(self, body: JsonValue) -> str | None:
-        """In words what does not hold; None if all does."""
+        """Explains what does not hold; None if all does."""
         found = _values_at(self.path, body)
         if not self.exists:
             return f"{self.path} leads to something" if found else None
@@ -111,7 +106,7 @@ class Api(Frozen):
     """Parts of the JSON body, each of which must hold."""
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None if it can."""
+        """Explains why this check cannot work in its suite; None if it can."""
         return probe_problem(suite, self.probe, "api")
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
@@ -135,9 +130,6 @@ def _values_at(path: str, body: JsonValue) -> list[JsonValue]:
 def _shortened(value: JsonValue, most: int = 160) -> str:
     text = canonical_json(value)
     return text if len(text) <= most else f"{text[: most - 3]}..."
-
-
-# A database holds what it should at the end: the rows of a query, or the changes of whole tables and nothing else.
 
 
 class RowChange(Frozen):
@@ -190,7 +182,7 @@ class Sql(Frozen):
         return self
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None if it can."""
+        """Explains why this check cannot work in its suite; None if it can."""
         return sql_problem(suite, self.probe, tables=self.changes is not None)
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
@@ -279,9 +271,6 @@ def _objects_in(value: JsonValue) -> list[JsonObject]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-# The world's state at the end is as it should be: what one of the suite's probes read.
-
-
 class State(Frozen):
     """The probe's answer, or the value in it at `path`, equals or contains a value.
 
@@ -301,7 +290,7 @@ class State(Frozen):
     """Members of an object, elements of a list in any order, a part of a text."""
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None if it can."""
+        """Explains why this check cannot work in its suite; None if it can."""
         return probe_problem(suite, self.probe)
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:

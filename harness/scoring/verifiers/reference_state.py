@@ -92,7 +92,7 @@ def _comparable(value: JsonValue, ignored: Sequence[str], unordered: Sequence[st
     value = unfolded(value)
     for pointer in sorted(ignored, key=_in_lists, reverse=True):  # each index is that of the whole list
         value = without(value, pointer)
-    for pointer in sorted(unordered, key=lambda one: one.count("/"), reverse=True):  # what lies deepest first
+    for pointer in sorted(unordered, key=lambda one: one.count("/"), reverse=True):  # the deepest first
         value = changed_at(value, pointer, _in_any_order)
     return value
 
@@ -294,7 +294,7 @@ class EqualsReferenceState(Frozen):
         return value
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None if it can."""
+        """Explains why this check cannot work in its suite; None if it can."""
         probes = (*suite.probes, *(probe for case in suite.cases for probe in case.probes))
         if self.probes is not None:
             unknown = (problem for name in self.probes if (problem := probe_problem(suite, name)) is not None)

@@ -172,7 +172,7 @@ class Rules(Frozen):
         return value
 
     def problem_in(self, suite: Suite) -> str | None:
-        """In words why this check cannot work in its suite; None if it can."""
+        """Explains why this check cannot work in its suite; None if it can."""
         known = {tool.name for tool in suite.tools} | EVENTS
         for text in self.rules:
             rule = _parsed_rule(text)

@@ -16,8 +16,6 @@ from harness.traces.formats.transcript import ForeignCall, ForeignResult, Foreig
 from harness.traces.trajectory import ToolFailure, Usage
 from harness.values import JsonObject, canonical_json
 
-# Turns of an ADK evaluation case, and the parts that all of ADK's content is made of.
-
 
 def turns_of(case: Record) -> list[JsonObject]:
     """Every invocation with the user's message, the expected calls and the answer."""
@@ -178,11 +176,9 @@ def _usage(metadata: Record | None) -> Usage | None:
     )
 
 
-# Google ADK: evaluation sets of both schemas, test files, conversation scenarios, sessions and evaluation results.
-#
-# An evaluation set contains tasks and expectations, so that it gives cases without trials; a session, and the
-# session in an evaluation's result, is a trial. Of a conversation the opening message is the case's task; all turns
-# with what is expected of them stand in `expected.turns`. Field names are read in camelCase and snake_case alike.
+# An evaluation set contains tasks and expectations, so that it gives cases without trials; a session, and the session
+# in an evaluation's result, is a trial. Of a conversation the opening message is the case's task; all turns with what
+# is expected of them are in `expected.turns`. Field names are read in camelCase and snake_case alike.
 
 
 def read(source: Source) -> Iterator[Found]:
@@ -389,9 +385,6 @@ def _id_of(call: JsonValue) -> JsonValue:
 
 def _stem(source: Source) -> str:
     return source.path.name.split(".")[0]
-
-
-# Cases as Google ADK's evaluation sets: cases imported from one are written unchanged, others as scenarios.
 
 
 def export_adk(suite: Suite) -> Iterator[tuple[str, JsonObject]]:

@@ -217,7 +217,7 @@ def _found_record(source: Source, name: str, record: Record) -> Found:
 
 
 def _reply_fields(record: Record) -> JsonObject:
-    """A response that stands beside the messages that it answers."""
+    """A response that is beside the messages that it answers."""
     return {name: record.data[name] for name in ("id", "content", "model", "usage") if name in record.data}
 
 

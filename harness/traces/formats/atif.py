@@ -20,10 +20,7 @@ from harness.traces.trajectory import Source as StepSource
 from harness.traces.trial import Outcome, Trial
 from harness.values import Frozen, JsonObject
 
-# Data without a field in ATIF, stored under `extra.harness`: written by the export, read back by the import.
-#
-# A step's `extra.harness` holds those fields of `Step` that the format cannot hold; a result's holds the
-# observation's
+# A step's `extra.harness` holds those fields of `Step` that the format cannot hold; a result's holds the observation's
 # error, replay tier and duration, and whether its text is JSON; the trajectory's holds the trial.
 
 OWN = "harness"
@@ -160,9 +157,7 @@ def _outcome(exception: str | None) -> Outcome:
     return "agent_failed" if "Agent" in exception else "harness_failed"
 
 
-# ATIF (v1.2 to 1.8): one trajectory a file, with its result beside it if Harbor wrote both.
-#
-# Sub-agents' trajectories that are embedded stand as steps of their own after the step that started them. Harbor's
+# Sub-agents' trajectories that are embedded become steps of their own after the step that started them. Harbor's
 # converter for coding agents writes one model reply as several steps (the text, then every call with the message
 # "Executed <tool> <id>"); those are put together again, since one reply is one step.
 
@@ -210,7 +205,7 @@ class _Reading:
             self.add(sub, agent_of(sub).text("name"), None)
 
     def _results(self, step: Record, embedded: dict[str, Record]) -> bool:
-        """Joins the step's results; True if one of them is a sub-agent's trajectory that now stands behind it."""
+        """Joins the step's results; True if one of them is a sub-agent's trajectory that now is behind it."""
         index = len(self.transcript) - 1
         results = _results(step)
         for result in results:
@@ -356,8 +351,6 @@ def _case(source: Source, document: Record, own: OwnRun | None, harbor: HarborRe
     }
     return source.case("trajectory", fields)
 
-
-# A trial as an ATIF document: data without a field in the format is stored under `extra.harness`.
 
 VERSION = "ATIF-v1.7"
 _NOT_IN_ATIF = ("agent", "parent", "plan", "started_ns", "ended_ns", "span_id")

@@ -195,7 +195,7 @@ def _choice(facts: JsonObject) -> Message:
 
 
 def _decoded_attributes(event: JsonObject) -> JsonObject:
-    """An event's attributes, with what stands as JSON text opened."""
+    """An event's attributes, with JSON texts parsed."""
     attributes = event.get("attributes")
     if not isinstance(attributes, dict):
         return {}

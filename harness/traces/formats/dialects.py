@@ -11,8 +11,6 @@ from harness.traces.foreign_json import embedded_json
 from harness.traces.spans import Span
 from harness.values import JsonObject
 
-# Values that stand in attributes as JSON text: attributes hold no objects.
-
 
 def opened(raw: JsonValue) -> JsonValue:
     """The value of a JSON text; any other value as it is."""
@@ -34,7 +32,7 @@ def dumped(value: Mapping[str, JsonValue] | Sequence[JsonValue] | None) -> str |
 
 # Spans of Google's Agent Development Kit, with the attributes of the GenAI conventions.
 #
-# A request to the model is the span `call_llm`, which names no operation; request and response stand in it as JSON of
+# A request to the model is the span `call_llm`, which names no operation; request and response are in it as JSON of
 # Gemini. If several tools ran at once, a span of `(merged tools)` repeats their answers for ADK's own viewer.
 
 _REQUEST: Final = "gcp.vertex.agent.llm_request"
@@ -148,7 +146,7 @@ def _langfuse(span: Span) -> JsonObject:
 
 
 def _messages(raw: JsonValue, role: str) -> str | None:
-    """Messages as they stand, or a text as one message."""
+    """Messages as they are, or a text as one message."""
     plain = opened(raw)
     if isinstance(plain, dict | list):
         return dumped(plain)

@@ -17,8 +17,6 @@ from harness.traces.trajectory import Content, Step
 from harness.traces.trial import Outcome
 from harness.values import Frozen, JsonObject, digest_of
 
-# Options of an import, and its notes.
-
 READS = (
     "get_*", "list_*", "search_*", "find_*", "lookup_*", "read_*", "view_*", "show_*", "check_*", "query_*",
     "count_*", "describe_*", "fetch_*", "calculate*", "think", "can_*", "is_*", "has_*", "test_*", "*_test",
@@ -33,7 +31,7 @@ class ImportOptions(Frozen):
     tools: Path | None = None
     """A JSON file with the tools' definitions (OpenAI or Anthropic shape), for formats that do not carry them."""
     reads: tuple[str, ...] = READS
-    """Names (with wildcards) of tools that only read: no format says it, and what is not told counts as a write."""
+    """Names (with wildcards) of tools that only read: no format says it, and what is not declared counts as a write."""
     score: str | None = None
     """Which of several scores is the reward; None: the first."""
     conversations: bool = True
@@ -135,8 +133,6 @@ def _iso_ns(text: str) -> int | None:
         return None
     return seconds * _NANO + int((whole[2] or "0").ljust(9, "0"))
 
-
-# The records that an importer finds in a file, before their conversion to a suite and trials.
 
 REDACTED = "what looks like a credential was replaced by a pseudonym"
 

@@ -32,8 +32,6 @@ from harness.traces.trajectory import Step, ToolErrorType, ToolFailure
 from harness.traces.trial import Outcome
 from harness.values import JsonObject, canonical_json
 
-# The zip archive of an Inspect log: a header, and one JSON file for each sample.
-
 MAX_UNPACKED_BYTES = 2 * 1024 * 1024 * 1024
 """The maximum unpacked size of all members together."""
 MAX_RATIO = 250
@@ -109,8 +107,6 @@ class LogArchive:
             raise InvalidDocument(inside, f"the document is {kind_of(value)}, not an object")
         return Record(path=inside, data=value)
 
-
-# One sample of an Inspect log as steps: from its messages, with times and usage from its events.
 
 _ATTACHMENT = "attachment://"
 _FAILURES: Mapping[str, ToolErrorType] = MappingProxyType(
@@ -330,8 +326,6 @@ def _duration_ms(event: Record) -> float | None:
     seconds = event.number("working_time")
     return None if seconds is None else round(seconds * 1000, 3)
 
-
-# What Inspect's `metadata` of a sample, and the tags of a log, say about a case.
 
 _DIFFICULTIES = ("easy", "medium", "hard")
 _MAX_CHARS = 100

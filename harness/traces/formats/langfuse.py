@@ -3,8 +3,8 @@
     {"item": {...}, "observations": [{...}, ...]}
 
 `item` is an entry of `GET /api/public/experiment-items` with the field groups `io`, `itemMetadata` and `scores`;
-`observations` are those of `GET /api/public/v2/observations` of its trace. Scores stand as evaluations on the trial's
-root span; one of them is the reward.
+`observations` are those of `GET /api/public/v2/observations` of its trace. Scores are evaluations on the trial's root
+span; one of them is the reward.
 """
 
 from collections.abc import Iterator
@@ -27,8 +27,6 @@ from harness.traces.formats.transcript import ForeignStep
 from harness.traces.spans import Span
 from harness.traces.trial import Outcome
 from harness.values import JsonObject, canonical_json
-
-# The item of an experiment of Langfuse: its case, its scores, and which of them is the reward.
 
 _TASKS: Final = ("task", "question", "query", "input", "prompt", "text")
 _SUCCESS: Final = "success"
@@ -178,7 +176,7 @@ def _spans(observation: Record) -> list[Span]:
 
 
 def _run(source: Source, name: str, item: Record, spans: list[Span]) -> tuple[FoundRun, tuple[FoundTool, ...] | None]:
-    """The attempt and its tools, as the trace tells them; the item's input and output alone if it tells of no agent,
+    """The attempt and its tools, as the trace tells them; the item's input and output alone if it contains no agent,
     model or tool.
     """
     output = item_value(item.value("output"))

@@ -21,8 +21,6 @@ from harness.traces.trajectory import Source as StepSource
 from harness.traces.trajectory import ToolFailure, Usage
 from harness.values import JsonObject
 
-# Records of a file of conversations: one object, a list of them, JSON lines, or the messages of one conversation.
-
 IsMessage = Callable[[JsonObject], bool]
 
 
@@ -160,7 +158,7 @@ class _Conversation:
         )
 
     def _input_records(self) -> list[Record]:
-        """What the model was sent: messages, or the input of a response; the instructions stand before it."""
+        """What the model was sent: messages, or the input of a response; the instructions precede it."""
         record = self._record
         if record.value("messages") is not None:
             messages = record.records("messages")

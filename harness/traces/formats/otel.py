@@ -26,8 +26,6 @@ from harness.traces.step_names import CONVERSATION_NAMES
 from harness.traces.trajectory import Step, Trajectory
 from harness.values import JsonObject
 
-# Spans that this harness wrote, read back as exactly the steps that they were made of.
-
 
 def is_ours(spans: Sequence[Span]) -> bool:
     """Whether the trace has the marks of a trial of this harness, recorded or imported."""

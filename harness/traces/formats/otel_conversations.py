@@ -19,10 +19,8 @@ from harness.traces.spans import Span
 from harness.traces.step_names import STATUS_MESSAGE
 from harness.traces.trajectory import Content, Source, Step, ToolErrorType, ToolFailure
 
-# The history of one agent, which every model call repeats: each of its messages is a step once.
-#
-# New messages of a call's input follow the last known message. Messages are compared as they are
-# meant (without ids and reasoning); a reply that comes back in other words is recognised by its place.
+# New messages of a call's input follow the last known message. Messages are compared as they are meant (without ids and
+# reasoning); a reply that comes back in other words is recognised by its place.
 
 
 @dataclass(kw_only=True)
@@ -125,7 +123,7 @@ class Thread:
             self._history(Message(role="user", text=message.text))
 
     def _reconcile_reply(self, index: int, message: Message) -> None:
-        """A reply that stands in the history otherwise than it was given, or was not captured when it was given."""
+        """A reply that is in the history otherwise than it was given, or was not captured when it was given."""
         if self.transcript.is_bare(index):
             self.transcript.complete(index, message.text, message.thought)
             self._last_calls = [self.transcript.add_call(index, call) for call in message.calls]
@@ -142,7 +140,7 @@ class Thread:
         return index
 
     def _add_history_result(self, result: ForeignResult, number: int) -> None:
-        """A result in the history: that of a call whose own span may have told it already, all of it or in part."""
+        """A result in the history: that of a call whose own span may have reported it already, all of it or in part."""
         known = self.transcript.called(result.call_id) if result.call_id else None
         if known is None and number < len(self._last_calls):
             known = self._last_calls[number]
@@ -163,9 +161,9 @@ def _is_only_calls(message: Message) -> bool:
 
 # What the spans of a conversation carry of its content, noted while they are read.
 #
-# Instrumentations capture content for all spans or for none, so a call without arguments is one that has none if
-# other spans carry theirs, and one whose arguments are not known if no span does. A result may also stand in the
-# history that a later model call was sent. A model call that failed has no reply that could have been captured.
+# Instrumentations capture content for all spans or for none, so a call without arguments is one that has none if other
+# spans carry theirs, and one whose arguments are not known if no span does. A result may also be in the history that a
+# later model call was sent. A model call that failed has no reply that could have been captured.
 
 
 @dataclass(kw_only=True)
@@ -432,7 +430,7 @@ class ConversationReader:
             self._tools[name] = FoundTool(name=name, description=description)
 
     def _own_call(self, span: Span, call_id: str | None, name: str) -> str:
-        """A call that no captured reply tells of: of the reply before it, or a step of its own."""
+        """A call that no captured reply contains: of the reply before it, or a step of its own."""
         arguments = conventions.arguments_of_span(span)
         if arguments is None:
             self._content.bare_call()

@@ -18,9 +18,7 @@ from harness.traces.spans import Span
 from harness.traces.step_names import STATUS_MESSAGE
 from harness.values import JsonObject
 
-# Traces and observations as Langfuse exports them, as the spans that they were.
-#
-# The attributes of spans that its own SDK did not make stand below `attributes` in the metadata, flat or nested, each
+# The attributes of spans that its own SDK did not make are below `attributes` in the metadata, flat or nested, each
 # value as a text; the attributes that Langfuse reads as input and output are left out there.
 
 _OBSERVED: Final = (
@@ -118,12 +116,10 @@ def _below_attributes(metadata: JsonObject) -> JsonObject:
 
 
 def _is_kept(name: str, value: JsonValue) -> bool:
-    """What Langfuse itself tells of the observation is no attribute of the span."""
+    """What Langfuse itself records about the observation is no attribute of the span."""
     return value is not None and not name.startswith("langfuse.")
 
 
-# Files of spans as `Span` values: OTLP JSON (whole or line by line), this harness's spans.jsonl, printed SDK spans.
-#
 # OTLP JSON writes ids in hexadecimal (protobuf's own JSON mapping would write base64, and some writers do), 64-bit
 # numbers as text and enumerations as numbers or names. Log records that belong to a span become its events: content
 # moved there and back between versions of the conventions.
@@ -133,7 +129,7 @@ _STATUS = {0: "unset", 1: "ok", 2: "error"}
 
 
 def spans_in(source: Source) -> list[Span]:
-    """All spans of the file, in the order in which they stand, with the log records that belong to them."""
+    """All spans of the file, in their order, with the log records that belong to them."""
     spans: list[Span] = []
     logs: dict[tuple[str, str], list[JsonObject]] = {}
     for record in source.records():
@@ -173,7 +169,7 @@ def _contained_traces(record: Record) -> list[Record] | None:
 
 
 def _single_spans(record: Record) -> Iterator[Span]:
-    """A span that stands by itself, or what Langfuse exports."""
+    """A span that is by itself, or what Langfuse exports."""
     held = next((name for name in ("child_spans", "children") if name in record.data), None)
     if held is not None:
         raise record.refusal(held, "spans that hold their children are no format of OpenTelemetry")

@@ -34,7 +34,7 @@ class Message:
 
 
 def messages_in(raw: JsonValue, default_role: str) -> list[Message] | None:
-    """Messages that stand structured or as JSON text; None if it is neither."""
+    """Messages that are structured or written as JSON text; None if it is neither."""
     plain = embedded_json(raw) if isinstance(raw, str) else raw
     if isinstance(plain, dict):
         inner = plain.get("messages")
@@ -117,8 +117,8 @@ class _Parts:
 
 
 def decoded(value: JsonValue) -> JsonValue:
-    """A result that stands as JSON text, as it is meant. Exporters write a text as a JSON string or as it is, and both
-    are that text; numbers and other plain texts stay as they are.
+    """A result that is written as JSON text, as it is meant. Exporters write a text as a JSON string or as it is, and
+    both are that text; numbers and other plain texts stay as they are.
     """
     found = embedded_json(value) if isinstance(value, str) else value
     if isinstance(found, str) and found != value:
@@ -142,7 +142,7 @@ def _set_at_path(root: dict[str, JsonValue], path: list[str], value: JsonValue) 
     for step in path[:-1]:
         below = at.setdefault(step, {})
         if not isinstance(below, dict):
-            return  # one attribute is a value and a prefix of another: the first to stand there stays
+            return  # one attribute is a value and a prefix of another: the first to be there stays
         at = below
     at.setdefault(path[-1], value)
 

@@ -55,11 +55,11 @@ class SuiteBuilder:
         self._replaced.clear()
 
     def _collected(self) -> tuple[dict[Any, Any], ...]:
-        """Everything that `add` fills; each grows at its end, and what it replaces stands in `_replaced`."""
+        """Everything that `add` fills; each grows at its end, and what it replaces is in `_replaced`."""
         return (self._cases, self._offered, self._tools, self._used, self._calls, self._agents)
 
     def add(self, path: Path, found: Found) -> str:
-        """Takes in a record's case, tools and agent; the id under which the case stands in the suite."""
+        """Takes in a record's case, tools and agent; the id under which the case is in the suite."""
         case = self._unique_case(path, found)
         self._cases.setdefault(case.id, case)
         if found.tools is not None:
@@ -75,7 +75,7 @@ class SuiteBuilder:
         return case.id
 
     def build(self, path: Path) -> Suite | None:
-        """The suite; None if no record told of a case."""
+        """The suite; None if no record contained a case."""
         if not self._cases:
             return None
         for tool in self.given:
@@ -187,7 +187,7 @@ class SuiteBuilder:
         offered = self._offered.get(case.id, own.get(case.id))
         if offered is None:
             known = bool(self.given) or case.id in calling
-            # what records of other cases declare or use is not offered if nothing tells of a tool at all
+            # what records of other cases declare or use is not offered if nothing mentions a tool at all
             if not known and names:
                 return case.model_copy(update={"tools": ()})
             offered = names if not own else tuple(self._tools)

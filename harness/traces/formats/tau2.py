@@ -17,13 +17,10 @@ from harness.traces.trajectory import ToolErrorType, ToolFailure, Usage
 from harness.traces.trial import Outcome
 from harness.values import JsonObject, canonical_json
 
-# Checks whether a tau2 run's gold actions belong to the task that it names.
-#
 # Files exist whose task ids are permuted: `task_id` points at another task than the one that was played, and what the
 # run's own checks searched for (`reward_info.action_checks`) tells it. The checks decide then: the task of the file
-# with just their actions is the one that was played; if there is none, the checks' actions stand alone. A run of
-# such
-# a file without checks has no gold that could be trusted.
+# with just their actions is the one that was played; if there is none, the checks' actions are used alone. A run of
+# such a file without checks has no gold that could be trusted.
 
 _REMEDY: Final = "correct `task_id`, so that it names the task with these actions"
 

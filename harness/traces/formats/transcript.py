@@ -87,12 +87,8 @@ def read_arguments(raw: JsonValue) -> tuple[JsonObject | None, str | None]:
             return None, json.dumps(raw, ensure_ascii=False)
 
 
-# Builds steps from messages of any foreign format; only this module joins results to their calls.
-#
-# Call ids may be empty, repeated or missing. A result goes to the oldest unanswered call with its id. A result
-# without
-# an id goes to the oldest unanswered call of the tool that it names, or to the oldest that has no id either. Any
-# other
+# Call ids may be empty, repeated or missing. A result goes to the oldest unanswered call with its id. A result without
+# an id goes to the oldest unanswered call of the tool that it names, or to the oldest that has no id either. Any other
 # result belongs to no call, and is counted. In the steps every call has an id of its own.
 
 Report = Callable[[str], None]
@@ -148,7 +144,9 @@ class TranscriptBuilder:
         return known not in self._unanswered
 
     def called(self, call_id: str) -> str | None:
-        """The oldest unanswered call that was told with this id, else the last answered one; None: no call has it."""
+        """The oldest unanswered call that was reported with this id, else the last answered one; None: no call
+        has it.
+        """
         return self.waiting(call_id, None) or self._last_with.get(call_id)
 
     def fill(self, known: str, content: JsonValue) -> None:
@@ -159,7 +157,7 @@ class TranscriptBuilder:
                 results[index] = (known, replace(result, content=content))
 
     def fail(self, known: str, error: ToolFailure, content: JsonValue) -> None:
-        """Gives an answered call the error that was told after its output, which is kept before it."""
+        """Gives an answered call the error that was reported after its output, which is kept before it."""
         results = self._steps[self._step_of[known]].results
         for index, (answered, result) in enumerate(results):
             if answered == known and result.error is None:
@@ -172,7 +170,7 @@ class TranscriptBuilder:
         return not step.calls and step.step.message is None and step.step.thought is None
 
     def complete(self, index: int, message: str | None, thought: str | None) -> None:
-        """Gives a bare step the content that was told later."""
+        """Gives a bare step the content that was reported later."""
         step = self._steps[index]
         step.step = replace(step.step, message=message, thought=thought)
         self._completed.add(index)
@@ -207,7 +205,7 @@ class TranscriptBuilder:
         self._steps[self._step_of[known]].results.append((known, result))
 
     def answer_late(self, known: str, result: ForeignResult) -> None:
-        """Gives a call its result when those of later calls of its step are there already: it stands before them."""
+        """Gives a call its result when those of later calls of its step are there already: it precedes them."""
         self._unanswered.pop(known, None)
         step = self._steps[self._step_of[known]]
         order = [call for call, _ in step.calls]
