@@ -1,4 +1,4 @@
-"""Text for people: what a terminal may print, and suggestions for an unknown name."""
+"""Text for people: what a terminal may print, shortened texts, and suggestions for an unknown name."""
 
 import re
 from collections.abc import Iterable
@@ -38,17 +38,20 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same without line ends, so that a name that stands in a line cannot begin another one."""
+    """The same without line ends, so that a name in a line cannot begin another one."""
     return visible(text).replace("\n", "\\n")
 
 
-# Suggestions for an unknown name.
+def shortened(text: str, most: int, mark: str = "...") -> str:
+    """At most `most` characters of the text, with `mark` at the end if some are left out."""
+    return text if len(text) <= most else text[: most - len(mark)] + mark
+
 
 _MOST = 20
 
 
 def alternatives(name: str, known: Iterable[str]) -> str | None:
-    """`did you mean 'tour-v1'? known: tour-v1, tour-v2`; None where no names are known."""
+    """`did you mean 'tour-v1'? known: tour-v1, tour-v2`; None if no names are known."""
     names = sorted(known)
     if not names:
         return None

@@ -20,6 +20,7 @@ from harness.errors import CassetteError
 from harness.suite.documents import read_plain
 from harness.suite.models import Provenance
 from harness.suite.tools import Effect
+from harness.text import shortened
 from harness.values import Frozen, canonical_json
 
 UNKNOWN: Final = "unknown"
@@ -311,4 +312,4 @@ def _answer_summary(recording: Recording) -> str:
     if recording.mark.outcome != "answer":
         return recording.mark.outcome
     text = recording.body.decode("utf-8", "replace")
-    return f"{recording.status} {text if len(text) <= 100 else text[:97] + '...'}"
+    return f"{recording.status} {shortened(text, 100)}"

@@ -19,6 +19,7 @@ from harness.cassettes.cassette import Cassette
 from harness.cassettes.keys import CallKey, StateChain
 from harness.cassettes.recordings import Recording
 from harness.cassettes.volatility import is_declared, json_in
+from harness.text import shortened
 from harness.values import Frozen, JsonObject, canonical_json
 
 _SHOWN = 3
@@ -80,16 +81,16 @@ def differences(here: JsonValue, recorded: JsonValue, path: str = "$") -> Iterat
             yield from _in_texts(here, recorded, path)
         case _:
             if here != recorded or isinstance(here, bool) != isinstance(recorded, bool):
-                yield f"{path}: {_shortened(here)} here, {_shortened(recorded)} in the recording"
+                yield f"{path}: {_short_json(here)} here, {_short_json(recorded)} in the recording"
 
 
 def _in_objects(here: JsonObject, recorded: JsonObject, path: str) -> Iterator[str]:
     for name in sorted({*here, *recorded}):
         inner = f"{path}.{name}"
         if name not in recorded:
-            yield f"{inner}: {_shortened(here[name])} here, absent in the recording"
+            yield f"{inner}: {_short_json(here[name])} here, absent in the recording"
         elif name not in here:
-            yield f"{inner}: absent here, {_shortened(recorded[name])} in the recording"
+            yield f"{inner}: absent here, {_short_json(recorded[name])} in the recording"
         else:
             yield from differences(here[name], recorded[name], inner)
 
@@ -105,15 +106,15 @@ def _in_texts(here: str, recorded: str, path: str) -> Iterator[str]:
     pairs = enumerate(zip(here, recorded, strict=False))
     begins = next((at for at, (one, other) in pairs if one != other), min(len(here), len(recorded)))
     if begins <= _CONTEXT or max(len(here), len(recorded)) <= _LONGEST:
-        yield f"{path}: {_shortened(here)} here, {_shortened(recorded)} in the recording"
+        yield f"{path}: {_short_json(here)} here, {_short_json(recorded)} in the recording"
         return
     cut = begins - _CONTEXT
-    yield f"{path}, from character {cut}: {_shortened(here[cut:])} here, {_shortened(recorded[cut:])} in the recording"
+    both = f"{_short_json(here[cut:])} here, {_short_json(recorded[cut:])} in the recording"
+    yield f"{path}, from character {cut}: {both}"
 
 
-def _shortened(value: JsonValue) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+def _short_json(value: JsonValue) -> str:
+    return shortened(json.dumps(value, ensure_ascii=False), _LONGEST)
 
 
 @dataclass(frozen=True, kw_only=True)

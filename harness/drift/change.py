@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from harness.runs.store.drift_report import ChangeClass, DriftFinding, Severity
+from harness.text import shortened
 from harness.values import JsonObject
 
 SEVERITY: dict[ChangeClass, Severity] = {
@@ -90,19 +91,19 @@ class Change:
 def excerpt(value: JsonValue, holder: JsonValue, name: str) -> JsonValue:
     """A value, followed by its plain sibling members, shortened for display."""
     if not isinstance(holder, dict):
-        return shortened(value)
-    shown: JsonObject = {name: shortened(holder[name])} if name in holder else {}
+        return shortened_value(value)
+    shown: JsonObject = {name: shortened_value(holder[name])} if name in holder else {}
     for key, item in holder.items():
         if key not in shown and not isinstance(item, dict | list) and len(shown) < _MOST_MEMBERS:
-            shown[key] = shortened(item)
+            shown[key] = shortened_value(item)
     return shown
 
 
-def shortened(value: JsonValue) -> JsonValue:
+def shortened_value(value: JsonValue) -> JsonValue:
     """The value itself if it is short, or the beginning of it."""
     match value:
         case str():
-            return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 3]}..."
+            return shortened(value, _LONGEST)
         case dict() | list() if len(json.dumps(value)) <= _LONGEST:
             return value
         case dict():
@@ -116,7 +117,7 @@ def shortened(value: JsonValue) -> JsonValue:
 def _hint(value: JsonValue) -> JsonValue:
     match value:
         case str():
-            return value if len(value) <= 40 else f"{value[:37]}..."
+            return shortened(value, 40)
         case dict():
             return "{...}" if value else {}
         case list():

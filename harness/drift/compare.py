@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from harness.cassettes.profiles import member, parts_of
 from harness.drift.answers import Answer, AnswerBaseline, ValueDifference, unlike
-from harness.drift.change import Change, excerpt, shortened, texts_apart
+from harness.drift.change import Change, excerpt, shortened_value, texts_apart
 from harness.drift.forms import PathRules, format_of, is_volatile_name, kind_of
 from harness.drift.structure import Structures, shape_of, structural_changes, with_doubts
 from harness.runs.store.drift_report import ChangeClass
@@ -65,8 +65,8 @@ def _status(old: Answer, new: Answer) -> Change:
         path="",
         old_kind=f"status {old.status}",
         new_kind=f"status {new.status}",
-        before={"status": old.status, "answer": shortened(old.value)},
-        after={"status": new.status, "answer": shortened(new.value)},
+        before={"status": old.status, "answer": shortened_value(old.value)},
+        after={"status": new.status, "answer": shortened_value(new.value)},
     )
 
 
@@ -150,8 +150,8 @@ def _list_change(one: ValueDifference, change: ChangeClass, old_kind: str, new_k
         path=one.path,
         old_kind=old_kind,
         new_kind=new_kind,
-        before=shortened(one.old),
-        after=shortened(one.new),
+        before=shortened_value(one.old),
+        after=shortened_value(one.new),
         doubt=doubt,
     )
 
@@ -234,8 +234,8 @@ def _change(change: ChangeClass, name: str, before: str | None, after: str | Non
         path=member(HEADERS, name),
         old_kind=_ABSENT if before is None else "header",
         new_kind=_ABSENT if after is None else "header",
-        before=None if before is None else shortened(before),
-        after=None if after is None else shortened(after),
+        before=None if before is None else shortened_value(before),
+        after=None if after is None else shortened_value(after),
     )
 
 

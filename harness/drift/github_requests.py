@@ -15,6 +15,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from typing_extensions import override
 
 from harness.errors import TrackerError, TrackerUnavailable
+from harness.text import shortened
 from harness.values import Frozen
 
 # A read is retried after a failure of the server or of the network. A write is retried only if GitHub reports that it
@@ -171,8 +172,7 @@ def _message(error: GithubException) -> str:
 
 
 def _shortened(text: str) -> str:
-    plain = " ".join(text.split())
-    return plain if len(plain) <= 300 else plain[:299] + "…"
+    return shortened(" ".join(text.split()), 300, "…")
 
 
 # PyGithub's requests, with an error for invalid answers: PyGithub reads a redirect that it does not follow, and any

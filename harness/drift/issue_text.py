@@ -23,6 +23,7 @@ from harness.drift.issue import (
     marker_of,
 )
 from harness.runs.store.drift_report import DriftFinding, DriftReport, IssueDraft, Severity
+from harness.text import shortened
 from harness.values import digest_of
 
 # Makes a tool's answer safe to show in an issue: it mentions nobody, links nothing, and starts no markup.
@@ -60,7 +61,7 @@ def harmless(text: str) -> str:
 def line_of(text: str, limit: int = _WIDEST) -> str:
     """The text as one line of at most `limit` characters."""
     joined = " ".join(text.split())
-    return harmless(joined if len(joined) <= limit else joined[: limit - 1] + "…")
+    return harmless(shortened(joined, limit, "…"))
 
 
 def span(text: str, limit: int = _WIDEST) -> str:
@@ -91,7 +92,7 @@ def _lines(value: JsonValue) -> list[str]:
 
 def _capped(lines: list[str]) -> Iterator[str]:
     for line in lines[:_MOST_LINES]:
-        yield line if len(line) <= _WIDEST else line[: _WIDEST - 1] + "…"
+        yield shortened(line, _WIDEST, "…")
     if len(lines) > _MOST_LINES:
         yield f"  … {len(lines) - _MOST_LINES} more lines"
 

@@ -11,7 +11,7 @@ import aiohttp
 from pydantic import JsonValue
 
 from harness.cassettes.profiles import member
-from harness.drift.change import Change, shortened, texts_apart
+from harness.drift.change import Change, shortened_value, texts_apart
 from harness.drift.forms import Declared, declared_in
 from harness.errors import ServiceError
 from harness.gateway.upstream.transport import open_client
@@ -82,14 +82,14 @@ def _changes(surface: ServerSurface) -> Iterator[tuple[str, str, Change]]:
     for name in sorted({*surface.before, *surface.now}):
         before, now = surface.before.get(name), surface.now.get(name)
         if now is None and before is not None:
-            shown: JsonValue = {"name": name, "description": shortened(before.description)}
+            shown: JsonValue = {"name": name, "description": shortened_value(before.description)}
             yield (
                 name,
                 name,
                 Change(change="surface.tool_removed", path=LISTING, old_kind="tool", new_kind="absent", before=shown),
             )
         elif before is None and now is not None:
-            tool: JsonValue = {"name": name, "description": shortened(now.description)}
+            tool: JsonValue = {"name": name, "description": shortened_value(now.description)}
             path = member("tools", name)
             yield (
                 surface.server,
@@ -149,8 +149,8 @@ def _declaration_change(
         path=path,
         old_kind=words[0],
         new_kind=words[1],
-        before=None if old is None else shortened(old.schema),
-        after=None if new is None else shortened(new.schema),
+        before=None if old is None else shortened_value(old.schema),
+        after=None if new is None else shortened_value(new.schema),
     )
 
 

@@ -22,6 +22,7 @@ from harness.drift.forms import UNKNOWN, Forms, PathRules, declared_forms, rules
 from harness.errors import CassetteError
 from harness.runs.store.drift_report import DriftFinding, Severity
 from harness.suite.suites import AnswerRule, Suite
+from harness.text import shortened
 
 _VARIABLE = re.compile(r"\d+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|(?=.*\d)[0-9A-Za-z_-]{16,}|.*@.*")
 
@@ -279,7 +280,7 @@ def recorded_of(cassette: Cassette, live: Recording) -> Recording | None:
 def _difference_lines(live: LiveCassette, apart: list[Recording], recorded: Cassette) -> Iterator[str]:
     for one in apart[:_SHOWN]:
         call = f"{one.mark.tool}({one.arguments})"
-        call = call if len(call) <= _LONGEST else f"{call[: _LONGEST - 3]}..."
+        call = shortened(call, _LONGEST)
         known = " after the writes made before it" if recorded.holds_key(one.mark.key) else ""
         yield f"{live.case}, attempt {live.attempt}: the agent asked {call}, which was not recorded{known}"
     if len(apart) > _SHOWN:

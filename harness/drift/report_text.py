@@ -10,6 +10,7 @@ from harness.cassettes.check import provenance_words
 from harness.cassettes.profiles import ToolProfile
 from harness.drift.compare import YOUNG
 from harness.runs.store.drift_report import DriftFinding, DriftReport, Severity
+from harness.text import shortened
 
 _CHANGES = {
     "surface.tool_removed": "the tool is gone",
@@ -85,8 +86,8 @@ def finding_lines(finding: DriftFinding) -> Iterator[str]:
         f"  {finding.severity.upper():8}  {operation}{where}: {_CHANGES[finding.change]}"
         f" ({finding.old_kind} -> {finding.new_kind})  {finding.fingerprint}"
     )
-    yield f"            before  {_shortened(finding.before)}"
-    yield f"            after   {_shortened(finding.after)}"
+    yield f"            before  {_short_json(finding.before)}"
+    yield f"            after   {_short_json(finding.after)}"
     if finding.answers is not None:
         share = f"{finding.samples} of {finding.answers} answers"
         yield f"            share   {share}: old and new by turns, as while a release rolls out"
@@ -152,8 +153,8 @@ def _values(changed: Sequence[DriftFinding]) -> Iterator[str]:
     yield f"for information: {YOUNG}"
     for finding in changed[:_SHOWN_VALUES]:
         yield f"  {_in_a_line(finding)}"
-        yield f"            before  {_shortened(finding.before)}"
-        yield f"            after   {_shortened(finding.after)}"
+        yield f"            before  {_short_json(finding.before)}"
+        yield f"            after   {_short_json(finding.after)}"
     if len(changed) > _SHOWN_VALUES:
         yield f"  and {len(changed) - _SHOWN_VALUES} more in drift.json"
 
@@ -186,6 +187,5 @@ def _cases_text(cases: Sequence[str]) -> str:
     return shown if len(cases) <= _SHOWN_CASES else f"{shown} and {len(cases) - _SHOWN_CASES} more"
 
 
-def _shortened(value: JsonValue) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _WIDE else f"{text[: _WIDE - 3]}..."
+def _short_json(value: JsonValue) -> str:
+    return shortened(json.dumps(value, ensure_ascii=False), _WIDE)

@@ -12,7 +12,7 @@ from harness.suite.expressions import check_expression
 from harness.suite.schemas import Schema, SchemaProblem, members, simple_check
 from harness.suite.suites import Suite
 from harness.suite.tools import ToolSpec, VolatilePart
-from harness.text import alternatives
+from harness.text import alternatives, shortened
 from harness.values import JsonObject
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -180,5 +180,5 @@ def _path_text(start: str, path: Iterable[str | int]) -> str:
 
 
 def _problem_text(problem: SchemaProblem) -> str:
-    message = problem.message if len(problem.message) <= _SHOWN else f"{problem.message[: _SHOWN - 3]}..."
+    message = shortened(problem.message, _SHOWN)
     return f"{_path_text('$', problem.path)}: {message}"

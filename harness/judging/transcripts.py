@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from harness.suite.cases import Case
 from harness.suite.conversations import Conversation, Persona
+from harness.text import shortened
 from harness.traces.trajectory import EvidenceKind, Observation, Step, ToolCall, Trajectory
 from harness.traces.trial import REWARD, Trial
 from harness.values import Frozen, JsonObject, parse_json
@@ -102,9 +103,7 @@ def _tool(name: str) -> str:
 
 def _quoted_name(name: str) -> str:
     """At most 64 characters as a JSON string, on one line, in printable ASCII."""
-    return json.dumps(name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…").replace(
-        "\x7f", "\\u007f"
-    )
+    return json.dumps(shortened(name, _LONGEST_NAME, "…")).replace("\x7f", "\\u007f")
 
 
 class Transcript(Frozen):

@@ -19,6 +19,7 @@ from harness.runs.store.folder import RunFolder
 from harness.runs.store.judgements import judged_rubrics, kept_rubric, latest, read_judgements
 from harness.scoring.evidence import content_words
 from harness.scoring.scorecard import Diagnosis, Scorecard
+from harness.text import shortened
 from harness.traces.trajectory import Content, Step, ToolErrorType, Trajectory
 from harness.traces.trial import MEASURED, Outcome
 from harness.values import Frozen
@@ -99,7 +100,7 @@ def cleaned(text: str, most: int = _MOST_NAME) -> str:
     head = text[: 4 * most]
     plain = "".join(" " if unicodedata.category(char) in _HIDDEN else char for char in head)
     joined = " ".join(plain.split())
-    return joined if len(joined) <= most else joined[: most - 1] + "…"
+    return shortened(joined, most, "…")
 
 
 _UNMEASURED: Final[dict[Outcome, HarnessFault]] = {

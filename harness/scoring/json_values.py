@@ -15,6 +15,7 @@ from pydantic import JsonValue, field_validator
 
 from harness.scoring.texts import composed, plain_text, plain_value
 from harness.suite.expressions import check_expression, finds
+from harness.text import shortened
 from harness.values import Frozen, JsonObject, canonical_json
 
 # What is there set against what is expected, one to one.
@@ -405,4 +406,4 @@ def _as_tuple(parts: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _quoted_beginning(text: str, most: int = 80) -> str:
-    return repr(text if len(text) <= most else text[: most - 3] + "...")
+    return repr(shortened(text, most))

@@ -10,6 +10,7 @@ from typing import TypeVar
 import regex
 
 from harness.errors import OutOfTime
+from harness.text import shortened
 
 _Answer = TypeVar("_Answer")
 SECONDS = 0.5
@@ -87,5 +88,5 @@ def cut(expression: str, text: str, *, field: str) -> str:
 
 
 def _question(expression: str, text: str, field: str) -> str:
-    shown = expression if len(expression) <= _SHOWN else f"{expression[: _SHOWN - 3]}..."
+    shown = shortened(expression, _SHOWN)
     return f"{field}: {shown!r}, asked of a text of {len(text)} characters,"

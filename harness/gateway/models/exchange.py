@@ -13,6 +13,7 @@ from harness.gateway.models.formats import ModelAnswer, Replied, RequestContent,
 from harness.gateway.models.keys import RequestKeys
 from harness.suite.agents import AgentPrompt
 from harness.suite.models import ModelSpec, Price, Provenance
+from harness.text import shortened
 from harness.traces import names
 from harness.traces.recorder import Attributes
 from harness.traces.tracer import Plain
@@ -210,7 +211,7 @@ def summary_of(exchange: ModelExchange) -> JsonObject:
     """A summary of a request for a report: the model, and the last message."""
     asked = exchange.asked
     last = asked.messages[-1] if asked.messages else {}
-    return {"model": asked.model, "messages": len(asked.messages), "last": _shortened_text(last)}
+    return {"model": asked.model, "messages": len(asked.messages), "last": _short_json(last)}
 
 
 def recorded_summary(arguments: JsonValue) -> JsonObject:
@@ -221,13 +222,12 @@ def recorded_summary(arguments: JsonValue) -> JsonObject:
     return {
         "model": body.get("model"),
         "messages": len(messages),
-        "last": _shortened_text(messages[-1] if messages else None),
+        "last": _short_json(messages[-1] if messages else None),
     }
 
 
-def _shortened_text(message: JsonValue) -> str:
-    text = canonical_json(message)
-    return text if len(text) <= 200 else f"{text[:197]}..."
+def _short_json(message: JsonValue) -> str:
+    return shortened(canonical_json(message), 200)
 
 
 def _error(exchange: ModelExchange, replied: Replied) -> Mapping[str, JsonValue]:

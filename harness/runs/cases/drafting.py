@@ -16,6 +16,7 @@ from harness.suite.cases import UNTOLD_TASK, Case, CheckSpec, Limits
 from harness.suite.suites import Suite
 from harness.traces.trial import Trial
 from harness.values import Frozen
+from harness.text import shortened
 from pathlib import Path
 from typing import Literal
 
@@ -178,8 +179,7 @@ def _description(source: Case, card: Scorecard, origin: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    plain = " ".join(text.split()).rstrip(".")
-    return plain if len(plain) <= _SHOWN else plain[: _SHOWN - 3] + "..."
+    return shortened(" ".join(text.split()).rstrip("."), _SHOWN)
 
 
 # Checks a drafted case against stored trials: the failed trial must fail it, and the successful ones must pass.

@@ -15,6 +15,7 @@ from harness.scoring.tool_use import Chosen, choices, wanted_tools
 from harness.suite.cases import ReferenceCall
 from harness.suite.conversations import Route
 from harness.suite.tools import ToolSpec
+from harness.text import shortened
 from harness.traces.trajectory import Step
 
 
@@ -247,7 +248,11 @@ def _score_and_reason(
     missing, extra = Counter(keys) - Counter(made), Counter(made) - Counter(keys)
     if missing or extra:
         parts = ((missing, "missing"), (extra, "not the reference's"))
-        sides = [f"{words}: {', '.join(map(_shortened, sorted(some.elements())))}" for some, words in parts if some]
+        sides = [
+            f"{words}: {', '.join(shortened(key, 120, '…') for key in sorted(some.elements()))}"
+            for some, words in parts
+            if some
+        ]
         return 0.0, "; ".join(sides)
     found = match_calls(wanted, keys, made)
     if len(found.pairs) == len(wanted):
@@ -287,10 +292,6 @@ def _changes(tool: ToolSpec | None) -> bool:
 def _is_idempotent(tool: ToolSpec) -> bool:
     annotations = tool.listed.get("annotations")
     return isinstance(annotations, dict) and annotations.get("idempotentHint") is True
-
-
-def _shortened(key: str) -> str:
-    return key if len(key) <= 120 else key[:119] + "…"
 
 
 _REROUTED = 0.5

@@ -10,6 +10,7 @@ from harness.scoring.json_values import PointerNotFound, at_pointer, json_contai
 from harness.suite.cases import StateProbe
 from harness.suite.paths import found_at
 from harness.suite.suites import Suite
+from harness.text import shortened
 from harness.values import Frozen, JsonObject, canonical_json
 
 
@@ -87,9 +88,9 @@ class PathRule(Frozen):
             return f"{self.path} leads to {len(found)} values: `all: true` compares the list of them"
         actual: JsonValue = found if self.all else next(iter(found), None)
         if "equals" in given and not json_equal(actual, self.equals):
-            return f"{self.path} is {_shortened(actual)}, not {_shortened(self.equals)}"
+            return f"{self.path} is {_short_json(actual)}, not {_short_json(self.equals)}"
         if "contains" in given and not json_contains(actual, self.contains):
-            return f"{self.path} is {_shortened(actual)}, which does not contain {_shortened(self.contains)}"
+            return f"{self.path} is {_short_json(actual)}, which does not contain {_short_json(self.contains)}"
         return None
 
 
@@ -127,9 +128,8 @@ def _values_at(path: str, body: JsonValue) -> list[JsonValue]:
     return found_at(path, body, field="with.body.path") if isinstance(body, dict | list) else []
 
 
-def _shortened(value: JsonValue, most: int = 160) -> str:
-    text = canonical_json(value)
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+def _short_json(value: JsonValue, most: int = 160) -> str:
+    return shortened(canonical_json(value), most)
 
 
 class RowChange(Frozen):
@@ -249,10 +249,10 @@ def _problem_with_table(change: JsonValue, expected: TableChange) -> str | None:
 def _problem_with_rows(kind: str, got: list[JsonObject], expected: Sequence[JsonObject]) -> str | None:
     missing, surplus = unmatched(got, expected, json_contains)
     if surplus and missing:
-        return f"{_shortened(surplus[0])} was {kind}, where {_shortened(missing[0])} is expected"
+        return f"{_short_json(surplus[0])} was {kind}, where {_short_json(missing[0])} is expected"
     if surplus:
-        return f"{_shortened(surplus[0])} was {kind}, which is not expected"
-    return f"{_shortened(missing[0])} was not {kind}" if missing else None
+        return f"{_short_json(surplus[0])} was {kind}, which is not expected"
+    return f"{_short_json(missing[0])} was not {kind}" if missing else None
 
 
 def _problem_with_changes(change: JsonObject, expected: Sequence[RowChange]) -> str | None:
@@ -261,10 +261,10 @@ def _problem_with_changes(change: JsonObject, expected: Sequence[RowChange]) -> 
     got = [{"key": one["key"], "set": one["after"]} for one in _objects_in(change.get("changed"))]
     missing, surplus = unmatched(got, [one.model_dump() for one in expected], json_equal)
     if surplus and missing:
-        return f"row {_shortened(surplus[0])} changed, where {_shortened(missing[0])} is expected"
+        return f"row {_short_json(surplus[0])} changed, where {_short_json(missing[0])} is expected"
     if surplus:
-        return f"row {_shortened(surplus[0])} changed, which is not expected"
-    return f"row {_shortened(missing[0])} did not change" if missing else None
+        return f"row {_short_json(surplus[0])} changed, which is not expected"
+    return f"row {_short_json(missing[0])} did not change" if missing else None
 
 
 def _objects_in(value: JsonValue) -> list[JsonObject]:

@@ -13,7 +13,7 @@ from harness.scoring.verifiers.files import matches_any
 from harness.suite.cases import StateProbe
 from harness.suite.suites import Suite
 from harness.suite.tools import ToolSpec, changed_at, without
-from harness.text import one_line
+from harness.text import one_line, shortened
 from harness.traces.trial import EndState, FileChange, Trial
 from harness.values import Frozen, JsonObject
 
@@ -138,7 +138,9 @@ def _of_members(place: str, got: JsonObject, wanted: JsonObject) -> Iterator[Sta
 
 
 def _changed_value(place: str, got: JsonValue, wanted: JsonValue) -> StateDifference:
-    return StateDifference(place=place, problem=f"is {_shortened(got)}, and the reference leaves {_shortened(wanted)}")
+    return StateDifference(
+        place=place, problem=f"is {_short_json(got)}, and the reference leaves {_short_json(wanted)}"
+    )
 
 
 def _presence(is_there: bool) -> str:
@@ -177,17 +179,17 @@ def _of_rows(place: str, surplus: list[JsonValue], missing: list[JsonValue]) -> 
     for row in surplus:
         like = max(rest, key=lambda one: _common_share(row, one), default=None) if are_paired else None
         if like is None or not isinstance(row, dict) or not isinstance(like, dict) or _common_share(row, like) < _HALF:
-            yield StateDifference(place=f"{place} {_shortened(row)}", problem=_presence(True))
+            yield StateDifference(place=f"{place} {_short_json(row)}", problem=_presence(True))
             continue
         rest.remove(like)
         for column in sorted({*row, *like}):
-            at = f"{place} {_shortened(row)}, column {column!r}"
+            at = f"{place} {_short_json(row)}, column {column!r}"
             if column not in row or column not in like:  # null is a value, and not the same
                 yield StateDifference(place=at, problem=_presence(column in row))
             elif not json_equal(row[column], like[column]):
                 yield _changed_value(at, row[column], like[column])
     for row in rest:
-        yield StateDifference(place=f"{place} {_shortened(row)}", problem=_presence(False))
+        yield StateDifference(place=f"{place} {_short_json(row)}", problem=_presence(False))
 
 
 _HALF: Final = 0.5
@@ -252,9 +254,8 @@ def _content_problem(got: FileChange, wanted: FileChange) -> str | None:
     return None
 
 
-def _shortened(value: JsonValue) -> str:
-    text = equality_key(value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+def _short_json(value: JsonValue) -> str:
+    return shortened(equality_key(value), _LONGEST)
 
 
 _NAMED = 3
