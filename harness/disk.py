@@ -131,7 +131,7 @@ def open_plain(path: Path) -> BufferedReader:
 
 
 def open_plain_to_add(path: Path) -> BufferedRandom:
-    """The file, new where there is none, to be read and added to. Raises as `open_plain` does."""
+    """The file, new if there is none, to be read and added to. Raises as `open_plain` does."""
     return os.fdopen(_handle(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "r+b")
 
 
@@ -143,7 +143,7 @@ def read_plain_file(path: Path) -> bytes:
 
 
 def check_entries(root: Path, *, besides: frozenset[str] = frozenset()) -> None:
-    """Raises UnusableEntry for the first entry below `root` that is neither a plain file nor a folder, and where its
+    """Raises UnusableEntry for the first entry below `root` that is neither a plain file nor a folder, and if its
     JSON documents are larger together than MAX_TOGETHER_BYTES.
 
     `root` itself may be a link, because the user typed it. `besides` are names directly in it whose content is not

@@ -65,7 +65,7 @@ class UsageError(HarnessError):
 
 
 class InvalidDocument(UsageError):
-    """A file that a person wrote is wrong; names the file, the line where it is known, and the field."""
+    """A file that a person wrote is wrong; names the file, the line if it is known, and the field."""
 
     def __init__(
         self,
@@ -196,7 +196,7 @@ _NO_THREAD = "can't start new thread"
 
 
 def os_error_in_words(error: OSError | MemoryError | RuntimeError) -> HarnessError:
-    """The error in words. Raises `error` itself where the machine refused nothing: it is a defect of the harness."""
+    """The error in words. Raises `error` itself if the machine refused nothing: it is a defect of the harness."""
     match error:
         case OSError():
             place = ": ".join(str(name) for name in (error.filename, error.filename2) if name is not None)

@@ -1,4 +1,4 @@
-"""Names to classes, and to functions where a seam takes them: built-ins, installed packages, a suite's own files.
+"""Names to classes, and to functions if an interface takes them: built-ins, installed packages, a suite's own files.
 
 A name is one of: a built-in's short name; the name of an entry point in the group `harness.<seam>`; `module:Name`;
 or `file.py:Name`, the file being relative to the suite's folder.

@@ -51,7 +51,7 @@ class ProcessIdentity:
         return cls(machine=parts[0], boot=parts[1], namespace=parts[2], pid=int(parts[3]), started=parts[4])
 
     def is_alive(self) -> bool:
-        """True also where it cannot be determined."""
+        """True also if it cannot be determined."""
         if self.machine != _machine():
             return True
         if self.boot != _boot():
@@ -106,7 +106,7 @@ def _namespace() -> str:
 
 
 def _started(pid: str) -> str:
-    """The clock ticks between the boot and the process's start; "0" where there is no /proc."""
+    """The clock ticks between the boot and the process's start; "0" if there is no /proc."""
     try:
         text = (_PROC / pid / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

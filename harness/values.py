@@ -96,7 +96,7 @@ def digest_of_text(text: str) -> str:
 
 
 def _sorted_as_it_is(value: object) -> str | None:
-    """The fast path, correct where no float is integral; None where keys are not texts, which are sorted
+    """The fast path, correct if no float is integral; None if keys are not texts, which are sorted
     differently.
     """
     if isinstance(value, dict) and not {*map(type, value)} <= {str}:
@@ -195,14 +195,14 @@ def parse_json(raw: bytes, *, once: bool = False) -> JsonValue:
 
 
 def check_values(text: str, most: int = MAX_VALUES) -> None:
-    """Raises NotJson where more than `most` objects, lists and commas stand outside of strings; takes linear time."""
+    """Raises NotJson if more than `most` objects, lists and commas are outside of strings; takes linear time."""
     if sum(map(text.count, "{[,")) > most and not _has_at_most(text, most):
         raise ExceedsBounds(f"more than {most} objects, lists and commas")
 
 
 def values_in(raw: bytes) -> int:
     """How many objects, lists and commas a text holds that may be JSON, as `parse_json` counts them; more than
-    MAX_VALUES where it would be refused for them, and 0 where it begins like none of them.
+    MAX_VALUES if it would be refused for them, and 0 if it begins like none of them.
     """
     if raw[:_BLANKS].lstrip()[:1] not in (b"{", b"["):
         return 0
@@ -220,7 +220,7 @@ def _has_at_most(text: str, most: int) -> bool:
 
 
 def check_depth(text: str, most: int = MAX_DEPTH) -> None:
-    """Raises NotJson where brackets outside of strings nest more than `most` levels deep; takes linear time."""
+    """Raises NotJson if brackets outside of strings nest more than `most` levels deep; takes linear time."""
     if text.count("[") + text.count("{") <= most:
         return
     brackets = _STRING.sub("", text).encode("ascii", "replace").translate(_STEPS, _NO_BRACKETS)
