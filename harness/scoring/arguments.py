@@ -1,31 +1,49 @@
 """Tool arguments read by their schema: when two calls are the same, and when one is valid."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
 from pydantic import JsonValue
 
 from harness.scoring.evidence import Evidence, calls_of
-from harness.scoring.json_values import equality_key
+from harness.scoring.json_values import equality_key, null_means_left_out
 from harness.scoring.scorecard import ParameterFault
+from harness.suite.cases import ReferenceCall
 from harness.suite.schemas import Schema, simple_check
 from harness.suite.tools import ToolSpec, without_volatile
 from harness.traces.trajectory import ToolCall
 from harness.values import JsonObject
 
 UNORDERED = "x-unordered"
-"""An annotation of an array schema: the order of its elements does not matter. `uniqueItems` has the same effect."""
+"""An annotation of an array schema: the order of its elements does not matter."""
 
 
 def call_key(tool: ToolSpec | None, name: str, arguments: JsonObject) -> str:
     """Two calls are the same exactly when their keys are: tool, and arguments with the schema's defaults filled in.
 
     1 equals 1.0, True differs from 1, and arrays that the schema calls unordered are compared as bags. Arguments that
-    the tool declares volatile are left out.
+    the tool declares volatile are left out, and so is null for an optional parameter that takes no null.
     """
+    return f"{name} {equality_key(compared_arguments(tool, arguments))}"
+
+
+def compared_arguments(tool: ToolSpec | None, arguments: JsonObject) -> JsonObject:
+    """The arguments that two calls are compared by."""
     if tool is None:
-        return f"{name} {equality_key(arguments)}"
-    return f"{name} {equality_key(_normal(without_volatile(tool, arguments), tool.parameters))}"
+        return arguments
+    compared = _normal(without_volatile(tool, arguments), tool.parameters)
+    assert isinstance(compared, dict)
+    return compared
+
+
+def keys_of_variants(reference: Sequence[ReferenceCall], key: Callable[[str, JsonObject], str]) -> dict[str, str]:
+    """The key of each other way in which a reference call may be made -> that of the call as it is written."""
+    written = {key(call.tool, call.arguments) for call in reference}
+    found: dict[str, str] = {}
+    for call in reference:
+        for arguments in call.variants if call.any_of else ():
+            found.setdefault(key(call.tool, arguments), key(call.tool, call.arguments))
+    return {variant: own for variant, own in found.items() if variant not in written}
 
 
 def key_of(call: ToolCall, tools: dict[str, ToolSpec]) -> str:
@@ -93,7 +111,11 @@ def _schema(tool: ToolSpec) -> Schema:
 
 def _call_keys(evidence: Evidence) -> dict[int, str]:
     tools = {tool.name: tool for tool in evidence.tools}
-    return {id(call): key_of(call, tools) for call in calls_of(evidence)}
+    same = keys_of_variants(
+        evidence.case.reference or (), lambda name, arguments: call_key(tools.get(name), name, arguments)
+    )
+    keys = {id(call): key_of(call, tools) for call in calls_of(evidence)}
+    return {call: same.get(key, key) for call, key in keys.items()}
 
 
 def _argument_faults(evidence: Evidence) -> dict[int, tuple[ParameterFault, str]]:
@@ -111,8 +133,7 @@ def _normal(value: JsonValue, schema: JsonValue) -> JsonValue:
             return _normal_object(value, schema)
         case list():
             items = [_normal(item, schema.get("items")) for item in value]
-            unordered = schema.get(UNORDERED) is True or schema.get("uniqueItems") is True
-            return sorted(items, key=equality_key) if unordered else items
+            return sorted(items, key=equality_key) if schema.get(UNORDERED) is True else items
         case _:
             return value
 
@@ -121,7 +142,14 @@ def _normal_object(value: JsonObject, schema: JsonObject) -> JsonObject:
     properties = schema.get("properties")
     if not isinstance(properties, dict):
         return value
-    filled = {**_defaults(properties), **value}
+    required = schema.get("required")
+    needed = required if isinstance(required, list) else []
+    given = {
+        key: item
+        for key, item in value.items()
+        if item is not None or key in needed or not null_means_left_out(properties.get(key))
+    }
+    filled = {**_defaults(properties), **given}
     return {key: _normal(item, properties.get(key)) for key, item in filled.items()}
 
 
@@ -136,6 +164,8 @@ __all__ = [
     "argument_problem",
     "call_key",
     "call_keys",
+    "compared_arguments",
     "key_of",
     "keys_of",
+    "keys_of_variants",
 ]

@@ -59,7 +59,7 @@ def asked_digest(suite: Suite, case: Case) -> str:
     return digest_of(
         {
             "case": case.id,
-            "reference": [_declared_value(call, "after") for call in case.reference or ()],
+            "reference": [_declared_value(call, "after", "any_of") for call in case.reference or ()],
             "allowed": case.tools,
             "forbidden": case.forbidden_tools,
             "clock": case.clock,

@@ -129,11 +129,15 @@ def json_contains(actual: JsonValue, expected: JsonValue) -> bool:
 
     Anything else must be equal. Order in a list does not matter.
     """
+    return _contains(plain_value(actual), plain_value(expected))
+
+
+def _contains(actual: JsonValue, expected: JsonValue) -> bool:
     match actual, expected:
         case dict(), dict():
-            return all(key in actual and json_contains(actual[key], part) for key, part in expected.items())
+            return all(key in actual and _contains(actual[key], part) for key, part in expected.items())
         case list(), list():
-            return not unmatched(actual, expected, json_contains)[0]
+            return not unmatched(actual, expected, _contains)[0]
         case str(), str():
             return expected in actual
         case _:
@@ -210,6 +214,27 @@ def differing_arguments(expected: JsonObject, found: JsonObject) -> tuple[str, .
     return tuple(one.argument for one in differences(expected, found))
 
 
+def null_means_left_out(schema: JsonValue) -> bool:
+    """Whether null for an optional parameter says no more than leaving it out: it is the default, or no value of it."""
+    if not isinstance(schema, dict):
+        return False
+    return ("default" in schema and schema["default"] is None) or not _takes_null(schema)
+
+
+def _takes_null(schema: JsonValue) -> bool:
+    if not isinstance(schema, dict):
+        return schema is not False
+    choices = [choice for union in ("anyOf", "oneOf") if isinstance(choice := schema.get(union), list)]
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    kinds = schema.get("type", "null")
+    return (
+        "$ref" not in schema
+        and (kinds == "null" or (isinstance(kinds, list) and "null" in kinds) or schema.get("nullable") is True)
+        and (not isinstance(values, list) or None in values)
+        and all(any(map(_takes_null, choice)) for choice in choices)
+    )
+
+
 def same_effect(expected: JsonObject, found: JsonObject, schema: JsonObject) -> bool:
     """Whether a call with the arguments `found` surely does what one with `expected` does. `schema`: the tool's."""
     parallel = _parallel(expected, found)
@@ -218,6 +243,11 @@ def same_effect(expected: JsonObject, found: JsonObject, schema: JsonObject) -> 
     parts = schema.get("properties")
     declared = parts if isinstance(parts, dict) else {}
     names = {*expected, *found} - set(parallel)
+    if any(
+        name in declared and not null_means_left_out(declared[name]) and {**expected, **found}[name] is None
+        for name in expected.keys() ^ found.keys()
+    ):
+        return False
     return all(_is_same(expected.get(name), found.get(name), declared.get(name), 0) for name in names)
 
 

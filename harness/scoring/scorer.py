@@ -236,6 +236,9 @@ def score_trial(evidence: Evidence, suite: Suite) -> Scorecard:
     return build_scorer(suite).score(evidence)
 
 
+_LONGEST_REASON: Final = 2_000
+
+
 def _unreadable(one: NamedVerifier, evidence: Evidence) -> Verdict:
     return _verdict_of(one.check, one.version, False, evidence.trial.reason or "the trial could not be read")
 
@@ -311,7 +314,14 @@ def _unmeasured(one: NamedVerifier, reason: str) -> Verdict:
 
 
 def _verdict_of(check: CheckSpec, version: str, passed: bool | None, reason: str) -> Verdict:
+    reason = _cut(reason)
     return Verdict(check=check.name, verifier=check.verifier, version=version, passed=passed, reason=reason)
+
+
+def _cut(reason: str) -> str:
+    left = len(reason) - _LONGEST_REASON
+    half = _LONGEST_REASON // 2
+    return reason if left <= 0 else f"{reason[:half]}... ({left:,} characters left out) ...{reason[-half:]}"
 
 
 def _scores_from(metric: Metric | ItemEvaluator, evidence: Evidence) -> tuple[Score, ...]:

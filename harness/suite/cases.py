@@ -2,7 +2,10 @@
 the trial.
 """
 
+import itertools
+import math
 import posixpath
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any, Final, Literal
 
@@ -196,7 +199,7 @@ class FaultSpec(Frozen):
     seconds: float = Field(default=0.0, ge=0, le=3600)
     """How long a latency, a timeout or a slow stream takes."""
     at: str | None = Field(default=None, pattern=r"^(/[^/]*)+$")
-    """Of a missing field: JSON pointer into the tool's answer; `*` matches every item of a list."""
+    """Of a missing field: JSON pointer into the tool's answer; `*` matches every item of a list or an object."""
 
     @model_validator(mode="after")
     def _is_whole(self) -> "FaultSpec":
@@ -250,6 +253,9 @@ class Limits(Frozen):
     """
 
 
+_MOST_VARIANTS: Final = 256
+
+
 class ReferenceCall(Frozen):
     """One call of the reference solution; `after` names the calls that must precede it (none: any time)."""
 
@@ -259,8 +265,25 @@ class ReferenceCall(Frozen):
     """Name of a tool of the suite."""
     arguments: JsonObject = {}
     """What the tool is called with."""
+    any_of: dict[str, tuple[JsonValue, ...]] = {}
+    """Argument -> other values that are as right as that of `arguments`; null: it may be left out."""
     after: tuple[str, ...] = ()
     """Ids of calls that must precede it. Empty: any time."""
+
+    @model_validator(mode="after")
+    def _has_few_variants(self) -> "ReferenceCall":
+        if math.prod(1 + len(values) for values in self.any_of.values()) > _MOST_VARIANTS:
+            raise ValueError(f"`any_of` allows more than {_MOST_VARIANTS} combinations of arguments")
+        return self
+
+    @property
+    def variants(self) -> Iterator[JsonObject]:
+        """The arguments in each way that is right, those of `arguments` first."""
+        choices = [(self.arguments.get(name), *values) for name, values in self.any_of.items()]
+        for values in itertools.product(*choices):
+            chosen = dict(zip(self.any_of, values, strict=True))
+            left_out = {name for name in chosen if chosen[name] is None and self.arguments.get(name, "") is not None}
+            yield {name: value for name, value in {**self.arguments, **chosen}.items() if name not in left_out}
 
 
 class CheckSpec(Frozen):

@@ -63,7 +63,7 @@ class IgnoredParts(Frozen):
     headers: tuple[str, ...] = ()
     """Names of headers that would matter (see HostSpec.match_headers)."""
     body: tuple[str, ...] = ()
-    """JSON pointers into the body; `*` matches every item of a list."""
+    """JSON pointers into the body; `*` matches every item of a list and member of an object."""
 
     @field_validator("headers")
     @classmethod

@@ -15,7 +15,7 @@ ToolKind = Literal["http", "mcp", "python", "tool_source", "sandbox", "browser"]
 IMPORTED_SERVER = "imported"
 """The server of tools that an import found: their list may be incomplete."""
 POINTER = r"^(/[^/]*)+$"
-"""A JSON pointer; `*` matches every item of a list."""
+"""A JSON pointer; `*` matches every item of a list and every member of an object."""
 
 
 class HttpRoute(Frozen):
@@ -46,7 +46,7 @@ class VolatilePart(Frozen):
     """What changes with every run inside an argument that otherwise matters."""
 
     at: str = Field(pattern=POINTER)
-    """JSON pointer to the argument; `*` matches every item of a list."""
+    """JSON pointer to the argument; `*` matches every item of a list and every member of an object."""
     regex: str
     """Regular expression; what it finds is left out of the key."""
 
@@ -148,7 +148,7 @@ def without_volatile(tool: ToolSpec, arguments: JsonObject) -> JsonObject:
 
 
 def changed_at(value: JsonValue, pointer: str, change: Change) -> JsonValue:
-    """`value` with `change` applied to the values at the pointer (`*`: every item); unchanged if there are none."""
+    """`value` with `change` applied to the values at the pointer; `*`: every item and member."""
     changed = _with_change_at(value, _pointer_parts(pointer), change)
     assert not isinstance(changed, OmittedValue)  # a pointer has at least one part
     return changed
@@ -175,7 +175,8 @@ def _with_change_at(value: JsonValue, parts: Sequence[str], change: Change) -> J
     match value:
         case dict():
             members = {
-                name: _with_change_at(item, rest, change) if name == first else item for name, item in value.items()
+                name: _with_change_at(item, rest, change) if first in {"*", name} else item
+                for name, item in value.items()
             }
             return {name: item for name, item in members.items() if not isinstance(item, OmittedValue)}
         case list():
@@ -193,8 +194,10 @@ def _values_at(value: JsonValue, parts: Sequence[str]) -> Iterator[JsonValue]:
         yield value
         return
     match value:
-        case dict() if parts[0] in value:
-            yield from _values_at(value[parts[0]], parts[1:])
+        case dict():
+            for name, item in value.items():
+                if parts[0] in {"*", name}:
+                    yield from _values_at(item, parts[1:])
         case list():
             for index, item in enumerate(value):
                 if parts[0] in {"*", str(index)}:

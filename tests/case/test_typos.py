@@ -47,7 +47,7 @@ def test_in_a_case_and_in_what_stands_in_it(tmp_path: Path) -> None:
 
 def test_a_name_that_resembles_none_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
     write_suite(tmp_path, SUITE, CASES.replace("{id: a, tool: find}", "{id: a, tool: find, zzz: 1}"))
-    assert "unknown field; known here: after, arguments, id, tool" in refusal(tmp_path)
+    assert "unknown field; known here: after, any_of, arguments, id, tool" in refusal(tmp_path)
 
 
 def test_in_an_environment(tmp_path: Path) -> None:

@@ -230,6 +230,17 @@ def test_the_content_of_a_changed_file_is_read_from_what_was_kept(evidence: Buil
     assert passed("files", {"content": {"b": {"equals": "four"}}, "allow": ["a"]}, kept) is False
 
 
+@pytest.mark.parametrize(("given", "right"), [("caf\u00e9", True), ("cafe", False)])
+def test_a_file_is_found_by_its_name_in_either_spelling(
+    evidence: Build, tmp_path: Path, given: str, right: bool
+) -> None:
+    shown = evidence(end_state=changes("added /work/cafe\u0301"))
+    kept = shown.model_copy(update={"end_state_archive": archive(tmp_path / "end.tar", {"/work/cafe\u0301": b"1"})})
+
+    assert passed("files", {"added": [given], "content": {given: {"equals": "1"}}}, kept) is right
+    assert passed("json_schema", {"of": "file", "file": given, "schema": {"const": 1}}, kept) is right
+
+
 def test_a_file_that_is_larger_than_a_check_reads_is_told(evidence: Build, tmp_path: Path) -> None:
     shown = evidence(end_state=changes("added /work/a"))
     large = {"/work/a": b"[" + b"[]," * (6 << 20) + b"[]]"}

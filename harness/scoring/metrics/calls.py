@@ -121,7 +121,7 @@ class CallMatch:
     """
 
     name: ClassVar[str] = "call_match"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         found = align(evidence)
@@ -144,7 +144,7 @@ class CallPrecision:
     """
 
     name: ClassVar[str] = "call_precision"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         found = align(evidence)
@@ -165,7 +165,7 @@ class CallRecall:
     """
 
     name: ClassVar[str] = "call_recall"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         found = align(evidence)
@@ -204,7 +204,7 @@ class EffectMatch:
     """
 
     name: ClassVar[str] = "effect_match"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         reference = evidence.case.reference

@@ -3,7 +3,6 @@ rubric.
 """
 
 import json
-import posixpath
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -14,6 +13,7 @@ from harness.plugins import find_object
 from harness.scoring.evidence import BY_AGENT, Evidence, probe_problem, unmeasurable_state
 from harness.scoring.json_values import ProseRule, answered_json, json_equal, parsed_json
 from harness.scoring.texts import number_fits, numbers_in
+from harness.scoring.verifiers.files import written_path
 from harness.suite.schemas import Schema
 from harness.suite.suites import Suite
 from harness.traces.trial import REWARD
@@ -228,7 +228,7 @@ class JsonSchema(Frozen):
         if evidence.end_state_archive is None:
             raise _Untold("the content of the changed files was not kept", None)
         try:
-            content = read_changed_file(evidence.end_state_archive, posixpath.join("/work", file), _FILE_BYTES_MAX)
+            content = read_changed_file(evidence.end_state_archive, written_path(evidence, file), _FILE_BYTES_MAX)
         except ChangedFileTooLarge as problem:
             raise _Untold(str(problem), None, BY_AGENT) from None
         if content is None:

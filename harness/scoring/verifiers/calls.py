@@ -3,20 +3,22 @@ diagnosed before.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
-from harness.scoring.arguments import call_key, key_of
+from harness.scoring.arguments import call_key, compared_arguments, key_of, keys_of_variants
 from harness.scoring.evidence import Evidence
 from harness.scoring.failures.diagnose import diagnose
-from harness.scoring.json_values import json_contains
+from harness.scoring.json_values import differences, equality_key, json_contains
 from harness.scoring.metrics.efficiency import Tokens
 from harness.scoring.reference_calls import match_calls, neutral_calls
 from harness.scoring.scorecard import Failure, Kind, OwnKind
 from harness.suite.cases import Case, ReferenceCall
 from harness.suite.suites import Suite
+from harness.suite.tools import ToolSpec
 from harness.traces.trajectory import ToolCall
 from harness.values import Frozen, JsonObject
 
@@ -53,7 +55,7 @@ class TrajectoryVerifier(Frozen):
     minefield was met. The check passes if everything holds, or if the credit reaches `at_least`.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     mode: Mode = "dag"
     """The required order, and whether other calls are allowed."""
@@ -93,16 +95,52 @@ class TrajectoryVerifier(Frozen):
         return self._result(evidence, reference)
 
     def _result(self, evidence: Evidence, reference: Sequence[ReferenceCall]) -> tuple[bool | None, str, JsonObject]:
-        wanted = [self._wanted_key(evidence, call) for call in reference]
-        made = self._made_keys(evidence, wanted)
-        counted = [key for key, counts in zip(made, self._counts(evidence, made, wanted), strict=True) if counts]
-        paired = self._paired_calls(reference, wanted, counted)
-        others = 0 if self._allows == "any" else len(counted) - paired
+        tools = {tool.name: tool for tool in evidence.tools}
+        key = partial(self._key, tools)
+        wanted = [key(call.tool, call.arguments) for call in reference]
+        same = keys_of_variants(reference, key)
+        made = self._made_keys(evidence, wanted, tools, same)
+        places = [place for place, counts in enumerate(self._counts(evidence, made, wanted)) if counts]
+        pairs = self._paired_calls(reference, wanted, [made[place] for place in places])
+        paired = len(pairs)
+        others = 0 if self._allows == "any" else len(places) - paired
         credit = self._credit(paired, others, len(wanted))
         complete = paired == len(wanted) or (self.mode == "subset" and paired > 0)
         passed = (complete and not others) or credit >= self.at_least
         words = f"{paired} of {len(wanted)} reference calls paired ({self.mode}), {others} others"
+        if not passed:
+            free = [place for index, place in enumerate(places) if index not in pairs.values()]
+            words += f"; {self._first_difference(evidence, reference, pairs.keys(), free)}"
         return passed, words, {"credit": credit, "paired": paired, "needed": len(wanted), "others": others}
+
+    def _first_difference(
+        self, evidence: Evidence, reference: Sequence[ReferenceCall], paired: Collection[int], free: Sequence[int]
+    ) -> str:
+        """The first reference call without a pair, and what is wrong with the call that is most like it."""
+        made = evidence.made_calls
+        missing = next((call for place, call in enumerate(reference) if place not in paired), None)
+        if missing is None or (self.mode == "subset" and free):
+            return f"call {free[0] + 1} ({made[free[0]].name}) is none of the reference" if free else "no call was made"
+        name = f"the reference call {missing.id!r} ({missing.tool})"
+        tools = {tool.name: tool for tool in evidence.tools}
+        near = [
+            (self._unlike(tools, missing, made[place]), place) for place in free if made[place].name == missing.tool
+        ]
+        if not near:
+            return f"{name} has no counterpart"
+        unlike, place = min(near, key=lambda one: (len(one[0]), one[1]))
+        return f"{name} and call {place + 1}: {unlike[0] if unlike else 'it was made out of order'}"
+
+    def _unlike(self, tools: Mapping[str, ToolSpec], wanted: ReferenceCall, made: ToolCall) -> list[str]:
+        """In words each argument that differs."""
+        if made.arguments is None:
+            return ["the arguments are not a JSON object"]
+        if self.arguments == "ignore":
+            return []
+        tool = tools.get(made.name)
+        found = compared_arguments(tool, self._kept(made.name, made.arguments))
+        ways = [compared_arguments(tool, self._kept(made.name, arguments)) for arguments in wanted.variants]
+        return min((_differing(found, expected) for expected in ways), key=len)
 
     @property
     def _allows(self) -> Extra:
@@ -115,14 +153,19 @@ class TrajectoryVerifier(Frozen):
             return paired / (paired + others) if paired + others else float(not needed)
         return 2 * paired / (2 * paired + others + needed - paired) if paired + others + needed else 1.0
 
-    def _paired_calls(self, reference: Sequence[ReferenceCall], wanted: Sequence[str], made: Sequence[str]) -> int:
-        match self.mode:
-            case "unordered" | "superset" | "subset":
-                return (Counter(wanted) & Counter(made)).total()
-            case "strict" | "ordered":
-                return len(match_calls(_chained(reference), wanted, made).pairs)
-            case "dag":
-                return len(match_calls(reference, wanted, made).pairs)
+    def _paired_calls(
+        self, reference: Sequence[ReferenceCall], wanted: Sequence[str], made: Sequence[str]
+    ) -> dict[int, int]:
+        """Place of a reference call -> place of the call that is paired with it."""
+        if self.mode in ("strict", "ordered"):
+            return {int(name): place for name, place in match_calls(_chained(reference), wanted, made).pairs.items()}
+        if self.mode == "dag":
+            places = {call.id: place for place, call in enumerate(reference)}
+            return {places[name]: place for name, place in match_calls(reference, wanted, made).pairs.items()}
+        free: dict[str, list[int]] = {}
+        for place in reversed(range(len(made))):
+            free.setdefault(made[place], []).append(place)
+        return {index: free[key].pop() for index, key in enumerate(wanted) if free.get(key)}
 
     def _counts(self, evidence: Evidence, made: Sequence[str], wanted: Sequence[str]) -> list[bool]:
         """For each call whether it counts."""
@@ -132,36 +175,53 @@ class TrajectoryVerifier(Frozen):
         neutral = neutral_calls(evidence) if self._allows == "neutral" else frozenset(range(len(made)))
         return [key in asked or place not in neutral for place, key in enumerate(made)]
 
-    def _made_keys(self, evidence: Evidence, wanted: Sequence[str]) -> list[str]:
+    def _made_keys(
+        self, evidence: Evidence, wanted: Sequence[str], tools: Mapping[str, ToolSpec], same: Mapping[str, str]
+    ) -> list[str]:
         made = {id(call) for call in evidence.made_calls}
         keys: list[str] = []
         for step in evidence.trial.trajectory.steps:
-            own = [self._key(evidence, call) for call in step.calls if id(call) in made]
+            written = [self._key(tools, call.name, call.arguments, call) for call in step.calls if id(call) in made]
+            own = [same.get(key, key) for key in written]
             window = list(wanted[len(keys) : len(keys) + len(own)])
             keys += window if len(own) > 1 and Counter(own) == Counter(window) else own
         return keys
 
-    def _key(self, evidence: Evidence, call: ToolCall) -> str:
+    def _key(
+        self, tools: Mapping[str, ToolSpec], name: str, arguments: JsonObject | None, made: ToolCall | None = None
+    ) -> str:
         if self.arguments == "ignore":
-            return call.name
-        kept = self.only.get(call.name)
-        if kept is not None and call.arguments is not None:
-            call = call.model_copy(update={"arguments": {k: v for k, v in call.arguments.items() if k in kept}})
-        return key_of(call, {tool.name: tool for tool in evidence.tools})
+            return name
+        if arguments is None:
+            assert made is not None
+            return key_of(made, {})
+        return call_key(tools.get(name), name, self._kept(name, arguments))
 
-    def _wanted_key(self, evidence: Evidence, call: ReferenceCall) -> str:
-        if self.arguments == "ignore":
-            return call.tool
-        kept = self.only.get(call.tool)
-        arguments = call.arguments if kept is None else {k: v for k, v in call.arguments.items() if k in kept}
-        tool = next((tool for tool in evidence.tools if tool.name == call.tool), None)
-        return call_key(tool, call.tool, arguments)
+    def _kept(self, name: str, arguments: JsonObject) -> JsonObject:
+        """The arguments that matter by `only`."""
+        kept = self.only.get(name)
+        return arguments if kept is None else {key: value for key, value in arguments.items() if key in kept}
 
     def _is_mine(self, call: ToolCall) -> bool:
         return any(
             mine.tool == call.name and (not mine.arguments or json_contains(call.arguments, mine.arguments))
             for mine in self.minefields
         )
+
+
+def _differing(found: JsonObject, expected: JsonObject) -> list[str]:
+    inner = [(one.argument, one.found, one.expected) for one in differences(expected, found)]
+    outer = [
+        (name, found.get(name), expected.get(name))
+        for name in dict.fromkeys([*expected, *found])
+        if equality_key(found.get(name)) != equality_key(expected.get(name)) or (name in found) != (name in expected)
+    ]
+    return [f"{name} is {_short(got)}, not {_short(wanted)}" for name, got, wanted in inner or outer]
+
+
+def _short(value: JsonValue, most: int = 160) -> str:
+    text = equality_key(value)
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _chained(reference: Sequence[ReferenceCall]) -> list[ReferenceCall]:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from harness.scoring.evidence import BY_AGENT, Evidence
 from harness.scoring.json_values import TextRule
+from harness.scoring.texts import composed
 from harness.suite.checks import CommandCheck, task_tests_command
 from harness.traces.trial import CommandResult, EndState, FileChange, FileKind
 from harness.values import Frozen, JsonObject
@@ -39,7 +40,7 @@ class Files(Frozen):
     pattern. An end state above the size limit of the harness fails: it cannot show that nothing else changed.
     """
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     added: tuple[str, ...] = ()
     """Patterns of files that must be new."""
@@ -95,9 +96,9 @@ class Files(Frozen):
             for pattern in self._patterns(kind):
                 if not any(_is_meant(change, pattern) for change in changes):
                     return self._missing_words(kind, pattern, changes)
-        links = {change.path: change.link for change in end.changes if change.kind == "link"}
+        links = {composed(change.path): change.link for change in end.changes if change.kind == "link"}
         for path, target in self.links.items():
-            if links.get(_absolute(path)) != target:
+            if links.get(composed(_absolute(path))) != target:
                 return f"{path!r} is not a link to {target!r}"
         return None
 
@@ -116,7 +117,8 @@ class Files(Frozen):
             return None, "the content of the changed files was not kept"
         for path, rule in self.content.items():
             try:
-                content = None if archive is None else read_changed_file(archive, _absolute(path), _FILE_BYTES_MAX)
+                written = written_path(evidence, path)
+                content = None if archive is None else read_changed_file(archive, written, _FILE_BYTES_MAX)
             except ChangedFileTooLarge as too_large:
                 return None, str(too_large)
             if content is None:
@@ -132,7 +134,7 @@ class Files(Frozen):
         if change.change == "deleted":
             return False
         named: Mapping[FileKind, Collection[str]] = {"file": self.content, "link": self.links}
-        return change.path in {_absolute(path) for path in named.get(change.kind, ())}
+        return composed(change.path) in {composed(_absolute(path)) for path in named.get(change.kind, ())}
 
     def _patterns(self, kind: Change) -> tuple[str, ...]:
         match kind:
@@ -142,6 +144,13 @@ class Files(Frozen):
                 return self.modified
             case "deleted":
                 return self.deleted
+
+
+def written_path(evidence: Evidence, path: str) -> str:
+    """The absolute path of a changed file in the spelling (NFC or another) that the agent gave it."""
+    meant = composed(_absolute(path))
+    changes = () if evidence.trial.end_state is None else evidence.trial.end_state.changes
+    return next((change.path for change in changes if composed(change.path) == meant), _absolute(path))
 
 
 def _absolute(path: str) -> str:
@@ -158,7 +167,7 @@ def _is_meant(change: FileChange, pattern: str) -> bool:
 
 def matches_any(path: str, patterns: tuple[str, ...]) -> bool:
     """Whether the absolute path matches one of the patterns, which begin at `/work/` if they begin with no `/`."""
-    return any(_path_matches(path, _absolute(pattern)) for pattern in patterns)
+    return any(_path_matches(composed(path), composed(_absolute(pattern))) for pattern in patterns)
 
 
 def _path_matches(path: str, pattern: str) -> bool:

@@ -97,7 +97,7 @@ class PathRule(Frozen):
 class Api(Frozen):
     """What a probe with `api` was answered."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     probe: str
     """Name of a probe with `api`."""
@@ -159,7 +159,7 @@ class Sql(Frozen):
     error of the database (such as a missing table) is a failure.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     probe: str
     """Name of a probe with `sql`."""
@@ -278,7 +278,7 @@ class State(Frozen):
     undecided.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     probe: str
     """Name of a probe."""

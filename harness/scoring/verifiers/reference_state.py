@@ -9,6 +9,7 @@ from pydantic import JsonValue, field_validator
 
 from harness.scoring.evidence import BY_AGENT, Evidence, ReferenceState, probe_problem, unmeasurable_state
 from harness.scoring.json_values import equality_key, json_equal
+from harness.scoring.texts import composed
 from harness.scoring.verifiers.files import matches_any
 from harness.suite.cases import StateProbe
 from harness.suite.suites import Suite
@@ -78,8 +79,8 @@ def table_differences(probe: str, got: JsonObject, wanted: JsonObject) -> Iterat
 
 def file_differences(got: EndState, wanted: EndState, takes: Callable[[str], bool]) -> Iterator[StateDifference]:
     """Of the files that changed since the snapshot (content, mode, kind, target of a link), if `takes` a path."""
-    mine = {change.path: change for change in got.changes if takes(change.path)}
-    theirs = {change.path: change for change in wanted.changes if takes(change.path)}
+    mine = {composed(change.path): change for change in got.changes if takes(change.path)}
+    theirs = {composed(change.path): change for change in wanted.changes if takes(change.path)}
     for path in sorted({*mine, *theirs}):
         problem = _file_problem(mine.get(path), theirs.get(path))
         if problem is not None:
@@ -273,7 +274,7 @@ class EqualsReferenceState(Frozen):
     state. Without a stored state of the reference, or without an answer of a probe, the check is undecided.
     """
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     probes: tuple[str, ...] | None = None
     """Names of the probes that are compared; None: all of the suite and the case."""

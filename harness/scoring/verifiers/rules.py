@@ -159,7 +159,7 @@ class Rules(Frozen):
     `harness.scoring.verifiers.rules` lists the events. The credit is the share of rules that hold.
     """
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     rules: tuple[str, ...] = Field(min_length=1)
     """Process rules, each a line in the words above; all of them must hold."""
