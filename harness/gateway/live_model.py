@@ -59,9 +59,6 @@ class LiveModel:
     ) -> web.StreamResponse:
         endpoint = exchange.endpoint
         await self.limiter.wait_for(endpoint.server, self.spec.rate_limit)
-        limit = self.spec.rate_limit_of(exchange.asked.model or "")
-        if limit is not None:
-            await self.limiter.wait_for(f"model {limit[0]}", limit[1])
         passage = _ReplyStream(request, self.redactor)
         plain = await self.large.done(len(exchange.raw), lambda: exchange.plain)
         try:

@@ -177,12 +177,12 @@ class ModelHandler:
         parts, endpoint = self._parts, exchange.endpoint
         if endpoint.provider not in parts.spec.servers:
             return "not_declared", f"the suite declares no model of the provider {endpoint.provider!r}"
-        if not parts.spec.allow_hosted_tools:
+        if "hosted_tools" not in parts.spec.allow:
             hosted = hosted_field(endpoint, exchange.body) or next(endpoint.hosted(exchange.body), None)
             if hosted is not None:
                 return "hosted_tool", (
                     f"{hosted} would be run by the provider itself, outside of the evaluation, so it is refused; "
-                    "the suite can allow it with `model.allow_hosted_tools: true`"
+                    "the suite can allow it with `model.allow: [hosted_tools]`"
                 )
         unknown = unknown_field(endpoint, exchange.body, parts.spec)
         return None if unknown is None else ("not_declared", unknown)

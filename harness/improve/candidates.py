@@ -131,10 +131,7 @@ def declared_by(suite: Suite) -> OptimiseSpec:
 
 def agent_of(suite: Suite) -> tuple[str, AgentVersion]:
     """The name and declaration of the agent under optimisation."""
-    name = declared_by(suite).agent or suite.default_agent
-    if name not in suite.agents:
-        _refuse(suite, "agent", f"{name!r} is none of the agents {sorted(suite.agents)}")
-    return name, suite.agents[name]
+    return suite.default_agent, suite.agents[suite.default_agent]
 
 
 def texts_of(suite: Suite, components: tuple[Component, ...]) -> Mapping[str, str]:

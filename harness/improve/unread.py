@@ -73,7 +73,7 @@ def _case(suite: Suite, case_id: str, asked: AgentInvocation | None) -> Case:
 
 def _spec(model: ModelSpec, url: str) -> ModelSpec:
     """The double's, with what the agent may send."""
-    return ModelSpec(base_url=url, double=True, mode="live", allow_fields=model.allow_fields, ignore=model.ignore)
+    return ModelSpec(base_url=url, double=True, mode="live", allow=model.allow, ignore=model.ignore)
 
 
 class _DelegatingModel(ModelDouble):

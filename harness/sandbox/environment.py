@@ -14,7 +14,7 @@
     states:
       breakfast:
         files: states/breakfast        # mirrors the sandbox's root: states/breakfast/work/a.txt is /work/a.txt
-        services: {menu: {seed: menu/seed.sql}}
+        services: {menu: menu/seed.sql}
 
 Every path is relative to the environment's folder. An image is a folder with a Dockerfile, its name the folder's path
 under `images/`; it begins with `ARG BASE=<name of the image it builds on>` and `FROM ${BASE}`, and the harness gives
@@ -141,13 +141,6 @@ class Service(Frozen):
     """Processes and threads of the container at one time."""
 
 
-class Seed(Frozen):
-    """The state that a service starts from when its snapshot is built; mounted at the service's `restore`."""
-
-    seed: InsidePath
-    """File in the environment's folder."""
-
-
 class DeclaredState(Frozen):
     """One state to take a snapshot of."""
 
@@ -171,8 +164,8 @@ class DeclaredState(Frozen):
     None: an empty profile."""
     writable: tuple[Place, ...] = DEFAULT_PLACES
     """The places that the agent may write; snapshot files are inside them."""
-    services: dict[str, Seed] = {}
-    """Service -> the state that it starts from."""
+    services: dict[str, InsidePath] = {}
+    """Service -> the file of the state that it starts from, mounted at its `restore`."""
     parent: str | None = None
     """Another state of this environment, whose snapshot is built before: its files, env and dumps are the start of this
     one.

@@ -171,7 +171,7 @@ class SnapshotStore:
             restore = environment.services[service].restore
             # Only the service defines the format: the suffix is that of the file that it starts from.
             path = folder / "dumps" / f"{service}{'' if restore is None else PurePosixPath(restore).suffix}"
-            start = environment.folder / seed.seed
+            start = environment.folder / seed
             found[service] = dump_service(environment, service, images=self._images, start=start, into=path)
         return tuple(found[service] for service in sorted(found))
 

@@ -149,8 +149,6 @@ class ComponentSpec(Frozen):
 class OptimiseSpec(Frozen):
     """What an optimisation may change, and by what it is measured; everything else is frozen."""
 
-    agent: str | None = None
-    """The version whose texts are the starting point. None: the default agent."""
     components: dict[str, ComponentSpec] = Field(min_length=1)
     """Component -> its texts. The name of a sub-agent is the one in its spans (`gen_ai.agent.name`)."""
     rubric: str | None = None

@@ -41,27 +41,13 @@ _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _GATEWAY_PORT = 8700
 
 
-class EffectRule(Frozen):
-    """Declares the effect of some requests if their method does not show it: a search by POST, a GET that counts."""
-
-    methods: tuple[str, ...] = ()
-    """The methods of the rule; an empty list matches any method."""
-    path: str = "*"
-    """A pattern for the path; `*` matches any characters, including slashes."""
-    effect: Effect
-    """What the requests that fit do."""
-
-    def fits(self, method: str, path: str) -> bool:
-        return (not self.methods or method in self.methods) and fnmatchcase(path, self.path)
-
-
 class IgnoredParts(Frozen):
     """What is left out of the cassette key, volatile by rule."""
 
     query: tuple[str, ...] = ()
     """Names of query parameters."""
     headers: tuple[str, ...] = ()
-    """Names of headers that would matter (see HostSpec.match_headers)."""
+    """Names of headers that would matter otherwise."""
     body: tuple[str, ...] = ()
     """JSON pointers into the body; `*` matches every item of a list and member of an object."""
 
@@ -107,14 +93,16 @@ class HostSpec(Frozen):
     """As of a server; a request needs `base_url`."""
     only_browser: bool = False
     """Only the pages of the trial's browser reach it, the agent by itself does not."""
-    effects: tuple[EffectRule, ...] = ()
-    """The first that fits counts. If none does, GET, HEAD and OPTIONS read, and all others write."""
+    reads: tuple[str, ...] = ()
+    """Patterns of requests that only read, such as `POST /search*`, or `/search*` for every method; `*` also matches
+    slashes."""
+    writes: tuple[str, ...] = ()
+    """Patterns of requests that write; they come before `reads`. GET, HEAD and OPTIONS read if no pattern fits, and all
+    others write."""
     ignore: IgnoredParts = IgnoredParts()
     """What is left out of the cassette key."""
     volatile: tuple[str, ...] = ()
     """JSON pointers to what changes in the answers' bodies by itself; see ToolSpec.volatile."""
-    match_headers: tuple[str, ...] = ()
-    """Request headers that are part of the cassette key, beside those that always choose the answer."""
     rate_limit: RateLimit | None = None
     """The rate limit of calls to the live host. None sets no limit."""
     timeout_s: float = Field(default=60.0, gt=0)
@@ -135,11 +123,6 @@ class HostSpec(Frozen):
                 raise ValueError(f"port {port} cannot be one of a host's here")
         return value
 
-    @field_validator("match_headers")
-    @classmethod
-    def _in_lower_case(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(name.lower() for name in value)
-
     @model_validator(mode="after")
     def _has_one_place(self) -> "HostSpec":
         if self.base_url is not None and self.service is not None:
@@ -154,7 +137,14 @@ class HostSpec(Frozen):
         return f"http:{self.host}"
 
     def effect_of(self, method: str, path: str) -> Effect:
-        for rule in self.effects:
-            if rule.fits(method, path):
-                return rule.effect
+        rules: tuple[tuple[Effect, tuple[str, ...]], ...] = (("write", self.writes), ("read", self.reads))
+        for effect, patterns in rules:
+            if any(_fits(pattern, method, path) for pattern in patterns):
+                return effect
         return "read" if method in _READING else "write"
+
+
+def _fits(pattern: str, method: str, path: str) -> bool:
+    """A pattern without a method fits requests of every method."""
+    named, separator, rest = pattern.partition(" ")
+    return fnmatchcase(path, rest) and named == method if separator else fnmatchcase(path, pattern)

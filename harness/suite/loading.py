@@ -15,7 +15,7 @@ from harness.suite.documents import Document, open_document
 from harness.suite.fixtures import load_packs, pack_names
 from harness.suite.models import with_price_list
 from harness.suite.scenarios import cases_in
-from harness.suite.suite_file import Defaults, SuiteFile, read_suite_file, suite_folder, suite_names
+from harness.suite.suite_file import SuiteFile, read_suite_file, suite_folder, suite_names
 from harness.suite.suites import Suite, ToolServer
 from harness.suite.task_folders import TASK_FILE, refuse_task_folders, task_document
 from harness.suite.tool_groups import Group
@@ -109,7 +109,7 @@ def load_suite(project: Path, name: str) -> Suite:
     _check_tools(document, raw, found)
     tools = _tools_with_described_texts(document, raw, found.tools)
     default_agent = _default_agent(document, raw)
-    limits = document.shaped(Limits, raw.defaults.limits, "defaults", "limits")
+    limits = document.shaped(Limits, raw.limits, "limits")
     called = {*(tool.name for tool in tools), *_host_tools(document, raw)}
     _check_drift(document, raw, called)
     probing = Probing(tools=tools, servers=found.servers, environment=raw.environment)
@@ -247,14 +247,14 @@ def _cases(document: Document, raw: SuiteFile, tools: set[str], probing: Probing
     for path in _case_files(document, raw):
         source = open_document(path)
         if path.name == TASK_FILE:
-            source = task_document(source, document.path.parent, raw.defaults.limits)
+            source = task_document(source, document.path.parent, raw.limits)
         else:
             source = replace(source, data=cases_in(source.data))
             refuse_task_folders(source)
         if not isinstance(source.data, list):
             source.refuse(problem="expected a list of cases", remedy="begin each case with `- id: ...`")
         for index, data in enumerate(source.data):
-            case = source.shaped(Case, _with_defaults(data, raw.defaults), index)
+            case = source.shaped(Case, _with_defaults(data, raw), index)
             if case.id in seen:
                 source.refuse(index, "id", problem=f"case id {case.id!r} is given twice (also in {seen[case.id].name})")
             seen[case.id] = path
@@ -287,12 +287,12 @@ def _case_files(document: Document, raw: SuiteFile) -> list[Path]:
     return files
 
 
-def _with_defaults(data: Any, defaults: Defaults) -> Any:
+def _with_defaults(data: Any, suite: SuiteFile) -> Any:
     if not isinstance(data, dict):
         return data
     limits = data.get("limits", {})
-    merged = {**defaults.limits, **limits} if isinstance(limits, dict) else limits
-    return {"clock": defaults.clock, **data, "limits": merged}
+    merged = {**suite.limits, **limits} if isinstance(limits, dict) else limits
+    return {"clock": suite.clock, **data, "limits": merged}
 
 
 def _check_case(source: Document, index: int, case: Case, tools: set[str]) -> None:

@@ -131,21 +131,17 @@ class ModelSpec(Frozen):
     """By model, by the beginning of its name (the longest that fits), or by a pattern in which `*` stands for any text
     (the first that fits)."""
     price_list: str | None = None
-    """Where prices and limits come from that `prices` and `rate_limits` do not have: a file of patterns beside
+    """Where prices come from that `prices` does not have: a file of patterns beside
     suite.yaml, with the packaged list behind it, or `packaged` for that list alone. None: nowhere."""
-    allow_hosted_tools: bool = False
-    """Whether the provider may run tools of its own (web search, code, remote MCP), outside of the sandbox."""
-    allow_fields: tuple[str, ...] = ()
-    """Top-level fields of a request that are passed on, beside those of the providers' interfaces that are known."""
+    allow: tuple[str, ...] = ()
+    """Top-level fields of a request that are passed on beside the known ones; `hosted_tools`: the provider may run
+    tools of its own (web search, code, remote MCP), outside of the sandbox."""
     models: tuple[str, ...] = ()
     """The models that the agent may ask; none: any."""
     ignore: tuple[str, ...] = ()
     """Top-level fields of a request that are left out of the cassette key, beside those that never matter."""
     rate_limit: RateLimit | None = None
     """Of each provider, over all trials together; live calls only."""
-    rate_limits: dict[str, RateLimit] = {}
-    """Of models, besides `rate_limit`: by name, beginning of the name or pattern, as in `prices`. Models that one entry
-    fits share its limit."""
     timeout_s: float = Field(default=300.0, gt=0)
     """Seconds for the reply to begin, and between its pieces."""
 
@@ -186,11 +182,6 @@ class ModelSpec(Frozen):
         """None if no price is declared for it."""
         name = entry_of(self.prices, model)
         return None if name is None else self.prices[name]
-
-    def rate_limit_of(self, model: str) -> tuple[str, RateLimit] | None:
-        """The entry of `rate_limits` that fits the model, and its limit; None if none does."""
-        name = entry_of(self.rate_limits, model)
-        return None if name is None else (name, self.rate_limits[name])
 
     def _with_address_and_key(self, provider: Provider, server: ModelServer) -> ModelServer:
         usual_url, usual_key = _DEFAULTS[provider]
@@ -290,8 +281,6 @@ class PriceList(Frozen):
     """When the prices were looked up."""
     models: dict[str, Price] = {}
     """Names and patterns as in `prices` of a suite."""
-    rate_limits: dict[str, RateLimit] = {}
-    """Names and patterns as in `rate_limits` of a suite."""
 
 
 def with_price_list(spec: ModelSpec, folder: Path) -> ModelSpec:
@@ -304,8 +293,7 @@ def with_price_list(spec: ModelSpec, folder: Path) -> ModelSpec:
     packaged = Path(str(files("harness.suite").joinpath("prices.yaml")))
     paths = [packaged] if spec.price_list == PACKAGED else [folder / spec.price_list, packaged]
     lists = [read_document(path, PriceList) for path in paths]
-    prices, limits = dict(spec.prices), dict(spec.rate_limits)
+    prices = dict(spec.prices)
     for one in lists:
         prices = {**prices, **{name: price for name, price in one.models.items() if name not in prices}}
-        limits = {**limits, **{name: limit for name, limit in one.rate_limits.items() if name not in limits}}
-    return spec.model_copy(update={"prices": prices, "rate_limits": limits})
+    return spec.model_copy(update={"prices": prices})

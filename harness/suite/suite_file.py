@@ -19,15 +19,6 @@ from harness.values import Frozen, JsonObject
 _EXAMPLE = "cases: cases.yaml, and the cases to that file"
 
 
-class Defaults(Frozen):
-    """Settings of every case of the suite that does not override them."""
-
-    limits: JsonObject = {}
-    """Fields of a case's `limits`, for every case that does not set them itself."""
-    clock: str | None = None
-    """ISO 8601 instant at which the agent's wall clock starts. None: the real time."""
-
-
 class SuiteFile(Frozen):
     """`suite.yaml` as people write it; `tools` and `cases` are defined in it or in files that it names."""
 
@@ -76,8 +67,10 @@ class SuiteFile(Frozen):
     """What every run of the suite has to reach."""
     optimise: OptimiseSpec | None = None
     """What `harness optimise` may change. None: nothing."""
-    defaults: Defaults = Defaults()
-    """Settings of cases that do not override them."""
+    limits: JsonObject = {}
+    """Fields of a case's `limits`, for every case that does not set them itself."""
+    clock: str | None = None
+    """ISO 8601 instant at which the agent's wall clock starts, for cases that name none. None: the real time."""
     cases: str | tuple[str, ...] = "cases.yaml"
     """File, or files, that hold the cases; shell patterns are allowed. A `task.toml` is one case: a task folder of
     Harbor's format."""

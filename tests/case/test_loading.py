@@ -17,8 +17,7 @@ servers:
 tools:
   - {name: find, server: desk, effect: read, http: {path: /find}}
   - {name: book, server: desk, http: {method: POST, path: /book, body: arguments}}
-defaults:
-  limits: {seconds: 5, steps: 7}
+limits: {seconds: 5, steps: 7}
 """
 
 CASES = """\
@@ -126,18 +125,18 @@ def test_a_wrong_case_is_refused_with_file_line_and_field(tmp_path: Path, cases:
         ('base_url: "http://localhost:1"', "", "suite.yaml:5: field 'servers.desk': needs exactly one of"),
         ("files: agents/v1", "files: agents/v2", "suite.yaml:3: field 'agents.v1.files': there is no folder"),
         ("files: agents/v1", f"files: {'v' * 300}", "suite.yaml:3: field 'agents.v1.files': there is no folder 'vv"),
-        ("seconds: 5", "seconds: 0", "suite.yaml:10: field 'defaults.limits.seconds'"),
+        ("seconds: 5", "seconds: 0", "suite.yaml:9: field 'limits.seconds'"),
         ("- {name: book,", "- {name: find,", "suite.yaml:6: field 'tools': tools are declared twice: find"),
-        ("defaults:", "default_agent: v9\ndefaults:", "suite.yaml:9: field 'default_agent': 'v9' is none of"),
-        ("defaults:", "cases: c*.json\ndefaults:", "suite.yaml:9: field 'cases': no file matches 'c*.json'"),
+        ("limits:", "default_agent: v9\nlimits:", "suite.yaml:9: field 'default_agent': 'v9' is none of"),
+        ("limits:", "cases: c*.json\nlimits:", "suite.yaml:9: field 'cases': no file matches 'c*.json'"),
         (
-            "defaults:",
-            "cases: [{id: a, task: b}]\ndefaults:",
+            "limits:",
+            "cases: [{id: a, task: b}]\nlimits:",
             "suite.yaml:9: field 'cases': expected a file, or a list of files, that hold the cases",
         ),
         (
-            "defaults:",
-            "probes: [{name: p, tool: book}]\ndefaults:",
+            "limits:",
+            "probes: [{name: p, tool: book}]\nlimits:",
             "suite.yaml:9: field 'probes.0.tool': expected a tool with effect: read, found 'book'",
         ),
     ],
@@ -155,4 +154,4 @@ def test_a_suite_that_is_not_utf8_is_refused_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["../../elsewhere", "a/b", "", ".hidden", "a\\0b"])
 def test_a_suites_name_is_the_name_of_files_and_leads_nowhere_else(tmp_path: Path, name: str) -> None:
     write_suite(tmp_path, SUITE + f'name: "{name}"\n')
-    assert refusal(tmp_path).startswith("suite.yaml:11: field 'name': expected a text that matches ")
+    assert refusal(tmp_path).startswith("suite.yaml:10: field 'name': expected a text that matches ")

@@ -14,7 +14,7 @@ def test_the_names_of_the_keys_are_secrets_by_themselves(tmp_path: Path) -> None
     suite = load_suite(tmp_path, "greeter")
     assert ("OTHER", "MY_KEY") == suite.secrets
     assert suite.model is not None
-    assert ("replay", False) == (suite.model.mode, suite.model.allow_hosted_tools)
+    assert ("replay", ()) == (suite.model.mode, suite.model.allow)
 
 
 def test_without_a_section_there_is_no_model(tmp_path: Path) -> None:

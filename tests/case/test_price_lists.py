@@ -11,7 +11,6 @@ from harness.gateway.models.exchange import cost_usd
 from harness.gateway.models.formats import Used
 from harness.suite.loading import load_suite
 from harness.suite.models import Price
-from harness.suite.tools import RateLimit
 
 OWN = {"input_usd_per_mtok": 7.0, "output_usd_per_mtok": 8.0}
 
@@ -68,22 +67,6 @@ def test_a_file_stands_before_the_packaged_list_and_the_suite_before_both(suite:
 def test_a_file_that_is_no_list_is_refused_by_its_name(suite: Any, listed: Any) -> None:
     with pytest.raises(InvalidDocument, match=r"prices\.yaml"):
         suite("gpt-5", listed, price_list="prices.yaml")
-
-
-def test_limits_of_a_list_stand_behind_those_of_the_suite_and_fit_by_pattern(tmp_path: Path) -> None:
-    folder = tmp_path / "suites" / "s"
-    (folder / "agent").mkdir(parents=True)
-    (folder / "cases.yaml").write_text(json.dumps([{"id": "c", "task": "x"}]))
-    slow, quick = {"calls": 1, "per_s": 60.0}, {"calls": 100, "per_s": 60.0}
-    section = {"price_list": "prices.yaml", "rate_limits": {"big-1": quick}}
-    agents = {"a": {"command": ["python3"], "files": "agent"}}
-    (folder / "suite.yaml").write_text(json.dumps({"agents": agents, "cases": "cases.yaml", "model": section}))
-    (folder / "prices.yaml").write_text(json.dumps({"as_of": "2026-01", "rate_limits": {"big-*": slow, "big-1": slow}}))
-    spec = load_suite(tmp_path, "s").model
-    assert spec is not None
-    assert ("big-1", RateLimit(**quick)) == spec.rate_limit_of("big-1-2026")
-    assert ("big-*", RateLimit(**slow)) == spec.rate_limit_of("big-2")
-    assert None is spec.rate_limit_of("small")
 
 
 @pytest.mark.parametrize(("write", "dollars"), [(None, 0.8 + 0.1 * 0.1 + 0.1), (1.25, 0.8 + 0.1 * 0.1 + 0.1 * 1.25)])

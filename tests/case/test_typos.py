@@ -30,7 +30,7 @@ from tests.case.test_loading import CASES, SUITE, refusal, write_suite
         (
             "limits: {seconds",
             "limits: {secnds",
-            "field 'defaults.limits.secnds': unknown field, did you mean 'seconds'?",
+            "field 'limits.secnds': unknown field, did you mean 'seconds'?",
         ),
     ],
 )
@@ -86,7 +86,7 @@ CHECKED = """\
         (
             SUITE + "checks:\n  - {name: all, verifier: state,\n     with: {probe: none}}\n",
             CASES,
-            "suite.yaml:13: suite 'greeter', case 'hello', check 'all': field 'with.probe': 'none' is none of",
+            "suite.yaml:12: suite 'greeter', case 'hello', check 'all': field 'with.probe': 'none' is none of",
         ),
     ],
 )

@@ -55,7 +55,7 @@ def release(project: Project, paid: str) -> None:
     folder = project.folder / "images" / "shop"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "seed.json").write_text('{"first": {"id": "first", "paid": true}}')
-    state = {"services": {"orders": {"seed": "seed.json"}}}
+    state = {"services": {"orders": "seed.json"}}
     document = {"image": "base", "services": {"orders": service}, "states": {"open": state}}
     (folder / "environment.yaml").write_text(yaml.safe_dump(document))
     project.type("snapshot", "build", "shop", "open")
@@ -97,7 +97,7 @@ def test_reads_of_a_case_with_a_snapshot_of_its_own_are_probed_at_that_snapshot(
     folder = project.folder / "images" / "shop"
     (folder / "unpaid.json").write_text('{"first": {"id": "first", "paid": null}, "second": {"id": "second"}}')
     document = yaml.safe_load((folder / "environment.yaml").read_text())
-    document["states"]["unpaid"] = {"services": {"orders": {"seed": "unpaid.json"}}}
+    document["states"]["unpaid"] = {"services": {"orders": "unpaid.json"}}
     (folder / "environment.yaml").write_text(yaml.safe_dump(document))
     project.type("snapshot", "build", "shop", "unpaid")
     project.type("run", "s", "--tools", "record", "--run-name", "recorded")

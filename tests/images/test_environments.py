@@ -36,7 +36,7 @@ def test_an_image_of_a_service_is_the_environments_own_where_there_is_one(projec
         ("port: 8000", "port: 80000", r":3: field 'services.menu.port'"),
         ("image: menu", "image: ../menu", r"field 'services.menu.image'"),
         ("  open: {}", "  Open Late: {}", "field 'states.Open Late"),
-        ("  open: {}", "  open: {services: {menu: {seed: a.sql}}}", "needs both `restore` and `dump`"),
+        ("  open: {}", "  open: {services: {menu: a.sql}}", "needs both `restore` and `dump`"),
         ("states:", "state:", "'state': unknown field, did you mean 'states'?"),
         ("  open: {}", "  open: {env: {A=B: c}}", "field 'states.open.env.A=B"),
         ("  cache:", "  menu:", r":4: key 'menu' is given twice"),

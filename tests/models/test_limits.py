@@ -71,7 +71,7 @@ def test_tools_that_the_provider_would_run_are_refused(play, suite: Suite, model
     assert [] == models.seen
     assert ["hosted_tool"] == [s.attributes["error.type"] for s in record.spans if "error.type" in s.attributes]
 
-    allowed = suite.model_copy(update={"model": suite.model.model_copy(update={"allow_hosted_tools": True})})
+    allowed = suite.model_copy(update={"model": suite.model.model_copy(update={"allow": ("hosted_tools",)})})
     play("live", lambda agent: answers.append(agent.ask("POST", path, ask)), model="live", suite=allowed)
     assert 200 == answers[1][0]
 

@@ -139,7 +139,7 @@ def test_a_refusal_by_the_model_is_replayed_as_it_was(play, models: ModelServer)
 
 
 def test_fields_that_the_suite_allows_survive_in_both_directions(play, suite: Suite, models: ModelServer) -> None:
-    allowing = suite.model_copy(update={"model": suite.model.model_copy(update={"allow_fields": ("x_new",)})})
+    allowing = suite.model_copy(update={"model": suite.model.model_copy(update={"allow": ("x_new",)})})
     raw = b'{"model": "small-1",  "x_new": {"deep": [1.0, null]}, "messages": [{"role": "user", "content": "Hi"}]}'
     answers = []
     for mode in ("record", "replay"):

@@ -21,7 +21,7 @@ agents:
 tools:
   - {python: tools.py, reads: ["*"], disposable: true}
 checks: [{name: sum, verifier: final_answer}]
-defaults: {limits: {seconds: 120}}
+limits: {seconds: 120}
 """
 TOOLS = '''\
 def add(numbers: list[int]) -> dict:

@@ -77,7 +77,7 @@ def state(project: Path) -> WatchedSuite:
         ("suites/s/own.py", CHECKS + "# changed\n", "c"),
         ("suites/s/checks.py", CHECKS + "# changed\n", "abc"),
         ("suites/s/suite.yaml", SUITE + "gates: {fail_under: {task_success: 1}}\n", ""),
-        ("suites/s/suite.yaml", SUITE + "defaults: {limits: {steps: 3}}\n", "abc"),
+        ("suites/s/suite.yaml", SUITE + "limits: {steps: 3}\n", "abc"),
         ("suites/s/suite.yaml", SUITE + "default_agent: v2\n", "abc"),
         ("suites/s/suite.yaml", SUITE.replace("files: agents/v1,", "files: agents/v1, env: {A: b},"), "abc"),
         ("suites/s/words.txt", "goodbye", "abc"),

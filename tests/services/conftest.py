@@ -58,7 +58,7 @@ def shop(tmp_path: Path, images: ImageStore) -> Callable[..., tuple[Environment,
         (folder / "seed.txt").write_text("pear\napple\n")
         document = {
             "services": {"lines": {**service, **changes}},
-            "states": {"open": {"services": {"lines": {"seed": "seed.txt"}}}, "closed": {}},
+            "states": {"open": {"services": {"lines": "seed.txt"}}, "closed": {}},
         }
         (folder / "environment.yaml").write_text(yaml.safe_dump(document))
         return load_environment(tmp_path, "shop"), SnapshotStore(tmp_path, images)

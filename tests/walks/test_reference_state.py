@@ -20,7 +20,7 @@ checks:
   - name: as_the_reference
     verifier: reference_state
     with: {probes: [desk], files: ["*.txt"], ignore_files: ["notes.txt"]}
-defaults: {limits: {seconds: 20, steps: 20}}
+limits: {seconds: 20, steps: 20}
 cases: cases.json
 """
 AGENT = """

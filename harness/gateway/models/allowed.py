@@ -1,7 +1,7 @@
 """The allow-list for requests to a provider of models: known paths, parameters, headers, fields and models.
 
 All others are rejected or removed, because the request carries the provider's key: an unknown field may enable a tool
-of the provider. A suite lists further fields that its agent needs (`model.allow_fields`).
+of the provider. A suite lists further fields that its agent needs (`model.allow`).
 """
 
 import re
@@ -175,11 +175,11 @@ def unknown_field(endpoint: Endpoint, body: JsonObject, spec: ModelSpec) -> str 
     """Why a field or the model of a request is not passed on; None: all are known."""
     known = _FIELDS.get(endpoint.known_as, frozenset()) | _HOSTED.get(endpoint.known_as, frozenset())
     known |= {"model"} if endpoint.model is not None else frozenset()
-    name = next((name for name in body if name not in known and name not in {*spec.allow_fields, *spec.ignore}), None)
+    name = next((name for name in body if name not in known and name not in {*spec.allow, *spec.ignore}), None)
     if name is not None:
         return (
             f"{endpoint.path} takes no field {name[:100]!r} here, since it is not known what the provider would do "
-            "with it; the suite can allow it with `model.allow_fields`"
+            "with it; the suite can allow it with `model.allow`"
         )
     model = body.get("model")
     if isinstance(model, str) and len(model) > LONGEST_MODEL:

@@ -183,7 +183,7 @@ def _effect(host: HostSpec, address: Address, incoming: Incoming) -> Effect:
 def _call_arguments(host: HostSpec, address: Address, incoming: Incoming, *, ignoring: bool) -> JsonObject:
     rules = host.ignore
     query = _query(address.query, rules.query if ignoring else ())
-    headers = _headers(incoming.headers, host.match_headers, rules.headers if ignoring else ())
+    headers = _headers(incoming.headers, rules.headers if ignoring else ())
     body = _body_fields(incoming, rules.body if ignoring else ())
     asked: JsonObject = {"method": incoming.method, "url": address.place.origin + address.path}
     return asked | ({"query": query} if query else {}) | ({"headers": headers} if headers else {}) | body
@@ -215,8 +215,8 @@ def _by_name(pairs: Iterable[tuple[str, str]], ignored: Iterable[str]) -> JsonOb
     return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
 
 
-def _headers(headers: Mapping[str, str], more: Iterable[str], ignored: Iterable[str]) -> JsonObject:
-    names = {*_CHOOSING, *more, *(("accept",) if "*/*" not in headers.get("accept", "*/*") else ())} - set(ignored)
+def _headers(headers: Mapping[str, str], ignored: Iterable[str]) -> JsonObject:
+    names = {*_CHOOSING, *(("accept",) if "*/*" not in headers.get("accept", "*/*") else ())} - set(ignored)
     return {name: headers[name] for name in sorted(names) if name in headers}
 
 

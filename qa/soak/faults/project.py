@@ -15,8 +15,7 @@ tools:
 checks:
   - {name: told, verifier: final_answer, with: {contains: Brötchen}}
   - {name: noted, verifier: files, with: {added: [/work/Notiz.txt]}}
-defaults:
-  limits: {seconds: 120, memory_mb: 64, disk_mb: 8}
+limits: {seconds: 120, memory_mb: 64, disk_mb: 8}
 """
 _AGENT = """\
 import json, os, time, urllib.request

@@ -21,8 +21,7 @@ checks:
   - {name: told, verifier: final_answer, with: {contains: planted}}
   - {name: counted, verifier: "checks.py:Counted"}
   - {name: rows, verifier: sql, with: {probe: garden, changes: {bed: {added: [{plant: rose}]}}}}
-defaults:
-  limits: {seconds: 60, memory_mb: 128}
+limits: {seconds: 60, memory_mb: 128}
 """
 
 AGENT = """\

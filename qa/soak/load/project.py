@@ -36,8 +36,7 @@ tools:
       parameters: *number}}
 checks:
   - {{name: answered, verifier: final_answer, with: {{regex: "."}}}}
-defaults:
-  limits: {{seconds: 900, memory_mb: 64, processes: 40, disk_mb: 4, output_kb: 16}}
+limits: {{seconds: 900, memory_mb: 64, processes: 40, disk_mb: 4, output_kb: 16}}
 """
 
 

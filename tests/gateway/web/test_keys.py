@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.suite.hosts import EffectRule, IgnoredParts
+from harness.suite.hosts import IgnoredParts
 from tests.gateway.web.conftest import Browser, order_an_egg
 
 
@@ -82,7 +82,7 @@ def test_bodies_of_every_kind_have_keys(browse, kind: str, first: bytes, second:
 
 
 def test_an_effect_can_be_declared(browse, host) -> None:
-    search = host.model_copy(update={"effects": (EffectRule(methods=("POST",), path="/order", effect="read"),)})
+    search = host.model_copy(update={"reads": ("POST /order",)})
     browse("record", lambda browser: browser.ask("POST", "/order", {"item": "egg"}), host=search)
 
     def ask_twice(browser: Browser) -> None:

@@ -48,8 +48,7 @@ def test_a_host_that_is_not_disposable_is_read_and_never_written_to(browse, host
     ],
 )
 def test_a_write_in_the_clothes_of_a_read_is_not_sent(browse, host, shop, target: str, headers) -> None:
-    rules = ({"methods": ("GET",), "path": "/purge*", "effect": "write"},)
-    kept = HostSpec.model_validate(host.model_dump() | {"disposable": False, "effects": rules})
+    kept = HostSpec.model_validate(host.model_dump() | {"disposable": False, "writes": ("GET /purge*",)})
     answers = []
 
     def play(browser: Browser) -> None:

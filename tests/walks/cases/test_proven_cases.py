@@ -30,7 +30,7 @@ tools:
     effect: read
     http: {method: GET, path: "/stock/{sku}"}
     parameters: {type: object, properties: {sku: {type: string}}, required: [sku]}
-defaults: {limits: {steps: 30}}
+limits: {steps: 30}
 cases: [cases.yaml, regressions.yaml]
 """
 

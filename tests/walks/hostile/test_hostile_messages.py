@@ -105,8 +105,7 @@ CASES = "".join(f"- {{id: {name}, task: {name}, category: c}}\n" for name in (*H
 REST = """\
 checks:
   - {name: answered, verifier: final_answer, with: {regex: "."}}
-defaults:
-  limits: {seconds: 60, steps: 1000, memory_mb: 256, output_kb: 512}
+limits: {seconds: 60, steps: 1000, memory_mb: 256, output_kb: 512}
 """
 
 

@@ -66,8 +66,7 @@ CASES = "".join(f"- {{id: {name.strip('_')}, task: {name}, category: {name.strip
 REST = """\
 checks:
   - {name: answered, verifier: final_answer, with: {regex: "."}}
-defaults:
-  limits: {seconds: 6, memory_mb: 128, processes: 40, output_kb: 64}
+limits: {seconds: 6, memory_mb: 128, processes: 40, output_kb: 64}
 """
 
 EXPECTED = {

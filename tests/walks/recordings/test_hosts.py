@@ -133,10 +133,7 @@ def test_every_client_as_its_users_write_it_is_recorded_and_replayed(
     write_suite("", _CASES, {"main.py": (_CLIENTS / "main.py").read_text(encoding="utf-8")})
     suite = walk.folder / "suites/s/suite.yaml"
     agent = '  v1: {command: [python3, "{agent}/main.py"], files: agent, image: clients, answer: stdout}\n'
-    hosts = (
-        f"hosts:\n  - host: api.example.com\n    base_url: '{url}'\n"
-        "    effects: [{path: '*git-upload-pack', effect: read}]\n"
-    )
+    hosts = f"hosts:\n  - host: api.example.com\n    base_url: '{url}'\n    reads: ['*git-upload-pack']\n"
     suite.write_text(f"agents:\n{agent}{hosts}", encoding="utf-8")
     image = walk.folder / "images/clients"
     image.mkdir(parents=True)
