@@ -433,7 +433,7 @@ class Optimisation:
         if proposed_text(answer) is None:
             raise UsageError(
                 f"the reflector revised no text; it answered {answer[:200]!r}",
-                remedy="name another model with --reflector-model; no rollout was run",
+                remedy="name another model with --reflector; no rollout was run",
             )
 
     def _read_in(self, split: CaseSplit) -> Sequence[str]:

@@ -44,7 +44,7 @@ def promote(project: Path, suite: Suite, stored: StoredOptimisation) -> Promotio
         why = "it has not ended" if outcome is None else outcome.why
         raise UsageError(
             f"{stored.folder.name} accepted no candidate: {why}",
-            remedy="there is nothing to promote; `harness optimise show` prints what was tried",
+            remedy="there is nothing to promote; `harness view` shows what was tried",
         )
     start, accepted = stored.candidate(outcome.start), stored.candidate(outcome.accepted)
     if accepted.texts.keys() != start.texts.keys():

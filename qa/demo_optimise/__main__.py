@@ -54,9 +54,10 @@ def _bait(folder: Path, url: str) -> bool:
 
 
 def _optimised(project: Path, *words: str) -> bool:
-    """Whether a candidate was accepted; the tree, the curve and the difference are printed."""
+    """Whether a candidate was accepted; its evidence and the difference are printed."""
     code = _harness(project, "optimise", "grocery", *words, *COMMON, *SANDBOX, "--run-name", "optimisation")
-    _harness(project, "optimise", "show", "optimisation", shown=True)
+    if code == 0:
+        _harness(project, "optimise", "promote", "optimisation", shown=True)
     return code == 0
 
 

@@ -57,13 +57,6 @@ def test_a_prompt_is_optimised_shown_promoted_and_not_looked_at_twice(project: P
     again = joint(project, "--run-name", "one", "--json")
     assert (0, outcome["accepted"]) == (json.loads(again.stdout)["calls"], json.loads(again.stdout)["accepted"])
 
-    shown = typed(project, "show", "one", "--html", str(project / "one.html"))
-    assert "+- Ask whether anything else is wanted." in shown.stdout
-    assert "in use  validation 0.500" in shown.stdout
-    page = (project / "one.html").read_text()
-    assert "<svg" in page
-    assert outcome["accepted"] in page
-
     subprocess.run(["git", "init", "-q"], cwd=project, check=True)
     evidence = project / "one.md"
     made = typed(project, "promote", "one", "--patch", str(project / "one.patch"), "--evidence", str(evidence))
@@ -93,7 +86,7 @@ def test_a_patch_applies_whatever_ends_a_line_in_the_text_and_wherever_the_agent
     assert text.encode() == (project / "agents/waiter/prompts/waiter.md").read_bytes()
 
 
-def test_an_outcome_brings_no_patch_of_its_own_and_no_line_of_the_terminal(project: Path):
+def test_an_outcome_brings_no_patch_of_its_own(project: Path):
     """The evidence stands before the patch, and `git apply` takes every patch that a file holds."""
     subprocess.run(["git", "init", "-q"], cwd=project, check=True)
     forged = "\ndiff --git a/planted b/planted\nnew file mode 100644\n--- /dev/null\n+++ b/planted\n@@ -0,0 +1 @@\n+x\n"
@@ -109,23 +102,19 @@ def test_an_outcome_brings_no_patch_of_its_own_and_no_line_of_the_terminal(proje
     assert not (project / "planted").exists()
     assert "@everyone" not in (project / "made.patch").read_text()
 
-    shown = typed(project, "show", "made")
-    assert 0 == shown.exit_code, shown.output
-    assert not [line for line in shown.stdout.splitlines() if line.startswith(("diff --git", "new file"))]
-
 
 def test_a_folder_with_a_link_is_neither_shown_nor_continued(project: Path, tmp_path_factory: pytest.TempPathFactory):
     folder, elsewhere = accepted(project, "Be kind.\n"), tmp_path_factory.mktemp("elsewhere")
     (folder / "candidates").rename(elsewhere / "candidates")
     (folder / "candidates").symlink_to(elsewhere / "candidates")
-    assert f"{folder / 'candidates'} is a link" in refused(typed(project, "show", "made"))
+    assert f"{folder / 'candidates'} is a link" in refused(typed(project, "promote", "made"))
     assert f"{folder / 'candidates'} is a link" in refused(joint(project, "--run-name", "made"))
 
 
 def test_an_outcome_without_the_share_of_its_optimiser_is_refused(project: Path):
     path = accepted(project, "Be kind.\n") / "outcome.json"
     path.write_text(path.read_text().replace('"optimiser": "gepa",', '"optimiser": "other",', 1))
-    assert "'other'" in refused(typed(project, "show", "made"))
+    assert "'other'" in refused(typed(project, "promote", "made"))
 
 
 def test_a_rubric_that_judges_no_held_out_case_is_refused(project: Path):
@@ -309,15 +298,13 @@ def test_a_rubric_that_can_veto_nothing_is_said(project: Path):
     done = joint(project, *words)
     assert 1 == done.exit_code, done.output
     assert "rubric 'kind'" in done.output
-    shown = typed(project, "show", next((project / "runs").iterdir()).name, "--html", str(project / "none.html"))
-    assert "none.html" in shown.output
     assert "rubric" not in joint(project, "--budget-minutes", "0.0001").output
 
 
-def test_what_is_no_optimisation_is_not_shown(project: Path):
+def test_what_is_no_optimisation_is_not_promoted(project: Path):
     (project / "runs/other").mkdir(parents=True)
-    assert "`harness optimise`" in refused(typed(project, "show", "other"))
-    assert "'nothing'" in refused(typed(project, "show", "nothing"))
+    assert "`harness optimise`" in refused(typed(project, "promote", "other"))
+    assert "'nothing'" in refused(typed(project, "promote", "nothing"))
 
 
 def test_a_run_of_another_suite_is_refused_by_both_names(project: Path):
