@@ -60,14 +60,6 @@ def look_options(verb: Verb) -> Verb:
     for option in reversed(
         (
             click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool or `http:host`."),
-            click.option(
-                "--rate",
-                "per_s",
-                type=click.IntRange(1, 1000),
-                default=10,
-                show_default=True,
-                help="Maximum number of calls per second to an external server; the tool's own rate limit applies too.",
-            ),
             click.option("--no-flips", is_flag=True, help="Do not replay the cases to find the verdicts that change."),
             click.option("--json", "as_json", is_flag=True, help="Print the report as JSON."),
         )
@@ -183,17 +175,6 @@ def compare(ctx: click.Context, /, run: str, **typed: object) -> None:
 @click.argument("suite")
 @_case
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool or `http:host`.")
-@click.option(
-    "--samples", type=click.IntRange(1, 100), default=3, show_default=True, help="Number of times each read is sent."
-)
-@click.option(
-    "--rate",
-    "per_s",
-    type=click.IntRange(1, 1000),
-    default=10,
-    show_default=True,
-    help="Maximum number of calls per second.",
-)
 @click.option("--accept", is_flag=True, help="Accept the profiles as complete now, without samples of further days.")
 @click.pass_context
 def learn(ctx: click.Context, /, suite: str, **typed: object) -> None:
@@ -204,7 +185,7 @@ def learn(ctx: click.Context, /, suite: str, **typed: object) -> None:
     harness drift learn drive_thru --accept      once, and accept the result as complete
 
     The profiles are stored next to the cassettes, in profiles/. A value counts as constant after three equal samples on
-    two days; only then a different value is drift.
+    two days; only then a different value is drift. Each read is sent three times.
     """
 
     learn_tools(ctx.obj, suite, DriftCheckOptions.model_validate(typed))
@@ -244,7 +225,6 @@ class DriftCheckOptions(Frozen):
     agent: str | None = None
     sandbox: ProviderName = "docker"
     run_name: str | None = None
-    per_s: int
     samples: int = 1
     no_flips: bool = False
     no_learn: bool = False
@@ -295,7 +275,7 @@ def compare_stored(project: Path, run: Path, options: DriftCheckOptions) -> Drif
 def learn_tools(project: Path, suite: str, options: DriftCheckOptions) -> None:
     """`harness drift learn`."""
     plan = _plan(project, suite, options.model_copy(update={"no_flips": True}), f"harness drift learn {suite}")
-    for profile in learn_suite(plan, options.samples, accept=options.accept):
+    for profile in learn_suite(plan, accept=options.accept):
         for line in profile_lines(profile):
             click.echo(line)
 
@@ -348,7 +328,6 @@ def _plan(project: Path, suite: str, options: DriftCheckOptions, command: str, n
         suite=loaded,
         cases=options.cases,
         tools=options.tools,
-        per_s=options.per_s,
         samples=options.samples,
         flips=None if options.no_flips else flips,
         learn=not options.no_learn,

@@ -181,13 +181,16 @@ def probe_suite(plan: DriftPlan) -> DriftResult:
     return _drift_result(plan, operations, folder, probed)
 
 
-def learn_suite(plan: DriftPlan, samples: int, *, accept: bool) -> tuple[ToolProfile, ...]:
-    """Sends every recorded read `samples` times while the tools are known to work, and stores which values vary.
+_SAMPLES_OF_LEARNING = 3
+
+
+def learn_suite(plan: DriftPlan, *, accept: bool) -> tuple[ToolProfile, ...]:
+    """Sends every recorded read three times while the tools are known to work, and stores which values vary.
 
     Raises ServiceError, and learns nothing, if a tool does not answer.
     """
     operations = _book(plan)
-    probed = _probed(plan, operations, samples)
+    probed = _probed(plan, operations, _SAMPLES_OF_LEARNING)
     unavailable = unavailable_in(probed.observations)
     if unavailable:
         raise ServiceError(

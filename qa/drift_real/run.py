@@ -87,7 +87,7 @@ def outcome_of(pair: dict[str, Any], environments: Path, folder: Path) -> Outcom
     project = Project(folder / "project", Shop())
     with _served(project, older, folder, READS):
         project.record()
-        project.type("drift", "learn", "s", "--accept", "--rate", "1000")
+        project.type("drift", "learn", "s", "--accept")
         clean = _told(project.probe())
         assert not clean, f"the older release is said to differ from itself: {sorted(clean)}"
     with _served(project, newer, folder, READS):
@@ -103,9 +103,9 @@ def same_release(release: str, environments: Path, folder: Path, times: int) -> 
     project = Project(folder / "project", Shop())
     with _served(project, programs, folder, NOISY):
         project.record()
-        project.type("drift", "learn", "s", "--accept", "--rate", "1000")
+        project.type("drift", "learn", "s", "--accept")
         for number in range(times):
-            live = ["--sandbox", "local", "--rate", "1000", "--no-flips", "--run-name", f"live{number}"]
+            live = ["--sandbox", "local", "--no-flips", "--run-name", f"live{number}"]
             project.type("drift", "s", "--trials", "1", *live)
     return [_told(project.report(f"live{number}")) for number in range(times)]
 

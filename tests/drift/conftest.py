@@ -97,7 +97,7 @@ class Project:
     def probe(self, *more: str, status: int = 0) -> dict[str, Any]:
         """The report of a probe."""
         name = f"probe{self._count()}"
-        self.type("drift", "probe", "s", "--rate", "1000", "--no-flips", "--run-name", name, *more, status=status)
+        self.type("drift", "probe", "s", "--no-flips", "--run-name", name, *more, status=status)
         return self.report(name)
 
     def report(self, name: str) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def told(report: dict[str, Any], part: str = "findings") -> list[tuple[str, str,
 
 def learn(project: Project, day: int, *, accept: bool = False) -> None:
     """As `harness drift learn` does on another day."""
-    learn_suite(_plan(project, day), 3, accept=accept)
+    learn_suite(_plan(project, day), accept=accept)
 
 
 def probe_on(project: Project, day: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ def test_a_case_that_a_changed_tool_fails_is_put_down_to_the_tool(project_of_sho
     compared = project_of_shop.type("compare", "mock", "night", "--format", "json")
     assert ["cannot_tell"] == [one["cause"] for one in json.loads(compared)["divergence"]["cases"]]
 
-    project_of_shop.type("drift", "compare", "night", "--confirm", "--rate", "1000", "--sandbox", "local", status=1)
+    project_of_shop.type("drift", "compare", "night", "--confirm", "--sandbox", "local", status=1)
     flips = {(one["tool"], one["path"]): one["flips"] for one in project_of_shop.report("night")["findings"]}
     assert ["one"] == flips["get_item", "name"]
 

@@ -21,7 +21,7 @@ def test_a_value_that_was_steady_on_two_days_drifts_and_one_that_moves_does_not(
 
 
 def test_a_person_may_accept_what_is_known_without_waiting(project_of_shop: Project) -> None:
-    said = project_of_shop.type("drift", "learn", "s", "--rate", "1000", "--accept")
+    said = project_of_shop.type("drift", "learn", "s", "--accept")
     assert "get_item: 6 samples on 1 day, settled" in said
     project_of_shop.shop.answers["GET /items/1"] = {**ITEM, "name": "Croissant"}
     assert [("get_item", "value.changed", "name", "string -> string")] == told(project_of_shop.probe())

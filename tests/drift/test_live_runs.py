@@ -65,6 +65,6 @@ def test_a_run_that_kept_nothing_says_how_to_make_one(project_of_shop: Project) 
 
 
 def _compared(project: Project, run: str, *more: str, status: int) -> dict[str, object]:
-    project.type("drift", "compare", run, "--no-flips", "--rate", "1000", *more, status=status)
+    project.type("drift", "compare", run, "--no-flips", *more, status=status)
     report: dict[str, object] = json.loads((project.folder / "runs" / run / "drift.json").read_text())
     return report

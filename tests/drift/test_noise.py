@@ -50,5 +50,5 @@ def test_a_noisy_service_that_stays_the_same_is_never_said_to_drift(project_of_s
     project_of_shop.type("run", "s", "--tools", "record", "--refresh", "--sandbox", "local", "--run-name", "again")
     for night in range(1, 11):
         assert [] == told(probe_on(project_of_shop, night))
-    project_of_shop.type("drift", "s", "--sandbox", "local", "--run-name", "night", "--rate", "1000")
+    project_of_shop.type("drift", "s", "--sandbox", "local", "--run-name", "night")
     assert [] == told(project_of_shop.report("night"))

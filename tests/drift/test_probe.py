@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from harness.drift.check import DriftPlan, probe_suite
+from harness.suite.loading import load_suite
 from tests.drift.conftest import ITEM, Project, told
 
 
@@ -26,7 +28,8 @@ def test_a_real_service_is_asked_no_faster_than_the_rate(project_of_shop: Projec
         return given
 
     answers.update({asked: noted(answer) for asked, answer in answers.items()})
-    project_of_shop.type("drift", "probe", "s", "--no-flips", "--no-learn", "--rate", "2")
+    folder = project_of_shop.folder
+    probe_suite(DriftPlan(project=folder, suite=load_suite(folder, "s"), per_s=2, learn=False, name="slow"))
     assert 3 == len(arrived)
     assert arrived[2] - arrived[0] > 0.9
 

@@ -73,9 +73,7 @@ def shell_of(project: Project, status: int) -> Callable[[list[str]], Any]:
 
 def test_the_verdict_about_every_tool_is_the_planted_one(project: Project) -> None:
     project.shop.answers = {f"GET /{name}/1": answer for name, answer in changed().items()}
-    project.type(
-        "drift", "probe", "s", "--rate", "1000", "--sandbox", "local", "--run-name", "probe", "--no-learn", status=1
-    )
+    project.type("drift", "probe", "s", "--sandbox", "local", "--run-name", "probe", "--no-learn", status=1)
     assert PLANTED == review("probe", shell_of(project, 0))
 
 
