@@ -167,7 +167,7 @@ class HttpAgent:
             if self._is_ready():
                 return
             time.sleep(0.05)
-        raise AgentFailed(f"the agent does not listen on port {self._port} after {self._chat['start_s']:g} s")
+        raise AgentFailed(f"the agent does not listen on port {self._port} after {_START_S} s")
 
     def _is_ready(self) -> bool:
         try:
