@@ -43,6 +43,10 @@ class ReferenceState(Frozen):
     """Probe name -> what it read."""
     end_state: EndState | None = None
     """The changed files; None: none were read back."""
+    states_again: dict[str, JsonValue] = {}
+    """What the probes read after the reference was played a second time: what differs is not the reference's doing."""
+    end_state_again: EndState | None = None
+    """Likewise the changed files."""
 
 
 def is_state_of(state: ReferenceState, suite: Suite, case: Case) -> bool:

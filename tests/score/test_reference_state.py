@@ -49,6 +49,50 @@ def with_orders(**changed: Any) -> dict[str, Any]:
     return ORDERS | {"orders": [first, {**second, **changed}]}
 
 
+def told_twice(build: Build, got: Any, wanted: Any, again: Any, probe: StateProbe = PROBE) -> tuple[bool | None, str]:
+    reference = ReferenceState(
+        case_id="c",
+        asked_digest="a",
+        digest="d",
+        probes=(probe,),
+        states={"shop": wanted},
+        states_again={"shop": again},
+    )
+    made = build(states={"shop": got}).model_copy(update={"reference_state": reference, "tools": (LOOK,)})
+    passed, reason, _ = VERIFIERS["reference_state"]().verify(made)
+    return passed, reason
+
+
+@pytest.mark.parametrize("at", [4, 5, 6])
+def test_what_the_reference_does_not_leave_twice_is_undecided_and_named(evidence: Build, at: int) -> None:
+    first, again = ({"n": 1, "at": one} for one in (4, 5))
+
+    passed, reason = told_twice(evidence, {"n": 1, "at": at}, first, again)
+    assert passed is None
+    assert "shop/at is 5, and the reference leaves 4" in reason
+    assert told_twice(evidence, {"n": 2, "at": at}, first, again)[0] is False
+    assert told_twice(evidence, first, first, first)[0] is True
+
+
+def test_the_order_of_a_set_and_a_time_in_a_row_are_undecided(evidence: Build) -> None:
+    assert (
+        told_twice(evidence, {"tags": ["c", "b", "a"]}, {"tags": ["a", "b", "c"]}, {"tags": ["b", "a", "c"]})[0] is None
+    )
+    row = {"id": 1, "item": "tea", "n": 1}
+    first, again, got = ({"rows": [{**row, "at": at}]} for at in (1, 2, 3))
+    assert told_twice(evidence, got, first, again, QUERY)[0] is None
+    wrong = {"rows": [{**row, "at": 3, "n": 2}]}
+    assert told_twice(evidence, wrong, first, again, QUERY)[0] is False
+
+
+def test_a_pointer_that_matches_nothing_is_named(evidence: Build) -> None:
+    passed, reason, _ = told(evidence, {"a": 1}, {"a": 1}, ignore={"shop": ("/b",)})
+
+    assert passed is True
+    assert reason.endswith("(pointers that match nothing: shop/b)")
+    assert "match nothing" not in told(evidence, {"a": 1}, {"a": 2}, ignore={"shop": ("/a",)})[1]
+
+
 def test_what_a_tool_declares_to_vary_is_left_out(evidence: Build) -> None:
     passed, _, _ = told(evidence, with_orders(id="o-77") | {"now": 2}, ORDERS)
     assert passed

@@ -126,7 +126,7 @@ def _refuse_not_restorable(plan: RunPlan) -> None:
 # shows whether such a program changed.
 
 FOLDER = ".harness/reference_states"
-_FORMAT = 1
+_FORMAT = 2
 """Raised whenever the same reference could leave another stored state."""
 
 
@@ -176,27 +176,34 @@ def with_reference_states(
 
 
 def played_states(job: Job, missing: Sequence[ComparedCase], digests: Mapping[str, str]) -> Iterator[ReferenceState]:
-    """Plays the references of these cases of the job's suite; `digests`: of their states, by case.
+    """Plays the references of these cases of the job's suite twice; `digests`: of their states, by case.
 
     Yields each state as it is there; raises ReferenceFailed at the end, for all references that failed.
     """
 
     suite, faults = job.plan.suite, dict[str, str]()
     compared = {one.case.id: one for one in missing}
-    for case_id, trial in play_references(job, [one.case for one in missing]):
-        one = compared[case_id]
-        fault = reference_fault(one, one.probes(suite), trial)
-        if fault is not None:
-            faults[case_id] = fault
-            continue
-        yield ReferenceState(
-            case_id=case_id,
-            asked_digest=asked_digest(suite, one.case),
-            digest=digests[case_id],
-            probes=(*suite.probes, *one.case.probes),
-            states=trial.states,
-            end_state=trial.end_state,
-        )
+    first: dict[str, Trial] = {}
+    for _ in range(2):  # what differs between the two is not the reference's doing
+        waiting = [one.case for one in missing if one.case.id not in faults]
+        for case_id, trial in play_references(job, waiting) if waiting else ():
+            one = compared[case_id]
+            fault = reference_fault(one, one.probes(suite), trial)
+            if fault is not None:
+                faults[case_id] = fault
+            elif case_id not in first:
+                first[case_id] = trial
+            else:
+                yield ReferenceState(
+                    case_id=case_id,
+                    asked_digest=asked_digest(suite, one.case),
+                    digest=digests[case_id],
+                    probes=(*suite.probes, *one.case.probes),
+                    states=first[case_id].states,
+                    end_state=first[case_id].end_state,
+                    states_again=trial.states,
+                    end_state_again=trial.end_state,
+                )
     if faults:
         raise ReferenceFailed(suite.name, faults)
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from pydantic import JsonValue, field_validator
@@ -13,7 +13,7 @@ from harness.scoring.texts import composed
 from harness.scoring.verifiers.files import matches_any
 from harness.suite.cases import StateProbe
 from harness.suite.suites import Suite
-from harness.suite.tools import ToolSpec, changed_at, without
+from harness.suite.tools import ToolSpec, changed_at, values_at, without
 from harness.text import one_line, shortened
 from harness.traces.trial import EndState, FileChange, Trial
 from harness.values import Frozen, JsonObject
@@ -38,6 +38,15 @@ class StateDifference:
     """Probe with table, row and column, or with JSON pointer; else the path of a file."""
     problem: str
     """What is there, and what the reference leaves."""
+    part: str = ""
+    """The place without the content of a row, which differs between two states; empty: the place itself."""
+
+    def lies_in(self, other: "StateDifference") -> bool:
+        """Whether what differs here is, holds, or is held by what differs there; a list's items are not told apart."""
+        mine, theirs = self.part or self.place, other.part or other.place
+        whole, _, last = theirs.rpartition("/")
+        theirs = whole if last.isdecimal() else theirs
+        return f"{mine}/".startswith(f"{theirs}/") or theirs.startswith(f"{mine}/")
 
     @property
     def words(self) -> str:
@@ -180,17 +189,17 @@ def _of_rows(place: str, surplus: list[JsonValue], missing: list[JsonValue]) -> 
     for row in surplus:
         like = max(rest, key=lambda one: _common_share(row, one), default=None) if are_paired else None
         if like is None or not isinstance(row, dict) or not isinstance(like, dict) or _common_share(row, like) < _HALF:
-            yield StateDifference(place=f"{place} {_short_json(row)}", problem=_presence(True))
+            yield StateDifference(place=f"{place} {_short_json(row)}", problem=_presence(True), part=place)
             continue
         rest.remove(like)
         for column in sorted({*row, *like}):
             at = f"{place} {_short_json(row)}, column {column!r}"
             if column not in row or column not in like:  # null is a value, and not the same
-                yield StateDifference(place=at, problem=_presence(column in row))
+                yield StateDifference(place=at, problem=_presence(column in row), part=f"{place}/{column}")
             elif not json_equal(row[column], like[column]):
-                yield _changed_value(at, row[column], like[column])
+                yield replace(_changed_value(at, row[column], like[column]), part=f"{place}/{column}")
     for row in rest:
-        yield StateDifference(place=f"{place} {_short_json(row)}", problem=_presence(False))
+        yield StateDifference(place=f"{place} {_short_json(row)}", problem=_presence(False), part=place)
 
 
 _HALF: Final = 0.5
@@ -259,6 +268,11 @@ def _short_json(value: JsonValue) -> str:
     return shortened(equality_key(value), _LONGEST)
 
 
+def _first_words(found: Sequence[StateDifference]) -> str:
+    more = f" (and {len(found) - _NAMED} more differences)" if len(found) > _NAMED else ""
+    return "; ".join(one.words for one in found[:_NAMED]) + more
+
+
 _NAMED = 3
 _KEPT = 50
 
@@ -270,7 +284,8 @@ class EqualsReferenceState(Frozen):
     after it, and the files that it changed, are stored with the run. Order and number of the agent's calls, further
     reads and the words of its answer do not matter. Tables are compared by their rows, the rows of a query in any
     order, other probes by JSON value, without the `volatile` and `generated_ids` of a probe's tool. Columns are left
-    out by the probe's `sql.ignore`. Needs restored services (`--tools sealed`, `record` or `live`): a replay has no
+    out by the probe's `sql.ignore`. What differs between two plays of the reference is undecided.
+    Needs restored services (`--tools sealed`, `record` or `live`): a replay has no
     state. Without a stored state of the reference, or without an answer of a probe, the check is undecided.
     """
 
@@ -331,28 +346,57 @@ class EqualsReferenceState(Frozen):
         reference = evidence.reference_state
         if reference is None:
             return None, "no state that the case's reference leaves is stored with the run: run again", {}
-        found = list(self._differences(evidence, reference))
+        tools = {tool.name: tool for tool in evidence.tools}
+        trial = evidence.trial
+        again = list(self._differences(reference.states_again, reference.end_state_again, reference, tools))
+        found = [
+            one
+            for one in self._differences(trial.states, trial.end_state, reference, tools)
+            if not any(one.lies_in(other) for other in again)
+        ]
         seen: JsonObject = {"differences": [one.words for one in found[:_KEPT]]}
         if found:
-            more = f" (and {len(found) - _NAMED} more differences)" if len(found) > _NAMED else ""
-            return False, "; ".join(one.words for one in found[:_NAMED]) + more, seen
-        missing = self._unknown(evidence.trial, reference)
+            return False, _first_words(found) + self._without_effect(trial.states, reference), seen
+        missing = self._unknown(trial, reference)
         if missing is not None:
             return None, *missing
-        return True, "the end state is the one that the reference leaves", seen
+        if again:
+            why = (
+                "the reference, played twice, does not leave the same: leave out what changes, or declare it unordered"
+            )
+            return None, f"{why}: {_first_words(again)}", seen
+        words = "the end state is the one that the reference leaves"
+        return True, words + self._without_effect(trial.states, reference), seen
 
-    def _differences(self, evidence: Evidence, reference: ReferenceState) -> Iterator[StateDifference]:
-        trial, tools = evidence.trial, {tool.name: tool for tool in evidence.tools}
+    def _without_effect(self, states: Mapping[str, JsonValue], reference: ReferenceState) -> str:
+        """In words the pointers that match nothing in either state; empty if there are none."""
+        from harness.cassettes.volatility import unfolded
+
+        unmatched = [
+            f"{name}{pointer}"
+            for name, pointers in (*self.ignore.items(), *self.unordered.items())
+            for pointer in pointers
+            if not any(values_at(unfolded(side.get(name)), pointer) for side in (states, reference.states))
+        ]
+        return f" (pointers that match nothing: {', '.join(unmatched)})" if unmatched else ""
+
+    def _differences(
+        self,
+        states: Mapping[str, JsonValue],
+        end_state: EndState | None,
+        reference: ReferenceState,
+        tools: Mapping[str, ToolSpec],
+    ) -> Iterator[StateDifference]:
         for probe in self.compared(reference.probes):
-            got, wanted = trial.states.get(probe.name), reference.states.get(probe.name)
+            got, wanted = states.get(probe.name), reference.states.get(probe.name)
             if got is None or wanted is None or unmeasurable_state(got) is not None:
                 continue
             if probe.sql is not None:
                 yield from _of_database(probe.name, got, wanted)
             else:
                 yield from self._of_values(probe, got, wanted, tools)
-        if self.files and trial.end_state is not None and reference.end_state is not None:
-            yield from file_differences(trial.end_state, reference.end_state, self._compares_file)
+        if self.files and end_state is not None and reference.end_state is not None:
+            yield from file_differences(end_state, reference.end_state, self._compares_file)
 
     def _of_values(
         self, probe: StateProbe, got: JsonValue, wanted: JsonValue, tools: Mapping[str, ToolSpec]
