@@ -15,8 +15,8 @@ from functools import lru_cache
 
 from pydantic import JsonValue
 
-from harness.cassettes.secret_search import FIELD_PSEUDONYM, SecretSearch, search_for
-from harness.cassettes.split_secrets import encoded, pseudonym_of, without_split
+from harness.cassettes.secret_search import FIELD_PSEUDONYM, SecretSearch, encoded, search_for
+from harness.cassettes.split_secrets import pseudonym_of, without_split
 from harness.errors import UsageError
 from harness.values import canonical_json, compact_json, is_canonical, sorted_json, spaced_json
 

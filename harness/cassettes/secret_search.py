@@ -279,3 +279,11 @@ def _one_of(members: Iterable[int]) -> bytes:
 
 def _byte(byte: int) -> bytes:
     return re.escape(bytes([byte]))
+
+
+def encoded(text: str) -> tuple[bytes, str]:
+    """The text's bytes, with invalid UTF-8 kept as it was, and how the errors were handled."""
+    try:
+        return text.encode("utf-8", "surrogateescape"), "surrogateescape"
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass"), "surrogatepass"

@@ -8,20 +8,12 @@ from typing import Final, Literal
 
 from pydantic import JsonValue
 
-from harness.cassettes.secret_search import MARK, SecretSearch
+from harness.cassettes.secret_search import MARK, SecretSearch, encoded
 
 
 def pseudonym_of(name: str) -> bytes:
     """The replacement of a known secret."""
     return f"<secret:{name}>".encode()
-
-
-def encoded(text: str) -> tuple[bytes, str]:
-    """The text's bytes, with invalid UTF-8 kept as it was, and how the errors were handled."""
-    try:
-        return text.encode("utf-8", "surrogateescape"), "surrogateescape"
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass"), "surrogatepass"
 
 
 # Finds secrets whose pieces are in texts that a client joins: the deltas of a streamed answer.

@@ -16,7 +16,6 @@ from harness.cassettes.volatility import unfolded
 from harness.errors import OutOfTime
 from harness.gateway.toolbox import Toolbox
 from harness.gateway.upstream.host_calls import WebCall, absolute_address
-from harness.gateway.upstream.http_tools import unroutable
 from harness.gateway.upstream.sources import ToolRequest
 from harness.gateway.upstream.transport import Refusal
 from harness.suite.hosts import HostSpec
@@ -147,7 +146,7 @@ class CallBuilder:
         spec: ToolSpec = tool.spec
         if spec.effect != key.effect or spec.source == "sandbox":
             raise ValueError(_OTHER_EFFECT[key.effect])
-        problem = tool.problem_with(arguments) or unroutable(spec, arguments)
+        problem = tool.problem_with(arguments, arguments)
         if problem is not None:
             raise ValueError(f"its recorded arguments are incomplete: {problem}")
         return ToolRequest(tool=spec.model_copy(update={"rate_limit": None}), arguments=arguments, key=key)

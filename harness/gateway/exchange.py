@@ -16,7 +16,6 @@ from harness.gateway.bodies import LargeWork
 from harness.gateway.failures import CallFailure
 from harness.gateway.ledger import Ledger
 from harness.gateway.upstream.sources import ToolAnswer, ToolMiss
-from harness.gateway.upstream.transport import retried_text
 from harness.suite.models import CalledKind
 from harness.suite.tools import Effect
 from harness.traces import names
@@ -164,7 +163,7 @@ class Exchange:
                 names.REPLAY_TIER: result.tier,
                 names.INJECTED: None if result.fault is None else True,
                 names.FAULT_KIND: result.fault,
-                names.TOOL_RETRIED: retried_text(result.retried, clean),
+                names.TOOL_RETRIED: json.dumps(list(map(clean.everywhere, result.retried))) if result.retried else None,
                 names.REPLAY_NEAREST: canonical_json(list(result.nearest)) if result.tier == "miss" else None,
                 names.THOUGHT: call.thought,
                 names.PLAN: None if call.plan is None else json.dumps(call.plan, ensure_ascii=False),

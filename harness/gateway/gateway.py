@@ -236,10 +236,11 @@ class Gateway:
         trial = self._trial(request, stack.enter_context(ExitStack()))
         socket = _new_socket(trial.closing)
         trial_sources = TrialSources()
-        source = FixtureSource(trial_sources.before(self._suite, suite_tools(trial)), packs_of(self._suite, trial.case))
+        packs, source = packs_of(self._suite, trial.case), trial_sources.before(self._suite, suite_tools(trial))
+        source = FixtureSource(source, packs) if packs else source
         overlay = FaultySource(source, trial.case.faults)
         toolbox = self._toolbox.described({} if request.variant is None else request.variant.descriptions)
-        calls = calls_of(toolbox, trial, overlay)
+        calls = calls_of(toolbox, trial, overlay if trial.case.faults else source)
         offered = toolbox.offered(trial.case)
         route_handlers: list[RouteHandler] = [
             OpenApiHandler(toolbox, offered),

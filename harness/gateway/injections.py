@@ -42,7 +42,7 @@ class FaultySource:
         self._calls: Counter[str] = Counter()
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
-        if request.probe or not self._armed:
+        if request.probe:
             return await self._inner.call(request)
         self._calls.update((request.tool.name, _ANY))
         for armed in self._armed:
@@ -133,8 +133,6 @@ class FixtureSource:
         self._fixtures = [fixture for pack in reversed(tuple(packs)) for fixture in pack.fixtures]
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
-        if not self._fixtures:
-            return await self._inner.call(request)
         found = next(
             (item for item in self._fixtures if _fixture_matches(item, request.tool.name, request.arguments)), None
         )

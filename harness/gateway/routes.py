@@ -186,7 +186,7 @@ class RouteContext:
     listing: bytes
     calls: ToolCallHandler
     route_handlers: tuple[RouteHandler, ...] = ()
-    """Handlers that are tried in this order, before the routes of the agent-facing protocol."""
+    """Handlers that are tried in this order, before the routes of the agent-facing protocol but those of tools."""
     user: User | None = None
     """Who plays the user; None: the case's script."""
 
@@ -226,8 +226,9 @@ class Routes:
                 address = self._forward_proxy.address(request, bound)
                 if address is not None:
                     return await self._forward_proxy.handle(request, address, is_open=self.is_open)
-            for route_handler in self._context.route_handlers:
-                if route_handler.opens(request.rel_url.raw_path):
+            path = request.rel_url.raw_path
+            for route_handler in () if path.startswith(_TOOLS) else self._context.route_handlers:
+                if route_handler.opens(path):
                     return await route_handler.handle(request, is_open=self.is_open)
             reply = await self._reply(request)
         except Refusal as refusal:

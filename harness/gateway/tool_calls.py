@@ -13,7 +13,6 @@ from harness.gateway.exchange import CallResult, ReceivedCall, failed
 from harness.gateway.failures import CallFailure, result_of
 from harness.gateway.toolbox import Tool, Toolbox
 from harness.gateway.trial import TrialContext
-from harness.gateway.upstream.http_tools import unroutable
 from harness.gateway.upstream.sources import ToolMiss, ToolRequest, TrialTools
 from harness.gateway.user import HeardCall
 from harness.suite.cases import StateProbe
@@ -230,7 +229,7 @@ def _failure_and_key_arguments(
     """Validates the arguments; returns the problem, and the arguments that the key is computed from. Raises
     OutOfTime.
     """
-    problem = tool.problem_with(arguments) or unroutable(tool.spec, complete)
+    problem = tool.problem_with(arguments, complete)
     if problem is None:
         return None, without_volatile(tool.spec, complete)
     message = f"the arguments of {tool.spec.name} are not valid: {problem}"

@@ -5,6 +5,9 @@ import re
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from urllib.parse import unquote
+
+from pydantic import JsonValue
 
 from harness.errors import UsageError
 from harness.suite.cases import Case
@@ -13,7 +16,7 @@ from harness.suite.schemas import Schema, SchemaProblem, members, simple_check
 from harness.suite.suites import Suite
 from harness.suite.tools import ToolSpec, VolatilePart
 from harness.text import alternatives, shortened
-from harness.values import JsonObject
+from harness.values import JsonObject, canonical_json
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _SHOWN = 300
@@ -25,21 +28,43 @@ class Tool:
 
     spec: ToolSpec
     schema: Schema
+    may_take_long: bool
+    """Whether regular expressions must be evaluated: by `problem_with`, or for parts that are left out of the cassette
+    key.
+    """
 
-    @property
-    def may_take_long(self) -> bool:
-        """Whether regular expressions must be evaluated: by `problem_with`, or for parts that are left out of the
-        cassette key.
-        """
-        return self.schema.asks_expressions or any(isinstance(rule, VolatilePart) for rule in self.spec.ignore)
-
-    def problem_with(self, arguments: JsonObject) -> str | None:
-        """The problem with the arguments: the path, and what the schema expects there.
+    def problem_with(self, arguments: JsonObject, complete: JsonObject | None = None) -> str | None:
+        """The problem with the arguments: the path, and what the schema expects there. `complete`: the arguments with
+        the defaults, whose place in the path of the tool's route is checked too.
 
         Raises OutOfTime, which names the expressions, if the schema's take too long.
         """
         found = self.schema.problem(arguments)
-        return None if found is None else _problem_text(found)
+        if found is not None:
+            return _problem_text(found)
+        return None if complete is None else unroutable(self.spec, complete)
+
+
+def unroutable(tool: ToolSpec, arguments: JsonObject) -> str | None:
+    """Why the arguments would make a path outside of the tool's route; None: they do not."""
+    if tool.http is None:
+        return None
+    for name in _PLACEHOLDER.findall(tool.http.path):
+        value = arguments.get(name)
+        if isinstance(value, dict | list | None) or not parameter_text(value) or _climbs(parameter_text(value)):
+            return f"$.{name}: {canonical_json(value)} cannot stand in the path {tool.http.path!r}"
+    return None
+
+
+def parameter_text(value: JsonValue) -> str:
+    """The value as it stands in a path or a query."""
+    return value if isinstance(value, str) else canonical_json(value)
+
+
+def _climbs(text: str) -> bool:
+    """Whether a server that decodes the value up to twice more may leave the path; also for a NUL byte."""
+    decoded = unquote(unquote(text)).replace("\\", "/")
+    return "\0" in decoded or any(part.partition(";")[0] in {".", ".."} for part in decoded.split("/"))
 
 
 class Toolbox:
@@ -58,7 +83,8 @@ class Toolbox:
             if spec.name in self.tools:
                 raise UsageError(f"tool {spec.name!r} is declared twice")
             schema = Schema(spec.parameters, field=f"tool {spec.name!r}: parameters")
-            self.tools[spec.name] = Tool(spec=spec, schema=schema)
+            asks_parts = any(isinstance(rule, VolatilePart) for rule in spec.ignore)
+            self.tools[spec.name] = Tool(spec=spec, schema=schema, may_take_long=schema.asks_expressions or asks_parts)
         _check_probes(suite, self.tools)
 
     def described(self, descriptions: Mapping[str, str]) -> "Toolbox":

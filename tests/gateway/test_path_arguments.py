@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from harness.gateway.upstream.http_tools import route_url, unroutable
+from harness.gateway.toolbox import unroutable
+from harness.gateway.upstream.http_tools import route_url
 from harness.suite.tools import ToolSpec
 
 TOOL = ToolSpec.model_validate(

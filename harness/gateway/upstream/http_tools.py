@@ -10,20 +10,20 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import quote, urlencode
 
 import aiohttp
-from pydantic import JsonValue
 from yarl import URL
 
 from harness.errors import ServiceError
 from harness.gateway.budgets import RateLimiter, Waits
+from harness.gateway.toolbox import parameter_text
 from harness.gateway.upstream.sources import Reached, ToolAnswer, ToolMiss, ToolRequest
 from harness.gateway.upstream.transport import RetriedCall, begun, header_text, sent_body
 from harness.processes import subprocess_environment
 from harness.suite.hosts import Reset
 from harness.suite.suites import Suite
-from harness.suite.tools import HttpRoute, ToolSpec
+from harness.suite.tools import HttpRoute
 from harness.values import ExceedsBounds, JsonObject, NotJson, canonical_json, parse_json
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
@@ -150,31 +150,14 @@ def _head_result(status: int, headers: Mapping[str, str]) -> bytes:
     return canonical_json({"status": status, "headers": response_headers}).encode()
 
 
-def unroutable(tool: ToolSpec, arguments: JsonObject) -> str | None:
-    """Why the arguments would make a path outside of the tool's route; None: they do not."""
-    if tool.http is None:
-        return None
-    for name in _PLACEHOLDER.findall(tool.http.path):
-        value = arguments.get(name)
-        if isinstance(value, dict | list | None) or not _parameter_text(value) or _climbs(_parameter_text(value)):
-            return f"$.{name}: {canonical_json(value)} cannot stand in the path {tool.http.path!r}"
-    return None
-
-
-def _climbs(text: str) -> bool:
-    """Whether a server that decodes the value up to twice more may leave the path; also for a NUL byte."""
-    decoded = unquote(unquote(text)).replace("\\", "/")
-    return "\0" in decoded or any(part.partition(";")[0] in {".", ".."} for part in decoded.split("/"))
-
-
 def route_url(base_url: str, route: HttpRoute, arguments: JsonObject) -> URL:
     """The address of one call; each argument stays inside its own path segment or query parameter."""
-    path = _PLACEHOLDER.sub(lambda found: quote(_parameter_text(arguments[found[1]]), safe=""), route.path)
+    path = _PLACEHOLDER.sub(lambda found: quote(parameter_text(arguments[found[1]]), safe=""), route.path)
     pairs: list[tuple[str, str]] = []
     for parameter, source in route.query.items():
         value = arguments.get(source.strip("{}"))
         if value is not None:
-            pairs += [(parameter, _parameter_text(item)) for item in (value if isinstance(value, list) else [value])]
+            pairs += [(parameter, parameter_text(item)) for item in (value if isinstance(value, list) else [value])]
     query = f"?{urlencode(pairs, quote_via=quote)}" if pairs else ""
     return URL(f"{base_url.rstrip('/')}/{path.lstrip('/')}{query}", encoded=True)
 
@@ -187,10 +170,6 @@ def _request_body(route: HttpRoute, arguments: JsonObject) -> bytes | None:
     elsewhere = {*_PLACEHOLDER.findall(route.path), *(source.strip("{}") for source in route.query.values())}
     rest = {name: value for name, value in arguments.items() if name not in elsewhere}
     return canonical_json(rest).encode()
-
-
-def _parameter_text(value: JsonValue) -> str:
-    return value if isinstance(value, str) else canonical_json(value)
 
 
 _SHOWN = 500

@@ -1,9 +1,8 @@
 """Requests over the network: the shared HTTP client, its thread, retries of reads, and refusals."""
 
 import asyncio
-import json
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from concurrent import futures
 from contextlib import ExitStack
 from io import BytesIO
@@ -127,11 +126,6 @@ async def begun(request: aiohttp.client._RequestContextManager) -> aiohttp.Clien
         raise
     except (aiohttp.ClientError, ConnectionError) as error:
         raise NoAnswer(error) from None
-
-
-def retried_text(retried: Sequence[str], redactor: Redactor) -> str | None:
-    """The trace attribute: a JSON list of how the transport failed before each retry."""
-    return json.dumps([redactor.everywhere(one) for one in retried]) if retried else None
 
 
 async def with_pauses(content: aiohttp.StreamReader, waits: Callable[[], bool]) -> AsyncIterator[bytes | None]:

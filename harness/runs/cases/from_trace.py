@@ -15,7 +15,6 @@ from harness.cassettes.trial_recording import Excerpt, ObservedAnswer, ObservedC
 from harness.disk import write_atomically
 from harness.errors import InvalidDocument, OutOfTime, UsageError
 from harness.gateway.toolbox import Toolbox
-from harness.gateway.upstream.http_tools import unroutable
 from harness.runs.cases.drafting import Proof, draft, passing_attempts, prove, useful_checks
 from harness.runs.importing import IMPORTED
 from harness.runs.measured_trials import suite_of
@@ -82,7 +81,7 @@ class Reader:
         tool = box.tools[name]
         complete = complete_arguments(tool.spec, arguments)
         try:
-            refused = tool.problem_with(arguments) or unroutable(tool.spec, complete)
+            refused = tool.problem_with(arguments, complete)
             if refused is None and tool.spec.source != "sandbox":
                 yield ObservedCall(key=call_key(tool.spec, complete, self.redactor), answer=answer)
         except OutOfTime:  # as the gateway does
