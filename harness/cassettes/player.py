@@ -19,8 +19,10 @@ from harness.cassettes.cassette import Cassette
 from harness.cassettes.keys import CallKey, StateChain
 from harness.cassettes.recordings import Recording
 from harness.cassettes.volatility import is_declared, json_in
+from harness.jsondiff import differences as json_differences
+from harness.jsondiff import path_text
 from harness.text import shortened
-from harness.values import Frozen, JsonObject, canonical_json
+from harness.values import Frozen, canonical_json
 
 _SHOWN = 3
 _LONGEST = 1000
@@ -69,30 +71,19 @@ def _similarity(wanted: JsonValue, recording: Recording) -> tuple[int, str, Json
 
 def differences(here: JsonValue, recorded: JsonValue, path: str = "$") -> Iterator[str]:
     """Every differing JSON path with both values, in a fixed order. True is not 1."""
-    match here, recorded:
-        case dict(), dict():
-            yield from _in_objects(here, recorded, path)
-        case list(), list():
-            for index, (left, right) in enumerate(zip(here, recorded, strict=False)):
-                yield from differences(left, right, f"{path}[{index}]")
-            if len(here) != len(recorded):
-                yield f"{path}: {len(here)} items here, {len(recorded)} in the recording"
-        case str(), str() if here != recorded:
-            yield from _in_texts(here, recorded, path)
-        case _:
-            if here != recorded or isinstance(here, bool) != isinstance(recorded, bool):
-                yield f"{path}: {_short_json(here)} here, {_short_json(recorded)} in the recording"
-
-
-def _in_objects(here: JsonObject, recorded: JsonObject, path: str) -> Iterator[str]:
-    for name in sorted({*here, *recorded}):
-        inner = f"{path}.{name}"
-        if name not in recorded:
-            yield f"{inner}: {_short_json(here[name])} here, absent in the recording"
-        elif name not in here:
-            yield f"{inner}: absent here, {_short_json(recorded[name])} in the recording"
-        else:
-            yield from differences(here[name], recorded[name], inner)
+    for one in json_differences(here, recorded):
+        place, old, new = f"{path}{path_text(one.path)}", one.before, one.after
+        match one.kind:
+            case "removed":
+                yield f"{place}: {_short_json(old)} here, absent in the recording"
+            case "added":
+                yield f"{place}: absent here, {_short_json(new)} in the recording"
+            case "length":
+                yield f"{place}: {old} items here, {new} in the recording"
+            case "value" if isinstance(old, str) and isinstance(new, str):
+                yield from _in_texts(old, new, place)
+            case "value":
+                yield f"{place}: {_short_json(old)} here, {_short_json(new)} in the recording"
 
 
 def _in_texts(here: str, recorded: str, path: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from harness.values import JsonObject
+from harness.jsondiff import differences
 
 Path = tuple[str, ...]
 """Members and list indexes from the root; a list index as its digits."""
@@ -92,39 +92,20 @@ def unfolded(value: JsonValue) -> JsonValue:
 
 def changes(before: JsonValue, after: JsonValue, path: Path = ()) -> Iterator[ValueChange]:
     """Every place in which the two differ, in a fixed order; also inside texts that are JSON. True is not 1."""
-    match before, after:
-        case dict(), dict():
-            yield from _of_members(before, after, path)
-        case list(), list():
-            yield from _of_items(before, after, path)
-        case str(), str() if before != after:
-            yield from _of_texts(before, after, path)
-        case _:
-            if before == after and isinstance(before, bool) == isinstance(after, bool):
-                return
-            yield ValueChange(path=path, before=before, after=after, same_shape=_json_type(before) == _json_type(after))
+    for one in differences(before, after):
+        inner = (*path, *map(str, one.path))
+        old, new = (one.before, one.after) if one.kind == "value" else (None, None)
+        if isinstance(old, str) and isinstance(new, str):
+            yield from _of_texts(old, new, inner)
+        else:
+            same_shape = one.kind == "value" and _json_type(old) == _json_type(new)
+            yield ValueChange(path=inner, before=one.before, after=one.after, same_shape=same_shape)
 
 
 def _of_texts(before: str, after: str, path: Path) -> Iterator[ValueChange]:
     old, new = json_in(before), json_in(after)
     inner = [] if old is None or new is None or type(old) is not type(new) else list(changes(old, new, path))
     yield from inner or [ValueChange(path=path, before=before, after=after, same_shape=True)]
-
-
-def _of_items(before: list[JsonValue], after: list[JsonValue], path: Path) -> Iterator[ValueChange]:
-    for index, (old, new) in enumerate(zip(before, after, strict=False)):
-        yield from changes(old, new, (*path, str(index)))
-    if len(before) != len(after):
-        yield ValueChange(path=path, before=len(before), after=len(after), same_shape=False)
-
-
-def _of_members(before: JsonObject, after: JsonObject, path: Path) -> Iterator[ValueChange]:
-    for name in sorted({*before, *after}):
-        inner = (*path, name)
-        if name in before and name in after:
-            yield from changes(before[name], after[name], inner)
-        else:
-            yield ValueChange(path=inner, before=before.get(name), after=after.get(name), same_shape=False)
 
 
 def is_time_or_trace(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from pydantic import JsonValue
 
 from harness.errors import UsageError
+from harness.jsondiff import path_text
 from harness.suite.cases import Case
 from harness.suite.expressions import check_expression
 from harness.suite.schemas import Schema, SchemaProblem, members, simple_check
@@ -134,7 +135,7 @@ def _check_parameters(tool: ToolSpec) -> None:
         Draft202012Validator.check_schema(tool.parameters)
     except SchemaError as error:
         raise UsageError(
-            f"tool {tool.name!r}: {_path_text('parameters', error.absolute_path)}: {error.message[:_SHOWN]}",
+            f"tool {tool.name!r}: parameters{path_text(error.absolute_path)}: {error.message[:_SHOWN]}",
             remedy="parameters is a JSON Schema, draft 2020-12",
         ) from None
     _check_references(tool)
@@ -201,10 +202,5 @@ def _check_probes(suite: Suite, tools: dict[str, Tool]) -> None:
             raise UsageError(f"probe {probe.name!r}: arguments: {problem}")
 
 
-def _path_text(start: str, path: Iterable[str | int]) -> str:
-    return start + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-
-
 def _problem_text(problem: SchemaProblem) -> str:
-    message = shortened(problem.message, _SHOWN)
-    return f"{_path_text('$', problem.path)}: {message}"
+    return f"${path_text(problem.path)}: {shortened(problem.message, _SHOWN)}"
