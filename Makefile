@@ -13,7 +13,7 @@ help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 demo: install ## build what is missing, run the drive-thru suite with both agents, compare them
-	@$(BIN)/harness demo drive_thru --install-tools
+	@$(BIN)/python -m qa.demo drive_thru --install-tools
 
 demo-judge: install ## judge the drive-thru suite by a rubric, hold the judge against people's labels, calibrate it
 	@$(BIN)/python -m qa.demo_judge

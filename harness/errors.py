@@ -149,7 +149,7 @@ class ReplayDiverged(GatewayError):
         place = "before the fork" if step is None else f"at step {step}"
         super().__init__(
             f"the replay differs {place}: expected {expected}, found {found}",
-            remedy="an agent that does otherwise each time cannot be forked; see --check-determinism of `harness run`",
+            remedy="an agent that does otherwise each time cannot be forked",
         )
         self.step = step
         self.expected = expected

@@ -105,7 +105,7 @@ def _differences(one: Recording, other: Recording) -> Iterator[ValueChange]:
 
 
 def cassette_path(cassettes: Path, suite: str, case: str) -> Path:
-    """The path of a case's cassette: YAML, or JSON if the user has converted it.
+    """The path of a case's cassette: YAML, or JSON, which opens faster.
 
     Raises CassetteError if both exist.
     """
@@ -183,7 +183,7 @@ def _refuse_binary(path: Path, cassette: Cassette) -> None:
         except UnicodeDecodeError:
             raise CassetteError(
                 f"{path}: expected text, found a binary answer to {recording.mark.tool}({recording.arguments})",
-                remedy="keep this cassette in YAML: harness cassette convert",
+                remedy="a cassette with binary answers has to be YAML",
             ) from None
 
 

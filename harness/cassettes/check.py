@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -11,14 +11,12 @@ from vcr.cassette import Cassette as VcrCassette
 from vcr.record_mode import RecordMode
 from vcr.serializers import jsonserializer, yamlserializer
 
-from harness.cassettes.cassette import Cassette, lines_of, load_cassette, open_cassette, save_cassette
-from harness.cassettes.journals import only_writer
+from harness.cassettes.cassette import Cassette, lines_of, load_cassette, open_cassette
 from harness.cassettes.keys import WORLD, initial_state, key_digest, next_state
 from harness.cassettes.recordings import Kind, Mark, Outcome, Recording, mark_in_file
 from harness.cassettes.redaction import Redactor
 from harness.errors import CassetteError
 from harness.suite.documents import read_plain
-from harness.suite.models import Provenance
 from harness.suite.tools import Effect
 from harness.text import shortened
 from harness.values import Frozen, canonical_json
@@ -52,28 +50,7 @@ def provenance_words(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {_WORDS[name]}" for name, count in named.items())
 
 
-def state_provenance(path: Path, suite: str, of: Callable[[Recording], Provenance | None]) -> int:
-    """Writes the results of `of` into a cassette's recordings with unknown provenance, and returns their number.
-
-    A stated provenance is kept. Raises CassetteError if the cassette cannot be read.
-    """
-    with only_writer(path.parent):
-        held = load_cassette(path).recordings
-        stated = [_with_provenance(one, of(one)) for one in held]
-        changed = sum(old is not new for old, new in zip(held, stated, strict=True))
-        if changed:
-            save_cassette(path, Cassette(stated), suite=suite, case=path.stem)
-    return changed
-
-
-def _with_provenance(recording: Recording, provenance: Provenance | None) -> Recording:
-    if recording.mark.provenance is not None or provenance is None:
-        return recording
-    return recording.with_provenance(provenance)
-
-
 _ENDINGS = (".yaml", ".json")
-_MANY = 1000
 _SHOWN, _CONTEXT = 1_000, 60
 """The number of characters of a model request that are shown, and how many of them precede the first difference."""
 _LEAST_BYTES = 300
@@ -163,17 +140,6 @@ def check_cassette(path: Path, secrets: Mapping[str, str]) -> tuple[CassetteFind
         for index, recording in enumerate(_as_filed(path, cassette))
         for field, problem in _problems(index, recording, redactor)
     )
-
-
-def advice_on(path: Path, suite: str) -> str | None:
-    """A recommendation for a sound cassette; None: no recommendation."""
-    if path.suffix == ".json" or path.stat().st_size < _MANY * _LEAST_BYTES:
-        return None
-    count = len(open_cassette(path))
-    if count <= _MANY:
-        return None
-    command = f"harness cassette convert {suite} {path.stem} --to json"
-    return f"{path}: {count} recordings open much quicker as JSON: {command}"
 
 
 def shown_cassette(path: Path) -> ShownCassette:

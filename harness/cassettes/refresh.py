@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from harness.cassettes.cassette import (
     Cassette,
@@ -13,7 +12,6 @@ from harness.cassettes.cassette import (
     cassette_path,
     load_cassette,
     refuse_secrets,
-    save_cassette,
 )
 from harness.cassettes.journals import only_writer
 from harness.cassettes.recordings import Recording
@@ -92,23 +90,3 @@ def _with_fresh_answer(recorded: Recording, fresh: Recording | None) -> Recordin
         return recorded
     mark = recorded.mark.model_copy(update={name: getattr(fresh.mark, name) for name in _OF_ANSWER})
     return fresh.model_copy(update={"mark": mark, "arguments": recorded.arguments})
-
-
-Format = Literal["yaml", "json"]
-
-
-def convert_cassette(cassettes: Path, suite: str, case: str, to: Format) -> Path:
-    """Writes the case's cassette as `to`, removes the other file, and returns the new path.
-
-    Raises CassetteError, and leaves the cassette as it is, if it cannot be read, or contains data that JSON cannot
-    represent.
-    """
-    with only_writer(cassettes / suite):
-        path = cassette_path(cassettes, suite, case)
-        new = path.with_suffix(f".{to}")
-        cassette = load_cassette(path)
-        if new == path:
-            return path
-        save_cassette(new, cassette, suite=suite, case=case)
-        path.unlink()
-        return new

@@ -122,9 +122,7 @@ class Options(TypedDict):
     sandbox: str
     jobs: int | None
     cases: tuple[str, ...]
-    categories: tuple[str, ...]
-    difficulties: tuple[str, ...]
-    tags: tuple[str, ...]
+    only: tuple[str, ...]
     failed_in: str | None
     min_mutation_score: float | None
     against_baseline: bool
@@ -197,9 +195,7 @@ def mutate(ctx: click.Context, /, suite: str, **options: Unpack[Options]) -> Non
         sandbox=options["sandbox"],
         jobs=options["jobs"],
         cases=options["cases"],
-        categories=options["categories"],
-        difficulties=options["difficulties"],
-        tags=options["tags"],
+        only=options["only"],
         failed_in=options["failed_in"],
     )
     plan = plan_of(project, wanted)

@@ -1,17 +1,11 @@
 """`harness cassette` and `harness tool`: recordings, and the listings of tools."""
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
+from typing import TypedDict, Unpack
 
 import click
 
-if TYPE_CHECKING:
-    from harness.cassettes.recordings import Recording
-    from harness.suite.models import Provenance
-
-
-# `harness cassette`: lists, checks, converts and refreshes recordings.
+# `harness cassette`: checks, shows and refreshes recordings.
 
 
 class RefreshValues(TypedDict):
@@ -24,32 +18,7 @@ class RefreshValues(TypedDict):
 
 @click.group("cassette")
 def cassette_command() -> None:
-    """List, check, show, convert, mark and refresh recordings."""
-
-
-@cassette_command.command("list")
-@click.argument("suite")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.pass_obj
-def list_cassettes(project: Path, suite: str, as_json: bool) -> None:
-    """List the cassettes of SUITE with the provenance of their recordings.
-
-    A recording comes from a service, from a double that the suite declares (`double: true`), from an imported
-    trajectory, or was written by hand. Old recordings may have no provenance.
-    """
-    from harness.cassettes.check import list_cassettes, provenance_words
-
-    cassettes = list_cassettes(project / "cassettes", suite)
-    if as_json:
-        click.echo(
-            json.dumps([cassette.model_dump(mode="json") for cassette in cassettes], ensure_ascii=False, indent=1)
-        )
-        return
-    for cassette in cassettes:
-        whence = provenance_words(cassette.provenance)
-        click.echo(
-            f"{cassette.case:40} {cassette.recordings:5} recordings  {', '.join(cassette.tools)}  ({whence or 'empty'})"
-        )
+    """Check, show and refresh recordings."""
 
 
 @cassette_command.command("check")
@@ -59,9 +28,9 @@ def check(ctx: click.Context, suites: tuple[str, ...]) -> None:
     """Check the cassettes of SUITES (default: all suites).
 
     Each cassette must be readable by vcrpy, have the keys that follow from its calls, and contain no value of the
-    suite's secrets. Exit 1 if one does not. A hint is printed for a cassette that should be stored as JSON.
+    suite's secrets. Exit 1 if one does not.
     """
-    from harness.cassettes.check import advice_on, cassette_paths, check_cassette
+    from harness.cassettes.check import cassette_paths, check_cassette
     from harness.errors import ExitCode
     from harness.runs.plan.plan import secret_values
     from harness.suite.loading import load_suite
@@ -75,79 +44,48 @@ def check(ctx: click.Context, suites: tuple[str, ...]) -> None:
             checked += 1
             findings = check_cassette(path, secrets)
             problems += len(findings)
-            advice = None if findings else advice_on(path, name)
-            for line in (*findings, *(() if advice is None else (advice,))):
-                click.echo(str(line))
+            for finding in findings:
+                click.echo(str(finding))
     click.echo(f"{checked} cassettes checked, {problems} problems")
     ctx.exit(ExitCode.VERDICT if problems else ExitCode.DONE)
 
 
-@cassette_command.command("convert")
-@click.argument("suite")
-@click.argument("case")
-@click.option("--to", "form", type=click.Choice(["json", "yaml"]), required=True, help="The new format.")
-@click.pass_obj
-def convert(project: Path, suite: str, case: str, form: Literal["json", "yaml"]) -> None:
-    """Convert the cassette of one case to JSON, which loads faster, or to YAML, which is easier to read."""
-    from harness.cassettes.refresh import convert_cassette
-
-    click.echo(convert_cassette(project / "cassettes", suite, case, form))
-
-
 @cassette_command.command("show")
 @click.argument("suite")
-@click.argument("case")
+@click.argument("case", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
-def show(project: Path, suite: str, case: str, as_json: bool) -> None:
-    """Show the recordings of one case, grouped by the preceding writes, with their provenance."""
-    from harness.cassettes.cassette import cassette_path
-    from harness.cassettes.check import show_cassette, shown_cassette
+def show(project: Path, suite: str, case: str | None, as_json: bool) -> None:
+    """Show the recordings of CASE, grouped by the preceding writes; without CASE, list the cassettes of SUITE.
 
-    path = cassette_path(project / "cassettes", suite, case)
-    if as_json:
-        click.echo(shown_cassette(path).model_dump_json(indent=1))
-    else:
-        click.echo(show_cassette(path), nl=False)
+    \b
+    harness cassette show drive_thru
+    harness cassette show drive_thru order-correctness-000
 
-
-@cassette_command.command("mark")
-@click.argument("suite")
-@click.argument("cases", nargs=-1)
-@click.option(
-    "--as",
-    "stated",
-    type=click.Choice(["declared", "service", "double", "hand"]),
-    required=True,
-    help="The provenance; `declared`: as suite.yaml declares the source now.",
-)
-@click.pass_obj
-def mark(project: Path, suite: str, cases: tuple[str, ...], stated: str) -> None:
-    """Set the provenance of old recordings of SUITE (default: of all CASES).
-
-    Only recordings of unknown provenance are changed. If the services still answer, prefer `harness record`: it sets
-    the provenance of recordings whose answer is unchanged.
+    Both say where recordings come from: a service, a double that the suite declares (`double: true`), an imported
+    trajectory, or a person.
     """
-    from harness.cassettes.check import cassette_paths, state_provenance
-    from harness.errors import UsageError
+    from harness.cassettes.cassette import cassette_path
+    from harness.cassettes.check import list_cassettes, provenance_words, show_cassette, shown_cassette
+    from harness.cli.console import print_json
     from harness.suite.loading import load_suite
 
-    loaded = load_suite(project, suite)
-    paths = {path.stem: path for path in cassette_paths(project / "cassettes", loaded.name)}
-    unknown = [case for case in cases if case not in paths]
-    if unknown:
-        raise UsageError(
-            f"suite {loaded.name!r} has no cassette of {', '.join(unknown)}",
-            remedy=f"cassettes: {', '.join(paths) or 'none'}",
+    if case is not None:
+        path = cassette_path(project / "cassettes", suite, case)
+        if as_json:
+            click.echo(shown_cassette(path).model_dump_json(indent=1))
+        else:
+            click.echo(show_cassette(path), nl=False)
+        return
+    cassettes = list_cassettes(project / "cassettes", load_suite(project, suite).name)
+    if as_json:
+        print_json([cassette.model_dump(mode="json") for cassette in cassettes])
+        return
+    for cassette in cassettes:
+        whence = provenance_words(cassette.provenance)
+        click.echo(
+            f"{cassette.case:40} {cassette.recordings:5} recordings  {', '.join(cassette.tools)}  ({whence or 'empty'})"
         )
-
-    def of(recording: "Recording") -> "Provenance | None":
-        if stated != "declared":
-            return cast("Provenance", stated)
-        return loaded.doubles.provenance(recording.mark.kind, recording.mark.server, recording.arguments)
-
-    for case in cases or paths:
-        click.echo(f"{case}: {state_provenance(paths[case], loaded.name, of)} recordings marked")
 
 
 @cassette_command.command("refresh")

@@ -21,7 +21,7 @@ from harness.suite.suites import prompt_texts
 
 @click.command("compare")
 @click.argument("before")
-@click.argument("after")
+@click.argument("after", required=False)
 @click.option(
     "--format",
     "form",
@@ -49,7 +49,7 @@ from harness.suite.suites import prompt_texts
 def compare_command(
     ctx: click.Context,
     before: str,
-    after: str,
+    after: str | None,
     form: Literal["terminal", "markdown", "comment", "json"],
     margins: tuple[str, ...],
     migration: bool,
@@ -61,13 +61,20 @@ def compare_command(
     harness compare tour-v1 tour-v2 --format markdown
     harness compare tour-v1 tour-v2 --no-worse-than task_success=0.05 --no-worse-than cost_usd=10%
     harness compare baseline:drive_thru tour-v2
+    harness compare baseline:drive_thru
     harness compare --migration old-model new-model --no-worse-than task_success=0.02
 
     Runs of different suites, or scored by different versions of a verifier, are not compared: the difference would have
-    no meaning.
+    no meaning. Without AFTER, the baseline itself is shown, and whether it was made by the current suite, verifiers,
+    metrics and detectors; the exit status is 3 if there is none, or if the suite has changed.
 
     Exit status with --no-worse-than or --migration: 0 better or at parity, 1 worse, 3 not determined.
     """
+    if after is None:
+        if migration or margins or not before.startswith("baseline:"):
+            raise UsageError("name a run to compare with", remedy=f"harness compare {before} RUN")
+        _show_baseline(ctx.obj, before.removeprefix("baseline:"), form)
+        return
     if migration:
         ctx.exit(compare_for_migration(ctx.obj, before, after, form, margins))
     from harness.cli.console import out
@@ -131,12 +138,7 @@ def _prompt_texts(project: Path, run: RunFolder) -> dict[str, str]:
 # `harness baseline`: the results that changes are compared with.
 
 
-@click.group("baseline")
-def baseline_command() -> None:
-    """Store a run's scorecards in baselines/<suite>.json, which you commit and later runs are compared with."""
-
-
-@baseline_command.command("set")
+@click.command("baseline")
 @click.argument("run")
 @click.option(
     "--allow-unmeasured",
@@ -145,35 +147,25 @@ def baseline_command() -> None:
     help="Maximum number of trials that may be missing from the run.",
 )
 @click.pass_obj
-def set_command(project: Path, run: str, allow_unmeasured: int) -> None:
-    """Make the stored RUN the baseline of its suite.
+def baseline_command(project: Path, run: str, allow_unmeasured: int) -> None:
+    """Make the stored RUN the baseline of its suite: baselines/SUITE.json, which you commit.
 
     \b
     harness run drive_thru --run-name good
-    harness baseline set good
+    harness baseline good
     git add baselines/drive_thru.json
+
+    `harness compare baseline:drive_thru` shows it, and whether it is current.
     """
     from harness.runs.store.baseline import baseline_of, write_baseline
-    from harness.runs.store.folder import RunFolder
 
     baseline = baseline_of(RunFolder.open(run_path(project, run)), allow_unmeasured)
     click.echo(write_baseline(project, baseline))
 
 
-@baseline_command.command("show")
-@click.argument("suite")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-@click.pass_obj
-def show_command(project: Path, suite: str, as_json: bool) -> None:
-    """Show the baseline of SUITE, and whether it belongs to the current suite, verifiers, metrics and detectors.
-
-    \b
-    harness baseline show drive_thru
-
-    The exit status is 3 if there is no baseline, or if it belongs to another state of the suite.
-    """
-    from harness.cli.console import out, print_json
+def _show_baseline(project: Path, suite: str, form: str) -> None:
     from harness.cli.showing import show_summary
+    from harness.reports.render.markdown import summary_markdown
     from harness.reports.summarising import summarise
     from harness.runs.store.baseline import read_baseline
     from harness.scoring.failures.diagnose import outdated
@@ -184,10 +176,14 @@ def show_command(project: Path, suite: str, as_json: bool) -> None:
     baseline = read_baseline(project, suite, declared.digest)
     summary = summarise(baseline.manifest, baseline.scorecards)
     older = outdated(baseline.manifest.scorer_versions, build_scorer(declared).versions)
-    if as_json:
-        print_json({**summary.model_dump(mode="json"), "outdated": list(older)})
-        return
-    show_summary(out(), summary, None)
+    match form:
+        case "json":
+            print_json({**summary.model_dump(mode="json"), "outdated": list(older)})
+            return
+        case "terminal":
+            show_summary(out(), summary, None)
+        case _:
+            click.echo(summary_markdown(summary), nl=False)
     if older:
         click.echo(f"evaluated by other versions, which a run is not compared by: {'; '.join(older)}")
-        click.echo("  -> run the suite again, then: harness baseline set RUN")
+        click.echo("  -> run the suite again, then: harness baseline RUN")

@@ -1,10 +1,11 @@
-"""`harness explain` and `harness transcript`: one trial step by step, and as judges receive it."""
+"""`harness explain`: one trial step by step, and as judges receive it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.options import refuse_typed
 from harness.runs.store.folder import run_path
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from harness.scoring.scorecard import Scorecard
     from harness.traces.trial import Trial
 
+
+_SUCCESS = {True: "passed", False: "failed", None: "not measured"}
 
 # `harness explain`: shows a trial step by step with its diagnosis.
 
@@ -29,9 +32,26 @@ if TYPE_CHECKING:
 @click.option("--model", "as_model", is_flag=True, help="Show complete requests to the model and its answers.")
 @click.option("--hints", is_flag=True, help="Also show hints, which indicate a failure mode but are not findings.")
 @click.option("--judged", "with_judge", is_flag=True, help="Include findings of a judge by the rubric failure_modes.")
+@click.option(
+    "--transcript",
+    "views",
+    multiple=True,
+    metavar="VIEW",
+    help="Instead, print the compact transcript that judges receive: `everything`, or a part such as `claims` or"
+    " `calls:add_*` (repeatable); `list` names the parts.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the trial and its scorecard as JSON.")
-@click.pass_obj
-def explain_command(project: Path, /, run: str, case: str | None, attempt: int, width: int, **shown: bool) -> None:
+@click.pass_context
+def explain_command(
+    ctx: click.Context,
+    /,
+    run: str,
+    case: str | None,
+    attempt: int,
+    width: int,
+    views: tuple[str, ...],
+    **shown: bool,
+) -> None:
     """Print the trajectory of CASE in the stored RUN, with the diagnosis at its steps.
 
     For a failed trial, the output begins with the cause, if `harness blame` has found it, and with the most probable
@@ -44,19 +64,43 @@ def explain_command(project: Path, /, run: str, case: str | None, attempt: int, 
     harness explain tour-v1 order-correctness-003
     harness explain tour-v1 order-correctness-003 --model
     harness explain tour-v1 order-correctness-003 --judged
+    harness explain tour-v1 order-correctness-003 --transcript everything
+    harness explain tour-v1 order-correctness-003 --transcript "calls:add_*"
     """
+    from harness.runs.store.folder import RunFolder
+
+    folder = RunFolder.open(run_path(ctx.obj, run))
+    if views:
+        refuse_typed(ctx, ("width", "as_model", "hints", "with_judge"), "--transcript")
+    if shown["as_model"]:
+        refuse_typed(ctx, ("width", "hints", "with_judge"), "--model")
+    if case is None:
+        _list_cases(ctx, folder)
+    elif views:
+        _show_transcript(ctx.obj, folder, _chosen(folder, case, attempt)[0], views, as_json=shown["as_json"])
+    elif shown["as_model"]:
+        _show_model(folder, _chosen(folder, case, attempt)[1].case_id, attempt, shown["as_json"])
+    else:
+        _show_trial(ctx.obj, folder, _chosen(folder, case, attempt), width, shown)
+
+
+def _list_cases(ctx: click.Context, folder: "RunFolder") -> None:
+    refuse_typed(ctx, [one.name or "" for one in ctx.command.params if isinstance(one, click.Option)], "no CASE")
+    for card in _failed_first(folder):
+        click.echo(f"{card.case_id:40} {card.attempt:3}  {_SUCCESS[card.success]}")
+
+
+def _show_trial(
+    project: Path, folder: "RunFolder", chosen: "tuple[Trial, Scorecard]", width: int, shown: dict[str, bool]
+) -> None:
     from harness.cli.console import print_json
     from harness.reports.render.trajectory import explained
     from harness.runs.store.beside_trials import cause_of
-    from harness.runs.store.folder import RunFolder
     from harness.scoring.failures.diagnose import outdated
     from harness.scoring.failures.ranking import ranked_modes, suspects
 
-    folder = RunFolder.open(run_path(project, run))
-    trial, found = _chosen(folder, case, attempt)
-    if shown["as_model"]:
-        _show_model(folder, found.case_id, attempt, shown["as_json"])
-        return
+    trial, found = chosen
+    attempt, run = found.attempt, folder.manifest.run
     unjudged: dict[str, str] = {}
     if shown["with_judge"]:
         found, unjudged = _with_judge(project, folder, trial, found)
@@ -91,12 +135,10 @@ def _tell_reasons(what: str, reasons: dict[str, str]) -> None:
         click.echo(f"{what}: {mode.replace('_', ' ')}: {reason}")
 
 
-def _chosen(folder: "RunFolder", case: str | None, attempt: int) -> "tuple[Trial, Scorecard]":
-    """Raises UsageError with the run's cases if no case is given or the run has no such trial."""
+def _chosen(folder: "RunFolder", case: str, attempt: int) -> "tuple[Trial, Scorecard]":
+    """Raises UsageError with the run's cases if the run has no such trial."""
     from harness.errors import UsageError
 
-    if case is None:
-        raise UsageError(f"name a case of run {folder.manifest.run!r}", remedy=_cases(folder))
     found = next((one for one in folder.scorecards() if (one.case_id, one.attempt) == (case, attempt)), None)
     trial = folder.trial(case, attempt) if found is not None else None
     if found is None or trial is None:
@@ -104,10 +146,12 @@ def _chosen(folder: "RunFolder", case: str | None, attempt: int) -> "tuple[Trial
     return trial, found
 
 
+def _failed_first(folder: "RunFolder") -> "list[Scorecard]":
+    return sorted(folder.scorecards(), key=lambda one: (one.success is True, one.case_id, one.attempt))
+
+
 def _cases(folder: "RunFolder") -> str:
-    """The names of the run's cases, failed ones first."""
-    cards = sorted(folder.scorecards(), key=lambda one: (one.success is True, one.case_id))
-    known = list(dict.fromkeys(one.case_id for one in cards))
+    known = list(dict.fromkeys(one.case_id for one in _failed_first(folder)))
     return f"its cases: {', '.join(known[:20])}{' ...' if len(known) > 20 else ''}"
 
 
@@ -171,47 +215,22 @@ def _not_measured(project: Path, folder: "RunFolder", trial: "Trial", card: "Sco
     return {str(mode): reason for mode, reason in not_measured(evidence, card.diagnoses, card.hints).items()}
 
 
-# `harness transcript`: prints the transcript of a trial that judges receive.
-
-
-class TranscriptOptions(TypedDict):
-    """The options of `harness transcript`."""
-
-    views: tuple[str, ...]
-    agents: tuple[str, ...]
-
-
-@click.command("transcript")
-@click.argument("run")
-@click.argument("case")
-@click.option(
-    "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Number of the attempt at the case."
-)
-@click.option("--view", "views", multiple=True, metavar="VIEW", help="Only this view (repeatable); `list` names them.")
-@click.option("--agent", "agents", multiple=True, metavar="NAME", help="Only this agent (repeatable); `orchestrator`.")
-@click.option("--json", "as_json", is_flag=True, help="Print the pieces as JSON.")
-@click.pass_context
-def transcript_command(
-    ctx: click.Context, /, run: str, case: str, attempt: int, as_json: bool, **options: Unpack[TranscriptOptions]
+def _show_transcript(
+    project: Path, folder: "RunFolder", trial: "Trial", views: tuple[str, ...], *, as_json: bool
 ) -> None:
-    """Print the trial of CASE in the stored RUN as the compact transcript that judges receive, and its length.
-
-    \b
-    harness transcript tour-v2 order-correctness-003
-    harness transcript tour-v2 order-correctness-003 --view claims
-    harness transcript tour-v2 order-correctness-003 --view "calls:add_*"
-    harness transcript tour-v2 order-correctness-003 --view list
-    """
+    """The compact transcript that judges receive, and its length."""
     from harness.cli.console import print_json
+    from harness.judging.transcripts import build_transcript
     from harness.judging.views import VIEWS, view
+    from harness.runs.measured_trials import suite_of
 
-    views = options["views"]
     if "list" in views:
         for name, (what, _) in VIEWS.items():
             click.echo(f"{name:16} {what}")
         return
-    transcript = _transcript(ctx.obj, run, case, attempt)
-    pieces = view(transcript, views or ("everything",), options["agents"])
+    suite = suite_of(project, folder)
+    transcript = build_transcript(trial, next((one for one in suite.cases if one.id == trial.case_id), None))
+    pieces = view(transcript, views)
     if as_json:
         print_json({"raw_chars": transcript.raw_chars, "pieces": [one.model_dump(mode="json") for one in pieces]})
         return
@@ -221,24 +240,6 @@ def transcript_command(
         )  # indents further lines, so that no text can imitate a line with a reference
         click.echo(f"{piece.ref:8} {piece.who}: {said}")
     click.echo(_saving(transcript, pieces), err=True)
-
-
-def _transcript(project: Path, run: str, case: str, attempt: int) -> "Transcript":
-    from harness.errors import UsageError
-    from harness.judging.transcripts import build_transcript
-    from harness.runs.measured_trials import suite_of
-    from harness.runs.store.folder import RunFolder
-
-    folder = RunFolder.open(run_path(project, run))
-    trial = folder.trial(case, attempt)
-    if trial is None:
-        known = sorted({one.case_id for one in folder.manifest.planned})
-        raise UsageError(
-            f"run {folder.manifest.run!r} has no trial {case!r} attempt {attempt}",
-            remedy=f"its cases: {', '.join(known[:20])}{' ...' if len(known) > 20 else ''}",
-        )
-    suite = suite_of(project, folder)
-    return build_transcript(trial, next((one for one in suite.cases if one.id == case), None))
 
 
 def _saving(transcript: "Transcript", pieces: "list[Piece]") -> str:

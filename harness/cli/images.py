@@ -12,13 +12,19 @@ from harness.errors import UsageError
 
 @click.group("image")
 def image_command() -> None:
-    """Build and list the images of sandboxes and services."""
+    """Build the images of sandboxes and services."""
 
 
 @image_command.command("build")
 @click.argument("names", nargs=-1)
 @click.option("--install-tools", is_flag=True, help="Install mmdebstrap if it is missing (as root, on Debian).")
-@click.option("--lock", "write_lock", is_flag=True, help="Write images/lock.toml: digests and packages of all images.")
+@click.option(
+    "--lock",
+    "write_lock",
+    is_flag=True,
+    help="Pin the packages in requirements.in of NAMES, and write images/lock.toml: digests and packages of all"
+    " images.",
+)
 @click.pass_obj
 def build_images(project: Path, names: tuple[str, ...], install_tools: bool, write_lock: bool) -> None:
     """Build NAMES (default: all images of the project) and their base images.
@@ -26,6 +32,10 @@ def build_images(project: Path, names: tuple[str, ...], install_tools: bool, wri
     \b
     harness image build base
     harness image build --lock
+    harness image build kinto --lock
+
+    With --lock, pip chooses the versions of images/NAME/requirements.in from its configured index, among those with a
+    wheel for the image's Python; images/NAME/requirements.txt has their names, versions and hashes, but no URLs.
 
     An image is identified by the digest of its inputs, so that a second build only looks it up. If no registry is
     reachable, Debian is built from its packages; that needs mmdebstrap.
@@ -33,10 +43,14 @@ def build_images(project: Path, names: tuple[str, ...], install_tools: bool, wri
     from harness.cli.console import say
     from harness.sandbox.images.building import install_tools as install_missing_tools
     from harness.sandbox.images.store import ImageStore
+    from harness.sandbox.images.wheels import ASKED, lock_requirements
 
     if install_tools:
         install_missing_tools(say)
     store = ImageStore(project)
+    for name in names if write_lock else ():
+        if (project / "images" / name / ASKED).exists():
+            click.echo(f"wrote {lock_requirements(project, name, platform.machine(), say)}")
     for name in names or store.names():
         built = store.build(name, say)
         state = "there" if built.reused else "built"
@@ -45,53 +59,12 @@ def build_images(project: Path, names: tuple[str, ...], install_tools: bool, wri
         click.echo(f"wrote {store.lock(say)}")
 
 
-@image_command.command("lock")
-@click.argument("names", nargs=-1, required=True)
-@click.option(
-    "--machine",
-    default=platform.machine(),
-    show_default=True,
-    help="Machine architecture; default: that of the container engine.",
-)
-@click.pass_obj
-def lock(project: Path, names: tuple[str, ...], machine: str) -> None:
-    """Write images/NAME/requirements.txt: the packages of requirements.in, pinned with hashes.
-
-    \b
-    echo "kinto>=16" > images/kinto/requirements.in
-    harness image lock kinto
-
-    pip chooses the versions from its configured index, among those with a wheel for the image's Python. The file
-    contains names, versions and hashes, but no URLs.
-    """
-    from harness.cli.console import say
-    from harness.sandbox.images.wheels import lock_requirements
-
-    for name in names:
-        click.echo(f"wrote {lock_requirements(project, name, machine, say)}")
-
-
-@image_command.command("list")
-@click.pass_obj
-def list_images(project: Path) -> None:
-    """List the project's images, and whether they are built."""
-    from harness.errors import ImageError
-    from harness.sandbox.images.store import ImageStore
-
-    store = ImageStore(project)
-    for name in store.names():
-        try:
-            click.echo(f"{name:24} built    {store.tag(name)}")
-        except ImageError:
-            click.echo(f"{name:24} missing  harness image build {name}")
-
-
-# `harness snapshot`: builds, lists, verifies and compares snapshots.
+# `harness snapshot`: builds, verifies and compares snapshots.
 
 
 @click.group("snapshot")
 def snapshot_command() -> None:
-    """Build, list, verify and compare snapshots."""
+    """Build, verify and compare snapshots."""
 
 
 @snapshot_command.command("build")
@@ -117,22 +90,11 @@ def build_snapshots(project: Path, environment: str, name: str) -> None:
     click.echo(f"{environment}/{name}  {snapshot.digest}")
 
 
-@snapshot_command.command("list")
-@click.pass_obj
-def list_snapshots(project: Path) -> None:
-    """List the snapshots with their digests."""
-    from harness.sandbox.snapshots import SnapshotStore
-
-    for snapshot in SnapshotStore(project).list():
-        contents = f"{len(snapshot.files)} files, {len(snapshot.dumps)} dumps"
-        click.echo(f"{snapshot.environment}/{snapshot.name:20} {snapshot.digest[:16]}  {contents}")
-
-
 @snapshot_command.command("verify")
 @click.argument("snapshots", nargs=-1, metavar="[ENVIRONMENT/NAME]...")
 @click.pass_obj
 def verify(project: Path, snapshots: tuple[str, ...]) -> None:
-    """Compare snapshots (default: all) with the files on disk, byte by byte.
+    """List snapshots (default: all), each compared with the files on disk, byte by byte.
 
     If a file differs, the message names it, and the exit status is 3.
     """
@@ -142,7 +104,8 @@ def verify(project: Path, snapshots: tuple[str, ...]) -> None:
     names = snapshots or tuple(f"{found.environment}/{found.name}" for found in store.list())
     for name in names:
         snapshot = store.verify(*_split(name))
-        click.echo(f"{name}  as built  {snapshot.digest[:16]}")
+        contents = f"{len(snapshot.files)} files, {len(snapshot.dumps)} dumps"
+        click.echo(f"{name:32} as built  {snapshot.digest[:16]}  {contents}")
 
 
 @snapshot_command.command("diff")

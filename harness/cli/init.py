@@ -1,4 +1,4 @@
-"""`harness init` and `harness schema`: a first project, its workflows for CI, and the schemas of its files."""
+"""`harness init`: a first project, its workflows for CI, and the schemas of its files."""
 
 import base64
 import hashlib
@@ -20,42 +20,7 @@ from harness.suite.loading import load_suite
 from harness.suite.suite_file import suite_names
 from harness.suite.suites import Suite
 
-# `harness schema`: JSON Schemas of the hand-written files.
-
-_KINDS = ("suite", "case", "environment", "rubric")
-
-
-@click.command("schema")
-@click.argument("kind", type=click.Choice(_KINDS), required=False)
-@click.option("--write", is_flag=True, help="Write all schemas into the project's schemas/.")
-@click.option("--reference", is_flag=True, help="Print all fields of all files as a Markdown page instead.")
-@click.pass_obj
-def schema_command(project: Path, kind: str | None, write: bool, reference: bool) -> None:
-    """Print the JSON Schema of KIND: suite, case, environment or rubric.
-
-    \b
-    harness schema suite
-    harness schema --write
-
-    An editor with YAML support completes and checks a file that begins with a line such as
-    `# yaml-language-server: $schema=../../schemas/suite.json`. Files that `harness init` writes have this line.
-    """
-    from harness.cli.console import print_json
-    from harness.errors import UsageError
-
-    if [kind is not None, write, reference].count(True) != 1:
-        raise UsageError("give KIND, --write or --reference", remedy=f"kinds: {', '.join(_KINDS)}")
-    if reference:
-        from harness.runs.schemas import reference_page
-
-        click.echo(reference_page(), nl=False)
-    elif write:
-        for path in write_schemas(project):
-            click.echo(f"wrote {path}")
-    else:
-        from harness.runs.schemas import KINDS_OF_DOCUMENT, published_schema
-
-        print_json(published_schema(next(one for one in KINDS_OF_DOCUMENT if one == kind)))
+# JSON Schemas of the hand-written files.
 
 
 def write_schemas(project: Path) -> list[Path]:
@@ -99,7 +64,8 @@ _RENAMED = {"gitignore": ".gitignore"}
     help="Source that workflows install from: a wheel file, https://...whl#sha256=HASH, or git+https://...@COMMIT. "
     "Default: a wheel of this installation, committed next to the workflows.",
 )
-def init_command(folder: Path, ci: Literal["github", "gitlab"] | None, install: str | None) -> None:
+@click.option("--schemas", is_flag=True, help="In an existing project: write only schemas/, for this version.")
+def init_command(folder: Path, ci: Literal["github", "gitlab"] | None, install: str | None, schemas: bool) -> None:
     """Write a first evaluation project into FOLDER.
 
     \b
@@ -112,7 +78,18 @@ def init_command(folder: Path, ci: Literal["github", "gitlab"] | None, install: 
     Workflows install every package by its hash, from requirements.txt in .github/harness/ or
     .gitlab/harness/.
     Existing files are never overwritten: the project is written completely or not at all.
+
+    schemas/ has the JSON Schemas of suite.yaml and the other hand-written files. An editor with YAML support completes
+    and checks a file that begins with a line such as `# yaml-language-server: $schema=../../schemas/suite.json`.
     """
+    if schemas:
+        if ci is not None or not (folder / "suites").is_dir():
+            raise UsageError(
+                "--schemas is for an existing project, without --ci", remedy="harness init FOLDER --schemas"
+            )
+        for path in write_schemas(folder):
+            click.echo(f"wrote {path}")
+        return
     if install is not None and ci is None:
         raise UsageError("--install says how workflows install the harness", remedy="add --ci github")
     if ci is None or not (folder / "suites").is_dir():
@@ -126,7 +103,7 @@ def init_command(folder: Path, ci: Literal["github", "gitlab"] | None, install: 
     click.echo(
         "\nNext: run each suite and store it as the baseline of pull requests, for example\n"
         f"  harness --project {folder} run SUITE --run-name first\n"
-        f"  harness --project {folder} baseline set first\n"
+        f"  harness --project {folder} baseline first\n"
         f"and commit baselines/ and .{ci}*. Keys are {_KEYS[ci]}."
     )
 
@@ -367,7 +344,7 @@ def _options(suite: Suite) -> str:
     """Options of the workflow: the model answers live, always with a budget."""
     if suite.model is None:
         return ""
-    return f"--model live {'--budget-usd 2' if suite.model.prices else '--budget-tokens 2000000'}"
+    return f"--model live --budget {'usd=2' if suite.model.prices else 'tokens=2000000'}"
 
 
 def _keys(suites: Iterable[Suite]) -> list[str]:

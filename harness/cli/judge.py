@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
 import click
 
 from harness.cli.main import LazyGroup, Verb
+from harness.cli.options import budget_option
 from harness.runs.store.folder import run_path
 
 if TYPE_CHECKING:
@@ -67,9 +68,6 @@ rubric_option = click.option(
 )
 in_flight_option = click.option(
     "--in-flight", type=click.IntRange(1, 1024), help="Maximum number of concurrent requests; default: 32."
-)
-budget_usd_option = click.option(
-    "--budget-usd", type=click.FloatRange(0, min_open=True), help="Stop when the judge's cost reaches this amount."
 )
 
 
@@ -157,8 +155,7 @@ class RunOptions(ModelOptions):
     prompt_version: str | None
     samples: int | None
     in_flight: int | None
-    budget_usd: float | None
-    budget_tokens: int | None
+    budget: tuple[str, ...]
     cases: tuple[str, ...]
     criteria: tuple[str, ...]
     again: bool
@@ -173,8 +170,7 @@ class RunOptions(ModelOptions):
     "--samples", type=click.IntRange(1, 99), help="Number of times each question is asked; the majority decides."
 )
 @in_flight_option
-@budget_usd_option
-@click.option("--budget-tokens", type=click.IntRange(1), help="Stop when the judge has used this many tokens.")
+@budget_option
 @click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable).")
 @click.option("--criterion", "criteria", multiple=True, metavar="ID", help="Only this criterion (repeatable).")
 @click.option("--again", is_flag=True, help="Also judge what this judge has judged before.")
@@ -239,7 +235,7 @@ def _judge(project: Path, path: Path, options: RunOptions) -> "tuple[str, Judged
             prompt=prompt,
             settings=settings,
             mode=options["mode"],
-            budget=budget_of(options["budget_usd"], options["budget_tokens"], ()),
+            budget=budget_of(options["budget"]),
             cases=options["cases"],
             criteria=options["criteria"],
             again=options["again"],
@@ -271,8 +267,7 @@ class CompareOptions(ModelOptions):
     criterion: str
     prompt_version: str | None
     in_flight: int | None
-    budget_usd: float | None
-    budget_tokens: int | None
+    budget: tuple[str, ...]
     cases: tuple[str, ...]
 
 
@@ -284,8 +279,7 @@ class CompareOptions(ModelOptions):
 @model_options
 @click.option("--prompt", "prompt_version", metavar="VERSION", help="Version of the prompt `compare`.")
 @in_flight_option
-@budget_usd_option
-@click.option("--budget-tokens", type=click.IntRange(1), help="Stop when the judge has used this many tokens.")
+@budget_option
 @click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, with every comparison.")
 @click.pass_context
@@ -339,7 +333,7 @@ def _compare(project: Path, names: tuple[str, str], options: CompareOptions) -> 
         prompt=registry.version(PROMPT, version) if version else registry.get(PROMPT, settings.label),
         settings=settings,
         mode=options["mode"],
-        budget=budget_of(options["budget_usd"], options["budget_tokens"], ()),
+        budget=budget_of(options["budget"]),
         cases=options["cases"],
         say=say,
     )

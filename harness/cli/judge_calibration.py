@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from harness.cli.judge import in_flight_option, model_option, rubric_option, settings_of
+from harness.cli.options import budget_option
 
 if TYPE_CHECKING:
     from harness.judging.agreement import AgreementReport
@@ -153,7 +154,7 @@ class CalibrateOptions(TypedDict):
     max_calls: int
     minibatch: int
     in_flight: int | None
-    budget_usd: float | None
+    budget: tuple[str, ...]
 
 
 @click.command("calibrate")
@@ -176,9 +177,7 @@ class CalibrateOptions(TypedDict):
     "--minibatch", type=click.IntRange(1), default=8, show_default=True, help="Number of questions per revision."
 )
 @in_flight_option
-@click.option(
-    "--budget-usd", type=click.FloatRange(0, min_open=True), help="Stop when the models' cost reaches this amount."
-)
+@budget_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
 def calibrate_command(
@@ -232,7 +231,7 @@ def _asked(project: Path, runs: Sequence[str], rubric_name: str, options: Calibr
             runs=opened,
             prompt=prompt_of(project, opened.rubric, options["prompt_version"], settings.label),
             settings=settings,
-            budget=budget_of(options["budget_usd"], None, ()),
+            budget=budget_of(options["budget"]),
             say=say,
         ),
         reflector=_reflector(project, suite.folder, settings, options),

@@ -28,9 +28,6 @@ class Verb(NamedTuple):
 class LazyGroup(click.Group):
     """`verbs`: name -> location of each subcommand, in the order of the help text."""
 
-    section = "Commands"
-    """The heading of the list in the group's help."""
-
     def __init__(self, *args: Any, verbs: Mapping[str, Verb], **options: Any) -> None:
         super().__init__(*args, **options)
         self._verbs = verbs
@@ -55,7 +52,7 @@ class LazyGroup(click.Group):
         if len(lines) < len(self._verbs):
             super().format_commands(ctx, formatter)
             return
-        with formatter.section(self.section):
+        with formatter.section("Commands"):
             formatter.write_dl(lines)
 
 
@@ -86,46 +83,56 @@ def _from_now_on(phase: str, _: dict[str, int]) -> None:
         gc.set_threshold(_THEN_AFTER)
 
 
-_VERBS = {
-    "init": "Write a first evaluation project into a folder.",
-    "doctor": "Check this machine for missing programs, and clean up after crashed runs.",
-    "self-test": "Try on this machine what the harness promises.",
-    "run": "Run every case of a suite in a sandbox and score the trials.",
-    "record": "Run a suite against its real services and record their answers.",
-    "merge": "Merge the shards of a run.",
-    "demo": "Build missing images, run every version of a suite's agent, and compare them.",
-    "score": "Score a stored run again without running its agent.",
-    "runs": "List the stored runs.",
-    "trials": "List the trials of a run with their failures.",
-    "view": "Show all runs, trials and comparisons in a web app on this machine.",
-    "report": "Show a stored run as text, Markdown, JUnit XML, JSON or HTML.",
-    "compare": "Show the difference between two runs, case by case.",
-    "baseline": "Store a run as the baseline that later runs are compared with.",
-    "explain": "Show a trial step by step with its diagnosis.",
-    "fork": "Replay a trial up to a step, then continue with one change.",
-    "blame": "Find the step that made a trial fail, by intervention.",
-    "optimise": "Optimise an agent's prompts and confirm the result on held-out cases.",
-    "transcript": "Show a trial as the compact transcript that judges receive.",
-    "judge": "Judge a run by a rubric; manage rubrics, prompts and judges.",
-    "annotate": "Label a run by a rubric on a local page, to evaluate judges.",
-    "simulator": "Report on the simulated users of a run and on conversations that they made invalid.",
-    "trend": "Show a suite's metrics and failure modes by release, and flag changes.",
-    "case": "Check, draft, mutate and import cases; make a case from a trial.",
-    "tool": "List a suite's tools; update the stored listings of their sources.",
-    "drift": "Find tools whose current answers differ from their recordings.",
-    "cassette": "List, check, show, convert and refresh recordings.",
-    "notify": "Post a run's summary to a Slack-compatible webhook.",
-    "issue": "File drift as issues, and list them.",
-    "snapshot": "Build, list, verify and compare snapshots.",
-    "schema": "Print JSON Schemas of suite.yaml and the other hand-written files.",
-    "image": "Build and list the images that sandboxes and services run in.",
-    "import": "Import trajectories of other programs as a run.",
-    "ingest": "Receive production spans and logs over OTLP.",
-    "online": "Score and monitor production sessions.",
-    "themes": "Group failures of a run or of production by cause, and file them as issues.",
-    "mcp": "Serve read-only verbs and safe actions to coding agents over MCP.",
-    "export": "Export a run as ATIF or OTLP JSON, cases for Google ADK, or both to Langfuse.",
+_GROUPS: Final = {
+    "Start": {
+        "init": "Write a first evaluation project into a folder.",
+        "doctor": "Check this machine for missing programs, and clean up after crashed runs.",
+        "self-test": "Try on this machine what the harness promises.",
+        "snapshot": "Build, verify and compare snapshots.",
+        "image": "Build the images that sandboxes and services run in.",
+    },
+    "Run": {
+        "run": "Run every case of a suite in a sandbox and score the trials.",
+        "record": "Run a suite against its real services and record their answers.",
+        "merge": "Merge the shards of a run.",
+        "score": "Score a stored run again without running its agent.",
+        "case": "Check, draft, mutate and import cases; make a case from a trial.",
+        "tool": "List a suite's tools; update the stored listings of their sources.",
+        "cassette": "Check, show and refresh recordings.",
+    },
+    "Look": {
+        "runs": "List the stored runs.",
+        "trials": "List the trials of a run with their failures.",
+        "explain": "Show a trial step by step with its diagnosis, or as judges receive it.",
+        "report": "Show a stored run as text, Markdown, JUnit XML, JSON or HTML.",
+        "compare": "Show the difference between two runs, case by case.",
+        "baseline": "Store a run as the baseline that later runs are compared with.",
+        "trend": "Show a suite's metrics and failure modes by release, and flag changes.",
+        "view": "Show all runs, trials and comparisons in a web app on this machine.",
+        "import": "Import trajectories of other programs as a run.",
+        "export": "Export a run as ATIF or OTLP JSON, cases for Google ADK, or both to Langfuse.",
+    },
+    "Trust": {
+        "judge": "Judge a run by a rubric; manage rubrics, prompts and judges.",
+        "annotate": "Label a run by a rubric on a local page, to evaluate judges.",
+        "simulator": "Report on the simulated users of a run and on conversations that they made invalid.",
+        "drift": "Find tools whose current answers differ from their recordings.",
+        "issue": "File drift as issues, and list them.",
+    },
+    "Improve": {
+        "blame": "Find the step that made a trial fail, by intervention.",
+        "fork": "Replay a trial up to a step, then continue with one change.",
+        "optimise": "Optimise an agent's prompts and confirm the result on held-out cases.",
+    },
+    "Production": {
+        "ingest": "Receive production spans and logs over OTLP.",
+        "online": "Score and monitor production sessions.",
+        "themes": "Group failures of a run or of production by cause, and file them as issues.",
+        "mcp": "Serve read-only verbs and safe actions to coding agents over MCP.",
+    },
 }
+"""Group in the help -> verb -> its line."""
+_VERBS: Final = {name: line for group in _GROUPS.values() for name, line in group.items()}
 
 _MODULES = {
     "self-test": Verb("doctor", "self_test_command"),
@@ -138,7 +145,6 @@ _MODULES = {
     "compare": Verb("compare", "compare_command"),
     "baseline": Verb("compare", "baseline_command"),
     "explain": Verb("explain", "explain_command"),
-    "transcript": Verb("explain", "transcript_command"),
     "import": Verb("exchange", "import_command"),
     "export": Verb("exchange", "export_command"),
     "case": Verb("cases"),
@@ -147,7 +153,6 @@ _MODULES = {
     "fork": Verb("counterfactual", "fork_command"),
     "blame": Verb("counterfactual", "blame_command"),
     "init": Verb("init", "init_command"),
-    "schema": Verb("init", "schema_command"),
     "image": Verb("images", "image_command"),
     "snapshot": Verb("images", "snapshot_command"),
 }
@@ -155,9 +160,14 @@ _MODULES = {
 
 
 class Verbs(LazyGroup):
-    """The command's own verbs."""
+    """The command's own verbs, in groups."""
 
-    section = "Verbs"
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the verbs by group."""
+        del ctx
+        for title, verbs in _GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(verbs.items()), col_max=12)
 
 
 @click.group(

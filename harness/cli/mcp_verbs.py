@@ -126,18 +126,19 @@ _READ = (
     ServerTool(
         name="transcript",
         description="Show one trial as a judge is shown it: short, in pieces with references.",
-        words=("transcript", "--json"),
+        words=("explain", "--json"),
         positional=("run", "case"),
         arguments={
             "run": _RUN,
             "case": _CASE,
             "attempt": _ATTEMPT,
-            "view": {
+            "transcript": {
                 "type": "string",
                 "pattern": r"^[a-z]+(:[A-Za-z0-9_.*-]+)?$",
-                "description": "Only this view: claims, calls, calls:add_* and others.",
+                "description": "`everything`, or a part: claims, calls, calls:add_* and others.",
             },
         },
+        required=("transcript",),
     ),
     ServerTool(
         name="drift",

@@ -75,7 +75,6 @@ class Options(TypedDict):
     tools: "ToolMode"
     user: str | None
     user_mode: "ModelMode | None"
-    user_log: str | None
     cases: tuple[str, ...]
     run_name: str | None
     sandbox: str
@@ -149,14 +148,15 @@ def _optimisers() -> "Registry":
     help="Tool mode of rollouts.",
 )
 @click.option(
-    "--user", metavar="KIND", help="Kind of simulated user: `script`, `model`, `logged`; default: the cases' setting."
+    "--user",
+    metavar="KIND",
+    help="Kind of simulated user: `script`, `model`, `logged`, `logged:RUN`; default: the cases' setting.",
 )
 @click.option(
     "--user-mode",
     type=click.Choice(MODEL_MODES),
     help="Source of the answers of the users' model; default: live, because recordings do not match revised agents.",
 )
-@click.option("--user-log", metavar="RUN", help="With --user logged: the run whose users are replayed.")
 @click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable).")
 @click.option("--run-name", callback=run_name, help="Name of the run folder; default: derived from the options.")
 @sandbox_option
@@ -251,7 +251,6 @@ def _request(project: Path, suite: str, options: Options) -> "OptimiseRequest":
             tools=options["tools"],
             user=options["user"],
             user_mode=options["user_mode"],
-            user_log=options["user_log"],
             cases=options["cases"],
             sandbox=options["sandbox"],
             jobs=options["jobs"],

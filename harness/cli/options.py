@@ -1,9 +1,10 @@
 """Options that several verbs share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from harness.errors import UsageError
 from harness.text import alternatives
@@ -87,16 +88,16 @@ def selection_options(command: Command) -> Command:
     """Which cases."""
     for option in reversed(
         (
-            click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case (repeatable)."),
-            click.option("--category", "categories", multiple=True, metavar="NAME", help="Only this category."),
             click.option(
-                "--difficulty",
-                "difficulties",
-                multiple=True,
-                type=click.Choice(["easy", "medium", "hard"]),
-                help="Only cases of this difficulty.",
+                "--case", "cases", multiple=True, metavar="GLOB", help="Only cases with such an id (repeatable)."
             ),
-            click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag."),
+            click.option(
+                "--only",
+                multiple=True,
+                metavar="FIELD=VALUE",
+                help="Only cases of this category, tag or difficulty, as in category=modifiers; of several values of a"
+                " field, one is enough (repeatable).",
+            ),
             click.option("--failed-in", metavar="RUN", help="Only cases that did not succeed in RUN."),
         )
     ):
@@ -117,21 +118,25 @@ def agent_options(command: Command) -> Command:
                 " run, and one table compares them (repeatable).",
             ),
             click.option(
-                "--prompt-label",
-                metavar="LABEL",
-                help="Label in prompts/ that selects the versions of the agent's prompts; default: production.",
-            ),
-            click.option(
                 "--prompt",
                 "prompts",
                 multiple=True,
-                metavar="NAME@VERSION",
-                help="Version of one of the agent's prompts, instead of the version with the label (repeatable).",
+                metavar="[NAME@VERSION|@LABEL]",
+                help="Version of one of the agent's prompts, or the label in prompts/ that selects the versions of all"
+                " others; default: @production (repeatable).",
             ),
         )
     ):
         command = option(command)
     return command
+
+
+def refuse_typed(ctx: click.Context, names: Iterable[str], mode: str) -> None:
+    """Raises UsageError if an option of these names was typed: it has no meaning with `mode`."""
+    for parameter in ctx.command.params:
+        if parameter.name in names and ctx.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
+            label = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.make_metavar(ctx)
+            raise UsageError(f"{label} has no meaning with {mode}", remedy="leave one of them out")
 
 
 def run_name(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -198,39 +203,28 @@ def model_options(command: Command) -> Command:
             click.option(
                 "--model",
                 type=click.Choice(MODEL_MODES),
-                help="Source of the model's answers; default: the suite's setting, else replay.",
+                help="Source of the models' answers, the agent's and the simulated users'; default: the suite's"
+                " settings, else replay.",
             ),
             click.option(
                 "--user",
                 metavar="KIND",
-                help="Kind of simulated user: `script`, `model`, `logged`, or the name of an installed one;"
-                " default: the cases' setting.",
+                help="Kind of simulated user: `script`, `model`, `logged`, `logged:RUN` (the conversations of RUN until"
+                " the agent diverges), or the name of an installed one; default: the cases' setting.",
             ),
-            click.option(
-                "--user-mode",
-                type=click.Choice(MODEL_MODES),
-                help="Source of the answers of the users' model; default: the suite's setting, else replay.",
-            ),
-            click.option(
-                "--user-log",
-                metavar="RUN",
-                help="With --user logged: replay the conversations of RUN until the agent diverges.",
-            ),
-            click.option(
-                "--budget-usd",
-                type=click.FloatRange(0, min_open=True),
-                help="Stop when the models' cost reaches this amount.",
-            ),
-            click.option(
-                "--budget-tokens", type=click.IntRange(1), help="Stop when the models have used this many tokens."
-            ),
-            click.option(
-                "--budget-calls",
-                multiple=True,
-                metavar="TOOL=N",
-                help="Stop before real call N+1 of TOOL (repeatable).",
-            ),
+            budget_option,
         )
     ):
         command = option(command)
     return command
+
+
+def budget_option(command: Command) -> Command:
+    """The option for limits of the spending on real services."""
+    return click.option(
+        "--budget",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Stop when the models' cost reaches usd=2, when they have used tokens=100000, or before the real call 101"
+        " of a tool with calls:TOOL=100 (repeatable).",
+    )(command)

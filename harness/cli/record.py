@@ -22,10 +22,7 @@ _OWN = (
     *("task", "files", "excluded", "included", "providers", "api_key", "mcp", "tool_hosts", "secrets", "allow_writes"),
     *("image", "seconds"),
 )
-_OF_A_SUITE = (
-    *("agents", "variables", "prompt_label", "prompts", "model", "user", "user_mode", "user_log"),
-    *("cases", "categories", "difficulties", "tags", "failed_in", "jobs", "refresh"),
-)
+_OF_A_SUITE = (*("agents", "variables", "prompts", "model", "user", "cases", "only", "failed_in", "jobs", "refresh"),)
 
 
 def command_options(command: Command) -> Command:
@@ -140,7 +137,7 @@ def record_and_report(ctx: click.Context, name: str | None, typed: Mapping[str, 
         sandbox=typed["sandbox"],
         image=typed["image"],
         seconds=typed["seconds"],
-        budget=budget_of(typed["budget_usd"], typed["budget_tokens"], typed["budget_calls"]),
+        budget=budget_of(typed["budget"]),
         started_in=Path.cwd(),
         environment=dict(os.environ),
     )
@@ -291,7 +288,8 @@ def command(ctx: click.Context, /, suite: str | None, agents: tuple[str, ...], *
     harness record grocery --agent shopper --with model=gpt-5,gpt-5-mini
     harness record shop/total --from-command 'claude -p {task}' --task 'Mend total()' --files . --image claude
 
-    If the suite declares a model, its replies are recorded too; with --model replay they come from the cassettes.
+    If the suite declares models of agents or users, their replies are recorded too; with --model replay they come from
+    the cassettes.
 
     New recordings are added to a cassette; existing recordings are kept and answer the agent, so that the recordings of
     all versions agree. The output lists added, kept and replaced recordings of each cassette, and failed calls.
@@ -315,14 +313,13 @@ def command(ctx: click.Context, /, suite: str | None, agents: tuple[str, ...], *
     run = {name: value for name, value in typed.items() if name in RunOptions.model_fields}
     options = RunOptions.model_validate({"suite": suite, "tools": "record", **run})
     loaded = load_suite(ctx.obj, suite)
-    if loaded.model is not None and options.model is None:
+    if options.model is None and (loaded.model is not None or loaded.user.model is not None):
         options = options.model_copy(update={"model": "record"})
     named = {spec.partition("=")[0].strip() for spec in options.variables}
-    versioned = options.prompt_label is not None or bool(options.prompts)
     declaring = tuple(
         version
         for version, agent in loaded.agents.items()
-        if named <= agent.variables.keys() and (agent.prompt_versions or not versioned)
+        if named <= agent.variables.keys() and (agent.prompt_versions or not options.prompts)
     )
     wanted = [
         {"agent": version, "variables": tuple(f"{name}={value}" for name, value in values.items())}

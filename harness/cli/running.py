@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.cli.console import out, print_json, progress_bar, say
-from harness.cli.showing import show_baseline_gate, show_comparison, show_divergences, show_gate, show_summary
+from harness.cli.showing import show_baseline_gate, show_comparison, show_gate, show_summary
 from harness.errors import ExitCode
 from harness.reports.gates import check_floors, gate
 from harness.reports.margin import margins_of, no_worse_than, refuse_malformed, refuse_unusable
@@ -15,13 +15,12 @@ from harness.reports.render.sections import margin_lines
 from harness.reports.render.wording import crash_words, model_words, remedy_words, variable_words
 from harness.reports.summarising import summarise_run
 from harness.reports.summary import Summary
-from harness.runs.determinism import divergences
 from harness.runs.execution.run import Watch, run_plan
 from harness.runs.plan.plan import RunOptions, RunPlan
 from harness.runs.plan.planning import plan_of
 from harness.runs.store.baseline import latest_comparable, read_baseline
 from harness.runs.store.beside_trials import allowed_inconclusive
-from harness.runs.store.folder import RunFolder, run_path
+from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import RunManifest
 from harness.sandbox.providers import isolates
 from harness.scoring.scorecard import Scorecard
@@ -62,7 +61,7 @@ def gated(project: Path, folder: RunFolder, summary: Summary, options: RunOption
     """Prints the result of the gates, and returns the exit status."""
     held = _held(project, folder, options) if options.against_baseline else ExitCode.DONE
     held = max(held, _held_by_margins(project, folder, options))
-    return max(judge(folder, summary, options), held)
+    return max(judge(summary, options), held)
 
 
 def _held(project: Path, folder: RunFolder, options: RunOptions) -> ExitCode:
@@ -95,7 +94,7 @@ def judge_merged(project: Path, folder: RunFolder, summary: Summary, suite: Suit
     """The exit status of a merged run, by the suite's gates: that of the same run without shards."""
     options = _with_gates(RunOptions(as_json=as_json), suite, allowed_inconclusive(folder))
     held = _held(project, folder, options) if options.against_baseline else ExitCode.DONE
-    return max(judge(folder, summary, options), held, _held_by_margins(project, folder, options))
+    return max(judge(summary, options), held, _held_by_margins(project, folder, options))
 
 
 def _with_gates(options: RunOptions, suite: Suite, max_inconclusive: int) -> RunOptions:
@@ -118,19 +117,14 @@ def _or(typed: int | None, declared: int) -> int:
     return declared if typed is None else typed
 
 
-def judge(folder: RunFolder, summary: Summary, options: RunOptions) -> ExitCode:
-    """The exit status: gates first, then determinism and misses; an unmeasured result is never a pass."""
+def judge(summary: Summary, options: RunOptions) -> ExitCode:
+    """The exit status: gates first, then misses; an unmeasured result is never a pass."""
     console = out(quiet=options.as_json)
     codes = [ExitCode.DONE]
     if options.floors:
         result = gate(summary, options.floors, options.allow_unmeasured or 0)
         show_gate(console, result)
         codes.append(result.exit_code)
-    if options.check_determinism:
-        found = divergences(stored.trial for stored in folder.trials())
-        show_divergences(console, found, summary)
-        codes.append(ExitCode.VERDICT if found else ExitCode.DONE)
-        codes.append(ExitCode.DONE if summary.counts.measured else ExitCode.COULD_NOT)
     if summary.crashed:
         for line in crash_words(summary):
             say(line)
@@ -196,24 +190,20 @@ def _show_difference(folder: RunFolder) -> None:
         show_comparison(out(), compare_runs(earlier, folder))
 
 
-# The gate `--no-worse-than`: compares figures with the baseline or with the run of `--against`.
+# The gate `--no-worse-than`: compares figures with the baseline.
 
 
 def check_margins(project: Path, suite: Suite, options: RunOptions) -> None:
     """Raises UsageError or NotMeasured before any trial starts if the gate could not be evaluated."""
     refuse_malformed(options.no_worse_than)
-    if options.against is not None:
-        manifest = RunFolder.open(run_path(project, options.against)).manifest
-    else:
-        manifest = read_baseline(project, suite.name, suite.digest).manifest
-    refuse_unusable(options.no_worse_than, (manifest,))
+    refuse_unusable(options.no_worse_than, (read_baseline(project, suite.name, suite.digest).manifest,))
 
 
 def hold_margins(project: Path, folder: RunFolder, options: RunOptions) -> ExitCode:
     """Prints each figure with its margin; returns 0 better or at parity, 1 worse, 3 not determined."""
     from harness.reports.named import compare_named
 
-    before = options.against or f"baseline:{folder.manifest.suite}"
+    before = f"baseline:{folder.manifest.suite}"
     comparison, repetitions = compare_named(project, before, folder.path, options.no_worse_than)
     checks = no_worse_than(comparison, options.no_worse_than, repetitions())
     console = out(quiet=options.as_json)

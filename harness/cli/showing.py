@@ -1,6 +1,5 @@
 """Prints results: summaries, comparisons, trends and gates."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from harness.reports.summary import Summary
 if TYPE_CHECKING:
     from harness.reports.compare import BaselineGate, Comparison
     from harness.reports.trend import Trend
-    from harness.runs.determinism import StepDivergence
 
 
 def show_summary(console: Console, summary: Summary, report: Path | None) -> None:
@@ -51,19 +49,3 @@ def show_baseline_gate(console: Console, gate: "BaselineGate") -> None:
         console.print(
             f"  not compared, because the versions of the baseline differ: {', '.join(gate.left_out)}", markup=False
         )
-
-
-def show_divergences(console: Console, found: "Sequence[StepDivergence]", summary: Summary) -> None:
-    """Prints the first differing step of each case."""
-    measured = summary.counts.measured
-    if not found:
-        console.print(f"deterministic: {measured} trials, one digest for each case")
-        return
-    console.print(f"NOT deterministic: attempts differ in {len(found)} case(s)")
-    for one in found:
-        place = "the final output" if one.step is None else f"step {one.step}"
-        console.print(
-            f"  {one.case_id}: attempts {one.attempts[0]} and {one.attempts[1]} differ at {place}", markup=False
-        )
-        console.print(f"    - {one.before}", markup=False)
-        console.print(f"    + {one.after}", markup=False)

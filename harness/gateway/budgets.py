@@ -1,30 +1,61 @@
 """What a run may spend on real services: its budget, the tools' rate limits, and the trials that wait."""
 
 import asyncio
+import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import TypeVar
 
 from harness.errors import UsageError
 from harness.suite.tools import RateLimit, ToolSpec
+from harness.text import alternatives
+
+_Number = TypeVar("_Number", int, float)
 
 
-def budget_of(usd: float | None, tokens: int | None, calls: Sequence[str]) -> "Budget | None":
-    """The budget from command-line options (`TOOL=N` for calls); None if none is set. Raises UsageError."""
-    counts: dict[str, int] = {}
-    for given in calls:
-        tool, _, number = given.partition("=")
-        if not tool or not number.isascii() or not number.isdigit():
-            raise UsageError(
-                f"invalid --budget-calls {given!r}: expected TOOL=N", remedy="for example --budget-calls search=100"
-            )
-        counts[tool] = int(number)
-    if usd is None and tokens is None and not counts:
-        return None
-    return Budget(usd=usd, tokens=tokens, calls=counts)
+def budget_of(limits: Sequence[str], tools: Collection[str] = ()) -> "Budget | None":
+    """The budget from `KEY=VALUE` with the keys `usd`, `tokens` and `calls:TOOL`; None if there is no limit.
+
+    Raises UsageError for an invalid value, and for a tool that is not one of `tools`.
+    """
+    usd: float | None = None
+    tokens: int | None = None
+    calls: dict[str, int] = {}
+    for limit in limits:
+        key, _, value = limit.partition("=")
+        _, _, tool = key.partition("calls:")
+        if key == "usd":
+            usd = _positive(limit, value, float)
+        elif key == "tokens":
+            tokens = _positive(limit, value, int)
+        elif tool and tool in tools:
+            calls[tool] = 0 if value == "0" else _positive(limit, value, int)
+        elif tool:
+            raise UsageError(f"--budget {limit}: there is no tool {tool!r}", remedy=alternatives(tool, sorted(tools)))
+        else:
+            raise _invalid(limit)
+    return Budget(usd=usd, tokens=tokens, calls=calls) if limits else None
+
+
+def _positive(limit: str, value: str, number: type[_Number]) -> _Number:
+    try:
+        found = number(value) if value.isascii() else number()
+    except ValueError:
+        raise _invalid(limit) from None
+    if not 0 < found < math.inf:
+        raise _invalid(limit)
+    return found
+
+
+def _invalid(limit: str) -> UsageError:
+    return UsageError(
+        f"invalid --budget {limit!r}: expected usd=AMOUNT, tokens=N or calls:TOOL=N",
+        remedy="for example --budget usd=2 --budget calls:search=100",
+    )
 
 
 class OutOfBudget(Exception):

@@ -397,7 +397,7 @@ def compare_with_baseline(baseline: Baseline, folder: RunFolder) -> Comparison:
     Raises NotMeasured if the suite or one of its verifiers differs, UsageError if no trial is in common.
     """
     manifest = folder.manifest
-    remedy = f"to make this run the new baseline: harness baseline set {manifest.run}"
+    remedy = f"to make this run the new baseline: harness baseline {manifest.run}"
     if baseline.manifest.suite_digest != manifest.suite_digest:
         raise NotMeasured(f"the baseline of {manifest.suite!r} is of another suite digest than the run", remedy=remedy)
     unlike = _other_versions(baseline.manifest, manifest)

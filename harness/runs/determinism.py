@@ -1,4 +1,4 @@
-"""Implements `--check-determinism`: compares the attempts at each case."""
+"""Whether an agent does the same each time: compares the attempts at each case."""
 
 
 from collections.abc import Iterable

@@ -93,8 +93,8 @@ SHAPES: Final[dict[str, tuple[type[BaseModel], ...]]] = {
 _HEAD = """\
 # Reference: every field of every file
 
-Written by `make reference` from the shapes that read the files; do not edit it by hand. `harness schema suite` (or
-`case`, `environment`, `rubric`) prints the same as a JSON Schema, which editors complete and check by.
+Written by `make reference` from the shapes that read the files; do not edit it by hand. `harness init FOLDER --schemas`
+writes the same as JSON Schemas, which editors complete and check by.
 """
 
 

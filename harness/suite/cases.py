@@ -308,7 +308,7 @@ class Case(Frozen):
     description: str = ""
     """One line on what the case is about."""
     category: str = "general"
-    """Group of cases in reports, and what `--category` selects."""
+    """Group of cases in reports, and what `--only category=` selects."""
     difficulty: Difficulty = "medium"
     """The intended difficulty of the case; reports group by it."""
     task: str = Field(min_length=1)
@@ -355,7 +355,7 @@ class Case(Frozen):
     clock: str | None = None
     """ISO 8601 instant at which the agent's wall clock starts; None: the real time."""
     tags: tuple[str, ...] = ()
-    """Words that `--tag` selects by."""
+    """Words that `--only tag=` selects by."""
     origin: str | None = None
     """The source of the case, such as the run and trial that it was made from."""
     adk: dict[str, JsonObject] | None = None

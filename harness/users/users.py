@@ -157,7 +157,7 @@ def _log_of(suite: Suite, case: Case) -> UserLog:
     if path is None:
         raise UsageError(
             f"case {case.id!r}: no logged conversation is known for its user",
-            remedy="name one in the case, `user: {kind: logged, log: FILE}`, or a run: --user-log RUN",
+            remedy="name one in the case, `user: {kind: logged, log: FILE}`, or a run: --user logged:RUN",
         )
     return read_user_log(suite.folder / path)
 

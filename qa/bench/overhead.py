@@ -5,7 +5,7 @@ In turn, round by round, medians compared within the one run:
     true    plain Docker API, create + start + wait + remove with `network none`, the program `true`
     plain   the same cycle with our sandbox's options and the agent's program
     trial   a whole replayed trial of that agent: session, sandbox, two tool calls, trace, score, commit
-    ahead   the same, its container started before it was needed (--prefetch 2)
+    ahead   the same, its container started before it was needed (prefetch 2)
     row     the same, one trial right after the other, when those that were started beforehand are used up
     warm    the same in a warm sandbox (--sandbox docker-warm)
     bare    the same of an agent that imports only `socket`

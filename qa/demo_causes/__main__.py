@@ -38,7 +38,7 @@ def main() -> None:
     if fork is None:
         sys.exit("no single step was found to be the cause")
     typed("explain", fork, CASE, "--width", "80")
-    typed("case", "mutate", "drive_thru", "--sandbox", "docker-warm", "--mutants", "4", "--difficulty", "easy")
+    typed("case", "mutate", "drive_thru", "--sandbox", "docker-warm", "--mutants", "4", "--only", "difficulty=easy")
     print(f"\n{time.monotonic() - began:.0f} s")
 
 

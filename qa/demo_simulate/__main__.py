@@ -106,8 +106,7 @@ def _rows(project: Path, *, record: bool) -> Iterator[Row]:
             name = f"{user}-{agent}"
             shutil.rmtree(project / "runs" / name, ignore_errors=True)
             words = ["run", "grocery", "--agent", agent, "--user", user, "--run-name", name]
-            words += ["--user-log", LOG] * (user == "logged")
-            words += ["--tools", "record", "--model", "record", "--user-mode", "record"] * record
+            words += ["--tools", "record", "--model", "record"] * record
             words += ["--sandbox", "docker-warm"] * (not record)
             run_harness(project, *words)
             folder = RunFolder.open(project / "runs" / name)

@@ -158,7 +158,7 @@ def test_a_part_of_the_suite_is_held_against_its_part(make: Make) -> None:
 
 def test_another_suite_or_verifier_is_refused_and_another_metric_left_out(make: Make) -> None:
     before = make("before", cases())
-    with pytest.raises(NotMeasured, match="harness baseline set"):
+    with pytest.raises(NotMeasured, match="harness baseline"):
         held(before, make("suite", cases(), suite_digest="0" * 64))
     with pytest.raises(NotMeasured, match="verifier:v"):
         held(before, make("verifier", cases(), scorer_versions={**VERSIONS, "verifier:v": "2"}))
@@ -179,15 +179,15 @@ def test_it_is_typed_from_the_first_run_to_the_gate(tmp_path: Path) -> None:
     run = ["run", "hello", "--sandbox", "local", "--against-baseline", "--run-name"]
     missing = typed(project, *run, "early")
     assert isinstance(missing.exception, NotMeasured)
-    assert "harness baseline set" in str(missing.exception)
+    assert "harness baseline" in str(missing.exception)
     assert not (project / "runs" / "early").exists()
     assert 0 == typed(project, "run", "hello", "--sandbox", "local", "--run-name", "good").exit_code
-    assert 0 == typed(project, "baseline", "set", "good").exit_code
-    assert [] == json.loads(typed(project, "baseline", "show", "hello", "--json").stdout)["outdated"]
+    assert 0 == typed(project, "baseline", "good").exit_code
+    assert [] == json.loads(typed(project, "compare", "baseline:hello", "--json").stdout)["outdated"]
     kept = project / "baselines/hello.json"
     newest, older = kept.read_text(), kept.read_text().replace('"detector:loop_trap":"', '"detector:loop_trap":"0.')
     kept.write_text(older)
-    assert "detector:loop_trap 0." in typed(project, "baseline", "show", "hello").stdout
+    assert "detector:loop_trap 0." in typed(project, "compare", "baseline:hello").stdout
     kept.write_text(newest)
     assert 0 == typed(project, *run, "same").exit_code
     agent = project / "suites/hello/agents/v1/main.py"
@@ -200,8 +200,8 @@ def test_it_is_typed_from_the_first_run_to_the_gate(tmp_path: Path) -> None:
     suite.write_text(suite.read_text().replace("whoever is there", "everybody"))
     stale = typed(project, *run, "stale")
     assert isinstance(stale.exception, NotMeasured)
-    assert "harness baseline set" in str(stale.exception)
-    assert isinstance(typed(project, "baseline", "show", "hello").exception, NotMeasured)
+    assert "harness baseline" in str(stale.exception)
+    assert isinstance(typed(project, "compare", "baseline:hello").exception, NotMeasured)
 
 
 def test_the_committed_baseline_is_of_the_suite_as_it_is(project: Path) -> None:

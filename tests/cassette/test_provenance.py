@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.cassettes.cassette import Cassette, load_cassette, save_cassette
-from harness.cassettes.check import provenance_counts, provenance_words, state_provenance
+from harness.cassettes.check import provenance_counts, provenance_words
 from harness.cassettes.recordings import Recording
 
 EGG, TEA = ("look", {"q": "egg"}, b"1"), ("look", {"q": "tea"}, b"2")
@@ -19,19 +19,6 @@ def test_each_provenance_is_counted_and_named(record) -> None:
         {"service": 1, "double": 2, "hand": 0}
     )
     assert "recorded from a double" == provenance_words({"service": 0, "double": 2})
-
-
-def test_only_an_unknown_provenance_is_stated(tmp_path: Path, record) -> None:
-    path = tmp_path / "s" / "c.yaml"
-    egg, tea = record(EGG, TEA)
-    save_cassette(path, Cassette([egg.with_provenance("double"), tea]), suite="s", case="c")
-    before = path.stat().st_mtime_ns
-    assert 0 == state_provenance(path, "s", lambda one: None)
-    assert before == path.stat().st_mtime_ns
-    assert 1 == state_provenance(path, "s", lambda one: "service")
-    assert {b"1": "double", b"2": "service"} == {
-        one.body: one.mark.provenance for one in load_cassette(path).recordings
-    }
 
 
 @pytest.mark.parametrize("provenance", ["service", "double", "trajectory"])

@@ -78,7 +78,7 @@ def test_the_lines_of_the_merge_request_work(tmp_path: Path) -> None:
     initialised(tmp_path)
     job = read(tmp_path / ".gitlab/harness.yml")["harness-merge-request"]
     lines = [line for line in (*job["script"], *job["after_script"]) if "export PATH" not in line]
-    base = "harness run hello --sandbox local --run-name base && harness baseline set base"
+    base = "harness run hello --sandbox local --run-name base && harness baseline base"
     outside = {name: value for name, value in os.environ.items() if not name.startswith("HARNESS_")}
     script = "\n".join([base, *(line.replace("$OPTIONS", "--sandbox local") for line in lines)])
 
@@ -112,27 +112,6 @@ def test_the_note_has_the_reports_of_all_suites_and_is_updated(tmp_path: Path) -
             subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=own, check=True, timeout=120)
     (note,) = server.notes
     assert note["body"].startswith("a: second\nb: second\n")
-
-
-@pytest.mark.slow
-def test_the_nightly_summary_is_posted_where_a_webhook_is_named(repository: Path) -> None:
-    (line,) = [
-        line
-        for line in read(repository / ".gitlab/harness-nightly.yml")["harness-nightly"]["after_script"]
-        if "harness notify" in line
-    ]
-    without = {name: value for name, value in os.environ.items() if name != "HARNESS_WEBHOOK_URL"}
-    own = {**without, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "CI_JOB_URL": "https://ci.example.com/jobs/7"}
-    run = ["harness", "run", "hello", "--sandbox", "local", "--run-name", "nightly"]
-    subprocess.run(run, cwd=repository / "evals", env=own, check=True, capture_output=True, timeout=300)
-    subprocess.run(["bash", "-e", "-c", line], cwd=repository / "evals", env=own, check=True, timeout=120)
-
-    dry = ["bash", "-e", "-c", line.replace("harness notify", "harness notify --dry-run")]
-    named = {**own, "HARNESS_WEBHOOK_URL": "https://chat.example.com/services/onlyForThisTest"}
-    done = subprocess.run(dry, cwd=repository / "evals", env=named, check=True, capture_output=True, text=True)
-
-    assert "run nightly" in done.stdout
-    assert "https://ci.example.com/jobs/7" in done.stdout
 
 
 def test_the_action_is_of_the_published_schema_and_runs_no_text_of_its_inputs() -> None:

@@ -47,7 +47,7 @@ def test_a_noisy_service_that_stays_the_same_is_never_said_to_drift(project_of_s
     shop.answers["GET /items/1"] = lambda: noisy(1)
     shop.answers["GET /items/2"] = lambda: noisy(2)
     shop.answers["POST /orders"] = lambda: {"order": chance.randrange(10**6), "state": "open", "at": next(count)}
-    project_of_shop.type("run", "s", "--tools", "record", "--refresh", "--sandbox", "local", "--run-name", "again")
+    project_of_shop.type("record", "s", "--refresh", "--sandbox", "local")
     for night in range(1, 11):
         assert [] == told(probe_on(project_of_shop, night))
     project_of_shop.type("drift", "s", "--sandbox", "local", "--run-name", "night")

@@ -1,4 +1,4 @@
-"""`harness image lock`, and the words for requirements whose wheels cannot be had. A folder is the index."""
+"""`harness image build --lock`, and the words for requirements whose wheels cannot be had. A folder is the index."""
 
 import base64
 import hashlib
@@ -7,12 +7,12 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.cli.main import harness
 from harness.errors import HarnessError, ImageError, UsageError
-from harness.sandbox.images.wheels import wheels_context
+from harness.sandbox.images.wheels import lock_requirements, wheels_context
 from tests.supply.test_lock import unpinned
 
 MACHINE = "x86_64"
@@ -49,13 +49,17 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def lock(tmp_path: Path) -> Lock:
-    def run(asked: str | None, *options: str) -> Result:
+    def run(asked: str | None) -> Result:
         folder = tmp_path / "images" / "tools"
         folder.mkdir(parents=True, exist_ok=True)
         if asked is not None:
             (folder / "requirements.in").write_text(asked)
-        words = ["--project", str(tmp_path), "image", "lock", "tools", "--machine", MACHINE, *options]
-        return CliRunner().invoke(harness, words)
+
+        @click.command()
+        def pin() -> None:
+            lock_requirements(tmp_path, "tools", MACHINE, lambda text: click.echo(text, err=True))
+
+        return CliRunner().invoke(pin)
 
     return run
 
@@ -140,8 +144,12 @@ def test_a_package_without_a_wheel_that_another_one_needs_is_named(index: Path, 
     ("requirement", "said", "remedy"),
     [
         ("kinto==16.3.0 --hash=sha256:{zeros}", "No wheel exists for kinto==16.3.0", "a version of kinto"),
-        ("small==1.0", "a requirement has no hash", "harness image lock"),
-        ("small==1.0 --hash=sha256:{zeros}", "a wheel is not the one that was pinned", "harness image lock"),
+        ("small==1.0", "a requirement has no hash", "harness image build NAME --lock"),
+        (
+            "small==1.0 --hash=sha256:{zeros}",
+            "a wheel is not the one that was pinned",
+            "harness image build NAME --lock",
+        ),
     ],
 )
 def test_why_wheels_cannot_be_fetched_is_said(

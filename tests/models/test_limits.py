@@ -181,7 +181,7 @@ def test_a_budget_of_requests_is_held_by_models_and_tools_together(play) -> None
 
 
 def test_a_budget_counts_the_calls_of_a_tool(play) -> None:
-    budget = budget_of(None, None, ["look=2"])
+    budget = budget_of(["calls:look=2"], ["look"])
     answers = []
 
     def act(agent) -> None:
@@ -196,10 +196,17 @@ def test_a_budget_counts_the_calls_of_a_tool(play) -> None:
     )
 
 
-@pytest.mark.parametrize("words", ["look", "look=", "=3", "look=-1", "look=x"])
-def test_a_budget_that_is_none_is_refused(words: str) -> None:
-    with pytest.raises(UsageError, match="TOOL=N"):
-        budget_of(None, None, [words])
+@pytest.mark.parametrize(
+    "limit", ["usd", "usd=", "usd=0", "usd=nan", "usd=inf", "tokens=1.5", "tokens=-1", "call:look=1", "calls:look=x"]
+)
+def test_a_budget_that_is_none_is_refused(limit: str) -> None:
+    with pytest.raises(UsageError, match="expected usd=AMOUNT, tokens=N or calls:TOOL=N"):
+        budget_of([limit], ["look"])
+
+
+def test_a_budget_of_a_tool_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(UsageError, match="there is no tool 'lok'"):
+        budget_of(["calls:lok=2"], ["look"])
 
 
 @pytest.mark.parametrize(

@@ -76,10 +76,9 @@ def answer(folder: RunFolder) -> str:
     ("words", "version", "text"),
     [
         ((), "1", "first version"),
-        (("--prompt-label", "candidate"), "2", "second version"),
-        (("--prompt-label", "nobody-has-this"), "1", "first version"),
+        (("--prompt", "@candidate"), "2", "second version"),
         (("--prompt", "greeting@10"), "10", "tenth version"),
-        (("--prompt-label", "candidate", "--prompt", "greeting@fallback"), "fallback", "own text"),
+        (("--prompt", "@candidate", "--prompt", "greeting@fallback"), "fallback", "own text"),
     ],
 )
 def test_the_agent_reads_the_chosen_version(project: Path, words: tuple[str, ...], version: str, text: str) -> None:
@@ -103,7 +102,7 @@ def test_a_prompt_of_the_package_is_no_prompt_of_an_agent(project: Path) -> None
 
 
 def test_a_comparison_names_the_versions(project: Path) -> None:
-    found = compare_runs(run(project, "now"), run(project, "next", "--prompt-label", "candidate")).attribution
+    found = compare_runs(run(project, "now"), run(project, "next", "--prompt", "@candidate")).attribution
     (only,) = found.changed
     assert ("prompt", True, True) == (
         only.part,
@@ -144,8 +143,9 @@ def test_a_version_is_not_optimised_in_the_place_of_its_file(project: Path) -> N
         (("s", "--prompt", "greeting"), "expected NAME@VERSION"),
         (("s", "--prompt", "greeting@7"), "versions in prompts/greeting/: 1, 2, 10"),
         (("s", "--prompt", "greeting@../1"), "cannot be the name, version or label"),
-        (("s", "--agent", "bare", "--prompt-label", "candidate"), "declares no `prompt_versions`"),
-        (("--resume", "r", "--prompt-label", "candidate"), "a resumed run keeps its settings"),
+        (("s", "--prompt", "@nobody-has-this"), "has the label 'nobody-has-this'"),
+        (("s", "--agent", "bare", "--prompt", "@candidate"), "declares no `prompt_versions`"),
+        (("--resume", "r", "--prompt", "@candidate"), "a resumed run keeps its settings"),
     ],
 )
 def test_what_cannot_be_is_refused(project: Path, words: tuple[str, ...], told: str) -> None:
@@ -222,7 +222,7 @@ def test_the_span_of_a_model_request_names_the_version_that_it_holds(
     declared = f'model: {{base_url: "{model}/v1", api_key: GREETING_KEY, mode: live}}\n'
     (project / "suites/s/suite.yaml").write_text(SUITE + declared)
     (project / "suites/s/agent/main.py").write_text(ASKING)
-    folder = run(project, "r", "--prompt-label", "candidate")
+    folder = run(project, "r", "--prompt", "@candidate")
     (stored,) = folder.trials()
     named = [
         (span.attributes.get("gen_ai.prompt.name"), span.attributes.get("gen_ai.prompt.version"))

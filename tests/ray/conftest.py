@@ -55,7 +55,7 @@ class RayCluster:
             text=True,
             env={**os.environ, "TMPDIR": str(self.temporary)},
         )
-        self.address = self._answer()
+        self.address = os.environ["RAY_ADDRESS"] = self._answer()
         for env in self._nodes:
             self.add(**env)
 

@@ -45,7 +45,7 @@ def test_the_run_goes_on_and_is_resumed(
 ) -> None:
     flag = tmp_path_factory.mktemp("flag") / "break"
     flag.touch()
-    ray = ("--executor", "ray", "--ray-address", cluster.address)
+    ray = ("--executor", "ray")
     with shop(cluster.host) as url:
         write_suite(*unwritable_suite(url, flag))
         run = ("run", "s", *ray, "--sandbox", "local", "--tools", "live", "--jobs", "1", "--run-name", "r")

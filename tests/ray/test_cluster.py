@@ -58,7 +58,7 @@ def started(walk: Walk, *words: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def on(cluster: RayCluster, *words: str) -> tuple[str, ...]:
-    return ("run", "s", "--executor", "ray", "--ray-address", cluster.address, *words)
+    return ("run", "s", "--executor", "ray", *words)
 
 
 def kept(scorecards: dict[str, bytes]) -> dict[str, bytes]:
@@ -71,7 +71,7 @@ def test_nodes_share_one_budget_of_live_calls(walk: Walk, write_suite: WriteSuit
         server.think = add
         write_suite(SUITE.format(url=server.url), MODEL_CASES, {"main.py": MAIN})
         words = on(cluster, "--sandbox", "local", "--jobs", "1", "--model", "live", "--run-name", "short")
-        summary = walk.summary(*words, "--budget-tokens", "300", status=3, env=WITH_KEY)
+        summary = walk.summary(*words, "--budget", "tokens=300", status=3, env=WITH_KEY)
         asked = len(server.seen)
         resumed = walk.summary("run", "--resume", "short", env=WITH_KEY)  # on this machine
     assert "of 300 tokens spent" in summary["unmeasured"][0]["reason"]

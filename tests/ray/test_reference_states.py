@@ -30,7 +30,7 @@ urllib.request.urlopen(urllib.request.Request(url + "/reply", b'{"message": "don
 
 def test_a_reference_is_played_by_the_driver_alone(walk: Walk, write_suite: WriteSuite, cluster: RayCluster) -> None:
     write_suite(SUITE, CASES, {"main.py": WRITES})
-    words = ("--executor", "ray", "--ray-address", cluster.address, "--sandbox", "local", "--run-name", "spread")
+    words = ("--executor", "ray", "--sandbox", "local", "--run-name", "spread")
 
     said = walk("run", "s", *words).stderr
 

@@ -19,7 +19,7 @@ def test_each_node_sends_its_own_trials_while_they_run(
             SUITE.format(url=url), "".join(f"- {{id: c{n}, task: look}}\n" for n in range(4)), {"main.py": MAIN}
         )
         env = {"SHOP_KEY": KEY, "OTEL_EXPORTER_OTLP_HEADERS": "x-api-key=for-the-collector"}
-        words = ("--executor", "ray", "--ray-address", cluster.address, "--jobs", "1", "--sandbox", "local")
+        words = ("--executor", "ray", "--jobs", "1", "--sandbox", "local")
         done = walk(*LIVE, *words, "--otlp", receiver.url, env=env)
         check_arrived(receiver, trials=4)
     assert {"for-the-collector"} == {headers["x-api-key"] for _, headers, _ in receiver.requests}

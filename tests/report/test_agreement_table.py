@@ -71,11 +71,11 @@ def test_disagreements_are_named_with_the_command_that_shows_them_at_most_twenty
     lines = [line.rstrip() for line in printed(report(found=(one, later))).splitlines()]
     assert [
         "2 disagreements",
-        "  tone: right not eligible, judged pass; harness transcript r c",
+        "  tone: right not eligible, judged pass; harness explain r c --transcript everything",
         "    judge: -",
     ] == lines[-6:-3]
-    assert lines[-3].endswith("harness transcript r c --attempt 2")
+    assert lines[-3].endswith("harness explain r c --transcript everything --attempt 2")
     assert ["    judge: rude", "    first; then"] == lines[-2:]
     for count, marked in ((20, False), (21, True)):
         many = printed(report(found=(one,) * count))
-        assert (20, marked) == (many.count("harness transcript"), "the first 20 of them" in many)
+        assert (20, marked) == (many.count("harness explain"), "the first 20 of them" in many)

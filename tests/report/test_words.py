@@ -195,13 +195,13 @@ def test_the_facts_of_a_run_name_what_it_was_made_with(manifest: Manifest) -> No
     ("users", "kinds", "run", "command"),
     [
         (None, (None,), {}, "harness record drive_thru --agent v1"),
-        (None, ("unrecorded",), {}, "harness run drive_thru --agent v1 --user-mode record"),
-        (None, ("unrecorded", None), {}, "harness record drive_thru --agent v1 --user-mode record"),
+        (None, ("unrecorded",), {}, "harness run drive_thru --agent v1 --model record"),
+        (None, ("unrecorded", None), {}, "harness record drive_thru --agent v1"),
         (
             RunUsers(kind="played", log_run="day"),
             (None,),
             {},
-            "harness record drive_thru --agent v1 --user played --user-log day",
+            "harness record drive_thru --agent v1 --user logged:day",
         ),
         (None, (None,), {"variables": {"m": "a"}}, "harness record drive_thru --agent v1 --with m=a"),
         (None, (None,), {"prompts": {"x": "p@2", "y": "p@2"}}, "harness record drive_thru --agent v1 --prompt p@2"),

@@ -89,7 +89,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("changed", "named"), REFUSED)
-@pytest.mark.parametrize("command", [("score",), ("transcript",), ("case", "from-trace")])
+@pytest.mark.parametrize("command", [("score",), ("case", "from-trace")])
 def test_a_stored_suite_that_names_code_is_refused(foreign: Foreign, command, changed, named) -> None:
     foreign.keep_suite(**changed)
     more = ("hello-world",) if command[0] != "score" else ()
@@ -131,7 +131,10 @@ def test_rubrics_of_a_run_folder_are_not_found(foreign: Foreign) -> None:
 
 
 @pytest.mark.parametrize("name", ["runs/r/suite", "/{run}/suite", "..", "../evals/runs/r/suite", "suite"])
-@pytest.mark.parametrize("command", [("score", "r"), ("run", "--resume", "r"), ("transcript", "r", "hello-world")])
+@pytest.mark.parametrize(
+    "command",
+    [("score", "r"), ("run", "--resume", "r"), ("explain", "r", "hello-world", "--transcript", "everything")],
+)
 def test_the_suite_of_a_manifest_is_never_a_path(foreign: Foreign, command, name) -> None:
     own, stolen = foreign.project / "suites/hello", foreign.run / "suite"
     stolen.mkdir()

@@ -81,7 +81,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, python: Path, models: Mode
 def run(project: Path, agent: str, mode: str, *, keys: bool = True, name: str | None = None) -> Trial:
     name = name or f"{agent}-{mode}"
     words = ["run", "s", "--agent", agent, "--model", mode, "--sandbox", "local", "--run-name", name]
-    words += ["--budget-tokens", "100000"] if mode == "live" else []
+    words += ["--budget", "tokens=100000"] if mode == "live" else []
     env = {name: value for name, value in os.environ.items() if not name.startswith(("GEMINI_", "AZURE_"))}
     command = [HARNESS, "--project", project, *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=env | (KEYS if keys else {}))

@@ -28,7 +28,7 @@ def test_a_message_that_is_not_recorded_is_recorded_by_the_command_that_is_shown
     with RuleUser() as model:
         suite_of(tmp_path, TALK, agent, SUITE.replace("user: {kind: logged}", MODEL.replace("URL", model.url)))
         missed = typed(tmp_path, "--user", "model", "--run-name", "missed")
-        command = "harness run talks --agent v1 --user model --user-mode record"
+        command = "harness run talks --agent v1 --user model --model record"
         assert 1 == missed.exit_code, missed.output
         assert "1 message(s)" in words(missed.output)
         assert "none of this tool" not in missed.output
@@ -76,23 +76,23 @@ def test_a_log_that_cannot_be_played_back_is_refused_before_anything_runs(
     assert "run " not in refused.output
 
 
-def test_a_log_for_a_user_that_plays_none_back_is_refused(tmp_path: Path) -> None:
+def test_a_log_of_a_run_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     suite_of(tmp_path, CASES)
-    refused = typed(tmp_path, "--user", "script", "--user-log", "earlier")
+    refused = typed(tmp_path, "--user", "logged:earlier")
     assert isinstance(refused.exception, HarnessError)
-    assert "--user-log earlier" in str(refused.exception)
+    assert "earlier" in str(refused.exception)
 
 
 def test_a_missing_key_of_the_users_model_is_refused_before_anything_runs(tmp_path: Path) -> None:
     keyed = MODEL.replace("URL", "http://127.0.0.1:9/v1").replace("double: true", "api_key: KEY_OF_NOBODY")
     suite_of(tmp_path, TALK, AGENT, SUITE.replace("user: {kind: logged}", keyed))
 
-    refused = typed(tmp_path, "--user", "model", "--user-mode", "live").exception
+    refused = typed(tmp_path, "--user", "model", "--model", "live").exception
 
     assert isinstance(refused, HarnessError)
     assert "`user`" in refused.message
     assert "KEY_OF_NOBODY" in refused.message
-    assert "set it, or run with --user-mode replay" == refused.remedy
+    assert "set it, or run with --model replay" == refused.remedy
     assert not (tmp_path / "runs").exists()
 
 

@@ -112,5 +112,5 @@ def test_a_case_without_a_log_is_refused_before_anything_runs(tmp_path: Path) ->
 
     with pytest.raises(UsageError, match=r"1 case\(s\): latte") as refused:
         harness.run(RunOptions(suite="talks", sandbox="local", user="logged"), project=tmp_path)
-    assert "--user-log" in str(refused.value.remedy)
+    assert "--user logged:RUN" in str(refused.value.remedy)
     assert not list(tmp_path.glob("runs/*"))

@@ -19,9 +19,7 @@ def edit(walk: Walk, before: str, after: str) -> None:
 
 @pytest.mark.docker
 def test_six_conversations_are_replayed_to_their_end_and_the_same_each_time(drive_thru: Walk) -> None:
-    summary = drive_thru.summary(
-        "run", "drive_thru_talk", "--repeat", "2", "--check-determinism", "--jobs", "2", "--run-name", "talk"
-    )
+    summary = drive_thru.summary("run", "drive_thru_talk", "--trials", "2", "--jobs", "2", "--run-name", "talk")
     assert (12, 12) == (summary["success"]["n"], summary["success"]["successes"])
     assert ([], 1.0, 2) == (summary["unsaid_turns"], summary["fidelity"], summary["tiers"]["fixture"])
     spoken = [step["source"] for step in drive_thru.trial("talk", "talk-confirm")["trajectory"]["steps"]]
@@ -60,9 +58,8 @@ def test_a_fault_is_met_and_marked_and_one_that_is_not_met_is_told(drive_thru: W
 def test_a_lenient_run_says_so_and_is_told_from_a_strict_one(drive_thru: Walk) -> None:
     words = ("run", "drive_thru_talk", "--case", "talk-remove", "--sandbox", "local")
     drive_thru(*words, "--run-name", "strict")
-    shown = drive_thru(*words, "--replay", "lenient", "--run-name", "lenient").stdout
+    shown = drive_thru(*words, "--tools", "lenient", "--run-name", "lenient").stdout
     assert "replay fidelity 100 %" in shown
     assert "one of the runs used answers from earlier states" in " ".join(
         drive_thru("compare", "strict", "lenient").stdout.split()
     )
-    assert "--tools replay" in drive_thru(*words, "--tools", "sealed", "--replay", "lenient", status=2).stderr

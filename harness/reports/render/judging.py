@@ -115,7 +115,8 @@ def _disagreements(report: AgreementReport) -> Iterator[str]:
     for one in report.disagreements[:_MOST]:
         attempt = "" if one.attempt == 1 else f" --attempt {one.attempt}"
         right, judged = one.right.replace("_", " "), one.judged.replace("_", " ")
-        yield f"  {one.criterion}: right {right}, judged {judged}; harness transcript {one.run} {one.case_id}{attempt}"
+        command = f"harness explain {one.run} {one.case_id} --transcript everything{attempt}"
+        yield f"  {one.criterion}: right {right}, judged {judged}; {command}"
         yield f"    judge: {printable(one.rationale, 160) or UNKNOWN}"
         if one.notes:
             yield f"    {printable('; '.join(one.notes), 160)}"

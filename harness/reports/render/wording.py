@@ -211,15 +211,15 @@ def _again(manifest: RunManifest, verb: str) -> list[str]:
 def record_words(summary: Summary) -> str:
     """The command that records the missing calls."""
     manifest, kinds = summary.manifest, {miss.user for miss in summary.misses}
-    verb = "run" if "unrecorded" in kinds and None not in kinds else "record"
-    words = _again(manifest, verb)
+    only_users = "unrecorded" in kinds and None not in kinds
+    words = _again(manifest, "run" if only_users else "record")
     users = manifest.users
-    if users is not None and users.kind is not None:
-        words += ["--user", users.kind]
     if users is not None and users.log_run is not None:
-        words += ["--user-log", users.log_run]
-    if "unrecorded" in kinds:
-        words += ["--user-mode", "record"]
+        words += ["--user", f"logged:{users.log_run}"]
+    elif users is not None and users.kind is not None:
+        words += ["--user", users.kind]
+    if only_users:
+        words += ["--model", "record"]
     return printable(shlex.join(words))
 
 

@@ -1,6 +1,7 @@
 """The driver's side of a run on a cluster: refuses, prepares the nodes, assigns trials, and stores the results."""
 
 
+import os
 import ray
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -251,7 +252,7 @@ def opened(job: Job, say: Say) -> Iterator["ClusterExecutor"]:
     plan = job.plan
     refuse_unshareable(plan)
     archive = packed(plan, (job.world.snapshot, *job.world.snapshots.values()))
-    with connected(plan.ray_address) as nodes, opened_stations(nodes, plan.jobs_per_node, say) as stations:
+    with connected(os.environ.get("RAY_ADDRESS") or "auto") as nodes, opened_stations(nodes, plan.jobs_per_node, say) as stations:
         meter = open_meter(plan.budget) if is_live(plan) else None
         order = NodeRunSpec(
             run=job.run,

@@ -62,8 +62,8 @@ def connected(address: str) -> Iterator[tuple[Node, ...]]:
     """
     if address.startswith("ray://"):
         raise UsageError(
-            "--ray-address ray://...: a Ray client cannot deliver images",
-            remedy="start the run on a machine of the cluster, with --ray-address auto or HOST:PORT",
+            "RAY_ADDRESS is ray://...: a Ray client cannot deliver images",
+            remedy="start the run on a machine of the cluster, with RAY_ADDRESS=HOST:PORT or none",
         )
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     try:

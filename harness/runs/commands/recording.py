@@ -425,7 +425,7 @@ def _replayed_trial(stage: Staging, request: CommandRequest, suite: Suite, mode:
     stored = folder.stored(case.id, 1)
     if stored is None:
         stop = "the run ended before the command was run"
-        raise UsageError(stop, remedy="allow more: --budget-usd, --budget-tokens, --budget-calls")
+        raise UsageError(stop, remedy="allow more: --budget")
     return stored
 
 

@@ -91,7 +91,7 @@ def refuse_unmet(needs: Needs) -> None:
 
 def _refuse_keyless(plan: RunPlan) -> None:
     """Raises UsageError if a live model of agents or users has no key in the environment."""
-    if plan.model is not None and plan.suite.model is None:
+    if plan.model is not None and plan.suite.model is None and plan.suite.user.model is None:
         raise UsageError(
             f"--model {plan.model}: the suite {plan.suite.name!r} declares no model",
             remedy="declare one in suite.yaml: `model: {api_key: NAME_OF_A_VARIABLE}`",
@@ -109,7 +109,6 @@ def _refuse_keyless(plan: RunPlan) -> None:
             model.mode,
             secret_values(plan.suite),
             model=f"the model of `{place}`",
-            otherwise="--user-mode replay",
         )
 
 

@@ -1,7 +1,6 @@
 """Runs a plan: restores, runs, traces, scores and stores every planned trial."""
 
 
-import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -121,7 +120,7 @@ def _resumed(prepared: PreparedRun, path: Path, watch: Watch) -> RunFolder:
     with RunFolder.resume(path) as folder:
         job = prepared.job(folder.manifest.run, watch.say, stored_reference_states(path, plan.suite))
         _refuse_changed(folder, manifest_of(job))
-        if _order(plan, folder):
+        if _missing(folder):
             _check_live(plan, watch.say)
         with open_executor(job, watch.say) as executor:
             return _carried_out(job, folder, executor, watch)
@@ -192,7 +191,7 @@ def _while_it_can(
     plan: RunPlan, folder: RunFolder, outages: _Outages, rule: EarlyStop | None
 ) -> Iterator[PlannedTrial]:
     """What is to be run, until the budget is spent, a server turns out to be down, or the result is sure enough."""
-    missing = _order(plan, folder)
+    missing = _missing(folder)
     for planned in missing if rule is None else rule.order(missing):
         if rule is not None and rule.reached is not None:
             return
@@ -205,12 +204,9 @@ def _while_it_can(
         yield planned
 
 
-def _order(plan: RunPlan, folder: RunFolder) -> Sequence[PlannedTrial]:
+def _missing(folder: RunFolder) -> list[PlannedTrial]:
     done = folder.finished()
-    missing = [one for one in folder.manifest.planned if (one.case_id, one.attempt) not in done]
-    if plan.shuffle is not None:
-        random.Random(plan.shuffle).shuffle(missing)
-    return missing
+    return [one for one in folder.manifest.planned if (one.case_id, one.attempt) not in done]
 
 
 def manifest_of(job: Job) -> RunManifest:

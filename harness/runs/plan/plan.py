@@ -2,9 +2,10 @@
 
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from harness.errors import UsageError
 from harness.gateway.budgets import Budget
 from harness.runs.store.folder import RunFolder
@@ -14,11 +15,12 @@ from harness.suite.cases import Case
 from harness.suite.interventions import TrialVariant
 from harness.suite.models import ModelMode, ToolMode
 from harness.suite.suites import Suite, check_cases
+from harness.text import alternatives
 from harness.users.users import UserOptions
 from harness.values import Frozen
 from pathlib import Path
 from pydantic import Field
-from typing import Literal
+from typing import Final, Literal
 
 
 def shard_of(planned: Sequence[PlannedTrial], number: int, count: int) -> tuple[PlannedTrial, ...]:
@@ -35,9 +37,9 @@ class Selection:
     """The selected cases of a suite; all given parts must match."""
 
     cases: Sequence[str] = ()
-    categories: Sequence[str] = ()
-    difficulties: Sequence[str] = ()
-    tags: Sequence[str] = ()
+    """Patterns of ids."""
+    only: Sequence[str] = ()
+    """`FIELD=VALUE`, of the fields in `FIELDS`; of several values of a field, one is enough."""
     failed_in: Path | None = None
     """A run folder: only cases that did not succeed there."""
 
@@ -68,7 +70,6 @@ class RunPlan:
     sandbox: ProviderName = "docker"
     executor: ExecutorName = "local"
     """`ray`: on the machines of a Ray cluster; other names are installed executors."""
-    ray_address: str = "auto"
     jobs_per_node: int | None = None
     """Parallel trials on each node of a cluster; None: the number of its processors in Ray."""
     shard: tuple[int, int] | None = None
@@ -82,8 +83,6 @@ class RunPlan:
     """All parallel trials, including those that wait for a live answer."""
     prefetch: int = 0
     """Containers that are started before they are needed; only with the sandbox `docker`."""
-    shuffle: int | None = None
-    """The seed of the order in which trials start; results are in the planned order."""
     replay: Literal["strict", "lenient"] = "strict"
     """`lenient`: a call that the cassette does not hold in this state is answered as at an earlier one."""
     max_inconclusive: int = 0
@@ -124,8 +123,7 @@ def planned_trials(suite: Suite, selection: Selection, trials: int) -> tuple[Pla
 
     Raises UsageError if no case is selected.
     """
-    check_cases(suite, selection.cases)
-    wanted = [case for case in suite.cases if _selected(case, selection)]
+    wanted = selected_cases(suite, selection.cases, selection.only)
     if selection.failed_in is not None:
         succeeded = _succeeded(RunFolder.open(selection.failed_in))
         wanted = [case for case in wanted if case.id not in succeeded]
@@ -137,15 +135,41 @@ def planned_trials(suite: Suite, selection: Selection, trials: int) -> tuple[Pla
     return tuple(PlannedTrial(case_id=case.id, attempt=attempt) for case in wanted for attempt in range(1, trials + 1))
 
 
-def _selected(case: Case, selection: Selection) -> bool:
-    return all(
-        [
-            not selection.cases or case.id in selection.cases,
-            not selection.categories or case.category in selection.categories,
-            not selection.difficulties or case.difficulty in selection.difficulties,
-            not selection.tags or bool(set(selection.tags) & set(case.tags)),
-        ]
-    )
+FIELDS: Final[Mapping[str, Callable[[Case], Collection[str]]]] = {
+    "category": lambda case: (case.category,),
+    "tag": lambda case: case.tags,
+    "difficulty": lambda case: (case.difficulty,),
+}
+"""The fields of a case that `--only` selects by."""
+
+
+def selected_cases(suite: Suite, ids: Sequence[str] = (), only: Sequence[str] = ()) -> list[Case]:
+    """The cases of which the id matches one of `ids`, and that have one of the values of each field of `only`.
+
+    Raises UsageError for a pattern, field or value that no case has.
+    """
+    for pattern in ids:
+        if not any(_has_id(case, pattern) for case in suite.cases):
+            check_cases(suite, (pattern,))
+    wanted: dict[str, set[str]] = {}
+    for text in only:
+        field, equals, value = text.partition("=")
+        if not equals or field not in FIELDS:
+            raise UsageError(f"invalid --only {text!r}: expected FIELD=VALUE", remedy=alternatives(field, FIELDS))
+        known = sorted({each for case in suite.cases for each in FIELDS[field](case)})
+        if value not in known:
+            raise UsageError(f"no case of suite {suite.name!r} has {text}", remedy=alternatives(value, known))
+        wanted.setdefault(field, set()).add(value)
+    return [
+        case
+        for case in suite.cases
+        if (not ids or any(_has_id(case, pattern) for pattern in ids))
+        and all(values.intersection(FIELDS[field](case)) for field, values in wanted.items())
+    ]
+
+
+def _has_id(case: Case, pattern: str) -> bool:
+    return case.id == pattern or fnmatchcase(case.id, pattern)
 
 
 def _succeeded(run: RunFolder) -> set[str]:
@@ -168,48 +192,38 @@ class RunOptions(Frozen):
     """A version of the suite's agent, or `oracle` or `nop`; None: the suite's default."""
     variables: tuple[str, ...] = ()
     """`NAME=VALUE`: values of variables that the agent declares."""
-    prompt_label: str | None = None
-    """The label by which versions of the agent's prompts are chosen; None: `production`."""
     prompts: tuple[str, ...] = ()
-    """`NAME@VERSION`: versions of the agent's prompts that are chosen in place of the label's."""
+    """`NAME@VERSION`: a version of one of the agent's prompts. `@LABEL`: the label that chooses the versions of the
+    others; default: `@production`.
+    """
     tools: ToolMode = "replay"
     """The tool mode."""
     model: ModelMode | None = None
-    """The mode of the model endpoint; None selects the suite's setting."""
+    """The mode of the models of the agent and of the users; None selects the suite's settings."""
     user: str | None = None
-    """The kind of simulated users: `script`, `model`, `logged` or an installed one; None: as suite and cases declare.
+    """The kind of simulated users: `script`, `model`, `logged`, `logged:RUN` (which replays the conversations of RUN),
+    or an installed one; None: as suite and cases declare.
     """
     user_mode: ModelMode | None = None
-    """The mode of the users' model; None selects the suite's setting."""
-    user_log: str | None = None
-    """The run whose conversations the user `logged` replays; None: the logs that the cases name."""
-    budget_usd: float | None = Field(default=None, gt=0)
-    """The run stops when models have cost this many US dollars."""
-    budget_tokens: int | None = Field(default=None, ge=1)
-    """The run stops when models have used this many tokens."""
-    budget_calls: tuple[str, ...] = ()
-    """`TOOL=N`: the run stops before real call N+1 of the tool."""
+    """The mode of the users' model, if it is not that of `model`."""
+    budget: tuple[str, ...] = ()
+    """`usd=AMOUNT`, `tokens=N`, `calls:TOOL=N`: the run stops when models have cost or used as much, or before real
+    call N+1 of the tool.
+    """
     sandbox: ProviderName = "docker"
     """The sandbox provider."""
     executor: ExecutorName = "local"
     """The executor of the trials."""
-    ray_address: str = "auto"
-    """The address of the cluster of the executor `ray`."""
     cases: tuple[str, ...] = ()
-    """The selected cases; all given parts of the selection must match."""
-    categories: tuple[str, ...] = ()
-    difficulties: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
+    """Patterns of the ids of the selected cases; all given parts of the selection must match."""
+    only: tuple[str, ...] = ()
+    """`FIELD=VALUE`: only cases with this category, tag or difficulty."""
     failed_in: str | None = None
     """Only cases that did not succeed in this run."""
     trials: int = Field(default=1, ge=1, le=1000)
     """Attempts at each case."""
-    against: str | None = None
-    """The run that `no_worse_than` compares with, by name or path; None: the suite's baseline."""
     stop_early: bool = False
     """Stop the run once its success rate is precise enough: see `harness run --stop-early`."""
-    check_determinism: bool = False
-    """Reject live models; the command line exits 1 if two attempts at a case differ."""
     run_name: str | None = None
     """Name of the run folder; None: derived from time, suite and agent."""
     release: str | None = None
@@ -218,12 +232,8 @@ class RunOptions(Frozen):
     """A run to resume, by name or path."""
     jobs: int | None = Field(default=None, ge=1)
     """Number of parallel trials; None: as many as the machine can run."""
-    prefetch: int | None = Field(default=None, ge=0)
-    """Number of containers that are started in advance; None: 2 with one job, else 0."""
     shard: tuple[int, int] | None = None
     """(2, 4): the second of four parts."""
-    shuffle: int | None = None
-    """The seed of the order in which trials start; results are in the planned order."""
     replay: Literal["strict", "lenient"] = "strict"
     """`lenient`: answer a replay miss from the nearest earlier state."""
     refresh: bool = False
@@ -231,7 +241,7 @@ class RunOptions(Frozen):
     floors: tuple[str, ...] = ()
     """`METRIC=VALUE`: gates of the command line, in addition to those of the suite."""
     no_worse_than: tuple[str, ...] = ()
-    """`METRIC=MARGIN`: gates of the command line, compared with the run in `against`, else with the baseline."""
+    """`METRIC=MARGIN`: gates of the command line, compared with the baseline."""
     against_baseline: bool = False
     """Whether the command line gates by the suite's baseline."""
     allow_unmeasured: int | None = Field(default=None, ge=0)

@@ -47,7 +47,6 @@ def plan_of(project: Path, options: RunOptions) -> RunPlan:
 def _refuse_other_agent(options: RunOptions) -> None:
     for option, given in (
         ("--with", options.variables),
-        ("--prompt-label", options.prompt_label),
         ("--prompt", options.prompts),
     ):
         if given:
@@ -61,7 +60,7 @@ def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
     if options.refresh and "record" not in (options.tools, options.model):
         raise UsageError("--refresh needs --tools record or --model record")
     if options.replay == "lenient" and options.tools != "replay":
-        raise UsageError("--replay lenient needs --tools replay")
+        raise UsageError("replay=`lenient` needs tools=`replay`")
     suite = load_suite(project, name)
     chosen = combinations(suite, options.agent, options.variables)
     if len(chosen) > 1:
@@ -70,18 +69,12 @@ def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
             remedy="use `harness run`, or give one value of each variable",
         )
     suite = varied(suite, options.agent, chosen[0])
-    suite = with_prompts(project, suite, options.agent, options.prompt_label, options.prompts)
+    suite = with_prompts(project, suite, options.agent, options.prompts)
     selection = Selection(
         cases=options.cases,
-        categories=options.categories,
-        difficulties=options.difficulties,
-        tags=options.tags,
+        only=options.only,
         failed_in=None if options.failed_in is None else run_path(project, options.failed_in),
     )
-    if options.check_determinism:
-        _refuse_undetermined(suite, options)
-    if options.against is not None and not options.no_worse_than:
-        raise UsageError("--against needs --no-worse-than", remedy="add a gate: --no-worse-than METRIC=MARGIN")
     planned = planned_trials(suite, selection, options.trials)
     users = user_options(project, suite, options)
     refuse_cases_without_log(suite, users, planned)
@@ -93,23 +86,26 @@ def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
         agent=options.agent,
         tools=options.tools,
         model=options.model,
-        budget=budget_of(options.budget_usd, options.budget_tokens, options.budget_calls),
+        budget=budget_of(options.budget, callable_names(suite)),
         users=users,
         sandbox=options.sandbox,
         executor=options.executor,
-        ray_address=options.ray_address,
         jobs_per_node=options.jobs,
         name=options.run_name,
         release=options.release or release_of(project),
         shard=options.shard,
         **_side_by_side(suite, options),
-        shuffle=options.shuffle,
         max_inconclusive=_max_inconclusive(suite, options),
         replay=options.replay,
         refresh=options.refresh,
         otlp_endpoint=_collector(options),
         early=_early(suite, options),
     )
+
+
+def callable_names(suite: Suite) -> tuple[str, ...]:
+    """The names of what a budget can limit the calls of: tools, and hosts."""
+    return (*(tool.name for tool in suite.tools), *(host.tool for host in suite.hosts))
 
 
 def _early(suite: Suite, options: RunOptions) -> StopEarly | None:
@@ -155,26 +151,14 @@ def _side_by_side(suite: Suite, options: RunOptions) -> Parallelism:
     # Prefetching has no effect if all processors are busy or if all sandboxes differ.
     alike = all(case.task_folder is None for case in suite.cases)
     started_early = 2 if jobs == 1 and alike else 0
-    return Parallelism(jobs=jobs, most=most, prefetch=started_early if options.prefetch is None else options.prefetch)
-
-
-def _refuse_undetermined(suite: Suite, options: RunOptions) -> None:
-    """Rejects a live model: its answers vary, so that its failures would not be findings about the harness."""
-    if suite.model is None:
-        return
-    mode = options.model or suite.model.mode
-    if mode != "replay" or options.tools not in ("replay", "sealed"):
-        raise UsageError(
-            f"--check-determinism needs replayed answers; this run has tools {options.tools} and model {mode}",
-            remedy="use --model replay with --tools replay",
-        )
+    return Parallelism(jobs=jobs, most=most, prefetch=started_early)
 
 
 def _plan_of_run(project: Path, options: RunOptions, path: Path) -> RunPlan:
     manifest = RunFolder.open(path).manifest
     with _naming(path / "manifest.json"):
         suite = varied(load_stored_suite(project, manifest.suite, path), manifest.agent, manifest.variables)
-        suite = with_prompts(project, suite, manifest.agent, chosen=tuple(manifest.prompts.values()))
+        suite = with_prompts(project, suite, manifest.agent, tuple(manifest.prompts.values()))
         tools, model = _tool_mode(manifest), _model_mode(manifest)
         sandbox = provider_of(manifest.provider, options.sandbox)
     return RunPlan(
@@ -184,19 +168,17 @@ def _plan_of_run(project: Path, options: RunOptions, path: Path) -> RunPlan:
         agent=manifest.agent,
         tools=tools,
         model=model,
-        budget=budget_of(options.budget_usd, options.budget_tokens, options.budget_calls),
+        budget=budget_of(options.budget, callable_names(suite)),
         users=resumed_users(project, suite, manifest),
         replay="lenient" if manifest.replay == "lenient" else "strict",
         sandbox=sandbox,
         executor=options.executor,
-        ray_address=options.ray_address,
         jobs_per_node=options.jobs,
         name=manifest.run,
         resumes=path,
         variants={(one.case_id, one.attempt): one.variant for one in manifest.variants},
         release=manifest.release,
         **_side_by_side(suite, options),
-        shuffle=options.shuffle,
         max_inconclusive=_max_inconclusive(suite, options),
         otlp_endpoint=_collector(options),
         early=_early(suite, options),

@@ -22,19 +22,16 @@ _MODES: Final[tuple[ModelMode, ...]] = ("replay", "record", "live")
 
 def user_options(project: Path, suite: Suite, options: RunOptions) -> UserOptions:
     """The options about users. Raises UsageError for an unknown user, and a log without a conversation of the suite."""
+    mode = options.user_mode or options.model
+    if options.user is not None and options.user.startswith("logged:"):
+        run = options.user.removeprefix("logged:")
+        return UserOptions(kind="logged", mode=mode, logs=logs_of_run(project, suite, run), log_run=run)
     if options.user is not None and ":" not in options.user and options.user not in _user_names():
         raise UsageError(
             f"there is no user named {options.user!r}",
             remedy=f"{alternatives(options.user, _user_names())}; or module:Name; or file.py:Name in the suite",
         )
-    if options.user_log is not None and options.user not in (None, "logged"):
-        raise UsageError(
-            f"--user-log {options.user_log} needs --user logged, but --user is {options.user!r}",
-            remedy="omit one of the two",
-        )
-    logs = {} if options.user_log is None else logs_of_run(project, suite, options.user_log)
-    kind = options.user or ("logged" if logs else None)
-    return UserOptions(kind=kind, mode=options.user_mode, logs=logs, log_run=options.user_log)
+    return UserOptions(kind=options.user, mode=mode)
 
 
 def refuse_cases_without_log(suite: Suite, options: UserOptions, planned: Sequence[PlannedTrial]) -> None:
@@ -54,7 +51,7 @@ def refuse_cases_without_log(suite: Suite, options: UserOptions, planned: Sequen
         more = f" and {len(without) - _NAMED_CASES} more" if len(without) > _NAMED_CASES else ""
         raise UsageError(
             f"no log exists for the user of {len(without)} case(s): {', '.join(without[:_NAMED_CASES])}{more}",
-            remedy="give a run that contains the conversations, --user-log RUN; or a file in each case, "
+            remedy="give a run that contains the conversations, --user logged:RUN; or a file in each case, "
             "`user: {kind: logged, log: FILE}`; or select other cases",
         )
     for case in suite.cases:
@@ -168,6 +165,6 @@ def logs_of_run(project: Path, suite: Suite, run: str) -> dict[str, UserLog]:
     if not found:
         raise UsageError(
             f"run {run!r} contains no conversation of a case of suite {suite.name!r}: no trial has a user message",
-            remedy="give a run of this suite, or an import with its cases: --user-log RUN",
+            remedy="give a run of this suite, or an import with its cases: --user logged:RUN",
         )
     return found

@@ -4,7 +4,7 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from harness.errors import UsageError
-from harness.judging.prompts import Prompt, PromptRegistry
+from harness.judging.prompts import PRODUCTION, Prompt, PromptRegistry
 from harness.suite.agents import AgentPrompt, VariableValue
 from harness.suite.suites import Suite, prompt_texts
 from harness.text import alternatives
@@ -107,17 +107,18 @@ FALLBACK = "fallback"
 
 
 def with_prompts(
-    project: Path, suite: Suite, agent: str | None, label: str | None = None, chosen: Sequence[str] = ()
+    project: Path, suite: Suite, agent: str | None, chosen: Sequence[str] = ()
 ) -> Suite:
-    """The suite with the versions of its agent's prompts: those that `chosen` names (`NAME@VERSION`), the others by the
-    label (None: `production`). A missing label means `production`, and that the newest version; without a version the
+    """The suite with the versions of its agent's prompts: those that `chosen` names (`NAME@VERSION`), the others by its
+    label (`@LABEL`; default: `production`). A prompt without the label has `production`'s, and without that the newest version; without a version the
     file's own text is used, as the version `fallback`.
 
-    Raises UsageError for a prompt that the agent does not declare, and for a version that does not exist.
+    Raises UsageError for a prompt that the agent does not declare, and for a version or label that does not exist.
     """
     name = agent or suite.default_agent
     declared = suite.agents[name].prompt_versions if name in suite.agents else {}
     versions = dict(map(_name_and_version, chosen))
+    label = versions.pop("", None)
     for prompt in versions:
         if prompt not in declared.values():
             raise UsageError(
@@ -128,10 +129,13 @@ def with_prompts(
         if label is not None:
             raise UsageError(
                 f"agent {name!r} of suite {suite.name!r} declares no `prompt_versions` that a label could choose from",
-                remedy="declare them in suite.yaml, or omit --prompt-label",
+                remedy=f"declare them in suite.yaml, or omit --prompt @{label}",
             )
         return suite
     registry, own = PromptRegistry(project, packaged=False), prompt_texts(suite, name)
+    labels = {PRODUCTION, *(known for prompt in declared.values() for known in registry.labels(prompt))}
+    if label is not None and label not in labels:
+        raise UsageError(f"no prompt of agent {name!r} has the label {label!r}", remedy=alternatives(label, labels))
     found = []
     for file, prompt in declared.items():
         if file not in own:
@@ -154,6 +158,8 @@ def _prompt_from(registry: PromptRegistry, name: str, version: str | None, label
 
 def _name_and_version(spec: str) -> tuple[str, str]:
     name, at, version = spec.partition("@")
-    if not at or not name or not version:
-        raise UsageError(f"invalid --prompt {spec!r}: expected NAME@VERSION", remedy="for example --prompt greeting@3")
+    if not at or not version:
+        raise UsageError(
+            f"invalid --prompt {spec!r}: expected NAME@VERSION or @LABEL", remedy="for example --prompt greeting@3"
+        )
     return name, version

@@ -94,7 +94,7 @@ def _kept_mutation(project: Path, manifest: RunManifest) -> KeptMutationScore | 
     try:
         return read_baseline(project, manifest.suite, manifest.suite_digest).mutation
     except (NotMeasured, InvalidDocument):
-        return None  # `baseline set` also replaces a damaged baseline
+        return None  # `baseline` also replaces a damaged baseline
 
 
 def keep_mutation_score(project: Path, suite: str, score: float | None, mutants: int, suite_digest: str) -> Path:
@@ -120,7 +120,7 @@ def read_baseline(project: Path, suite: str, suite_digest: str | None = None) ->
     """The suite's baseline. Raises NotMeasured if there is none, or none of the suite as it is now
     (`suite_digest`); InvalidDocument for a damaged file."""
     path = baseline_path(project, suite)
-    remedy = f"harness run {suite} --run-name new-baseline, then: harness baseline set new-baseline"
+    remedy = f"harness run {suite} --run-name new-baseline, then: harness baseline new-baseline"
     if path.is_symlink() or not path.is_file():  # the change under test may contain a link to any file
         raise NotMeasured(f"suite {suite!r} has no baseline: {path} does not exist", remedy=remedy)
     found = read_document(path, Baseline)

@@ -218,7 +218,7 @@ def link_gateway(socket: Path, folder: Path) -> None:
     except OSError as error:
         raise SandboxError(
             f"the gateway's socket cannot be given to a container that runs already: {error}",
-            remedy="set TMPDIR to a folder with a short path, or use --sandbox docker without --prefetch",
+            remedy="set TMPDIR to a folder with a short path",
         ) from error
 
 

@@ -84,9 +84,10 @@ def _conflicting(conflicts: list[str], machine: str) -> tuple[str, str]:
 def _reason(printed: str, conflicts: list[str], machine: str) -> tuple[str, str]:
     """The reason, as the end of a sentence, and what to do about it."""
     if _HASHLESS.search(printed):
-        return "; a requirement has no hash", "harness image lock NAME writes them from requirements.in"
+        return "; a requirement has no hash", "harness image build NAME --lock writes them from requirements.in"
     if _OTHER_BYTES in printed:
-        return "; a wheel is not the one that was pinned", "harness image lock NAME pins anew, if the new one is wanted"
+        again = "harness image build NAME --lock pins anew, if the new one is wanted"
+        return "; a wheel is not the one that was pinned", again
     if _UNREACHABLE.search(printed):
         return "; no package index answers", "set up pip for an index that this machine reaches (PIP_INDEX_URL)"
     if conflicts:
@@ -191,7 +192,7 @@ def lock_requirements(project: Path, name: str, machine: str, progress: Progress
         options = ("--dry-run", "--ignore-installed", "--target", scratch, "--report", str(report))
         run_pip(asked, machine, *options, progress=progress)
         lines = sorted(_lines(json.loads(report.read_text(encoding="utf-8")), asked))
-    head = f"# Written by `harness image lock {name}` from {ASKED}: wheels for CPython {PYTHON} on {machine}.\n"
+    head = f"# Written by `harness image build {name} --lock` from {ASKED}: wheels for CPython {PYTHON} on {machine}.\n"
     write_atomically(folder / LOCKED, (head + "".join(lines)).encode())
     return folder / LOCKED
 

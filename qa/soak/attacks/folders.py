@@ -69,10 +69,10 @@ ON_A_RUN = (
     ("report", "r", "--html"),
     ("report", "r", "--format", "junit"),
     ("explain", "r", "a"),
-    ("transcript", "r", "a"),
+    ("explain", "r", "a", "--transcript", "everything"),
     ("compare", "r", "other"),
     ("compare", "other", "r"),
-    ("baseline", "set", "r"),
+    ("baseline", "r"),
     ("export", "r", "--format", "atif", "-o", "out"),
     ("trend", "s"),
     ("case", "from-trace", "r", "a"),
@@ -111,7 +111,7 @@ def rows(random: random.Random, scale: float) -> Iterator[Row]:
         run = ["run", "s", "--sandbox", "local", "--run-name"]
         made = [here(*run, name) for name in ("r", "other")]
         made += [here(*run, f"part-{n}", "--shard", f"{n}/2") for n in (1, 2)]
-        made += [here("score", "r"), here("report", "r", "--html"), here("baseline", "set", "other")]
+        made += [here("score", "r"), here("report", "r", "--html"), here("baseline", "other")]
         missing = [done.stderr[-200:] for done in made if done.returncode]
         places = [(place, spoil) for place in RUN_PLACES for spoil in SPOILS if spoil != "hole" or "." in place]
         few = min(max(3, round(len(places) * scale / 2)), len(places))
@@ -212,7 +212,7 @@ def _tried(here: Project, place: str, spoil: Spoil, verbs: Sequence[Words]) -> I
 
 def _baselines(here: Project, missing: list[str]) -> Row:
     wrong = []
-    gated = (("run", "s", "--sandbox", "local", "--against-baseline"), ("baseline", "set", "other"))
+    gated = (("run", "s", "--sandbox", "local", "--against-baseline"), ("baseline", "other"))
     for name, spoil in SPOILS.items():
         for words, problem in _tried(here, "baselines/s.json", spoil, gated):
             wrong.append((f"baselines/s.json a {name}, {' '.join(words)}", problem))

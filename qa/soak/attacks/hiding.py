@@ -49,8 +49,6 @@ _AGENT = Path(__file__).with_name("hider.py").read_text(encoding="utf-8")
 _GATES = {
     "--against-baseline": ["--against-baseline"],
     "--fail-under": ["--fail-under", "task_success=0.99"],
-    "--fail-under, one unmeasured allowed": ["--fail-under", "task_success=0.99", "--allow-unmeasured", "1"],
-    "--against-baseline, one unmeasured allowed": ["--against-baseline", "--allow-unmeasured", "1"],
     "--against-baseline, one miss allowed": ["--against-baseline", "--max-inconclusive", "1"],
 }
 
@@ -97,7 +95,7 @@ def _honest(here: Project, run: list[str], gates: dict[str, list[str]]) -> Itera
     """Gates that an honest agent does not pass: what they refuse is nothing then."""
     (here.suite / "agent" / "hiding.txt").write_text("", encoding="utf-8")
     done = here(*run, "honest")
-    if done.returncode or here("baseline", "set", "honest").returncode:
+    if done.returncode or here("baseline", "honest").returncode:
         yield f"an honest run: {(done.stderr or done.stdout)[-300:]}"
     for number, (gate, words) in enumerate(gates.items()):
         done = here(*run, f"honest-{number}", *words)

@@ -166,7 +166,7 @@ TYPED = {
     "--attempt": [
         ("explain", "good", "c", "--attempt", n) for n in ("9" * 400, "-1", "0", "1" + "0" * 30, "../1", "1e9")
     ],
-    "attempt": [("transcript", "good", "c", "--attempt", n) for n in ("9" * 400, "1" + "0" * 30)],
+    "attempt": [("explain", "good", "c", "--attempt", n) for n in ("9" * 400, "1" + "0" * 30)],
     "trials": [(*_RUN, "--trials", n) for n in ("9" * 400, "0", "1001", "nan")],
     "case": [(*_RUN, "--case", name) for name in ("../../x", "/etc/passwd", "c\x1b[2J")],
     "suite": [("run", name, "--sandbox", "local") for name in ("../../x", "/etc", "..", "a\x1bb")],

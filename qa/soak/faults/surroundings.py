@@ -7,6 +7,7 @@ from qa.soak.faults.place import Place
 from qa.soak.rows import Row
 
 _RUN = "HARNESS run SUITE --sandbox local --run-name it"
+_RECORD = "HARNESS record SUITE --sandbox local --refresh"
 _ONE = f"{_RUN} --case Regal-0"
 _SHOW = "HARNESS report before"
 _RESUMED = "HARNESS run --resume it"
@@ -54,7 +55,7 @@ FAULTS = (
     Fault(
         what="disk full: cassettes/, while recording",
         script="cp -r cassettes kept; mount -t tmpfs -o size=64k none cassettes && cp -r kept/* cassettes && "
-        f"head -c 66000 /dev/zero > cassettes/fill; {_RUN} --tools record --refresh; s=$?; "
+        f"head -c 66000 /dev/zero > cassettes/fill; {_RECORD}; s=$?; "
         "cmp kept/SUITE/Regal-0.yaml cassettes/SUITE/Regal-0.yaml && [ $(find cassettes -type f | wc -l) = 5 ] && "
         "rm -r kept && exit $s",
         status=3,
@@ -87,7 +88,7 @@ FAULTS = (
     ),
     Fault(
         what="read-only: cassettes/, while recording",
-        script=_READ_ONLY.format("cassettes") + f"{_ONE} --tools record --refresh",
+        script=_READ_ONLY.format("cassettes") + f"{_RECORD} --case Regal-0",
         status=3,
         says="Read-only file system",
     ),

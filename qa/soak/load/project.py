@@ -109,7 +109,7 @@ def _misbehaving(name: str, one: Misbehaviour) -> str:
 
 def _record(folder: Path) -> None:
     suite = load_suite(folder, SUITE)
-    planned = planned_trials(suite, Selection(categories=(GOOD, *_RECORDED)), 1)
+    planned = planned_trials(suite, Selection(only=[f"category={name}" for name in (GOOD, *_RECORDED)]), 1)
     run_plan(
         RunPlan(project=folder, suite=suite, planned=planned, tools="record", sandbox="local", jobs=2, name="record"),
         Watch(),

@@ -63,11 +63,11 @@ def test_a_failed_judge_exits_1_and_an_unknown_rubric_2(shell, tmp_path, monkeyp
 
 
 def test_a_transcript_is_printed_in_views(shell):
-    whole = shell("transcript", "run", "right")
+    whole = shell("explain", "run", "right", "--transcript", "everything")
     assert "agent: It costs 2.19." in whole
-    assert "2.19" not in shell("transcript", "run", "right", "--view", "request")
-    assert "calls:<pattern" in shell("transcript", "run", "right", "--view", "wishes", status=2)
-    assert "its cases: right, wrong" in shell("transcript", "run", "nowhere", status=2)
+    assert "2.19" not in shell("explain", "run", "right", "--transcript", "request")
+    assert "calls:<pattern" in shell("explain", "run", "right", "--transcript", "wishes", status=2)
+    assert "its cases: right, wrong" in shell("explain", "run", "nowhere", "--transcript", "everything", status=2)
 
 
 def test_prompts_are_listed_shown_and_labelled(shell, tmp_path):

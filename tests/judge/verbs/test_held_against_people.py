@@ -103,7 +103,7 @@ def test_agreement_names_both_sides_and_can_be_a_gate(tmp_path, run, model, type
     assert {("fail", "pass")} == {(one["right"], one["judged"]) for one in report["disagreements"]}
     assert 1 == typed("agreement", "night", *rubric, "--min-agreement", "0.8")[0]
     assert 1 == typed("agreement", "night", *rubric, "--min-kappa", "0.1")[0]
-    assert "harness transcript night case-00" in typed("agreement", "night", *rubric)[1]
+    assert "harness explain night case-00" in typed("agreement", "night", *rubric)[1]
 
 
 @pytest.mark.parametrize("against", ["reward", "verifier:price", "verifier:final_answer"])

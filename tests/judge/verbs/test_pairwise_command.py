@@ -111,7 +111,7 @@ def test_a_judge_that_fails_is_no_tie_and_the_exit_says_so(tmp_path, later, type
 def test_a_budget_stops_it_and_the_same_command_goes_on(tmp_path, later, typed, monkeypatch):
     with RuleModel(RuleSet(rules=(WRONG_PRICE,))) as model:
         monkeypatch.setenv("OPENAI_BASE_URL", model.url)
-        status, done = typed(*words(tmp_path, "--in-flight", "1", "--budget-tokens", "1", "--json"))
+        status, done = typed(*words(tmp_path, "--in-flight", "1", "--budget", "tokens=1", "--json"))
         assert (1, 1, 0) == (status, done["calls"], len(done["comparisons"]))
         assert "tokens spent" in done["stopped"]
         status, done = typed(*words(tmp_path, "--json"))

@@ -26,7 +26,7 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> Walk:
     for name in ("suites/drive_thru", "images/drive_thru", "snapshots/drive_thru", "cassettes/drive_thru"):
         shutil.copytree(ROOT / name, folder / name)
     walk = Walk(folder)
-    walk("run", "drive_thru", "--agent", "v1", "--category", "modifiers", "--run-name", "v1")
+    walk("run", "drive_thru", "--agent", "v1", "--only", "category=modifiers", "--run-name", "v1")
     return walk
 
 

@@ -37,7 +37,7 @@ def test_hiding_from_the_checks_is_lost_in_the_gate_of_the_baseline(walk: Walk, 
     write_suite("", CASES, {"main.py": HONEST})
     run = ("run", "s", "--sandbox", "local", "--run-name")
     walk(*run, "honest")
-    walk("baseline", "set", "honest")
+    walk("baseline", "honest")
     walk(*run, "same", "--against-baseline")
 
     (walk.folder / "suites/s/agent/main.py").write_text(HIDING)

@@ -121,4 +121,4 @@ def test_no_message_of_an_agent_ends_the_run(walk: Walk, write_suite: WriteSuite
     walk("report", "bad", "--html")
     for case in HOSTILE:
         walk("explain", "bad", case)
-        walk("transcript", "bad", case)
+        walk("explain", "bad", case, "--transcript", "everything")

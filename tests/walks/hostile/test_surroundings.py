@@ -25,7 +25,7 @@ def typed(script: str, folder: Path, **environment: str) -> subprocess.Completed
     )
 
 
-@pytest.mark.parametrize("words", [["--help"], ["image", "list"]])
+@pytest.mark.parametrize("words", [["--help"], ["runs"]])
 def test_a_reader_that_leaves_is_no_verdict(tmp_path: Path, words: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -39,7 +39,7 @@ def test_a_reader_that_leaves_is_no_verdict(tmp_path: Path, words: list[str]) ->
 
 
 def test_a_closed_output_keeps_the_status_of_what_was_done(tmp_path: Path) -> None:
-    assert (0, "") == (typed("HARNESS image list <&- >&-", tmp_path).returncode, "")
+    assert (0, "") == (typed("HARNESS runs <&- >&-", tmp_path).returncode, "")
     nowhere = typed("HARNESS report no-such-run <&- >&- 2>&-", tmp_path)
     assert (2, "") == (nowhere.returncode, nowhere.stderr)
 
@@ -50,7 +50,7 @@ def test_output_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 def test_a_locale_in_which_files_would_not_be_found_is_refused(tmp_path: Path) -> None:
-    done = typed("HARNESS image list", tmp_path, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    done = typed("HARNESS runs", tmp_path, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     assert 2 == done.returncode
     assert "ascii" in done.stderr
     assert "-> set LC_ALL=C.UTF-8, or PYTHONUTF8=1" in done.stderr

@@ -58,9 +58,9 @@ def on_a_terminal(folder: Path, *words: str | Path) -> str:
     return seen.decode()
 
 
-ON_A_TERMINAL = [("transcript", "r", "c"), ("tool", "list", "s"), ("run", HOSTILE)]
+ON_A_TERMINAL = [("explain", "r", "c", "--transcript", "everything"), ("tool", "list", "s"), ("run", HOSTILE)]
 COMMANDS = [
-    ("transcript", "r", "c"),
+    ("explain", "r", "c", "--transcript", "everything"),
     ("explain", "r"),
     ("report", "r", "--format", "markdown"),
     ("report", "r", "--format", "junit"),
@@ -87,7 +87,7 @@ def test_no_control_character_is_printed(spoken: Walk) -> None:
 
     assert "a\\u001b[2Jb\\u001b]0;owned\\u0007c" in printed[0]
     assert "\x1b[1m" in on_a_terminal(spoken.folder, HARNESS, "report", "r")  # our own colours stay
-    said = json.loads(spoken("transcript", "r", "c", "--json").stdout)
+    said = json.loads(spoken("explain", "r", "c", "--transcript", "everything", "--json").stdout)
     assert any(HOSTILE in text for text in _texts(said))  # the same document
 
 
@@ -107,7 +107,8 @@ def test_no_line_is_a_command_to_the_runner_of_a_job(walk: Walk, write_suite: Wr
     assert [] == [found[0] for found in OBEYED.finditer(printed)]
     assert 3 == len(OBEYED.findall(RUNNERS))  # so it would be seen
     assert 2 == len(OBEYED.findall("a\n::stop-commands::z\n  ::error file=a::b"))
-    assert any(RUNNERS in text for text in _texts(json.loads(walk("transcript", "r", "c", "--json").stdout)))
+    told = walk("explain", "r", "c", "--transcript", "everything", "--json").stdout
+    assert any(RUNNERS in text for text in _texts(json.loads(told)))
 
 
 def _texts(value: object) -> list[str]:

@@ -59,12 +59,12 @@ def test_a_model_is_recorded_once_and_replayed_without_key_and_server(walk: Walk
     recorded = walk.summary("run", "s", "--model", "record", "--run-name", "recorded", *LOCAL, env=WITH_KEY)
     words = walk("run", "s", "--run-name", "live", "--model", "live", *LOCAL, env=WITH_KEY).stdout
     asked = len(models.seen)
-    replayed = walk("run", "s", "--run-name", "replayed", "--check-determinism", "--trials", "2", *LOCAL)
+    replayed = walk("run", "s", "--run-name", "replayed", "--trials", "2", *LOCAL)
 
     assert "record" == recorded["manifest"]["model_mode"]
     assert "tools replay, model live" in " ".join(words.split())
     assert "model answers: 8 live; 800 tokens in, 80 out, 0.8800 USD" in words
-    assert "deterministic: 8 trials" in replayed.stdout
+    assert "8 trials" in replayed.stdout
     assert asked == len(models.seen)
     trial = walk.trial("replayed", "c0")
     steps = trial["trajectory"]["steps"]
@@ -77,11 +77,9 @@ def test_a_model_is_recorded_once_and_replayed_without_key_and_server(walk: Walk
     assert walk.trial("recorded", "c0")["trajectory"]["steps"][1]["usage"] == steps[1]["usage"]
 
 
-def test_no_key_no_model_and_no_determinism_are_refused_before_anything_runs(walk: Walk, models: ModelServer) -> None:
+def test_no_key_and_no_model_are_refused_before_anything_runs(walk: Walk, models: ModelServer) -> None:
     for mode in ("live", "record"):
         assert "WALK_KEY" in walk("run", "s", "--model", mode, *LOCAL, status=2, env={"WALK_KEY": ""}).stderr
-    live = walk("run", "s", "--model", "live", "--check-determinism", *LOCAL, status=2, env=WITH_KEY)
-    assert "--check-determinism" in live.stderr
     suite = walk.folder / "suites/s/suite.yaml"
     suite.write_text(suite.read_text().partition("model:")[0])
     assert "`model: " in walk("run", "s", "--model", "live", *LOCAL, status=2).stderr
@@ -101,8 +99,8 @@ def test_without_a_recording_a_trial_is_inconclusive(walk: Walk, models: ModelSe
 @pytest.mark.parametrize(
     ("option", "reason", "run"),
     [
-        (("--budget-tokens", "300"), "budget: 330 of 300 tokens spent", 1),
-        (("--budget-usd", "0.5"), "budget: 0.5500 of 0.5 USD spent", 2),
+        (("--budget", "tokens=300"), "budget: 330 of 300 tokens spent", 1),
+        (("--budget", "usd=0.5"), "budget: 0.5500 of 0.5 USD spent", 2),
     ],
 )
 def test_a_budget_stops_the_run_and_what_is_left_was_not_run(

@@ -1,13 +1,17 @@
-"""`harness demo`: builds, runs and compares a suite in one command."""
+"""`make demo`: builds missing images, runs every version of a suite's agent in replay mode, and compares them.
 
+    python -m qa.demo drive_thru
+
+If no container engine answers, it prints a warning and uses the sandbox `local`, without isolation.
+"""
+
+import argparse
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
-import click
-
 from harness.cli.console import out, say
-from harness.cli.options import jobs_option
 from harness.cli.running import judge, run_ungated
 from harness.cli.showing import show_comparison, show_summary
 from harness.errors import EngineUnavailable, ExitCode, SnapshotError
@@ -26,39 +30,18 @@ from harness.suite.loading import load_suite
 from harness.suite.suites import Suite
 
 
-@click.command("demo")
-@click.argument("suite")
-@click.option("--install-tools", is_flag=True, help="Install mmdebstrap if it is missing (as root, on Debian).")
-@jobs_option
-@click.pass_context
-def command(ctx: click.Context, suite: str, install_tools: bool, jobs: int | None) -> None:
-    """Build missing images, run every version of SUITE's agent in replay mode, and compare them.
-
-    \b
-    harness demo drive_thru
-
-    If no container engine is reachable, the verb prints a warning and uses the sandbox `local`, without isolation.
-    """
-
-    project: Path = ctx.obj
-    ctx.exit(demonstrate(project, suite, install_tools=install_tools, jobs=jobs))
-
-
-# What `harness demo` does, step by step.
-
-
-def demonstrate(project: Path, name: str, *, install_tools: bool, jobs: int | None) -> ExitCode:
+def demonstrate(project: Path, name: str, *, install_tools: bool) -> ExitCode:
     """Runs every version of the suite's agent and compares each with the one before it."""
     suite = load_suite(project, name)
     sandbox = _sandbox(project, suite, install_tools)
     folders: list[RunFolder] = []
     codes = [ExitCode.DONE]
     for version in suite.agents:
-        options = RunOptions(suite=name, agent=version, sandbox=sandbox, jobs=jobs)
+        options = RunOptions(suite=name, agent=version, sandbox=sandbox)
         folder = run_ungated(project, options)
         summary = summarise_run(folder)
         show_summary(out(), summary, write_report(folder, summary))
-        codes.append(judge(folder, summary, options))
+        codes.append(judge(summary, options))
         folders.append(folder)
     for before, after in pairwise(folders):
         show_comparison(out(), compare_runs(before, after))
@@ -95,3 +78,15 @@ def _build_snapshot(project: Path, suite: Suite, images: ImageStore) -> None:
             raise
         say(error.message)
         store.build(suite.environment, suite.snapshot, say)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suite")
+    parser.add_argument("--install-tools", action="store_true", help="install mmdebstrap if it is missing (as root)")
+    given = parser.parse_args()
+    sys.exit(demonstrate(Path(__file__).resolve().parents[1], given.suite, install_tools=given.install_tools))
+
+
+if __name__ == "__main__":
+    main()
