@@ -183,7 +183,7 @@ def test_it_is_typed_from_the_first_run_to_the_gate(tmp_path: Path) -> None:
     assert not (project / "runs" / "early").exists()
     assert 0 == typed(project, "run", "hello", "--sandbox", "local", "--run-name", "good").exit_code
     assert 0 == typed(project, "baseline", "good").exit_code
-    assert [] == json.loads(typed(project, "compare", "baseline:hello", "--json").stdout)["outdated"]
+    assert [] == json.loads(typed(project, "compare", "baseline:hello", "--format", "json").stdout)["outdated"]
     kept = project / "baselines/hello.json"
     newest, older = kept.read_text(), kept.read_text().replace('"detector:loop_trap":"', '"detector:loop_trap":"0.')
     kept.write_text(older)
