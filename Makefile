@@ -95,8 +95,8 @@ clickhouse: install ## ClickHouse inside of the process, chdb, about 500 MB, whi
 local-model: install ## a 135M model on this machine takes the frameworks' orders, live: true trajectories, mostly failed
 	@$(BIN)/python -m tests.frameworks.local_model
 
-lint: install ## format, lint, types, import contracts
-	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports
+lint: install ## format, lint, types, import contracts, size
+	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m qa.size
 
 bench: install ## speed as ratios measured in one run
 	@$(BIN)/python -m qa.bench
