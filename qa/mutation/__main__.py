@@ -20,19 +20,17 @@ from qa.mutation.trying import Workspace
 
 ROOT: Final = Path(__file__).parents[2]
 ROOMS: Final = {
-    "cassette": ("tests/cassette",),
-    "score": ("tests/score", "tests/failures"),
-    "stats": ("tests/stats",),
+    "cassettes": ("tests/cassette",),
+    "scoring": ("tests/score", "tests/failures", "tests/stats"),
     "drift": ("tests/drift",),
-    "results": ("tests/results",),
-    "report": (
+    "runs": ("tests/results", "tests/runner", "tests/pipeline"),
+    "reports": (
         "tests/report",
         "tests/report_html",
         "tests/baseline",
         "tests/judge/calibration/test_choice.py",
         "tests/judge/judge",
         "tests/judge/verbs",
-        "tests/stats/test_paired_sequence.py",
     ),
 }
 """Room -> the tests that cover it: its own, and where it renders what another room found, that room's."""
