@@ -74,7 +74,7 @@ class _World:
                 default_agent="a",
                 servers={
                     "shop": ToolServer(base_url=self.server.url),
-                    "over_http": ToolServer(base_url=self.server.url, retries=0, mcp=McpServer()),
+                    "over_http": ToolServer(base_url=self.server.url, mcp=McpServer()),
                     "over_stdio": ToolServer(
                         mcp=McpServer(command=(sys.executable, "-S", "-c", _PROGRAM, str(self.said)))
                     ),

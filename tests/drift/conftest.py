@@ -71,7 +71,7 @@ class Project:
             "servers": {"shop": {"base_url": self.shop.url, "disposable": True}},
             "tools": TOOLS if tools is None else tools,
             "cases": "cases.json",
-            "defaults": {"limits": {"seconds": 60}},
+            "limits": {"seconds": 60},
             **more,
         }
         (self.suite / "suite.yaml").write_text(json.dumps(suite))

@@ -11,8 +11,8 @@ from harness.traces.trial import Trial
 
 ROUTES = [
     {"turn": 1, "agents": ["search", "cart"]},
-    {"says": "wine", "agents": ["search"]},
-    {"says": "bye", "agents": []},
+    {"contains": "wine", "agents": ["search"]},
+    {"contains": "bye", "agents": []},
 ]
 
 
@@ -60,7 +60,7 @@ def test_without_routes_or_turns_nothing_is_known():
 
 
 @pytest.mark.parametrize(
-    "route", [{"agents": ["a"]}, {"agents": ["a"], "turn": 1, "says": "x"}, {"agents": [], "turn": 0}]
+    "route", [{"agents": ["a"]}, {"agents": ["a"], "turn": 1, "contains": "x"}, {"agents": [], "turn": 0}]
 )
 def test_a_route_names_its_turns_in_one_way(route):
     with pytest.raises(ValueError, match="turn"):

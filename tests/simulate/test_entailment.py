@@ -41,7 +41,7 @@ class Comparing(ModelDouble):
 
 
 def spec_of(model: ModelDouble, **own: object) -> UserSpec:
-    asked = {"model": model.name, "base_url": model.url, "mode": "live", "tries": 1} | own
+    asked = {"model": model.name, "base_url": model.url, "mode": "live"} | own
     return UserSpec(entailment=EntailmentSpec.model_validate(asked))
 
 

@@ -156,7 +156,7 @@ def write_project(folder: Path) -> None:
         "agents": {"v1": {"command": ["python3", "{agent}/main.py"], "files": "agent"}},
         "tools": [{"python": "tools.py", "reads": ["find_order"],
                    "writes": ["cancel_order", "set_address", "refund_order"], "disposable": True, "double": True}],
-        "defaults": {"limits": {"seconds": 8, "steps": 20}},
+        "limits": {"seconds": 8, "steps": 20},
         "cases": "cases.yaml",
     }  # fmt: skip
     (place / "suite.yaml").write_text(yaml.safe_dump(suite), encoding="utf-8")

@@ -180,7 +180,7 @@ def test_unknown_states_and_environments_list_what_there_is(declare: Declare) ->
         ({"writable": ["/"]}, "not an absolute path below /"),
         ({"writable": ["/agent/x"]}, "harness's own"),
         ({"files": "../../secrets"}, "inside the environment's folder"),
-        ({"services": {"till": {"seed": "a"}}}, "not declared: 'till'"),
+        ({"services": {"till": "a"}}, "not declared: 'till'"),
         ({"parent": "tidy"}, "its own ancestor"),
         ({"parent": "other"}, "a parent that is not declared"),
         ({"modes": {"/work/*": "4755"}}, "a text that matches"),

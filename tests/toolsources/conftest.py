@@ -56,7 +56,7 @@ class Project:
             "agents": {"a": {"command": command, "files": "agent", "env": env}},
             "tools": tools,
             "cases": "cases.json",
-            "defaults": {"limits": {"seconds": 60}},
+            "limits": {"seconds": 60},
             **more,
         }
         (self.suite / "suite.yaml").write_text(json.dumps(suite))
