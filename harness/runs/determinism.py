@@ -1,11 +1,10 @@
 """Whether an agent does the same each time: compares the attempts at each case."""
 
-
 from collections.abc import Iterable
+
 from harness.traces.trajectory import Step, Trajectory, step_identity
 from harness.traces.trial import MEASURED, Trial
 from harness.values import Frozen, canonical_json
-
 
 _SHOWN = 200
 

@@ -1,26 +1,37 @@
 """Foreign files and conversations read as ordinary suites and trials, in each format by name."""
 
-
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pydantic import JsonValue
+
 from harness.cassettes.credentials import Cleaner
 from harness.errors import HarnessError, InvalidDocument, UsageError
 from harness.plugins import Registry, described
+from harness.suite import scenarios
 from harness.suite.cases import Case
 from harness.suite.suites import Suite
-from harness.suite import scenarios
-from harness.traces.formats.found import Found, FoundRun, FoundTool, ImportNote, ImportNotes, ImportOptions, Importer, Source, read_tools, trace_id
+from harness.traces.formats.found import (
+    Found,
+    FoundRun,
+    FoundTool,
+    Importer,
+    ImportNote,
+    ImportNotes,
+    ImportOptions,
+    Source,
+    read_tools,
+    trace_id,
+)
 from harness.traces.formats.otel import conversation_in
 from harness.traces.formats.suites import SuiteBuilder
 from harness.traces.formats.transcript import final_output
 from harness.traces.spans import Span, prompts_of, spans_of
 from harness.traces.trajectory import Trajectory
 from harness.traces.trial import Trial
-from pathlib import Path
-from pydantic import JsonValue
-from typing import TYPE_CHECKING, Final
-
 
 if TYPE_CHECKING:
     from harness.traces.formats.found import Reader
@@ -52,8 +63,7 @@ def import_file(format: str, path: Path, options: "ImportOptions | None" = None)
     Raises UsageError for an unknown format, InvalidDocument (file, record, field) for a file that is not what it should
     be, or that an importer of a package fails on. What was read otherwise than it is written is in the run's notes.
     """
-    from harness.traces.formats.found import Importer
-    from harness.traces.formats.found import ImportOptions
+    from harness.traces.formats.found import Importer, ImportOptions
 
     found = IMPORTERS.find(format)
     if not isinstance(found, Importer):

@@ -1,8 +1,9 @@
 """Writes imported trajectories as an ordinary run folder, and scores them."""
 
-
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
+
 from harness import __version__
 from harness.runs.foreign_runs import ImportedRun
 from harness.runs.rescore import finish_scores
@@ -10,14 +11,12 @@ from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import PlannedTrial, RunManifest, RunNameTaken, begin_run, default_run_name
 from harness.scoring.evidence import Evidence
 from harness.scoring.scorer import Scorer, build_scorer
-from harness.traces.trial import REWARD
 from harness.suite.cases import CheckSpec
 from harness.suite.digests import suite_digest, tools_digest
 from harness.suite.suites import Suite
 from harness.traces.trajectory import unattributed
+from harness.traces.trial import REWARD
 from harness.values import digest_of
-from pathlib import Path
-
 
 IMPORTED = "imported"
 """The manifest's value if a run of the harness names its modes, its sandbox and its digests."""

@@ -1,11 +1,14 @@
 """A judge calibrated on stored runs and their labels; what was tried is saved as a candidate."""
 
-
-import yaml
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import yaml
+
 from harness.disk import write_atomically
 from harness.errors import NotMeasured, UsageError
 from harness.gateway.budgets import Budget
@@ -25,8 +28,6 @@ from harness.runs.measured_trials import subjects, suite_of
 from harness.runs.store.folder import RunFolder
 from harness.suite.suites import Suite
 from harness.values import Frozen, digest_of
-from pathlib import Path
-from typing import Final
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,9 @@ def _record(
 def _memory(asked: Calibrating, questions: Sequence[Question]) -> Path:
     """A file of the first run's own, for this judge, these questions and this prompt."""
     bench = asked.bench
-    key = digest_of([bench.prompt.digest, bench.settings.model, bench.settings.base_url, sorted(_question_digests(questions))])
+    key = digest_of(
+        [bench.prompt.digest, bench.settings.model, bench.settings.base_url, sorted(_question_digests(questions))]
+    )
     name = f"{bench.runs.rubric.name}-{key[:12]}.jsonl"
     return bench.runs.folders[0].path / "calibration" / name
 

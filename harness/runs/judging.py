@@ -1,10 +1,12 @@
 """Judges a stored run: earlier judgements are not repeated, and each verdict is on disk as soon as it is made."""
 
-
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
 from harness.errors import UsageError
 from harness.gateway.budgets import Budget
 from harness.gateway.models.client import ModelClient, ModelSpend
@@ -22,9 +24,6 @@ from harness.runs.store.folder import RunFolder, TrialKey
 from harness.runs.store.judgements import JudgementWriter, keep_rubric, read_judgements
 from harness.suite.suites import Suite, check_cases
 from harness.values import Frozen, canonical_json
-from pathlib import Path
-from typing import Final
-
 
 SUFFIX = ".judge"
 """A suite's judge has its cassettes in `cassettes/<suite>.judge/`."""

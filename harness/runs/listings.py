@@ -3,14 +3,18 @@
 A replay reads the stored listing and sends no request; a server's current tools are queried only here.
 """
 
-
-import aiohttp
 import asyncio
 import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import aiohttp
+from pydantic import JsonValue
+
 from harness.cassettes.redaction import Redactor
 from harness.disk import write_atomically
 from harness.errors import ServiceError, UsageError
@@ -37,10 +41,6 @@ from harness.suite.tool_groups import (
 from harness.suite.tool_sources import SourceContext, declared_tool_source
 from harness.suite.tools_section import remote_document_path, server_of
 from harness.values import JsonObject, canonical_json
-from pathlib import Path
-from pydantic import JsonValue
-from typing import Literal
-
 
 _WITHIN_S = 60.0
 Services = Mapping[str, str]

@@ -1,8 +1,10 @@
 """The measured trials of a stored run, in the form that people and judges read."""
 
-
 import re
 from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Final
+
 from harness.errors import ResultsError, UsageError
 from harness.judging.judge import JudgedTrial
 from harness.judging.rubrics import Rubric
@@ -12,9 +14,6 @@ from harness.suite.loading import load_stored_suite, load_suite
 from harness.suite.suite_file import suite_names
 from harness.suite.suites import Suite, check_cases
 from harness.traces.trial import MEASURED, Outcome
-from pathlib import Path
-from typing import Final
-
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 

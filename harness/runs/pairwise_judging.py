@@ -1,10 +1,11 @@
 """Two stored runs compared by a criterion, case by case: each comparison is on disk as soon as it is made."""
 
-
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+
 from harness.errors import HarnessError, NotMeasured, UsageError
 from harness.gateway.budgets import Budget, OutOfBudget
 from harness.gateway.models.client import ModelClient
@@ -22,8 +23,6 @@ from harness.runs.store.judgements import add_comparison, read_comparisons
 from harness.suite.suites import Suite, check_cases
 from harness.traces.trial import MEASURED
 from harness.values import Frozen
-from pathlib import Path
-
 
 PROMPT = "compare"
 """The registry's prompt of comparisons."""

@@ -1,8 +1,10 @@
 """Scores a stored run again; scores a run that is merged of shards."""
 
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from harness import __version__
 from harness.errors import UsageError
 from harness.judging.verdicts import Judgement
@@ -17,8 +19,6 @@ from harness.scoring.scorer import Scorer, build_scorer
 from harness.scoring.tool_use import decisions
 from harness.suite.suites import Suite
 from harness.traces.trial import MEASURED
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.runs.store.merging import MergeLimits

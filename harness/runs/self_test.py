@@ -1,10 +1,14 @@
 """What works on this machine: the guarantees of sandboxes, recording and replay."""
 
-
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Literal
+
 from harness.errors import EngineUnavailable, HarnessError, ImageError
 from harness.runs.execution.run import Watch, run_plan
 from harness.runs.plan.plan import RunOptions
@@ -16,11 +20,6 @@ from harness.sandbox.environment import BASE_IMAGE
 from harness.sandbox.images.store import ImageStore
 from harness.sandbox.providers import isolates, open_provider
 from harness.values import Frozen
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from threading import Thread
-from typing import Literal
-
 
 _SUITE = "self_test"
 _SUITE_YAML = """\

@@ -1,8 +1,8 @@
 """Checks the cases of a suite: `oracle` must pass each case, and `nop`, which does nothing, must fail it."""
 
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+
 from harness.runs.execution.reference_states import ReferenceFailed
 from harness.runs.execution.run import Watch, run_plan
 from harness.runs.plan.plan import RunPlan
@@ -11,7 +11,6 @@ from harness.runs.store.manifest import PlannedTrial
 from harness.scoring.scorecard import Scorecard
 from harness.suite.cases import Case
 from harness.values import Frozen
-
 
 CHECKS_FOLDER = "runs/.checks"
 """A separate folder, so that these runs are not compared with those of the agent under test."""

@@ -1,25 +1,23 @@
 """Drafts a case from a failed trial, and proves the draft against stored trials."""
 
-
 import hashlib
 import math
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
 from harness.runs.store.baseline import runs_in
 from harness.runs.store.folder import RunFolder, StoredTrial
 from harness.scoring.evidence import Evidence, JudgedCriterion
 from harness.scoring.scorecard import Scorecard
 from harness.scoring.scorer import score_trial
-from harness.traces.trial import REWARD
 from harness.suite.cases import UNTOLD_TASK, Case, CheckSpec, Limits
 from harness.suite.suites import Suite
-from harness.traces.trial import Trial
-from harness.values import Frozen
 from harness.text import shortened
-from pathlib import Path
-from typing import Literal
-
+from harness.traces.trial import REWARD, Trial
+from harness.values import Frozen
 
 PREFIX = "prod-regression-"
 TAG = "regression"

@@ -3,11 +3,16 @@
 A data set is converted completely or not at all: an error names file and line of the first invalid row.
 """
 
-
 import csv
 import re
-import yaml
 from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Any, Final, NamedTuple
+
+import yaml
+from pydantic import JsonValue
+
 from harness.disk import write_atomically
 from harness.errors import InvalidDocument, UsageError
 from harness.suite.cases import Case
@@ -16,11 +21,6 @@ from harness.suite.suites import Suite
 from harness.text import alternatives
 from harness.traces.formats.inspect_log import sample_facts
 from harness.values import JsonObject, parse_json
-from pathlib import Path
-from pydantic import JsonValue
-from string import ascii_uppercase
-from typing import Any, Final, NamedTuple
-
 
 _NEEDS = ("sandbox", "files", "setup")
 
@@ -36,7 +36,11 @@ def case_of_sample(sample: JsonObject, number: int) -> JsonObject:
             raise ValueError(f"the sample has `{name}`, which a case cannot represent")
     task, system = _sample_input(sample.get("input"))
     facts = sample_facts(sample.get("metadata"))
-    case: JsonObject = {**facts, "id": _sample_id(sample.get("id"), number), "task": task + _choices_text(sample.get("choices"))}
+    case: JsonObject = {
+        **facts,
+        "id": _sample_id(sample.get("id"), number),
+        "task": task + _choices_text(sample.get("choices")),
+    }
     if system is not None:
         case["system"] = system
     targets = _targets(sample.get("target"))

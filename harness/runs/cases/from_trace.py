@@ -1,11 +1,15 @@
 """Makes a case with a cassette from a stored or imported trial."""
 
-
 import json
 import re
-import yaml
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import JsonValue
+
 from harness.cassettes.cassette import Cassette, cassette_path, load_cassette
 from harness.cassettes.journals import merge_recordings
 from harness.cassettes.keys import call_key, complete_arguments
@@ -29,10 +33,6 @@ from harness.suite.suites import Suite, case_of, state_names
 from harness.traces.trajectory import Observation, ToolErrorType, ToolFailure
 from harness.traces.trial import Trial
 from harness.values import JsonObject, NotJson, parse_json
-from pathlib import Path
-from pydantic import JsonValue
-from typing import Any
-
 
 _AT_THE_DOOR: frozenset[ToolErrorType] = frozenset(
     {"unknown_tool", "not_allowed", "unparsable_arguments", "invalid_arguments", "limit_reached"}
@@ -63,7 +63,9 @@ class Reader:
                     continue
                 found = seen.get(call.id)
                 if call.name in offered and call.arguments is not None and _reached_tool(found):
-                    made = self._observed_calls(box, call.name, call.arguments, None if found is None else _observed_answer(found))
+                    made = self._observed_calls(
+                        box, call.name, call.arguments, None if found is None else _observed_answer(found)
+                    )
                     yield from made
 
     def _probes(self, trial: Trial) -> Iterator[ObservedCall]:

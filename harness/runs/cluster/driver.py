@@ -1,12 +1,18 @@
 """The driver's side of a run on a cluster: refuses, prepares the nodes, assigns trials, and stores the results."""
 
-
 import os
-import ray
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+import ray
+from ray.exceptions import GetTimeoutError, RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
 from harness.cassettes.journals import FOLDER
 from harness.disk import write_atomically
 from harness.errors import SandboxError, UsageError
@@ -32,12 +38,6 @@ from harness.sandbox.ownership import temporary_folder
 from harness.scoring.evidence import Evidence
 from harness.suite.suites import case_of
 from harness.traces.exporting import otlp_headers
-from ipaddress import ip_address
-from ray.exceptions import GetTimeoutError, RayError, RayTaskError
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-from typing import Any
-from urllib.parse import urlsplit
-
 
 _TAKES_WITHIN_S = 180.0
 _CLEARS_WITHIN_S = 40.0
@@ -189,6 +189,7 @@ def _problems_of(ref: Any) -> list[str]:
 
 # Rejects runs that a cluster cannot execute, before anything starts.
 
+
 def is_live(plan: RunPlan) -> bool:
     """Whether a call of the run may reach what all of its machines share."""
     return plan.tools == "live" or plan.model_mode == "live"
@@ -252,7 +253,10 @@ def opened(job: Job, say: Say) -> Iterator["ClusterExecutor"]:
     plan = job.plan
     refuse_unshareable(plan)
     archive = packed(plan, (job.world.snapshot, *job.world.snapshots.values()))
-    with connected(os.environ.get("RAY_ADDRESS") or "auto") as nodes, opened_stations(nodes, plan.jobs_per_node, say) as stations:
+    with (
+        connected(os.environ.get("RAY_ADDRESS") or "auto") as nodes,
+        opened_stations(nodes, plan.jobs_per_node, say) as stations,
+    ):
         meter = open_meter(plan.budget) if is_live(plan) else None
         order = NodeRunSpec(
             run=job.run,

@@ -1,11 +1,13 @@
 """What a driver and its nodes send each other: plain values, and one archive of the project's files."""
 
-
 import hashlib
 import io
 import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
 from harness.cassettes.cassette import cassette_path
 from harness.errors import ExitCode, HarnessError, SandboxError, UsageError
 from harness.runs.execution.executor import ScoredAttempt
@@ -17,8 +19,6 @@ from harness.scoring.scorecard import Scorecard
 from harness.suite.suites import Suite
 from harness.traces.spans import Span
 from harness.traces.trial import Trial
-from pathlib import Path
-from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +95,7 @@ def _refuse_outsiders(plan: RunPlan) -> None:
 
 
 # Messages between driver and nodes: plain values, so that no live object crosses the network.
+
 
 @dataclass(frozen=True, kw_only=True)
 class NodeRunSpec:

@@ -1,18 +1,24 @@
 """The node's side of a run on a cluster, its connection, and the budget that all nodes share."""
 
-
 import functools
-import harness
 import hashlib
 import logging
 import os
-import ray
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import ray
+from ray import ObjectRef
+from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+import harness
 from harness.errors import HarnessError, SandboxError, UsageError
 from harness.gateway.budgets import Budget, OutOfBudget, RateLimiter
 from harness.runs.cluster.messages import Delivered, NodeProblem, NodeRunSpec, suite_in, unpacked
@@ -28,12 +34,6 @@ from harness.sandbox.ownership import private_folder, remove_private_folder
 from harness.scoring.scorer import Scorer, build_scorer
 from harness.suite.suites import case_of
 from harness.suite.tools import RateLimit
-from pathlib import Path
-from ray import ObjectRef
-from ray.exceptions import RayError
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
-
 
 if TYPE_CHECKING:
     from harness.traces.exporting import ExportReport
@@ -119,6 +119,7 @@ def first_line(error: Exception) -> str:
 #
 # They are stored in one actor beside the driver, which every live call queries: this takes a millisecond or two, and no
 # node can spend the amount that another one has spent.
+
 
 class ClusterMeter:
     """The one place: an actor. Its methods run one after the other, and waiting callers wait side by side."""

@@ -1,8 +1,8 @@
 """Trials on the machines of a Ray cluster, each with its own container engine; the driver alone writes the run."""
 
-
 from collections.abc import Iterator
 from contextlib import contextmanager
+
 from harness.errors import UsageError
 from harness.plugins import extra_remedy
 from harness.runs.execution.environment import Say

@@ -3,14 +3,17 @@
 folder -> suite and environment, hidden -> one recorded trial -> one replayed trial -> starting checks -> project
 """
 
-
 import os
 import shutil
-import yaml
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
 from harness.cassettes.cassette import cassette_path, load_cassette
 from harness.disk import flush_folder, flush_tree, make_folder
 from harness.errors import ExitCode, HarnessError, SandboxError, UsageError
@@ -67,9 +70,6 @@ from harness.suite.loading import load_suite
 from harness.suite.suites import Suite
 from harness.traces.trial import MEASURED, EndState
 from harness.values import canonical_json
-from pathlib import Path
-from typing import Any
-
 
 _WORLD = ("images", "snapshots")
 

@@ -1,8 +1,9 @@
 """Why a command's recording cannot be kept, with the remedy."""
 
-
 import re
 from collections.abc import Sequence
+from pathlib import Path
+
 from harness.errors import HarnessError, ServiceError, UsageError
 from harness.runs.commands.working_folder import CommandRequest, SecretTexts, program_of
 from harness.runs.store.folder import StoredTrial
@@ -10,8 +11,6 @@ from harness.sandbox.providers import isolates
 from harness.suite.suites import Suite
 from harness.traces import names
 from harness.traces.trial import ProgramExit, Trial
-from pathlib import Path
-
 
 _NOT_FOUND = 127
 _LINES = 15
@@ -87,7 +86,9 @@ def _asked_model(trial: Trial) -> bool:
     return trial.model_use is not None or any(step.model is not None for step in trial.trajectory.steps)
 
 
-def _failed_command_error(request: CommandRequest, suite: Suite, command: Sequence[str], stored: StoredTrial) -> HarnessError:
+def _failed_command_error(
+    request: CommandRequest, suite: Suite, command: Sequence[str], stored: StoredTrial
+) -> HarnessError:
     trial = stored.trial
     printed = _last_lines(trial.exit or ProgramExit(code=None))
     problem = f"the command was run, and is not recorded: {trial.reason}{_refused_words(stored)}"
@@ -95,7 +96,9 @@ def _failed_command_error(request: CommandRequest, suite: Suite, command: Sequen
     return UsageError(said, remedy=_remedy_of_failure(request, suite, command, stored, printed))
 
 
-def _remedy_of_failure(request: CommandRequest, suite: Suite, command: Sequence[str], stored: StoredTrial, printed: str) -> str:
+def _remedy_of_failure(
+    request: CommandRequest, suite: Suite, command: Sequence[str], stored: StoredTrial, printed: str
+) -> str:
     trial = stored.trial
     if trial.exit is not None and trial.exit.code == _NOT_FOUND:
         return _remedy_of_missing(request, program_of(command))

@@ -1,10 +1,14 @@
 """The suite that is made of a command: its files, its declarations, and its first checks."""
 
-
 import shlex
-import yaml
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
+
+import yaml
+
 from harness.disk import write_atomically
 from harness.errors import SandboxError, UsageError
 from harness.runs.commands.working_folder import CommandRequest, SecretTexts
@@ -16,10 +20,6 @@ from harness.suite.cases import Case
 from harness.suite.suites import Suite
 from harness.traces.trial import FileChange
 from harness.values import JsonObject
-from pathlib import Path, PurePosixPath
-from typing import Any, Final
-from urllib.parse import SplitResult, urlsplit
-
 
 AGENT: Final = "command"
 STATE: Final = "start"

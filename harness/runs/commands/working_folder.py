@@ -1,6 +1,5 @@
 """A command that is to be recorded: its request, its command line, its program, and its folder without secrets."""
 
-
 import os
 import re
 import shlex
@@ -9,15 +8,15 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
 from harness.cassettes.credentials import holds_issued_key
 from harness.disk import is_folder
 from harness.errors import UsageError
 from harness.gateway.budgets import Budget
 from harness.sandbox.local import local_search_path
 from harness.sandbox.providers import ProviderName, isolates
-from pathlib import Path
-from typing import Final
-
 
 # Secrets in what a recording would store: values of the user's variables, and keys of an issuer's shape.
 

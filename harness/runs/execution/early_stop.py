@@ -1,8 +1,8 @@
 """The sequential test that ends a run early: `--stop-early`."""
 
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+
 from harness.runs.plan.plan import RunPlan
 from harness.runs.store.beside_trials import Stop
 from harness.runs.store.folder import RunFolder
@@ -11,7 +11,6 @@ from harness.scoring.scorecard import Scorecard
 from harness.scoring.statistics.intervals import Interval
 from harness.scoring.statistics.significance import confidence_sequence
 from harness.traces.trial import MEASURED
-
 
 WIDTH = 0.1
 """Without a floor for the success rate, a run ends when the bounds are at most this far apart."""

@@ -1,9 +1,13 @@
 """The initial environment of a run's trials (images, a verified snapshot, services), and what a plan needs."""
 
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+
 from harness.errors import SnapshotError, UsageError
 from harness.gateway.contract import ServiceOpener
 from harness.runs.plan.plan import RunPlan, secret_values
@@ -17,10 +21,6 @@ from harness.suite.checks import looks_of, needs_browser
 from harness.suite.suites import Suite
 from harness.users.users import asked_models
 from harness.values import digest_of
-from pathlib import Path
-from pydantic import JsonValue
-from typing import TYPE_CHECKING
-
 
 if TYPE_CHECKING:
     from harness.sandbox.images.store import ImageStore

@@ -1,9 +1,12 @@
 """The interface of executors, and one attempt at a planned trial, which each of them makes."""
 
-
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import Protocol
+
 from harness.errors import ResultsError
 from harness.gateway.budgets import OutOfBudget
 from harness.runs.execution.environment import RunSetup
@@ -21,10 +24,6 @@ from harness.suite.cases import Case
 from harness.suite.suites import case_of
 from harness.traces.spans import Span
 from harness.traces.trial import Trial
-from pathlib import Path
-from threading import Event
-from typing import Protocol
-
 
 INFRASTRUCTURE_TRIES = 2
 """The number of tries of a trial that the harness could not run; the record of the first try is kept beside

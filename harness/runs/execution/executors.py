@@ -1,12 +1,11 @@
 """The executors by name: built-in and installed ones (entry points `harness.executor`)."""
 
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from harness.errors import UsageError
-from harness.plugins import Registry
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from harness.errors import UsageError
+from harness.plugins import Registry
 
 if TYPE_CHECKING:
     from harness.runs.execution.environment import Say

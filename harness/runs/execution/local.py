@@ -1,9 +1,12 @@
 """Runs the trials on this machine: opens shared resources once, then runs trials in parallel."""
 
-
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
 from harness.cassettes.journals import FOLDER
 from harness.cassettes.profiles import learned_volatile
 from harness.gateway.budgets import RateLimiter
@@ -23,10 +26,6 @@ from harness.suite.checks import needs_browser
 from harness.traces import names
 from harness.traces.tracer import Tracing
 from harness.users.users import users_of
-from pathlib import Path
-from threading import Event
-from typing import TYPE_CHECKING
-
 
 if TYPE_CHECKING:
     from harness.traces.exporting import ExportReport

@@ -4,10 +4,11 @@ then the runs are made one after another.
 A run that is begun is a run folder without a trial, so that a matrix is resumed by resuming its runs.
 """
 
-
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+
 from harness.errors import UsageError
 from harness.runs.execution.environment import Say
 from harness.runs.execution.run import PreparedRun, manifest_of, prepare
@@ -26,7 +27,6 @@ from harness.runs.store.manifest import (
     write_matrix,
 )
 from harness.suite.loading import load_suite
-from pathlib import Path
 
 
 @dataclass(frozen=True, kw_only=True)

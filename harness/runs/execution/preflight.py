@@ -1,10 +1,11 @@
 """Whether the live servers, hosts and models that a run needs can be reached, before its first trial."""
 
-
-import aiohttp
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+
+import aiohttp
+
 from harness.errors import ServiceError, UsageError
 from harness.gateway.toolbox import Toolbox
 from harness.gateway.upstream.http_tools import declared_resets
@@ -16,7 +17,6 @@ from harness.runs.plan.plan import RunPlan
 from harness.suite.cases import Case
 from harness.suite.suites import Suite, ToolServer, allowed_hosts, case_of
 from harness.users.users import asked_models
-
 
 _WITHIN_S = 10.0
 
@@ -35,8 +35,8 @@ class _Target:
 def check_reachable(plan: RunPlan, secrets: Mapping[str, str]) -> None:
     """Sends a request to every live server, host and model (also the users') that the planned cases need, all at once.
 
-    Any answer is enough. Raises ServiceError that lists all that cannot be reached. The nodes of a cluster have a network of their own: no request
-    is sent for `--executor ray`.
+    Any answer is enough. Raises ServiceError that lists all that cannot be reached. The nodes of a cluster have a
+    network of their own: no request is sent for `--executor ray`.
     """
     if runs_elsewhere(plan.executor) or not plan.own:
         return

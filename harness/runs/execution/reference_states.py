@@ -1,9 +1,10 @@
 """The states that references leave: for which cases they are needed, and how they are obtained before the trials."""
 
-
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from pathlib import Path
+
 from harness import __version__
 from harness.disk import write_atomically
 from harness.errors import HarnessError, SandboxError, UsageError
@@ -27,7 +28,6 @@ from harness.suite.suites import Suite
 from harness.traces.trial import Trial
 from harness.users.users import UserOptions
 from harness.values import digest_of
-from pathlib import Path
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,11 @@
 """Runs a plan: restores, runs, traces, scores and stores every planned trial."""
 
-
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
+
 from harness import __version__
 from harness.errors import UsageError
 from harness.gateway.upstream.tool_servers import check_servers
@@ -35,10 +36,9 @@ from harness.scoring.scorecard import Scorecard
 from harness.scoring.scorer import Scorer, build_scorer
 from harness.suite.digests import tools_digest
 from harness.traces.trial import Trial
-from pathlib import Path
-
 
 # A checked plan whose environment is not open yet.
+
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedRun:

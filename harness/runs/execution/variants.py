@@ -4,10 +4,14 @@ The images, the snapshot, the gateway and the services that trials can share are
 costs no more than itself.
 """
 
-
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from threading import Event, Lock
+from typing import Literal, TypeVar
+
 from harness.errors import HarnessError, ResultsError
 from harness.gateway.budgets import OutOfBudget, RateLimiter
 from harness.gateway.upstream.tool_servers import share_services
@@ -33,10 +37,6 @@ from harness.suite.models import ToolMode
 from harness.suite.suites import Suite
 from harness.traces.trajectory import with_final_answer
 from harness.traces.trial import MEASURED
-from itertools import count
-from pathlib import Path
-from threading import Event, Lock
-from typing import Literal, TypeVar
 
 
 class VariantStates:

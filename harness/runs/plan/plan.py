@@ -1,11 +1,15 @@
 """The plan of a run, and the options that it is made of."""
 
-
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import Field
+
 from harness.errors import UsageError
 from harness.gateway.budgets import Budget
 from harness.runs.store.folder import RunFolder
@@ -18,9 +22,6 @@ from harness.suite.suites import Suite, check_cases
 from harness.text import alternatives
 from harness.users.users import UserOptions
 from harness.values import Frozen
-from pathlib import Path
-from pydantic import Field
-from typing import Final, Literal
 
 
 def shard_of(planned: Sequence[PlannedTrial], number: int, count: int) -> tuple[PlannedTrial, ...]:
@@ -256,6 +257,7 @@ class RunOptions(Frozen):
 
 
 # The values of a suite's secrets, taken from the environment and known only to the gateway.
+
 
 def secret_values(suite: Suite) -> dict[str, str]:
     """Name -> value of the secrets that are set in the environment."""

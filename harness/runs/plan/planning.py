@@ -1,9 +1,11 @@
 """Turns options of a run into a plan: loads the suite, selects cases, and rejects invalid combinations."""
 
-
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TypedDict
+
 from harness.errors import UsageError
 from harness.gateway.budgets import budget_of
 from harness.processes import GIT, subprocess_environment
@@ -18,8 +20,6 @@ from harness.scoring.evaluators import SUCCESS, success_floor
 from harness.suite.loading import load_stored_suite, load_suite
 from harness.suite.models import ModelMode, ToolMode
 from harness.suite.suites import Suite
-from pathlib import Path
-from typing import TypedDict
 
 
 def release_of(project: Path) -> str | None:

@@ -1,7 +1,9 @@
 """The simulated users of a run, from the options or from the manifest of a resumed run."""
 
-
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
 from harness.errors import InvalidDocument, UsageError
 from harness.plugins import plugin_names
 from harness.runs.plan.plan import RunOptions
@@ -12,9 +14,6 @@ from harness.suite.suites import Suite
 from harness.text import alternatives
 from harness.users.log import UserLog, log_of_trajectory, read_user_log
 from harness.users.users import BUILT_IN, USERS, UserOptions, kind_of
-from pathlib import Path
-from typing import Final
-
 
 _NAMED_CASES: Final = 10
 _MODES: Final[tuple[ModelMode, ...]] = ("replay", "record", "live")

@@ -1,17 +1,17 @@
 """What of an agent can be chosen for a run: values of its variables, and versions of its prompts."""
 
-
 import itertools
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
 from harness.errors import UsageError
 from harness.judging.prompts import PRODUCTION, Prompt, PromptRegistry
 from harness.suite.agents import AgentPrompt, VariableValue
 from harness.suite.suites import Suite, prompt_texts
 from harness.text import alternatives
-from pathlib import Path
-from pydantic import TypeAdapter, ValidationError
-from typing import Final
-
 
 MOST_COMBINATIONS: Final = 64
 _VALUE: Final = TypeAdapter[str](VariableValue)
@@ -106,12 +106,10 @@ def _refuse_undeclared(suite: Suite, agent: str, variable: str) -> None:
 FALLBACK = "fallback"
 
 
-def with_prompts(
-    project: Path, suite: Suite, agent: str | None, chosen: Sequence[str] = ()
-) -> Suite:
+def with_prompts(project: Path, suite: Suite, agent: str | None, chosen: Sequence[str] = ()) -> Suite:
     """The suite with the versions of its agent's prompts: those that `chosen` names (`NAME@VERSION`), the others by its
-    label (`@LABEL`; default: `production`). A prompt without the label has `production`'s, and without that the newest version; without a version the
-    file's own text is used, as the version `fallback`.
+    label (`@LABEL`; default: `production`). A prompt without the label has `production`'s, and without that the
+    newest version; without a version the file's own text is used, as the version `fallback`.
 
     Raises UsageError for a prompt that the agent does not declare, and for a version or label that does not exist.
     """

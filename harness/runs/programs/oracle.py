@@ -3,13 +3,11 @@
 Stands alone (standard library only): it is placed at `/agent` like any agent's files.
 """
 
-
 import http.client
 import json
 import os
 import sys
 from urllib.parse import quote, urlsplit
-
 
 _TRIES = 10
 _PASSING = {429, 502, 504}

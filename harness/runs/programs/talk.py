@@ -4,9 +4,7 @@ Stands alone (standard library only). The agent's own command is this program's 
 to it. Each message of the user is taken from the gateway, given to the agent, and the agent's answer given back.
 """
 
-
 from __future__ import annotations
-
 
 import contextlib
 import http.client
@@ -20,7 +18,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
 from urllib.parse import quote, urlsplit
-
 
 _AFTER_THE_END_S = 10
 _START_S = 30

@@ -1,7 +1,11 @@
 """What a run is compared with: the committed baseline, or the earlier run, and its trials in pairs."""
 
-
 import json
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
 from harness.disk import write_atomically
 from harness.errors import InvalidDocument, NotMeasured, ResultsError, UsageError
 from harness.runs.store.folder import RunFolder
@@ -10,9 +14,6 @@ from harness.scoring.scorecard import Scorecard
 from harness.suite.documents import read_document
 from harness.traces.trial import MEASURED
 from harness.values import Frozen
-from pathlib import Path
-from pydantic import Field
-from typing import Literal
 
 
 def takes_real_time(manifest: RunManifest) -> bool:
@@ -159,7 +160,9 @@ def _baseline_text(baseline: Baseline) -> str:
     plain = baseline.manifest.model_dump(mode="json", exclude_defaults=True)
     head = ",\n".join(f" {json.dumps(name)}: {_json_line(plain[name])}" for name in sorted(plain))
     lines = ",\n".join(_json_line(card.model_dump(mode="json", exclude_defaults=True)) for card in baseline.scorecards)
-    mutation = "" if baseline.mutation is None else f'"mutation": {_json_line(baseline.mutation.model_dump(mode="json"))},\n'
+    mutation = (
+        "" if baseline.mutation is None else f'"mutation": {_json_line(baseline.mutation.model_dump(mode="json"))},\n'
+    )
     durations = f'"durations": {_json_line(baseline.durations)},\n' if baseline.durations else ""
     return f'{{\n"version": 1,\n"manifest": {{\n{head}\n}},\n{mutation}{durations}"scorecards": [\n{lines}\n]\n}}\n'
 

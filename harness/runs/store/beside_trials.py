@@ -2,9 +2,14 @@
 of references.
 """
 
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Annotated, Final
+
+from pydantic import Field, ValidationError
+
 from harness.disk import make_folder, write_atomically
 from harness.errors import ResultsError, UsageError
 from harness.processes import partial_name
@@ -16,11 +21,6 @@ from harness.suite.suites import Suite
 from harness.traces.recorder import TrialProgress
 from harness.traces.trial import Trial
 from harness.values import Frozen
-from pathlib import Path
-from pydantic import Field, ValidationError
-from threading import Event, Thread
-from typing import Annotated, Final
-
 
 # Tags of a run, which people give it: `tags.json` in its folder. They are in no digest and change no figure.
 

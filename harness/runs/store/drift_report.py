@@ -1,16 +1,16 @@
 """Differences between a tool's answers and its recordings, as drift checks, reports and trackers use them."""
 
-
 import hashlib
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import JsonValue, computed_field, model_validator
+
 from harness.disk import write_atomically
 from harness.errors import HarnessError, UsageError
 from harness.runs.store.storage import json_bytes, read_as
 from harness.values import Frozen
-from pathlib import Path
-from pydantic import JsonValue, computed_field, model_validator
-from typing import Any, Literal
-
 
 DRIFT = "drift.json"
 """The report's file in the folder of a run or probe."""

@@ -1,6 +1,5 @@
 """Run folders: found by name or path, written trial by trial, and read with their later scorings."""
 
-
 import gc
 import os
 import re
@@ -10,6 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Self, TypeVar
+
 from harness.disk import is_folder, make_folder, write_atomically
 from harness.errors import ResultsError, UsageError
 from harness.processes import partial_name
@@ -40,10 +44,6 @@ from harness.suite.suites import Suite
 from harness.text import alternatives
 from harness.traces.spans import Span
 from harness.traces.trial import Trial
-from pathlib import Path
-from threading import Lock
-from types import TracebackType
-from typing import Self, TypeVar
 
 
 def run_path(project: Path, name: str) -> Path:
@@ -201,6 +201,7 @@ class Scorings:
 #
 # The search walks over all values that live, as often as these have grown by a quarter: a run of 10,000 trials would
 # cost half as much again a trial. Stored values are trees, and hold no cycles to be found.
+
 
 @contextmanager
 def gc_paused() -> Iterator[None]:

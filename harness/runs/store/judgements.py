@@ -1,9 +1,14 @@
 """Judgements of a run and comparisons with other runs: JSON lines in its folder, append-only."""
 
-
 import fcntl
 import json
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Self, TypeVar
+
+from pydantic import JsonValue, ValidationError
+
 from harness.disk import UnusableEntry, open_plain, open_plain_to_add, write_atomically
 from harness.errors import ResultsError
 from harness.judging.labels import append_line, read_lines
@@ -13,10 +18,6 @@ from harness.runs.store.storage import json_bytes, read_as, refused_entry
 from harness.suite.problems import first_words
 from harness.traces.spans import Evaluation, evaluation_event
 from harness.values import Frozen
-from pathlib import Path
-from pydantic import JsonValue, ValidationError
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Self, TypeVar
 
 if TYPE_CHECKING:
     from harness.judging.pairwise import PairwiseComparison

@@ -1,21 +1,21 @@
 """The manifest of a run, its name, and the checks of a run folder that is opened."""
 
-
 import itertools
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from pydantic import Field
+
 from harness.disk import UnusableEntry, check_entries, flush_folder
 from harness.errors import UsageError
 from harness.runs.store.storage import commit_folder, json_bytes, read_as, refused_entry
 from harness.suite.agents import VariableName, VariableValue
 from harness.suite.interventions import TrialVariant
 from harness.values import Frozen
-from pathlib import Path
-from pydantic import Field
-from typing import Annotated, TypeVar
-
 
 SUITE_NAME = r"^[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]{0,254}$"
 """A name of files and folders; never a path."""

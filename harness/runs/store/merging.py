@@ -1,8 +1,12 @@
 """Merges the shards of a run, such as `--shard 1/4` ... `4/4` of four machines."""
 
-
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar, get_args
+
+from pydantic import Field
+
 from harness.cassettes.journals import FOLDER as LIVE_ANSWERS
 from harness.disk import UnusableEntry, open_plain, size_below
 from harness.errors import UsageError
@@ -31,9 +35,6 @@ from harness.runs.store.judgements import (
 from harness.runs.store.manifest import PlannedTrial, RunManifest
 from harness.runs.store.storage import refused_entry
 from harness.values import Frozen
-from pathlib import Path
-from pydantic import Field
-from typing import TypeVar, get_args
 
 
 class MergeLimits(Frozen):

@@ -1,6 +1,5 @@
 """Folders that are written as a whole, and the lock that allows one writer for each."""
 
-
 import fcntl
 import hashlib
 import json
@@ -10,15 +9,16 @@ import shutil
 from collections.abc import Hashable, Iterator
 from contextlib import ExitStack
 from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
 from harness.disk import UnusableEntry, flush_folder, make_folder, open_plain, read_plain_file
 from harness.errors import ResultsError, os_error_in_words
 from harness.processes import abandoned_partials, partial_name
 from harness.suite.problems import first_words
-from pathlib import Path
-from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError
-from typing import Any, TypeVar, cast
-
 
 # Folders that are committed as a whole: everything is written and flushed in a temporary folder beside the target,
 # which is then renamed.

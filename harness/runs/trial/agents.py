@@ -1,6 +1,5 @@
 """Agents: whatever is under test becomes a program that a sandbox runs; `oracle` and `nop` check a suite."""
 
-
 import hashlib
 import json
 import os
@@ -9,6 +8,9 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from typing import Literal, Protocol
+
 from harness.disk import flush_folder, flush_tree, is_file, make_folder
 from harness.errors import UsageError
 from harness.processes import partial_name
@@ -17,8 +19,6 @@ from harness.suite.cases import UNREACHED, Case, TaskFolder
 from harness.suite.suites import Suite
 from harness.text import alternatives
 from harness.values import digest_of
-from pathlib import Path
-from typing import Literal, Protocol
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,6 +292,7 @@ def _solution(case: Case, task: TaskFolder) -> AgentProgram:
 
 
 # The agent that does nothing: a case that it passes requires nothing of an agent.
+
 
 class NopAgent:
     """Ends at once, with no call and no reply."""

@@ -1,11 +1,15 @@
 """Reads what a trial left: databases, pages in its browser, and results of the commands of checks."""
 
-
 import json
 import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+
 from harness.errors import SandboxError, SnapshotError, UsageError
 from harness.gateway.session import TrialSession
 from harness.sandbox.browser import Browser, BrowserSpec, PageQuery
@@ -19,10 +23,6 @@ from harness.suite.checks import CommandCheck, PageInspection, commands_of
 from harness.suite.suites import Suite
 from harness.traces.trial import CommandResult, PageSeen
 from harness.values import JsonObject
-from pathlib import Path
-from pydantic import JsonValue
-from typing import TYPE_CHECKING
-
 
 if TYPE_CHECKING:
     from harness.sandbox.tasks import PreparedTask

@@ -1,14 +1,13 @@
 """Trials in parallel: how many this machine can run, and the threads that run them."""
 
-
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from harness.suite.cases import Limits
 from pathlib import Path
 from typing import Final, TypeVar
 
+from harness.suite.cases import Limits
 
 # Runs trials in parallel: the only place where the harness creates worker threads.
 

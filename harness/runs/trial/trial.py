@@ -1,6 +1,5 @@
 """One trial: restores the snapshot, runs the agent, reads the end state, and determines the outcome."""
 
-
 import json
 import threading
 import time
@@ -8,6 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pydantic import JsonValue
+
 from harness.errors import HarnessError, SandboxError, ServiceError, UpstreamUnavailable, os_error_in_words
 from harness.gateway.budgets import OutOfBudget
 from harness.gateway.contract import SessionRecord, SessionRequest
@@ -27,10 +31,6 @@ from harness.traces.projection import trajectory_from
 from harness.traces.spans import Span
 from harness.traces.trajectory import Trajectory, with_final_answer
 from harness.traces.trial import CommandResult, EndState, Outage, Outcome, ProgramExit, Trial, UserReport
-from pathlib import Path
-from pydantic import JsonValue
-from typing import TYPE_CHECKING, Final
-
 
 if TYPE_CHECKING:
     from harness.sandbox.tasks import PreparedTask
