@@ -73,7 +73,7 @@ class Short(Frozen):
 '''
 RUBRIC = """\
 name: manner
-domains: {brevity: {weight: 1}}
+domains: {brevity: 1}
 criteria: [{id: short, domain: brevity, statement: The answer is short., kind: code, code: "criteria.py:Short"}]
 """
 
