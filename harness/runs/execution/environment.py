@@ -109,6 +109,7 @@ def _refuse_keyless(plan: RunPlan) -> None:
             model.mode,
             secret_values(plan.suite),
             model=f"the model of `{place}`",
+            otherwise="--model replay (of `harness optimise`: --user-mode replay)",
         )
 
 

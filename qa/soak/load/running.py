@@ -34,7 +34,6 @@ def main() -> None:
         sandbox=chosen.sandbox,
         jobs=chosen.jobs,
         name=chosen.name,
-        shuffle=chosen.seed,
     )
     print(json.dumps(measured(plan)))
 
