@@ -9,7 +9,7 @@ import click
 from harness.cli.console import say
 from harness.cli.drafting import from_data
 from harness.cli.online import store_option
-from harness.cli.options import TOOL_MODES, jobs_option, sandbox_option, selection_options
+from harness.cli.options import TOOL_MODES, jobs_option, refuse_typed, sandbox_option, selection_options
 from harness.errors import ExitCode, UsageError
 from harness.runs.cases.checking import CaseFinding, check_cases
 from harness.runs.execution.run import Watch
@@ -341,7 +341,10 @@ def from_trace(
     from harness.cli.drafting import from_session, from_trial
     from harness.errors import UsageError
 
+    if key is None:
+        refuse_typed(ctx, ("folder",), "RUN")
     if key is not None and run is None:
+        refuse_typed(ctx, ("attempt",), "--session")
         ctx.exit(from_session(ctx.obj, key, options))
     if key is not None or run is None or case is None:
         raise UsageError("give RUN and CASE, or --session")

@@ -66,12 +66,17 @@ def show(project: Path, suite: str, case: str | None, as_json: bool) -> None:
     trajectory, or a person.
     """
     from harness.cassettes.cassette import cassette_path
-    from harness.cassettes.check import list_cassettes, provenance_words, show_cassette, shown_cassette
+    from harness.cassettes.check import cassette_paths, list_cassettes, provenance_words, show_cassette, shown_cassette
     from harness.cli.console import print_json
+    from harness.errors import UsageError
     from harness.suite.loading import load_suite
+    from harness.text import alternatives
 
     if case is not None:
         path = cassette_path(project / "cassettes", suite, case)
+        if not path.exists():
+            known = [one.stem for one in cassette_paths(project / "cassettes", suite)]
+            raise UsageError(f"suite {suite!r} has no cassette of case {case!r}", remedy=alternatives(case, known))
         if as_json:
             click.echo(shown_cassette(path).model_dump_json(indent=1))
         else:

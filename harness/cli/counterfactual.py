@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import click
 
-from harness.cli.options import TOOL_MODES, jobs_option, sandbox_option
+from harness.cli.options import TOOL_MODES, jobs_option, refuse_typed, sandbox_option
 from harness.errors import ExitCode, UsageError
 from harness.runs.store.folder import run_path
 
@@ -118,6 +118,7 @@ def fork_command(ctx: click.Context, /, run: str, case: str | None, **options: U
 
     project: Path = ctx.obj
     if case is None:
+        refuse_typed(ctx, [name for name in options if name != "as_json"], "no CASE")
         _show_possible(project, run, options["as_json"])
         return
     if options["step"] is None:

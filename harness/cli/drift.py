@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from harness.cli.console import print_json, say
-from harness.cli.issue import FileOptions, file_look, file_option
+from harness.cli.issue import FileOptions, file_look, file_option, refuse_unfiled
 from harness.cli.options import jobs_option, model_options, run_name, sandbox_option, selection_options
 from harness.cli.running import run_ungated
 from harness.drift.check import DriftPlan, DriftResult, compare_run, learn_suite, probe_suite, suite_of
@@ -105,6 +105,7 @@ def run(ctx: click.Context, /, suite: str, **typed: object) -> None:
     """
 
     running, looking = options_of_run(suite, typed)
+    refuse_unfiled(ctx, file_too=looking.file_too)
     result, least = run_and_compare(ctx.obj, running, looking)
     ctx.exit(show_and_file(ctx.obj, result, looking, least))
 
@@ -144,6 +145,7 @@ def probe(ctx: click.Context, /, suite: str, **typed: object) -> None:
     """
 
     looking = DriftCheckOptions.model_validate(typed)
+    refuse_unfiled(ctx, file_too=looking.file_too)
     ctx.exit(show_and_file(ctx.obj, probe_and_compare(ctx.obj, suite, looking), looking))
 
 
@@ -168,6 +170,7 @@ def compare(ctx: click.Context, /, run: str, **typed: object) -> None:
     """
 
     looking = DriftCheckOptions.model_validate(typed)
+    refuse_unfiled(ctx, file_too=looking.file_too)
     ctx.exit(show_and_file(ctx.obj, compare_stored(ctx.obj, run_path(ctx.obj, run), looking), looking))
 
 

@@ -10,7 +10,7 @@ from typing import Literal, TypedDict, Unpack
 
 import click
 
-from harness.cli.options import PluginType, importers
+from harness.cli.options import PluginType, importers, refuse_typed
 from harness.cli.options import run_name as checked_run_name
 from harness.runs.store.folder import run_path
 
@@ -211,8 +211,8 @@ class ExportOptions(TypedDict):
     help="Folder for the files, one for each trial.",
 )
 @click.option("--dataset", metavar="NAME", help="The dataset of Langfuse; default: the suite's name.")
-@click.pass_obj
-def export_command(project: Path, /, words: tuple[str, ...], **options: Unpack[ExportOptions]) -> None:
+@click.pass_context
+def export_command(ctx: click.Context, /, words: tuple[str, ...], **options: Unpack[ExportOptions]) -> None:
     """Write every trial of the stored RUN as ATIF or as OTLP JSON, or the cases of SUITE as Google ADK's evaluation
     sets; or send them to Langfuse.
 
@@ -226,6 +226,14 @@ def export_command(project: Path, /, words: tuple[str, ...], **options: Unpack[E
     `langfuse-dataset` sends the cases alone. LANGFUSE_HOST, LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY say where to.
     Sending again doubles nothing.
     """
+    project: Path = ctx.obj
+    match words:
+        case ("langfuse" | "langfuse-dataset", _):
+            refuse_typed(ctx, ("form", "output"), words[0])
+        case (_,):
+            refuse_typed(ctx, ("dataset",), "files")
+        case _:
+            refuse_typed(ctx, ("form", "dataset"), words[0])
     match words:
         case ("langfuse", run):
             send_run(project, run, options["dataset"])

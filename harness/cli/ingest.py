@@ -31,7 +31,7 @@ def command() -> None:
 @click.option(
     "--store",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the store; default: online/ in the current folder.",
+    help="Folder of the store; default: online/ in the project.",
 )
 @click.option(
     "--host",

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack
 import click
 
 from harness.cli.console import print_json, say
+from harness.cli.options import refuse_typed
 from harness.drift.filing import Done, Filing, ReportOutbox, TrackerAction, file_report, planned
 from harness.drift.issue import IssueTracker, Note, TrackerOptions
 from harness.drift.messages import MergeRequest, put_note
@@ -60,6 +61,11 @@ def file_option(function: Command) -> Command:
     return click.option(
         "--file", "file_too", is_flag=True, help="File the findings as issues: see `harness issue file`."
     )(tracker_option(function))
+
+
+def refuse_unfiled(ctx: click.Context, *, file_too: bool) -> None:
+    """Raises UsageError for a tracker without --file."""
+    refuse_typed(ctx, () if file_too else ("tracker",), "no --file")
 
 
 @command.command("file")

@@ -8,6 +8,7 @@ import click
 
 from harness.cli.judge import ModelOptions, model_options, settings_of
 from harness.cli.main import LazyGroup, Verb
+from harness.cli.options import refuse_typed
 from harness.runs.store.folder import run_path
 from harness.text import one_line
 
@@ -284,9 +285,9 @@ class Options(ModelOptions):
 @click.option("--watch", is_flag=True, help="Repeat until interrupted; a round that fails is reported and repeated.")
 @click.option("--interval", type=click.FloatRange(1), default=60, show_default=True, help="Seconds between rounds.")
 @click.option("--json", "as_json", is_flag=True, help="Print each round as a line of JSON.")
-@click.pass_obj
+@click.pass_context
 def score(
-    project: Path, /, suite: str, folder: Path | None, watch: bool, as_json: bool, **options: Unpack[Options]
+    ctx: click.Context, /, suite: str, folder: Path | None, watch: bool, as_json: bool, **options: Unpack[Options]
 ) -> None:
     """Score the complete sessions that SUITE has not scored yet.
 
@@ -305,6 +306,8 @@ def score(
     from harness.production.settings import online_settings
     from harness.suite.loading import load_suite
 
+    refuse_typed(ctx, () if watch else ("interval",), "no --watch")
+    project: Path = ctx.obj
     settings, loaded, store = online_settings(project), load_suite(project, suite), open_store(project, folder)
     outbox = _outbox(store, options)
     judging = _judging(project, loaded, settings, options, outbox)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
-from harness.cli.issue import TrackerValues, tracker_option
+from harness.cli.issue import TrackerValues, refuse_unfiled, tracker_option
 from harness.cli.online import open_store, scored_facts, store_option
 from harness.text import one_line
 
@@ -93,6 +93,7 @@ def watch(
     from harness.production.watch import accept_incident, watch_shifts
     from harness.runs.store.drift_report import drift_reports
 
+    refuse_unfiled(ctx, file_too=file_too)
     project: Path = ctx.obj
     store = open_store(project, folder)
     facts, settings = scored_facts(store, suite), online_settings(project).watch

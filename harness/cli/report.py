@@ -6,6 +6,7 @@ from typing import Literal, TypedDict, Unpack
 import click
 
 from harness.cli.console import out, print_json
+from harness.cli.options import refuse_typed
 from harness.errors import UsageError, os_error_in_words
 from harness.reports.matrix import MatrixTable, matrix_table
 from harness.reports.render.matrix import MatrixView, matrix_markdown
@@ -49,9 +50,9 @@ class PageOptions(TypedDict):
     type=click.Path(path_type=Path, dir_okay=False),
     help="With --html: path of the file; default: in the folder of RUN.",
 )
-@click.pass_obj
+@click.pass_context
 def command(
-    project: Path,
+    ctx: click.Context,
     /,
     run: str,
     form: Format,
@@ -69,16 +70,22 @@ def command(
 
     The output is deterministic; the HTML file also counts the failures of the other stored runs.
     """
+    project: Path = ctx.obj
     path = run_path(project, run)
     matrix = matrix_at(path)
+    if html:
+        refuse_typed(ctx, ("form", "max_inconclusive"), "--html")
+    else:
+        refuse_typed(ctx, of_page, f"--format {form}")
+    if form in ("markdown", "json"):
+        refuse_typed(ctx, ("max_inconclusive",), f"--format {form}")
     if matrix is not None:
+        refuse_typed(ctx, ("max_inconclusive",), "a matrix")
         report_matrix(path, matrix, "html" if html else form)
         return
     if html:
         _write_html(project, run, **of_page)
         return
-    if any(value is not None for value in of_page.values()):
-        raise UsageError("--against and --output need --html", remedy="add --html, or use `harness compare`")
     from harness.cli.console import out
     from harness.cli.showing import show_summary
     from harness.reports.render.markdown import junit_xml, summary_json, summary_markdown

@@ -16,6 +16,7 @@ from harness.cli.options import (
     executors,
     jobs_option,
     model_options,
+    refuse_typed,
     run_name,
     sandbox_option,
     selection_options,
@@ -28,6 +29,12 @@ from harness.reports.render.markdown import write_report
 from harness.runs.execution.matrix import BegunMatrix, begin_matrix, is_matrix, resume_matrix
 from harness.runs.execution.run import run_plan
 from harness.runs.plan.plan import RunOptions
+
+_OF_NEW_RUNS = (
+    *("suite", "agent", "tools", "model", "user", "cases", "only", "failed_in", "trials", "run_name", "release"),
+    "shard",
+)
+"""What a resumed run has in its folder; `plan_of` refuses variables and prompts."""
 
 
 @click.command("run")
@@ -127,6 +134,8 @@ def command(ctx: click.Context, /, **typed: object) -> None:
     harness run drive_thru --otlp http://127.0.0.1:4318
     harness run --resume 20260131-235959-drive_thru-v2
     """
+    if typed["resume"] is not None:
+        refuse_typed(ctx, _OF_NEW_RUNS, "--resume")
     if typed["tools"] == "lenient":
         typed |= {"tools": "replay", "replay": "lenient"}
     options = RunOptions.model_validate(typed)

@@ -64,9 +64,11 @@ def command(project: Path, /, folder: Path | None, port: int, opens: bool) -> No
 
 def serve_app(project: Path, port: int, *, opens: bool, start: str = "/") -> None:
     """Serves the app until Ctrl-C; its links lead to the page `start`."""
+    from contextlib import suppress
+
     from harness.reports.pages.server import ViewServer
 
-    with ViewServer(project.resolve(), app_pages(), port, start) as server:
+    with suppress(KeyboardInterrupt), ViewServer(project.resolve(), app_pages(), port, start) as server:
         click.echo(server.url)
         click.echo("open this link in a browser, once; Enter prints another link, Ctrl-C ends the app", err=True)
         if opens:
@@ -78,9 +80,6 @@ def _serve(another_link: Callable[[], str]) -> None:
     """Until Ctrl-C, which is no error; a closed input ends nothing, because the app may run in the background."""
     from threading import Event
 
-    try:
-        for _ in sys.stdin:
-            click.echo(another_link())
-        Event().wait()
-    except KeyboardInterrupt:
-        pass
+    for _ in sys.stdin:
+        click.echo(another_link())
+    Event().wait()

@@ -17,7 +17,8 @@ from harness.scoring.scorecard import Scorecard
 from harness.suite.cases import FaultSpec
 from harness.suite.interventions import CallEdit, Intervention, Invocation, ModelChange, TextChange, TrialVariant
 from harness.suite.models import ToolMode
-from harness.suite.suites import prompt_texts
+from harness.suite.suites import Suite, prompt_texts
+from harness.suite.tool_sources import has_own_state
 from harness.traces.trial import Trial
 from harness.values import Frozen
 
@@ -168,7 +169,10 @@ class ForkResult(Frozen):
 def fork(subject: StoredSubject, request: ForkRequest, say: Callable[[str], None] = lambda _: None) -> ForkResult:
     """Runs the fork and stores it. Raises UsageError, before anything starts, for what cannot be forked."""
     variant = variant_at(subject, request.step, request.change)
-    mode, same = tool_mode(subject, request.tools), request.options.agent is None
+    mode = tool_mode(subject, request.tools)
+    if request.tools is None and mode == "live" and _can_be_sealed(subject.suite):
+        mode = "sealed"
+    same = request.options.agent is None
     refuse_unforkable(subject.project, subject, mode, same_agent=same, until=request.step, say=say)
     plan = subject.plan(request.options.model_copy(update={"tools": mode, "trials": 1}))
     with open_variants(plan, say) as bench:
@@ -186,6 +190,12 @@ def fork(subject: StoredSubject, request: ForkRequest, say: Callable[[str], None
             forked_trial(number, subject.trial, request.step, one) for number, one in enumerate(results, start=1)
         ),
     )
+
+
+def _can_be_sealed(suite: Suite) -> bool:
+    """Whether each trial has tools of its own, of a suite whose servers are all part of its environment."""
+    sources = (server.tool_source for server in suite.reached.values())
+    return all(source is None or has_own_state(source, suite.folder) for source in sources)
 
 
 def variant_at(subject: StoredSubject, step: int, change: ForkChange) -> TrialVariant:
