@@ -76,7 +76,7 @@ def command(
     if html:
         refuse_typed(ctx, ("form", "max_inconclusive"), "--html")
     else:
-        refuse_typed(ctx, of_page, f"--format {form}")
+        refuse_typed(ctx, of_page, "no --html")
     if form in ("markdown", "json"):
         refuse_typed(ctx, ("max_inconclusive",), f"--format {form}")
     if matrix is not None:
