@@ -89,7 +89,7 @@ def test_the_environment_declares_the_service_that_the_suite_asks(suite):
     environment = load_environment(PROJECT, suite.environment)
     assert suite.snapshot in environment.states
     assert environment.image_of(suite.servers["menu"].service) == "drive_thru/menu"
-    assert (environment.folder / environment.states[suite.snapshot].services["menu"].seed) == SEED
+    assert (environment.folder / environment.states[suite.snapshot].services["menu"]) == SEED
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])

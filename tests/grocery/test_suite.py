@@ -40,7 +40,7 @@ def test_every_scenario_expects_a_cart_and_names_who_should_act(suite: Suite):
         assert case.conversation is not None
         assert case.conversation.plan is not None
         said = {turn.say for turn in case.conversation.turns}
-        assert {route.says for route in case.routes[1:]} <= said, case.id
+        assert {route.contains for route in case.routes[1:]} <= said, case.id
 
 
 def test_every_scenario_has_a_checklist_and_states_it_as_adk_does(suite: Suite):

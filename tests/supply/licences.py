@@ -12,6 +12,7 @@ _OUR_EXTRAS = ("", "otlp", "github", "calibrate", "ray")
 _ALLOWED = frozenset(
     {
         *("MIT", "MIT-0", "Apache-2.0", "BSD", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "ISC", "Zlib"),
+        "CNRI-Python",  # permissive, of Python 1.6: `regex` has code of the module `re`
         *("PSF-2.0", "MPL-2.0", "Unlicense", "CC0-1.0"),
         *("LGPL", "LGPL-3.0", "LGPL-3.0-only", "LGPL-3.0-or-later"),
     }

@@ -13,7 +13,7 @@ UNPINNED = ("uuid4", "random-numbers", "elapsed-time", "thread-race")
 
 def found(walk: Walk, run: str, trials: int) -> tuple[StepDivergence, ...]:
     stored = [one.trial for one in RunFolder.open(walk.folder / "runs" / run).trials()]
-    assert ["completed"] * trials == [one.outcome for one in stored]
+    assert ["finished"] * trials == [one.outcome for one in stored]
     return divergences(stored)
 
 
