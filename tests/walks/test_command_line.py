@@ -1,5 +1,6 @@
 """The command line itself: help, errors, a first project, and what help must not import."""
 
+import os
 import subprocess
 import sys
 
@@ -67,7 +68,9 @@ def test_a_first_project_runs_as_it_is_and_is_never_overwritten(walk: Walk) -> N
 
 @pytest.mark.slow
 def test_without_an_engine_the_demo_says_so_and_runs_in_the_local_sandbox(drive_thru: Walk) -> None:
-    done = drive_thru("demo", "drive_thru", env={"DOCKER_HOST": "unix:///nonexistent/docker.sock"})
+    program = [sys.executable, "-m", "qa.demo", "drive_thru"]
+    environment = {**os.environ, "DOCKER_HOST": "unix:///nonexistent/docker.sock"}
+    done = subprocess.run(program, cwd=drive_thru.folder, env=environment, capture_output=True, text=True, check=True)
     assert "container engine" in done.stderr
     assert "NOT isolated" in done.stderr
     assert "success 32 % → 88 %" in done.stdout
