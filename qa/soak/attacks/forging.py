@@ -156,10 +156,10 @@ def _disturbed(here: Project) -> Iterator[tuple[str, str]]:
         trial = here.stored("r", case, "trial.json")
         if trial["outcome"] not in _ENDED:
             yield case, f"{trial['outcome']}: {trial['reason']}"
-        for verb in ("explain", "transcript"):
-            shown = here(verb, "r", case)
+        for words in ((), ("--transcript", "everything")):
+            shown = here("explain", "r", case, *words)
             if shown.returncode:
-                yield case, f"{verb}: {shown.stderr[-200:]}"
+                yield case, f"explain {' '.join(words)}: {shown.stderr[-200:]}"
     for words in (("score", "r"), ("report", "r", "--html"), ("export", "r", "--format", "atif", "-o", "out")):
         done = here(*words)
         if done.returncode:
