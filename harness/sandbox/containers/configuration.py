@@ -1,7 +1,8 @@
 """The configuration of a sandbox's container: its restrictions, its limits, and its mounts.
 
-`limits.memory_mb` is the memory of the programs, in addition to that of full disks. The writable places and /dev/shm
-are in memory too, and are added to it, so that a full disk ends no program and no program ends the launcher.
+`limits.memory_mb` is the memory of the programs, in addition to that of full disks. The writable places, /dev/shm and
+what System V keeps are in memory too, and are added to it, so that a full disk ends no program and no program ends the
+launcher: a segment or a queue outlives its process, and ending processes would not free it.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -11,12 +12,20 @@ from typing import Any
 
 import docker
 from docker.errors import NotFound
-from docker.types import LogConfig, Mount, Ulimit
+from docker.types import DriverConfig, LogConfig, Mount, Ulimit
 
 from harness.errors import SandboxError, UsageError
 from harness.sandbox import inside as inside_package
 from harness.sandbox.containers.seccomp import MAKES_SANDBOXES, seccomp_profile
-from harness.sandbox.engine import facts_of, launcher_owns_places, more_ulimits, seccomp_option, tmpfs_options
+from harness.sandbox.engine import (
+    EngineFacts,
+    facts_of,
+    launcher_owns_places,
+    more_ulimits,
+    seccomp_option,
+    tmpfs_options,
+)
+from harness.sandbox.inside.confinement import IPC_LIMITS, TERMINALS
 from harness.sandbox.launched import LauncherView
 from harness.sandbox.layout import Layout
 from harness.sandbox.provider import SandboxPaths, SandboxSpec
@@ -153,6 +162,8 @@ def layers_by_image(info: dict[str, Any], inspect: Callable[[str], dict[str, Any
 TRIAL_LABEL = "harness.trial"
 
 SHARED_MEMORY_MB = 64
+_IPC_MB = 80
+"""The most that `IPC_LIMITS` let segments and messages of System V take, and some for semaphores."""
 _LAUNCHER_MB = 32
 _LAUNCHER_PROCESSES = 2
 _SUPERVISOR_MB = 32
@@ -239,8 +250,12 @@ class Containers:
             command=_start_command("launcher", f"{CONTROL_FOLDER}/control.sock"),
             cap_add=[*_LAUNCHERS, *(("CHOWN",) if launcher_owns_places(self._engine) else ())],
             security_opt=["no-new-privileges:true", seccomp_option(self._engine, seccomp_profile())],
-            mounts=mounted_folders({} if isinstance(sockets, str) else dict(sockets), spec),
+            mounts=[
+                *mounted_folders({} if isinstance(sockets, str) else dict(sockets), spec),
+                *_terminals(self._engine, self._runtime.get("runtime", self._engine.default_runtime)),
+            ],
             tmpfs={place: place_options(place, spec, layout) for place in layout.places},
+            sysctls=_sysctls(spec),
             **shared,
             **self._limits(spec, layout),
             **_names(spec),
@@ -336,7 +351,9 @@ class Containers:
 
     def _limits(self, spec: SandboxSpec, layout: Layout, more_mb: int = 0, more_processes: int = 0) -> dict[str, Any]:
         limits = spec.limits
-        memory_mb = limits.memory_mb + limits.disk_mb * len(layout.places) + SHARED_MEMORY_MB + _LAUNCHER_MB + more_mb
+        memory_mb = (
+            limits.memory_mb + limits.disk_mb * len(layout.places) + SHARED_MEMORY_MB + _IPC_MB + _LAUNCHER_MB + more_mb
+        )
         return {
             "mem_limit": f"{memory_mb}m",
             "memswap_limit": f"{memory_mb}m",
@@ -362,13 +379,21 @@ def _refuse_unknown_runtime(runtime: str | None, known: Collection[str]) -> None
 
 
 def _names(spec: SandboxSpec) -> dict[str, Any]:
-    if spec.outside is None:
-        return {}
-    return {
-        "extra_hosts": dict.fromkeys(spec.outside.names, "127.0.0.1"),
-        # the launcher listens on the hosts' ports, and could not bind low ports otherwise
-        "sysctls": {"net.ipv4.ip_unprivileged_port_start": "0"},
-    }
+    return {} if spec.outside is None else {"extra_hosts": dict.fromkeys(spec.outside.names, "127.0.0.1")}
+
+
+def _sysctls(spec: SandboxSpec) -> dict[str, str]:
+    # the launcher listens on the ports of the hosts outside, and could not bind low ones otherwise
+    low_ports = {} if spec.outside is None else {"net.ipv4.ip_unprivileged_port_start": "0"}
+    return low_ports | {f"kernel.{name}": value for name, value in IPC_LIMITS.items()}
+
+
+def _terminals(engine: EngineFacts, runtime: str) -> list[Mount]:
+    """Pseudo-terminals of a number of their own; not for engines that cannot mount them, nor for another kernel's."""
+    if engine.is_podman or engine.rootless or runtime not in ("runc", "crun"):
+        return []
+    options = {"type": "devpts", "device": "devpts", "o": f"{TERMINALS},gid=5"}
+    return [Mount("/dev/pts", None, driver_config=DriverConfig("local", options))]
 
 
 def container_limits(limits: Limits) -> tuple[float, ...]:

@@ -1,7 +1,8 @@
 """The system calls of a sandbox: an own allow-list, because the engine's leaves AF_VSOCK open in many versions.
 
 Calls that are not listed return EPERM. Omitted on purpose: namespaces, mounts, modules, tracing (ptrace, process_vm_*,
-perf), bpf, keyrings, io_uring, userfaultfd, file handles, clock setting. No 32-bit sub-architecture is declared: their
+perf), bpf, keyrings, io_uring, userfaultfd, file handles, clock setting; also message queues (mq_*) and asynchronous
+input and output (io_*), whose limits all sandboxes would share. No 32-bit sub-architecture is declared: their
 `socketcall` passes by every rule about socket families.
 """
 
@@ -36,10 +37,9 @@ sysinfo tgkill time times tkill uname vfork wait4 waitid
 """
 _TALKING = """
 accept accept4 bind connect epoll_create epoll_create1 epoll_ctl epoll_ctl_old epoll_pwait epoll_pwait2 epoll_wait
-epoll_wait_old eventfd eventfd2 getpeername getrandom getsockname getsockopt io_cancel io_destroy io_getevents
-io_pgetevents io_setup io_submit ioctl listen mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink
-msgctl msgget msgrcv msgsnd pipe pipe2 poll ppoll pselect6 recvfrom recvmmsg recvmsg select semctl semget semop
-semtimedop sendmmsg sendmsg sendto setsockopt shmat shmctl shmdt shmget shutdown signalfd signalfd4
+epoll_wait_old eventfd eventfd2 getpeername getrandom getsockname getsockopt ioctl listen msgctl msgget msgrcv msgsnd
+pipe pipe2 poll ppoll pselect6 recvfrom recvmmsg recvmsg select semctl semget semop semtimedop sendmmsg sendmsg sendto
+setsockopt shmat shmctl shmdt shmget shutdown signalfd signalfd4
 """
 _TIME = """
 clock_getres clock_gettime clock_nanosleep gettimeofday timer_create timer_delete timer_getoverrun timer_gettime
@@ -69,8 +69,8 @@ def seccomp_profile(more: tuple[str, ...] = ()) -> str:
         _allow("socketpair", _argument_equals(0, _SOCKET_FAMILIES["AF_UNIX"])),
         *(_allow("personality", _argument_equals(0, value)) for value in _PERSONALITIES),
         _allow("clone", {"index": 0, "value": _NEW_NAMESPACES, "valueTwo": 0, "op": "SCMP_CMP_MASKED_EQ"}),
-        # its flags are in memory, where a filter cannot read them; without clone3, C libraries use clone
-        {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": _ENOSYS},
+        # clone3: its flags are in memory, where a filter cannot read them; without it, C libraries use clone
+        {"names": ["clone3", "io_setup", "mq_open"], "action": "SCMP_ACT_ERRNO", "errnoRet": _ENOSYS},
     ]
     return json.dumps(
         {

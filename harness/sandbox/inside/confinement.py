@@ -261,6 +261,21 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _DEVICE_LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
                  "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"}  # fmt: skip
 
+# What System V keeps outlives the processes, so that ending them frees nothing; the kernel's own limits are without
+# end, or shared by all containers.
+
+IPC_LIMITS = {
+    "shmall": "16384",  # pages: 64 MB
+    "shmmax": "67108864",
+    "shmmni": "256",
+    "msgmni": "12",
+    "msgmnb": "16384",  # messages of one byte, of which each takes 64: 1 MB a queue
+    "sem": "250 8192 32 128",
+}
+"""Limits of an IPC namespace, by their names below /proc/sys/kernel."""
+TERMINALS = "newinstance,ptmxmode=0666,mode=0620,max=64"
+"""The options of a sandbox's pseudo-terminals; without `max`, one sandbox could take all that the machine has."""
+
 
 class Confinement:
     """The environment of one trial; the part that all trials of a container share is built first.
@@ -343,6 +358,8 @@ class Confinement:
     def _build_proc(self) -> None:
         proc = self._root + "/proc"
         mount("proc", proc, "proc", _NOSUID | _NODEV | _NOEXEC)
+        for name, value in IPC_LIMITS.items():
+            _write_file(proc + "/sys/kernel/" + name, value.encode())
         for name in _HIDDEN:
             self._hide(proc + "/" + name)
 
@@ -382,7 +399,7 @@ class Confinement:
             posix.symlink(target, dev + "/" + name)
         for name in ("pts", "shm", "mqueue"):
             posix.mkdir(dev + "/" + name, 0o755)
-        mount("devpts", dev + "/pts", "devpts", _NOSUID | _NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
+        mount("devpts", dev + "/pts", "devpts", _NOSUID | _NOEXEC, TERMINALS)
         mount("mqueue", dev + "/mqueue", "mqueue", _NOSUID | _NODEV | _NOEXEC)
         mount("shm", dev + "/shm", "tmpfs", _NOSUID | _NODEV | _NOEXEC, self._shared_memory)
 
