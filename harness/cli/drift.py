@@ -51,7 +51,7 @@ def command() -> None:
     A tool has drifted if it answers the same request differently. Requests that no recording contains are listed and
     never counted as drift.
 
-    Exit status: 0 no breaking drift, 1 confirmed breaking drift, 2 usage, 3 a tool could not be checked.
+    Exit status: 0 no breaking drift, 1 confirmed breaking drift, 2 usage, 3 a recorded call could not be probed.
     """
 
 
@@ -139,9 +139,10 @@ def probe(ctx: click.Context, /, suite: str, **typed: object) -> None:
     No agent and no model is needed. A changed answer counts after a second request confirms it. The cases are then
     replayed with the new answers to find the verdicts that change (see --no-flips).
 
-    Reads that were recorded after writes are sent after the same writes, but only to restored services of the
-    environment and to live servers that are `disposable` and declare a `reset:`, which are reset before and after. No
-    other server receives writes; the reads that are left out are counted.
+    A live server that declares `reset:` is reset first, as before a trial. Reads that were recorded after writes are
+    sent after the same writes, but only to restored services of the environment and to live servers that are
+    `disposable` and declare a `reset:`, which are reset before and after. No other server receives writes. Reads that
+    could not be sent, or were not answered, are counted as "not probed", and the exit status is 3.
     """
 
     looking = DriftCheckOptions.model_validate(typed)
@@ -303,16 +304,16 @@ def show_examined(result: DriftResult, *, as_json: bool, at_least: ExitCode = Ex
         for line in (*report_lines(report), *not_asked_lines(report.not_asked)):
             click.echo(line)
         restored = f" ({report.after_writes} after writes, {report.restores} restores)" if report.restores else ""
-        click.echo(f"{result.asked} recorded calls compared{restored}  {result.folder / DRIFT}")
+        click.echo(f"{report.compared} recorded calls compared{restored}  {result.folder / DRIFT}")
     found = exit_code(result)
     return found if found == ExitCode.VERDICT else max(found, at_least)
 
 
 def exit_code(result: DriftResult) -> ExitCode:
-    """The exit status: 1 for a breaking change, 3 for a tool without any answer, else 0."""
+    """The exit status: 1 for a breaking change, 3 if something could not be probed, else 0."""
     if any(finding.severity == "breaking" for finding in result.report.findings):
         return ExitCode.VERDICT
-    return ExitCode.COULD_NOT if result.blind or not result.asked else ExitCode.DONE
+    return ExitCode.DONE if result.complete else ExitCode.COULD_NOT
 
 
 def _plan(project: Path, suite: str, options: DriftCheckOptions, command: str, name: str | None = None) -> DriftPlan:

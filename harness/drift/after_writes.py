@@ -28,7 +28,7 @@ from harness.drift.replayable import (
     is_at_start,
     key_of,
 )
-from harness.errors import OutOfTime, ServiceError
+from harness.errors import OutOfTime
 from harness.suite.suites import Suite, state_names
 from harness.values import JsonObject
 
@@ -60,16 +60,15 @@ class AfterWrites:
 
     async def run(self, prober: Prober) -> Probed:
         """Resets servers, sends writes and reads, and resets live servers again at the end."""
-        try:
-            await prober.reset(self._replay.resets)
-        except ServiceError as error:
-            self._leave_out(f"; {error.message}", 0)
+        problem = await prober.reset(self._replay.resets)
+        if problem is not None:
+            self._leave_out(f"; {problem}", 0)
             return self._probed()
         try:
             await self._walk(prober)
         finally:
-            problem = await _reset_after(prober, self._replay.resets)
-        return self._probed(problem)
+            problem = await prober.reset(self._replay.resets)
+        return self._probed(None if problem is None else f"after the probe's writes: {problem}")
 
     async def _walk(self, prober: Prober) -> None:
         for number, write in enumerate(self._replay.writes):
@@ -171,15 +170,6 @@ class AfterWrites:
             not_asked=self._not_asked,
             problems=() if problem is None else (problem,),
         )
-
-
-async def _reset_after(prober: Prober, servers: Sequence[str]) -> str | None:
-    """Resets the servers to their known state. Returns the reason why that failed, or None."""
-    try:
-        await prober.reset(servers)
-    except ServiceError as error:
-        return f"after the probe's writes: {error.message}"
-    return None
 
 
 class _Normalised:

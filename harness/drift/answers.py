@@ -298,7 +298,7 @@ class AnswerBaseline:
             values[answer.group].append(answer.value)
             if recording.mark.effect == "read":
                 same[recording.mark.key, recording.mark.state].append(answer)
-        forms = self._ruled.over(declared)
+        forms = self._ruled.over(declared.confirmed_by(values[OK]))
         if profile.knows_shape:
             forms = forms.over(forms_seen(path for path, one in profile.paths.items() if one.kinds))
         self._success_forms, self._values = forms, values

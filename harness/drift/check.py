@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from harness.drift.observations import (
     unavailable_in,
 )
 from harness.drift.probe import Probed, Prober, confirm, open_prober, probe
-from harness.drift.replayable import ReplayableRead, find_replayable_reads, is_at_start, plan_replays
+from harness.drift.replayable import ReplayableRead, find_replayable_reads, is_at_start, plan_replays, resets_of
 from harness.errors import HarnessError, ServiceError, UsageError
 from harness.gateway.upstream.transport import LoopThread
 from harness.runs.execution.environment import Say, open_services
@@ -35,7 +35,7 @@ from harness.runs.plan.plan import secret_values
 from harness.runs.store.drift_report import DriftFinding, DriftReport, write_drift
 from harness.runs.store.manifest import RunNameTaken, begin_run, default_run_name
 from harness.suite.loading import load_stored_suite
-from harness.suite.suites import Suite, check_cases
+from harness.suite.suites import Suite, check_cases, state_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,10 +162,8 @@ class DriftResult:
 
     report: DriftReport
     folder: Path
-    asked: int
-    """Recorded calls that live answers were compared with."""
-    blind: tuple[str, ...]
-    """Tools without any compared answer."""
+    complete: bool
+    """Whether every recorded call was compared, every listing was read and every server was reset."""
 
 
 def probe_suite(plan: DriftPlan) -> DriftResult:
@@ -191,7 +189,7 @@ def learn_suite(plan: DriftPlan, *, accept: bool) -> tuple[ToolProfile, ...]:
     """
     operations = _book(plan)
     probed = _probed(plan, operations, _SAMPLES_OF_LEARNING)
-    unavailable = unavailable_in(probed.observations)
+    unavailable = (*unavailable_in(probed.observations), *probed.problems)
     if unavailable:
         raise ServiceError(
             f"nothing was learned: {'; '.join(unavailable)}", remedy="run the command again when the tools answer"
@@ -260,9 +258,27 @@ def _confirm(plan: DriftPlan, operations: OperationIndex, observations: Sequence
         ]
         if not again:
             continue
-        with plan.reach.open(servers_of(ask for ask, _ in again), snapshot) as (prober, thread):
+        servers = servers_of(ask for ask, _ in again)
+        with plan.reach.open(servers, snapshot) as (prober, thread):
+            not_reset = thread.wait_for(_reset_first(prober, plan.suite, servers))
             for ask, observation in again:
-                thread.wait_for(confirm(prober, ask, observation, operations))
+                if ask.recording.mark.server not in not_reset:
+                    thread.wait_for(confirm(prober, ask, observation, operations))
+
+
+async def _reset_first(prober: Prober, suite: Suite, servers: Iterable[str]) -> dict[str, str]:
+    """Resets the servers as before a trial, because a recording holds what a server answered after its reset. Returns
+    the servers that could not be reset, with the reason.
+    """
+    done: dict[tuple[str, ...], str | None] = {}
+    names, problems = state_names(suite), dict[str, str]()
+    for server in sorted(servers):
+        resets = resets_of(suite, names, {server})
+        if resets not in done:
+            done[resets] = await prober.reset(resets)
+        if (problem := done[resets]) is not None:
+            problems[server] = problem
+    return problems
 
 
 def _store_recordings(folder: Path, suite: str, recordings: Sequence[Recording]) -> None:
@@ -283,8 +299,12 @@ def _probed(plan: DriftPlan, operations: OperationIndex, samples: int, *, writes
     for snapshot, asks in asks_by_snapshot(plan.suite, _of_cases(operations, plan), plan.tools):
         later = [ask for ask in asks if ask.follows_a_write] if writes else []
         first = [ask for ask in asks if not (writes and ask.follows_a_write)]
-        with plan.reach.open(servers_of(first), snapshot) as (prober, thread):
-            probed = probed.with_more(thread.wait_for(probe(prober, first, operations, samples=samples)))
+        servers = servers_of(first)
+        with plan.reach.open(servers, snapshot) as (prober, thread):
+            not_reset = thread.wait_for(_reset_first(prober, plan.suite, servers))
+            first = [replace(one, why_not=one.why_not or not_reset.get(one.recording.mark.server)) for one in first]
+            found = thread.wait_for(probe(prober, first, operations, samples=samples))
+            probed = probed.with_more(replace(found, problems=tuple(sorted(set(not_reset.values())))))
         if later:
             probed = probed.with_more(probe_after_writes(plan.reach, operations, later, samples, snapshot))
     return probed
@@ -307,6 +327,7 @@ def _drift_result(
         command=plan.command,
         findings=findings,
         compared=len(compared),
+        unanswered=len(probed.observations) - len(compared),
         provenance=provenance_counts(compared),
         doubles=tuple(sorted({one.mark.server for one in compared} & plan.suite.doubles.servers)),
         after_writes=sum(1 for one in compared if not is_at_start(one)),
@@ -324,13 +345,9 @@ def _drift_result(
     write_drift(folder, report)
     if plan.learn:
         _learn(plan, operations, probed.observations, ProbeSession(day=plan.created.date()))
-    tools = {observation.tool for observation in probed.observations}
-    seen = {observation.tool for observation in probed.observations if observation.compared}
+    unread = any(one.problem is not None for one in surfaces)
     return DriftResult(
-        report=report,
-        folder=folder,
-        asked=len(compared),
-        blind=(*sorted(tools - seen), *(one.server for one in surfaces if one.problem is not None)),
+        report=report, folder=folder, complete=not (report.not_probed or probed.problems or unread or not compared)
     )
 
 

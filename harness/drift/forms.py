@@ -4,16 +4,16 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import chain
 
 from pydantic import JsonValue
 
-from harness.cassettes.profiles import ANY, ITEM, member, parts_of
+from harness.cassettes.profiles import ANY, ITEM, found_at, member, parts_of
 from harness.runs.store.drift_report import holder_of
 from harness.suite.suites import AnswerRule, Suite
-from harness.values import JsonObject
+from harness.values import JsonObject, canonical_json
 
 _NAMES: dict[type, str] = {
     bool: "boolean",
@@ -271,9 +271,9 @@ def _begins(path: Sequence[str], pointer: Sequence[str]) -> bool:
 
 
 # The distinction decides what a missing key means: a record that loses one has lost a field, a map only contains other
-# data. In the order of authority: a rule of the suite (`compare: map`), a declared schema (MCP output schema, OpenAPI
-# response, `output:` of a tool), what earlier samples showed, and the keys themselves. The number of keys is no
-# criterion.
+# data. In the order of authority: a rule of the suite (`compare: map`), several recordings with the same keys, a
+# declared schema (MCP output schema, OpenAPI response, `output:` of a tool), what earlier samples showed, and the keys
+# themselves. The number of keys is no criterion. A schema that says nothing of the values declares no map.
 
 _DATA_KEY = re.compile(r"[\d.,:-]+|\d{4}-\d\d-\d\d.*|[0-9a-fA-F-]{16,}|/.+|[a-z]+://.+", re.DOTALL)
 """A key that is data by its form: a number, a date, an id, or a file's place."""
@@ -298,6 +298,12 @@ class Forms:
         if path in self.maps or self.rules.is_map(path):
             return True
         return path not in self.records and (_keys_are_data(objects) or _keys_vary(objects))
+
+    def confirmed_by(self, values: Sequence[JsonValue]) -> "Forms":
+        """These forms without the maps that several different recorded objects with the same keys contradict."""
+        found = {path: distinct_objects(values, path) for path in self.maps}
+        maps = {path for path, objects in found.items() if len(objects) < 2 or len(set(map(frozenset, objects))) > 1}
+        return replace(self, maps=frozenset(maps))
 
     def over(self, other: "Forms") -> "Forms":
         """Both combined; if they disagree, this one takes precedence."""
@@ -340,7 +346,7 @@ def _declared_members(schema: JsonObject, root: JsonObject, path: str, depth: in
             for name, inner in named.items():
                 if isinstance(inner, dict):
                     yield from _declared_members(inner, root, member(path, name), depth + 1)
-        elif free is not None:
+        elif free is not None and _tells_one_kind(free, root):
             yield path, True
             yield from _declared_members(free, root, member(path, ANY), depth + 1)
         items = branch.get("items")
@@ -359,9 +365,27 @@ def _free_values(schema: JsonObject) -> JsonObject | None:
     return {} if free is True and schema.get("type") == "object" else None
 
 
+def _tells_one_kind(schema: JsonObject, root: JsonObject) -> bool:
+    """Whether all values have one declared kind. An object with values of any kind is free: it may be a record that
+    nobody described, such as a `dict` of a web framework.
+    """
+    kinds = {
+        "number" if kind == "integer" else kind
+        for branch in branches_of(schema, root)
+        for kind in _kinds(branch) or (["object"] if "properties" in branch else ["", "anything"])
+    }
+    return len(kinds - {"null"}) == 1
+
+
 def _keys_are_data(objects: Sequence[JsonObject]) -> bool:
     keys = list(chain.from_iterable(objects))
     return bool(keys) and all(map(_DATA_KEY.fullmatch, keys))
+
+
+def distinct_objects(values: Iterable[JsonValue], path: str) -> list[JsonObject]:
+    """The different objects at the path."""
+    found = (one for value in values for one, _ in found_at(value, path))
+    return list({canonical_json(one): one for one in found if isinstance(one, dict)}.values())
 
 
 def _keys_vary(objects: Sequence[JsonObject]) -> bool:

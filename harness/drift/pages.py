@@ -50,7 +50,8 @@ def _report(report: DriftReport) -> Markup:
             ("suite", bounded(report.suite, 100)),
             ("seen", f"{report.seen:%Y-%m-%d %H:%M}"),
             ("run", run_link(report.run)),
-            ("compared", "-" if report.compared is None else str(report.compared)),
+            ("compared", str(report.compared)),
+            ("not probed", str(report.not_probed)),
             ("again with", tag("code", bounded(report.command, 300))),
         )
     )

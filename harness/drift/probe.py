@@ -57,8 +57,7 @@ class Prober:
         self._limiter = RateLimiter()
         self._polite = RateLimit(calls=per_s, per_s=1.0)
         self._dead: dict[str, str] = {}
-        self.reset = resetting
-        """Brings the named live servers back to their known state. Raises ServiceError."""
+        self._resetting = resetting
 
     async def send(self, ask: ReplayableRead) -> ProbeReply:
         """Sends the request once. A server that could not be started is not tried again."""
@@ -78,6 +77,14 @@ class Prober:
             return ProbeReply(recording=None, unavailable=self._dead[mark.server])
         assert not isinstance(answer, ToolMiss)  # nothing is replayed here
         return self._reply(ask, answer, (time.monotonic() - began) * 1000)
+
+    async def reset(self, servers: Iterable[str]) -> str | None:
+        """Brings live servers back to their known state. Returns the reason why that failed, or None."""
+        try:
+            await self._resetting(servers)
+        except ServiceError as error:
+            return self._redactor.everywhere(error.message)
+        return None
 
     async def _wait(self, call: ToolRequest | object, server: str) -> None:
         where = self._suite.reached.get(server)

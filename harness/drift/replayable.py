@@ -16,6 +16,7 @@ from harness.cassettes.volatility import unfolded
 from harness.errors import OutOfTime
 from harness.gateway.toolbox import Toolbox
 from harness.gateway.upstream.host_calls import WebCall, absolute_address
+from harness.gateway.upstream.http_tools import declared_resets
 from harness.gateway.upstream.sources import ToolRequest
 from harness.gateway.upstream.transport import Refusal
 from harness.suite.hosts import HostSpec
@@ -333,21 +334,17 @@ def _why_not_writable(suite: Suite, names: StateNames, writes: Writes) -> str | 
             continue
         if not server.disposable:
             return f", and the server {name!r} is not `disposable`: a live run calls it"
-        if not _resets(suite, names, {name}):
+        if not resets_of(suite, names, {name}):
             return f", and the server {name!r} has no `reset:` to bring it to a known state"
     if any(one.mark.outcome != "answer" for one in writes):
         return ", and a write before it was recorded without an answer"
     return None
 
 
-def _resets(suite: Suite, names: StateNames, written: Iterable[str]) -> tuple[str, ...]:
-    """Disposable live servers that declare `reset` and share a state with a written server."""
-    states = {names.of(name) for name in written}
-    return tuple(
-        name
-        for name, one in suite.reached.items()
-        if one.reset is not None and one.disposable and names.of(name) in states
-    )
+def resets_of(suite: Suite, names: StateNames, called: Iterable[str]) -> tuple[str, ...]:
+    """Live servers that declare `reset` and share a state with a called server."""
+    states = {names.of(name) for name in called}
+    return tuple(name for name in declared_resets(suite) if names.of(name) in states)
 
 
 def _grouped(
@@ -371,5 +368,5 @@ def _replay(
         cassette=cassette,
         writes=writes,
         reads=reads,
-        resets=_resets(suite, names, {one.mark.server for one in writes}),
+        resets=resets_of(suite, names, {one.mark.server for one in writes}),
     )

@@ -48,7 +48,9 @@ def report_lines(report: DriftReport, details: int = 40) -> Iterator[str]:
     """Heading, findings by tool with before and after, what is uncertain, and how to reproduce it."""
     counts = Counter(finding.severity for finding in report.findings)
     counted = ", ".join(f"{counts[severity]} {severity}" for severity in _SEVERITIES)
-    yield f"drift of {report.suite}: {counted if report.findings else _nothing_found(report)}"
+    missing = f"not probed: {report.not_probed} of {report.compared + report.not_probed}" if report.not_probed else ""
+    found = counted if report.findings else _nothing_found(report)
+    yield f"drift of {report.suite}: {'; '.join(filter(None, (found, missing)))}"
     tool = None
     for finding in report.findings[:details]:
         if finding.tool != tool:
@@ -68,9 +70,10 @@ def _nothing_found(report: DriftReport) -> str:
     if report.compared == 0:
         return "none in the listings; no recorded call could be compared"
     changed = len(_changed_values(report))
-    parts = [f"{changed} value{'' if changed == 1 else 's'} changed (information)"] if changed else []
-    parts += ["part of the tools could not be compared"] if report.unavailable else []
-    return f"none confirmed; {'; '.join(parts)}" if parts else "none"
+    values = f"{changed} value{'' if changed == 1 else 's'} changed (information)" if changed else ""
+    if report.not_probed or report.unavailable:
+        return f"none in what was compared{values and '; '}{values}"
+    return f"none confirmed; {values}" if changed else "none"
 
 
 def _changed_values(report: DriftReport) -> list[DriftFinding]:

@@ -9,9 +9,9 @@ from pydantic import JsonValue
 
 from harness.cassettes.profiles import ANY, ITEM, found_at, lies_below, member, parts_of
 from harness.drift.change import Change, excerpt
-from harness.drift.forms import UNKNOWN, Forms, kind_of, kind_of_type
+from harness.drift.forms import UNKNOWN, Forms, distinct_objects, kind_of, kind_of_type
 from harness.runs.store.drift_report import ChangeClass, holder_of
-from harness.values import JsonObject, canonical_json
+from harness.values import JsonObject
 
 # Values are read by column and not one by one, which makes large answers fast.
 
@@ -261,14 +261,8 @@ def with_doubts(
             yield change
             continue
         if holder not in undecided:
-            undecided[holder] = _is_undecided(_distinct_objects(known, holder), _distinct_objects([new], holder))
+            undecided[holder] = _is_undecided(distinct_objects(known, holder), distinct_objects([new], holder))
         yield replace(change, doubt=UNDECIDED) if undecided[holder] else change
-
-
-def _distinct_objects(values: Iterable[JsonValue], path: str) -> list[JsonObject]:
-    """The different objects at the path."""
-    found = (one for value in values for one, _ in found_at(value, path))
-    return list({canonical_json(one): one for one in found if isinstance(one, dict)}.values())
 
 
 def _is_undecided(before: Sequence[JsonObject], after: Sequence[JsonObject]) -> bool:

@@ -116,7 +116,7 @@ ITEM = {"id": 1, "name": "Biscuit", "price": 2.5, "tags": ["warm", "salt"], "sto
 
 CASES: dict[str, list[list[Any]]] = {
     "one": [["get_item", {"id": 1}], ["search", {"q": "b"}], ["order", {"id": 1}]],
-    "two": [["get_item", {"id": 2}], ["order", {"id": 1}], ["get_item", {"id": 2}]],
+    "two": [["get_item", {"id": 2}], ["order", {"id": 1}]],
 }
 
 

@@ -111,5 +111,5 @@ def test_headers_are_compared_by_rule_alone(project_of_shop: Project) -> None:
 def test_a_probe_that_compared_nothing_does_not_say_none(project_of_shop: Project) -> None:
     project_of_shop.write({"one": CASES["one"]}, tools=[])
     said = project_of_shop.type("drift", "probe", "s", "--no-learn", status=3)
-    assert "drift of s: not known, since no recorded call could be compared\n" in said
+    assert "drift of s: not known, since no recorded call could be compared; not probed: 2 of 2\n" in said
     assert "none" not in said.splitlines()[0]

@@ -81,6 +81,33 @@ def test_a_declared_schema_says_that_keys_are_data(project: Project) -> None:
     assert [] == told(project.probe())
 
 
+@pytest.mark.parametrize(
+    "values", [True, {}, {"title": "Any"}, {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "null"}]}]
+)
+def test_a_schema_of_free_values_hides_no_renamed_field_and_no_other_type(project: Project, values: Any) -> None:
+    record = {"type": "object", "additionalProperties": values}
+    recorded(
+        project, {"data": COUNTS | {"name": "x"}}, tools=_typed({"type": "object", "properties": {"data": record}})
+    )
+    now: dict[str, Any] = {**COUNTS, "title": "x", "oak": "3"}
+    project.shop.answers["GET /items/1"] = {"data": now}
+    assert [
+        ("get_item", "schema.removed", "data.name", "string -> absent"),
+        ("get_item", "schema.type_changed", "data.oak", "number -> string"),
+        ("get_item", "schema.added", "data.title", "absent -> string"),
+    ] == told(project.probe(status=1))
+
+
+def test_recordings_with_the_same_keys_overrule_a_schema_that_says_the_keys_are_data(project: Project) -> None:
+    for number in range(3):
+        project.shop.answers[f"GET /search?q={number}"] = [{"open": number, "total": 3}]
+    listed = {"type": "array", "items": FREE}
+    project.write({"one": [["search", {"q": str(number)}] for number in range(3)]}, [{**TOOLS[1], "output": listed}])
+    project.record()
+    project.shop.answers["GET /search?q=0"] = [{"opened": 0, "total": 3}]
+    assert ("search", "schema.removed", "[].open", "number -> absent") in told(project.probe(status=1))
+
+
 def test_of_one_sample_whose_keys_were_all_exchanged_nothing_can_be_told(project: Project) -> None:
     recorded(project, {"stock": COUNTS})
     project.shop.answers["GET /items/1"] = {"stock": OTHER_COUNTS}

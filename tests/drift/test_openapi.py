@@ -1,5 +1,6 @@
 """An OpenAPI document that is served elsewhere: what it has gained and lost since it was fetched."""
 
+import shutil
 from copy import deepcopy
 from typing import Any
 
@@ -37,6 +38,7 @@ def project(project_of_shop: Project) -> Project:
     source = {"openapi": f"{shop.url}/openapi.json", "server": "shop", "only": ["get_*", "search"]}
     project_of_shop.write({"one": [["get_item", {"id": "1"}]]}, tools=[source])
     project_of_shop.type("tool", "refresh", "s")
+    shutil.rmtree(project_of_shop.folder / "cassettes" / "s")
     project_of_shop.record()
     return project_of_shop
 

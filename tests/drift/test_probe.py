@@ -35,9 +35,12 @@ def test_a_real_service_is_asked_no_faster_than_the_rate(project_of_shop: Projec
 
 
 def test_a_read_after_a_write_is_another_question_and_is_said_to_be_left_out(project_of_shop: Project) -> None:
-    said = project_of_shop.type("drift", "probe", "s", "--case", "two", "--no-learn")
+    project_of_shop.write({"two": [["get_item", {"id": 2}], ["order", {"id": 1}], ["get_item", {"id": 2}]]})
+    project_of_shop.record()
+    said = project_of_shop.type("drift", "probe", "s", "--case", "two", "--no-learn", status=3)
     assert "(1): " in said
-    assert "1 recorded call" in said
+    assert "not probed: 1 of 2" in said
+    assert "none confirmed" not in said
     assert ["GET /items/2"] == project_of_shop.shop.asked
     assert not (project_of_shop.folder / "cassettes" / "s" / "profiles").exists()
 

@@ -67,7 +67,12 @@ def test_each_tool_is_named_once_and_no_more_findings_than_asked_are_shown() -> 
         ({"unconfirmed": (finding(doubt=YOUNG),)}, "none confirmed; 1 value changed"),
         ({"unconfirmed": (finding(doubt=YOUNG), finding("b", doubt=YOUNG))}, "none confirmed; 2 values changed"),
         ({"unconfirmed": (finding(doubt="rare"),)}, "none"),
-        ({"unavailable": ("menu: down",)}, "none confirmed; part of the tools"),
+        ({"unavailable": ("menu: down",)}, "none in what was compared"),
+        (
+            {"not_asked": {"a": 1, "b": 4}, "unanswered": 1, "compared": 2},
+            "none in what was compared; not probed: 6 of 8",
+        ),
+        ({"not_asked": {"a": 6}, "compared": 0, "exercised": {}}, "not known"),
     ],
 )
 def test_what_it_means_that_nothing_was_found(fields: dict[str, Any], said: str) -> None:

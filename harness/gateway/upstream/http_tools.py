@@ -220,7 +220,7 @@ async def reset_servers(
             problem = str(error) or type(error).__name__
         if problem is not None:
             raise ServiceError(
-                f"server {name!r} could not be reset before the trial: {problem}",
+                f"server {name!r} could not be reset: {problem}",
                 remedy=f"check `servers.{name}.reset` in {suite.folder / 'suite.yaml'}",
             )
 

@@ -102,8 +102,10 @@ class DriftReport(Frozen):
     exercised: dict[str, tuple[str, ...]]
     """By tool, the operations and paths (`operation path`) that live answers covered: only these can be clean (see
     `covers`)."""
-    compared: int | None = None
-    """Recorded calls of which live answers were compared; None: not counted, in a report of an earlier version."""
+    compared: int = 0
+    """Number of recorded calls that live answers were compared with."""
+    unanswered: int = 0
+    """Number of recorded calls that were made again without an answer that can be compared."""
     provenance: dict[str, int] = {}
     """Provenance of the compared recordings -> number: `service`, `double`, `trajectory`, `hand` or `unknown`."""
     doubles: tuple[str, ...] = ()
@@ -120,6 +122,11 @@ class DriftReport(Frozen):
     """Descriptions of requests of the agent that differ from the recorded ones; they are not drift of a tool."""
     unavailable: tuple[str, ...] = ()
     """Tools that could not be reached, in words."""
+
+    @property
+    def not_probed(self) -> int:
+        """Number of recorded calls of which nothing is known: they were not made, or not answered."""
+        return sum(self.not_asked.values()) + self.unanswered
 
     def covers(self, finding: DriftFinding) -> bool:
         """Whether this check would have shown the finding again: its path, or the object that contained it, was
