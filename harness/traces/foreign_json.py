@@ -94,6 +94,11 @@ class Record:
         found = self.value(*names)
         return None if found is None else self.within(names[0], found)
 
+    def fields(self, *names: str) -> JsonObject:
+        """The members of an object; none if it is missing."""
+        found = self.record(*names)
+        return {} if found is None else found.data
+
     def records(self, *names: str) -> "list[Record]":
         """The objects of a list; empty if there is none."""
         name = self._present(names)

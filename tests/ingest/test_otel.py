@@ -323,3 +323,74 @@ def test_ids_in_base64_are_read_as_the_hexadecimal_ids_they_stand_for(importing:
     [(trial, _)] = importing("otel", document).trials
 
     assert "0af7651916cd43dd8448eb211c80319c" == trial.trajectory.trace_id
+
+
+_TOLD = {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.input.messages": json.dumps([{"role": "user", "parts": [{"type": "text", "content": "q"}]}]),
+    "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "a"}]}]),
+}
+_FLAT = {"gen_ai.usage.cache_read_input_tokens": 1000, "gen_ai.usage.cache_creation_input_tokens": 100}
+_OPENINFERENCE = {
+    "openinference.span.kind": "LLM",
+    "llm.input_messages.0.message.content": "q",
+    "llm.output_messages.0.message.content": "a",
+}
+_VERCEL = {
+    "ai.operationId": "ai.streamText.doStream",
+    "ai.prompt.messages": json.dumps([{"role": "user", "content": [{"type": "text", "text": "q"}]}]),
+    "ai.response.text": "a",
+}
+
+
+def _named(prefix: str, *, of: dict[str, Any] | None = None, **counts: Any) -> dict[str, Any]:
+    return (_TOLD if of is None else of) | {f"{prefix}.{name.replace('__', '.')}": n for name, n in counts.items()}
+
+
+def _langfuse(**counts: int) -> dict[str, Any]:
+    return {
+        "langfuse.observation.type": "generation",
+        "langfuse.observation.input": "q",
+        "langfuse.observation.output": "a",
+        "langfuse.observation.usage_details": json.dumps(counts),
+    }
+
+
+@pytest.mark.parametrize(
+    ("facts", "wanted"),
+    [
+        (_named("gen_ai.usage", input_tokens=1300, cache_read__input_tokens=1000, output_tokens=50), (1300, 50)),
+        (
+            _named("gen_ai.usage", prompt_tokens=1300, completion_tokens=50, input_tokens=1300, output_tokens=50),
+            (1300, 50),
+        ),
+        (_named("gen_ai.usage", of=_TOLD | _FLAT, input_tokens=200, output_tokens=50), (1300, 50)),
+        (_named("gen_ai.usage", of=_TOLD | _FLAT, input_tokens=1300, output_tokens=50, total_tokens=1350), (1300, 50)),
+        (
+            _named("gen_ai.usage", of=_TOLD | _FLAT, input_tokens=1300, output_tokens=50),
+            (None, 50),
+        ),  # in it or beside it
+        (_named("gen_ai.usage", details__cache_read_tokens=1000, input_tokens=1300, output_tokens=50), (1300, 50)),
+        (
+            _named("llm.token_count", of=_OPENINFERENCE, prompt=1300, completion=50, prompt_details__cache_read=1000),
+            (1300, 50),
+        ),
+        (_langfuse(input=200, input_cached_tokens=1000, input_cache_creation=100, output=50, total=1350), (1300, 50)),
+        (_langfuse(input=1300, output=20, output_reasoning_tokens=30, total=1350), (1300, 50)),
+        (_named("ai.usage", of=_VERCEL, inputTokens=1300, cachedInputTokens=1000, outputTokens=50), (1300, 50)),
+        (_named("ai.usage", of=_VERCEL, inputTokens=200, cachedInputTokens=1100, outputTokens=50), (1300, 50)),
+    ],
+)
+def test_one_reply_has_the_same_tokens_in_every_dialect(importing: Any, facts: Any, wanted: Any) -> None:
+    held = {True: "intValue", False: "stringValue"}
+    attributes = [{"key": k, "value": {held[isinstance(v, int)]: str(v)}} for k, v in facts.items()]
+    ids = {"traceId": "a" * 32, "spanId": "b" * 16, "name": "x"}
+    times = {"startTimeUnixNano": "1", "endTimeUnixNano": "2"}
+    parent = {"key": "gen_ai.operation.name", "value": {"stringValue": "invoke_agent"}}
+    outer = ids | times | {"attributes": [*(one for one in attributes if "usage" in one["key"]), parent]}
+    inner = ids | times | {"spanId": "c" * 16, "parentSpanId": "b" * 16, "attributes": attributes}
+    run = importing("otel", {"resourceSpans": [{"scopeSpans": [{"spans": [outer, inner]}]}]})
+
+    [(trial, _)] = run.trials
+    usages = [step.usage for step in trial.trajectory.steps if step.usage]
+    assert [wanted] == [(usage.input_tokens, usage.output_tokens) for usage in usages]

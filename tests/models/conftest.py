@@ -42,6 +42,20 @@ def other_suite(tool_suite: Suite, models: ModelServer) -> Suite:  # noqa: F811 
 
 
 @pytest.fixture
+def every_suite(tool_suite: Suite, models: ModelServer) -> Suite:  # noqa: F811 - a fixture asked for by its name
+    """With a model of every provider."""
+    at = {"base_url": models.url, "api_key": "MODEL_KEY"}
+    spec = ModelSpec.model_validate(
+        {
+            "providers": dict.fromkeys(("openai", "anthropic", "gemini", "azure"), at),
+            "prices": PRICES,
+            "models": ["small-1"],
+        }
+    )
+    return tool_suite.model_copy(update={"model": spec, "probes": (), "secrets": ("MODEL_KEY",)})
+
+
+@pytest.fixture
 def play(run: Any) -> Any:  # noqa: F811 - a fixture asked for by its name
     """Runs one trial: `play(mode, agent, model="record", ...)`; gives the session's record."""
 

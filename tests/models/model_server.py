@@ -46,6 +46,8 @@ class ModelServer:
     """When, by the monotonic clock."""
     statuses: list[int] = field(default_factory=list)
     """Given before anything else, one a request."""
+    said: list[bytes] = field(default_factory=list)
+    """Bodies given after these, one a request; a stream if it begins like one."""
     retry_after: str | None = None
     """Told with each of them."""
     pause_s: float = 0.0
@@ -68,6 +70,10 @@ class ModelServer:
             status = self.statuses.pop(0)
             headers = {} if self.retry_after is None else {"Retry-After": self.retry_after}
             return web.json_response({"error": {"message": f"status {status}"}}, status=status, headers=headers)
+        if self.said:
+            body = self.said.pop(0)
+            kind = "text/event-stream" if body[:5] in {b"data:", b"event"} else "application/json"
+            return web.Response(body=body, content_type=kind)
         if request.method in {"GET", "HEAD"}:
             return web.json_response({"data": [{"id": "small-1"}]})
         body = json.loads(raw)

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from harness.suite.models import ModelSpec
 from harness.suite.suites import Suite
-from tests.models.conftest import KEY, PRICES
+from tests.models.conftest import KEY
 from tests.models.model_server import ModelServer
 from tests.models.other_agents import GEMINI
 
@@ -15,16 +14,8 @@ AWAY = "https://attacker.example/a.png"
 IMAGE = {"type": "image", "source": {"type": "url", "url": AWAY}}
 FILE = {"fileData": {"fileUri": AWAY, "mimeType": "image/png"}}
 SAID = {"model": "small-1", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9}
-EVERY = ("openai", "anthropic", "gemini", "azure")
 COUNTED = {"model": "small-1", "messages": [{"role": "user", "content": "Hi"}]}
 SHOT = {"type": "computer_call_output", "call_id": "c", "output": {"type": "computer_screenshot"}}
-
-
-@pytest.fixture
-def every_suite(tool_suite: Suite, models: ModelServer) -> Suite:
-    at = {"base_url": models.url, "api_key": "MODEL_KEY"}
-    spec = ModelSpec.model_validate({"providers": dict.fromkeys(EVERY, at), "prices": PRICES, "models": ["small-1"]})
-    return tool_suite.model_copy(update={"model": spec, "probes": (), "secrets": ("MODEL_KEY",)})
 
 
 def _asked(run: Any, suite: Suite, path: str, body: object) -> tuple[int, Any]:

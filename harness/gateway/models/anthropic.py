@@ -9,9 +9,7 @@ from pydantic import JsonValue
 from harness.gateway.models.formats import (
     Replied,
     RequestContent,
-    Used,
     call_part,
-    count_of,
     joined,
     misshapen_tools,
     object_of,
@@ -22,6 +20,7 @@ from harness.gateway.models.formats import (
     text_part,
 )
 from harness.suite.models import Provider
+from harness.traces.usage import count_of, usage_in
 from harness.values import JsonObject, NotJson, parse_json
 
 _OWN_TOOLS = re.compile(r"custom|(?:bash|text_editor|memory|computer)_\d{8}")
@@ -54,7 +53,7 @@ class AnthropicMessages:
             id=text_of(body.get("id")),
             model=text_of(body.get("model")),
             finish_reasons=() if reason is None else (reason,),
-            used=_token_usage(object_of(body.get("usage"))),
+            used=usage_in(object_of(body.get("usage")), cache_beside=True),
         )
 
     def streamed(self, events: list[JsonObject]) -> Replied:
@@ -67,7 +66,7 @@ class AnthropicMessages:
             id=found.id,
             model=found.model,
             finish_reasons=found.finish_reasons,
-            used=found.used,
+            used=usage_in(*collected.usage, cache_beside=True),
             complete=collected.ended,
         )
 
@@ -130,17 +129,6 @@ def _content_text(content: JsonValue) -> str | None:
     return text_of(content)
 
 
-def _token_usage(usage: JsonObject) -> Used:
-    fresh = count_of(usage.get("input_tokens"))
-    read, written = (count_of(usage.get(f"cache_{part}_input_tokens")) for part in ("read", "creation"))
-    return Used(
-        input=None if fresh is None else fresh + (read or 0) + (written or 0),
-        output=count_of(usage.get("output_tokens")),
-        cache_read=read,
-        cache_write=written,
-    )
-
-
 @dataclass(kw_only=True)
 class _Blocks:
     """A message assembled from its events."""
@@ -148,6 +136,7 @@ class _Blocks:
     message: JsonObject = field(default_factory=dict)
     blocks: dict[int, JsonObject] = field(default_factory=dict)
     inputs: dict[int, str] = field(default_factory=dict)
+    usage: list[JsonObject] = field(default_factory=list)
     ended: bool = False
 
     def add(self, event: JsonObject) -> None:
@@ -155,14 +144,14 @@ class _Blocks:
         match event.get("type"):
             case "message_start":
                 self.message = dict(object_of(event.get("message")))
+                self.usage.append(object_of(self.message.get("usage")))
             case "content_block_start":
                 self.blocks[index] = dict(object_of(event.get("content_block")))
             case "content_block_delta":
                 self._delta(index, object_of(event.get("delta")))
             case "message_delta":
                 self.message |= object_of(event.get("delta"))
-                usage = object_of(self.message.get("usage")) | object_of(event.get("usage"))
-                self.message["usage"] = usage
+                self.usage.append(object_of(event.get("usage")))
             case "message_stop":
                 self.ended = True
             case _:

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
 
 from harness.cassettes.keys import CallKey
 from harness.gateway.models.allowed import LONGEST_MODEL
 from harness.gateway.models.endpoints import Endpoint
-from harness.gateway.models.formats import ModelAnswer, Replied, RequestContent, Used, count_of, object_of
+from harness.gateway.models.formats import ModelAnswer, Replied, RequestContent, object_of
 from harness.gateway.models.keys import RequestKeys
 from harness.suite.agents import AgentPrompt
 from harness.suite.models import ModelSpec, Price, Provenance
@@ -18,6 +18,7 @@ from harness.traces import names
 from harness.traces.recorder import Attributes
 from harness.traces.tracer import Plain
 from harness.traces.trajectory import ReplayTier
+from harness.traces.usage import Used, usage_in
 from harness.values import JsonObject, NotJson, canonical_json, parse_json
 
 _MTOK = 1_000_000
@@ -25,11 +26,11 @@ _BYTES_PER_TOKEN = 4
 
 
 def cost_usd(price: Price | None, used: Used) -> float | None:
-    """The cost; None if the model has no price or the provider reported no usage."""
-    if price is None or not used.is_known:
+    """The cost; None if the model has no price or the input is unknown."""
+    if price is None or used.input is None:
         return None
     read, written = used.cache_read or 0, used.cache_write or 0
-    fresh = max((used.input or 0) - read - written, 0)
+    fresh = max(used.input - read - written, 0)
     spent = (
         fresh * price.input_usd_per_mtok
         + read * _or_input(price, price.cached_input_usd_per_mtok)
@@ -44,10 +45,9 @@ def _or_input(price: Price, own: float | None) -> float:
 
 
 def estimated(used: Used, asked_bytes: int, replied_bytes: int) -> Used:
-    """The usage for limits if the provider reports none (a stream without usage): one token for every four bytes."""
-    if used.is_known:
-        return used
-    return Used(input=-(-asked_bytes // _BYTES_PER_TOKEN), output=-(-replied_bytes // _BYTES_PER_TOKEN))
+    """The usage for limits: one token for every four bytes of what the provider does not report."""
+    given = -(-replied_bytes // _BYTES_PER_TOKEN) if used.output is None else used.output
+    return replace(used, output=given, input=-(-asked_bytes // _BYTES_PER_TOKEN) if used.input is None else used.input)
 
 
 _OWN_ATTRIBUTES = frozenset(
@@ -140,9 +140,8 @@ class ModelExchange:
 
 
 def _embedded(body: JsonObject) -> Used:
-    """The usage of an answer that is no reply, under the names of OpenAI and of Gemini."""
-    usage = object_of(body.get("usage")) or object_of(body.get("usageMetadata"))
-    return Used(input=count_of(usage.get("prompt_tokens", usage.get("promptTokenCount"))))
+    """The usage of an answer that is no reply, in OpenAI's member and in Gemini's."""
+    return usage_in(object_of(body.get("usage")), object_of(body.get("usageMetadata")))
 
 
 def _prompt_in(system: str | None, prompts: Sequence[AgentPrompt]) -> AgentPrompt | None:

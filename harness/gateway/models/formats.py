@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from harness.cassettes.recordings import Outcome
 from harness.suite.models import Provider
+from harness.traces.usage import Used
 from harness.values import JsonObject
 
 # The common data of all wire formats, in the shape of OpenTelemetry's GenAI conventions.
@@ -31,22 +32,6 @@ class RequestContent:
     streams: bool = False
     previous: str | None = None
     """The id of the reply that this request continues, if the provider stores the history."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Used:
-    """Token counts; `input` includes those that were read from and written to a cache. None if they are not
-    reported.
-    """
-
-    input: int | None = None
-    output: int | None = None
-    cache_read: int | None = None
-    cache_write: int | None = None
-
-    @property
-    def is_known(self) -> bool:
-        return self.input is not None or self.output is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,10 +85,6 @@ def result_part(identity: JsonValue, response: JsonValue, *, failed: bool = Fals
 def text_of(value: JsonValue) -> str | None:
     """A text; None for anything else, and for an empty one."""
     return value if isinstance(value, str) and value else None
-
-
-def count_of(value: JsonValue) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def object_of(value: JsonValue) -> JsonObject:

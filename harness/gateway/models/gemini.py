@@ -12,9 +12,7 @@ from pydantic import JsonValue
 from harness.gateway.models.formats import (
     Replied,
     RequestContent,
-    Used,
     call_part,
-    count_of,
     joined,
     misshapen,
     object_of,
@@ -25,6 +23,7 @@ from harness.gateway.models.formats import (
     text_part,
 )
 from harness.suite.models import Provider
+from harness.traces.usage import usage_in
 from harness.values import JsonObject
 
 _OWN_TOOLS = frozenset({"functiondeclarations", "computeruse"})
@@ -59,9 +58,7 @@ class GeminiContent:
         parts: list[JsonObject] = []
         reasons: list[str] = []
         has_message = False
-        usage: JsonObject = {}
         for event in events:
-            usage = object_of(event.get("usageMetadata")) or usage
             for candidate in objects_of(event.get("candidates"))[:1]:
                 has_message = True
                 reasons += [reason for reason in (text_of(candidate.get("finishReason")),) if reason]
@@ -75,7 +72,7 @@ class GeminiContent:
             id=text_of(last.get("responseId")),
             model=text_of(last.get("modelVersion")),
             finish_reasons=tuple(reasons),
-            used=_token_usage(usage),
+            used=usage_in(*(object_of(event.get("usageMetadata")) for event in events), cache_beside=False),
             complete=bool(reasons),
         )
 
@@ -149,16 +146,6 @@ def _result_of(result: JsonObject) -> JsonObject:
     failed = set(response) == {"error"}
     only = next(iter(response.values())) if failed or set(response) in ({"result"}, {"output"}) else response
     return result_part(result.get("id") or result.get("name"), only, failed=failed)
-
-
-def _token_usage(usage: JsonObject) -> Used:
-    asked, of_tools = count_of(usage.get("promptTokenCount")), count_of(usage.get("toolUsePromptTokenCount"))
-    said, thought = count_of(usage.get("candidatesTokenCount")), count_of(usage.get("thoughtsTokenCount"))
-    return Used(
-        input=None if asked is None else asked + (of_tools or 0),
-        output=None if said is None and thought is None else (said or 0) + (thought or 0),
-        cache_read=count_of(usage.get("cachedContentTokenCount")),
-    )
 
 
 def _parts_of(content: JsonValue) -> list[JsonObject]:

@@ -8,9 +8,7 @@ from pydantic import JsonValue
 from harness.gateway.models.formats import (
     Replied,
     RequestContent,
-    Used,
     call_part,
-    count_of,
     fetched,
     joined,
     misshapen_tools,
@@ -22,6 +20,7 @@ from harness.gateway.models.formats import (
     text_part,
 )
 from harness.suite.models import Provider
+from harness.traces.usage import Used, count_of, usage_in
 from harness.values import JsonObject
 
 _CHAT_TOOLS = {"function", "custom"}
@@ -50,15 +49,13 @@ class OpenAIChat:
             id=text_of(body.get("id")),
             model=text_of(body.get("model")),
             finish_reasons=_reasons(choices),
-            used=_token_usage(object_of(body.get("usage"))),
+            used=_token_usage(body),
         )
 
     def streamed(self, events: list[JsonObject]) -> Replied:
         collected, reasons = _Deltas(), list[JsonObject]()
-        usage: JsonObject = {}
         first = events[0] if events else {}
         for event in events:
-            usage = object_of(event.get("usage")) or usage
             for choice in objects_of(event.get("choices")):
                 if choice.get("index") in (0, None):
                     collected.add(object_of(choice.get("delta")))
@@ -69,7 +66,7 @@ class OpenAIChat:
             id=text_of(first.get("id")),
             model=text_of(first.get("model")),
             finish_reasons=finished,
-            used=_token_usage(usage),
+            used=_token_usage(*events),
             complete=bool(finished),
         )
 
@@ -124,13 +121,11 @@ def _reasons(choices: list[JsonObject]) -> tuple[str, ...]:
     return tuple(reason for reason in found if reason is not None)
 
 
-def _token_usage(usage: JsonObject) -> Used:
-    details = object_of(usage.get("prompt_tokens_details"))
-    return Used(
-        input=count_of(usage.get("prompt_tokens")),
-        output=count_of(usage.get("completion_tokens")),
-        cache_read=count_of(details.get("cached_tokens")),
-        cache_write=count_of(details.get("cache_write_tokens")),
+def _token_usage(*bodies: JsonObject) -> Used:
+    """Groq reports the usage of a stream in an object of its own."""
+    return usage_in(
+        *(object_of(place.get("usage")) for body in bodies for place in (body, object_of(body.get("x_groq")))),
+        cache_beside=False,
     )
 
 
@@ -186,7 +181,6 @@ class OpenAIResponses:
         )
 
     def replied(self, body: JsonObject) -> Replied:
-        usage = object_of(body.get("usage"))
         status = text_of(body.get("status"))
         why = text_of(object_of(body.get("incomplete_details")).get("reason"))
         parts = [part for item in objects_of(body.get("output")) for part in _parts_of(item)]
@@ -195,11 +189,7 @@ class OpenAIResponses:
             id=text_of(body.get("id")),
             model=text_of(body.get("model")),
             finish_reasons=tuple(reason for reason in (why or status,) if reason),
-            used=Used(
-                input=count_of(usage.get("input_tokens")),
-                output=count_of(usage.get("output_tokens")),
-                cache_read=count_of(object_of(usage.get("input_tokens_details")).get("cached_tokens")),
-            ),
+            used=_token_usage(body),
         )
 
     def streamed(self, events: list[JsonObject]) -> Replied:

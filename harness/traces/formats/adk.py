@@ -13,7 +13,8 @@ from harness.suite.suites import Suite
 from harness.traces.foreign_json import Record, kind_of
 from harness.traces.formats.found import Found, FoundRun, Importer, Source, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
-from harness.traces.trajectory import ToolFailure, Usage
+from harness.traces.trajectory import ToolFailure
+from harness.traces.usage import usage_in
 from harness.values import JsonObject, canonical_json
 
 
@@ -145,7 +146,7 @@ def _add(transcript: TranscriptBuilder, event: Record, began: int | None) -> Non
             thought=thought,
             calls=tuple(_foreign_call(call) for call in calls),
             model=event.text("model_version", "modelVersion"),
-            usage=_usage(event.record("usage_metadata", "usageMetadata")),
+            usage=usage_in(event.fields("usage_metadata", "usageMetadata"), cache_beside=False).of_step(),
             started_ns=started,
         )
     )
@@ -164,15 +165,6 @@ def _foreign_result(response: Record) -> ForeignResult:
         name=response.text("name"),
         content=content,
         error=ToolFailure(type="tool_error", message=str(failure)[:500]) if failed else None,
-    )
-
-
-def _usage(metadata: Record | None) -> Usage | None:
-    if metadata is None:
-        return None
-    return Usage(
-        input_tokens=metadata.count("prompt_token_count", "promptTokenCount"),
-        output_tokens=metadata.count("candidates_token_count", "candidatesTokenCount"),
     )
 
 

@@ -12,9 +12,10 @@ from harness.suite.cases import Case
 from harness.suite.scenarios import case_id
 from harness.traces.foreign_json import Record, part_text, result_of, text_of
 from harness.traces.formats.found import Found, FoundRun, Importer, Source, task_id, tools_of, wall_ns
-from harness.traces.formats.openai_chat import conversations_of, missing_messages, usage_of
+from harness.traces.formats.openai_chat import conversations_of, missing_messages
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, joined
 from harness.traces.trajectory import ToolFailure
+from harness.traces.usage import usage_in
 from harness.values import JsonObject
 
 _CALLS: Final = ("tool_use", "server_tool_use", "mcp_tool_use")
@@ -164,7 +165,7 @@ class _Conversation:
             calls=tuple(blocks.calls),
             agent=agent,
             model=message.text("model"),
-            usage=usage_of(message.record("usage")),
+            usage=usage_in(message.fields("usage"), cache_beside=True).of_step(),
             started_ns=started_ns,
         )
         if self._open is not None and identity and self._open[0] == identity:

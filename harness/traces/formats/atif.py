@@ -18,6 +18,7 @@ from harness.traces.spans import Span
 from harness.traces.trajectory import Observation, ReplayTier, Step, ToolFailure, Usage
 from harness.traces.trajectory import Source as StepSource
 from harness.traces.trial import Outcome, Trial
+from harness.traces.usage import usage_in
 from harness.values import Frozen, JsonObject
 
 # A step's `extra.harness` holds those fields of `Step` that the format cannot hold; a result's holds the observation's
@@ -289,11 +290,7 @@ def _references(result: Record) -> list[Record]:
 def _usage(metrics: Record | None) -> Usage | None:
     if metrics is None:
         return None
-    return Usage(
-        input_tokens=metrics.count("prompt_tokens"),
-        output_tokens=metrics.count("completion_tokens"),
-        cost_usd=metrics.number("cost_usd"),
-    )
+    return usage_in(metrics.data, cache_beside=False).of_step(metrics.number("cost_usd"))
 
 
 def _continues_reply(before: Record, step: Record) -> bool:

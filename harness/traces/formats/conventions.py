@@ -1,5 +1,6 @@
 """The content of a span, in every spelling of the conventions: GenAI old and new, OpenInference, traceloop."""
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal
@@ -11,6 +12,7 @@ from harness.traces.formats.found import FoundTool
 from harness.traces.formats.span_messages import Message, message_of, messages_in, unflattened
 from harness.traces.spans import Span
 from harness.traces.trajectory import Usage
+from harness.traces.usage import usage_in
 from harness.values import JsonObject
 
 SpanKind = Literal["chat", "tool", "agent", "other"]
@@ -24,8 +26,7 @@ ARGUMENTS = (
     "input.value", "traceloop.entity.input",
 )  # fmt: skip
 RESULT = ("gen_ai.tool.call.result", "gcp.vertex.agent.tool_response", "output.value", "traceloop.entity.output")
-_INPUT_TOKENS = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
-_OUTPUT_TOKENS = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion")
+_USAGE = re.compile(r"(?:gen_ai|llm|ai)\.(?:usage|token_count)\.(.+)")
 _KINDS: Mapping[str, SpanKind] = MappingProxyType(
     {
         "chat": "chat", "generate_content": "chat", "text_completion": "chat", "completion": "chat", "LLM": "chat",
@@ -66,9 +67,8 @@ def kind_of_span(span: Span) -> SpanKind:
 
 
 def usage_of_span(span: Span) -> Usage | None:
-    counts = [first(span, _INPUT_TOKENS), first(span, _OUTPUT_TOKENS)]
-    known = [count if isinstance(count, int) and not isinstance(count, bool) else None for count in counts]
-    return None if known == [None, None] else Usage(input_tokens=known[0], output_tokens=known[1])
+    named = ((_USAGE.fullmatch(name), value) for name, value in span.attributes.items())
+    return usage_in(*({found[1]: value} for found, value in named if found)).of_step()
 
 
 def arguments_of_span(span: Span) -> JsonValue:

@@ -1,6 +1,7 @@
 """Spans of the Vercel AI SDK, Langfuse, ADK and Claude Code, with the attributes of the GenAI conventions."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -9,6 +10,7 @@ from pydantic import JsonValue
 from harness.traces import names
 from harness.traces.foreign_json import embedded_json
 from harness.traces.spans import Span
+from harness.traces.usage import usage_in
 from harness.values import JsonObject
 
 
@@ -116,7 +118,7 @@ def _translated(span: Span) -> Span:
     if is_adk(span):
         changed = {**facts, **adk_attributes(span)}
         return span.model_copy(update={"attributes": {name: one for name, one in changed.items() if one is not None}})
-    converted = _langfuse(span) if "langfuse.observation.type" in facts else {}
+    converted = _langfuse(span) if "langfuse.observation.type" in facts else _vercel(facts)
     fresh = {name: value for name, value in converted.items() if value is not None and facts.get(name) is None}
     return span.model_copy(update={"attributes": {**facts, **fresh}}) if fresh else span
 
@@ -133,15 +135,63 @@ def _langfuse(span: Span) -> JsonObject:
             names.TOOL_RESULT: gave,
         }
     usage = opened(facts.get("langfuse.observation.usage_details"))
-    counts = usage if isinstance(usage, dict) else {}
+    used = usage_in(usage if isinstance(usage, dict) else {})
     return {
         names.OPERATION: operation,
         names.AGENT_NAME: span.name if operation == names.INVOKE_AGENT else None,
         names.REQUEST_MODEL: facts.get("langfuse.observation.model.name"),
         names.INPUT_MESSAGES: _messages(given, "user") if operation == names.CHAT else None,
         names.OUTPUT_MESSAGES: _messages(gave, "assistant") if operation == names.CHAT else None,
-        names.INPUT_TOKENS: counts.get("input"),
-        names.OUTPUT_TOKENS: counts.get("output"),
+        names.INPUT_TOKENS: used.input,
+        names.OUTPUT_TOKENS: used.output,
+    }
+
+
+_VERCEL: Final = re.compile(r"ai\.\w+\.do(Generate|Stream)|ai\.toolCall")
+"""The requests and tool calls; the spans around them repeat their usage."""
+_VERCEL_PARTS: Final = {"tool-call": "tool_call", "tool-result": "tool_call_response"}
+
+
+def _vercel(facts: JsonObject) -> JsonObject:
+    found = _VERCEL.fullmatch(str(facts.get("ai.operationId")))
+    if found is None:
+        return {}
+    if found[1] is None:
+        return {
+            names.OPERATION: names.EXECUTE_TOOL,
+            names.TOOL_NAME: facts.get("ai.toolCall.name"),
+            names.TOOL_CALL_ID: facts.get("ai.toolCall.id"),
+            names.TOOL_ARGUMENTS: facts.get("ai.toolCall.args"),
+            names.TOOL_RESULT: facts.get("ai.toolCall.result"),
+        }
+    text, calls = facts.get("ai.response.text"), objects(opened(facts.get("ai.response.toolCalls")))
+    said: list[JsonValue] = [{"type": "text", "content": text}] if isinstance(text, str) and text else []
+    said += [_vercel_part({"type": "tool-call", **call}) for call in calls]
+    asked = objects(opened(facts.get("ai.prompt.messages")))
+    return {
+        names.OPERATION: names.CHAT,
+        names.REQUEST_MODEL: facts.get("ai.model.id"),
+        names.INPUT_MESSAGES: dumped([_vercel_message(message) for message in asked]),
+        names.OUTPUT_MESSAGES: dumped([{"role": "assistant", "parts": said}]) if said else None,
+    }
+
+
+def _vercel_message(message: JsonObject) -> JsonObject:
+    content = message.get("content")
+    return {**message, "content": [_vercel_part(part) for part in objects(content)] if objects(content) else content}
+
+
+def _vercel_part(part: JsonObject) -> JsonObject:
+    kind = _VERCEL_PARTS.get(str(part.get("type")))
+    if kind is None:
+        return part
+    output = part.get("output", part.get("result"))
+    return {
+        "type": kind,
+        "id": part.get("toolCallId"),
+        "name": part.get("toolName"),
+        "arguments": opened(part.get("args", part.get("input"))),
+        "response": output.get("value") if isinstance(output, dict) and "value" in output else output,
     }
 
 

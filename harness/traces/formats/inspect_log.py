@@ -26,10 +26,10 @@ from harness.traces.foreign_json import (
     text_of,
 )
 from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, tools_of, wall_ns
-from harness.traces.formats.openai_chat import usage_of
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep
 from harness.traces.trajectory import Step, ToolErrorType, ToolFailure
 from harness.traces.trial import Outcome
+from harness.traces.usage import usage_in
 from harness.values import JsonObject, canonical_json
 
 MAX_UNPACKED_BYTES = 2 * 1024 * 1024 * 1024
@@ -195,7 +195,7 @@ class SampleReading:
             thought=_thought(content) or message.text("reasoning"),
             calls=tuple(_foreign_call(call) for call in message.records("tool_calls")),
             model=message.text("model") or (event.text("model") if event else None),
-            usage=usage_of(output.record("usage")) if output else None,
+            usage=usage_in(output.fields("usage")).of_step() if output else None,
             started_ns=self._ns_since_beginning(began),
             ended_ns=self._ns_since_beginning(ended),
         )

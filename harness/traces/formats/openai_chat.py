@@ -18,7 +18,8 @@ from harness.traces.foreign_json import LINES, Record, has_other_parts, kind_of,
 from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, task_id, tools_of, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder, joined
 from harness.traces.trajectory import Source as StepSource
-from harness.traces.trajectory import ToolFailure, Usage
+from harness.traces.trajectory import ToolFailure
+from harness.traces.usage import usage_in
 from harness.values import JsonObject
 
 IsMessage = Callable[[JsonObject], bool]
@@ -100,15 +101,6 @@ def read(source: Source) -> Iterator[Found]:
 
 
 IMPORTER = Importer(patterns=("*.jsonl", "*.ndjson", "*.json"), read=read)
-
-
-def usage_of(usage: Record | None) -> Usage | None:
-    if usage is None:
-        return None
-    return Usage(
-        input_tokens=usage.count("prompt_tokens", "input_tokens"),
-        output_tokens=usage.count("completion_tokens", "output_tokens"),
-    )
 
 
 def _is_message(value: JsonObject) -> bool:
@@ -221,7 +213,7 @@ class _Conversation:
             calls=_calls_of(message),
             agent=_name_of(message) if self._names_agents else None,
             model=response.text("model") if response else None,
-            usage=usage_of(response.record("usage")) if response else None,
+            usage=usage_in(response.fields("usage")).of_step() if response else None,
         )
 
     def _add_item(self, item: Record) -> None:
@@ -247,7 +239,7 @@ class _Conversation:
     def _end_reply(self, response: Record | None = None) -> None:
         if self._reply is not None:
             model = response.text("model") if response else None
-            usage = usage_of(response.record("usage")) if response else None
+            usage = usage_in(response.fields("usage")).of_step() if response else None
             self._transcript.add(replace(self._reply, model=model, usage=usage))
         self._reply = None
 

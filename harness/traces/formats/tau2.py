@@ -13,8 +13,9 @@ from harness.suite.scenarios import case_id
 from harness.traces.foreign_json import Record, kind_of, result_of, text_of
 from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, tools_of, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
-from harness.traces.trajectory import ToolErrorType, ToolFailure, Usage
+from harness.traces.trajectory import ToolErrorType, ToolFailure
 from harness.traces.trial import Outcome
+from harness.traces.usage import usage_in
 from harness.values import JsonObject, canonical_json
 
 # Files exist whose task ids are permuted: `task_id` points at another task than the one that was played, and what the
@@ -210,13 +211,7 @@ class _Shared:
             thought=text_of(message.value("reasoning")) if by_agent else None,
             calls=tuple(_foreign_call(call) for call in message.records("tool_calls")),
             model=self._model if by_agent and usage else None,
-            usage=Usage(
-                input_tokens=usage.count("prompt_tokens"),
-                output_tokens=usage.count("completion_tokens"),
-                cost_usd=message.number("cost"),
-            )
-            if usage
-            else None,
+            usage=usage_in(usage.data).of_step(message.number("cost")) if usage else None,
             started_ns=None if now is None or began is None else max(0, now - began),
         )
 
