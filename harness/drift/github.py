@@ -11,11 +11,11 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from urllib.parse import urlsplit
 
-from github import Auth, InputGitTreeElement
+from github import Auth, GithubException, InputGitTreeElement
 from github.GithubObject import NotSet
 from github.Issue import Issue
 from github.PullRequest import PullRequest
@@ -105,6 +105,8 @@ API_URL = "https://api.github.com"
 
 _RECENT = timedelta(days=2)
 _MOST_RECENT = 300
+_WORKFLOW = "github-actions[bot]"
+"""The login of GITHUB_TOKEN in a workflow."""
 _OURS = ("OWNER", "MEMBER", "COLLABORATOR")
 
 
@@ -125,6 +127,7 @@ class GithubTracker:
         requester = CheckedRequester(
             Auth.Token(token), url, timeout_s=options.timeout_s, between_writes_s=pace.between_writes_s
         )
+        self._requester = requester
         self._repo = Repository(requester, url=f"/repos/{options.repo}")
 
     def exclusive(self) -> AbstractContextManager[None]:
@@ -166,10 +169,12 @@ class GithubTracker:
     def comment(self, number: int, note: Note, *, replace: bool) -> str:
         """Writes the comment once, identified by the note's mark, on an issue or pull request; returns its address.
 
-        `replace`: the text of an existing comment is replaced.
+        Only comments of the token's own login count: anybody can write the mark. `replace`: the text of an existing
+        comment is replaced.
         """
         issue = self._asking.read(lambda: self._repo.get_issue(number))
         there = self._asking.read(lambda: [one for one in issue.get_comments() if note.mark in (one.body or "")])
+        there = self._asking.read(lambda: [one for one in there if getattr(one.user, "login", None) == self._login])
         if not there:
             return self._asking.write(lambda: issue.create_comment(note.comment).html_url)
         if replace and there[0].body != note.comment:
@@ -179,6 +184,19 @@ class GithubTracker:
     def propose(self, change: ProposedChange) -> str:
         """Opens a pull request once, and returns its address; people merge it. Raises TrackerError."""
         return propose(self._repo, self._proposing, change)
+
+    @cached_property
+    def _login(self) -> str:
+        """Who writes with the token. An app's token, such as that of a workflow, has no user: GraphQL names its bot."""
+        try:
+            return str(self._requester.requestJsonAndCheck("GET", "/user")[1]["login"])
+        except GithubException as error:
+            if error.status not in (403, 404):
+                raise
+        try:
+            return str(self._requester.graphql_query("{viewer{login}}", {})[1]["data"]["viewer"]["login"])
+        except (GithubException, KeyError, TypeError):
+            return _WORKFLOW
 
     def _tracked(self, issue: Issue) -> TrackedIssue:
         return self._asking.read(lambda: _tracked(issue))

@@ -29,7 +29,7 @@ from harness.traces.trial import Trial
 from qa.bench.figures import Target, show
 from qa.bench.made_trials import made
 from tests.report_html.runs import card, manifest, store
-from tests.view.client import entered
+from tests.view.client import Loopback, entered
 
 RUNS, TRIALS, STEPS = 200, 50, 400
 READERS = 5
@@ -106,7 +106,7 @@ def pages(project: Path, rounds: int) -> dict[str, float]:
 @contextmanager
 def entered_beside(server: ViewServer) -> Iterator[httpx.Client]:
     """A client whose way in leads to no page, so that the first page is still to be read."""
-    with httpx.Client(base_url=server.address, timeout=60) as client:
+    with httpx.Client(base_url=server.address, transport=Loopback(), timeout=60) as client:
         assert 303 == client.get(server.another_link()).status_code
         yield client
 
@@ -119,7 +119,10 @@ def memory(project: Path) -> dict[str, float]:
     try:
         link, address, pid = ready.recv()
         keys = [(f"case-{number:05}", 1) for number in range(ENDED + 1)]
-        with RunFolder.create(project / "runs", manifest(keys, "now")) as folder, httpx.Client() as client:
+        with (
+            RunFolder.create(project / "runs", manifest(keys, "now")) as folder,
+            httpx.Client(transport=Loopback()) as client,
+        ):
             assert 303 == client.get(link).status_code
             seen = _watch(client, f"{address}/live/now", folder, lambda: _rss_mb(pid))
     finally:

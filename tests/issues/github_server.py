@@ -140,6 +140,10 @@ class GithubServer(ThreadingHTTPServer):
         self.issues: list[dict[str, Any]] = []
         self.comments: dict[int, list[dict[str, Any]]] = {}
         self.git = GitRoutes(self.url, REPO)
+        self.login = "bot"
+        """Whose token it is."""
+        self.is_app = False
+        """Whether the token is one of an app, as in a workflow: such a token has no user."""
         self.lag = 0
         """For how many lists a new issue does not stand in them."""
 
@@ -169,6 +173,10 @@ class GithubServer(ThreadingHTTPServer):
 
     def route(self, method: str, path: str, sent: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         url = urlsplit(path)
+        if url.path in ("/user", "/graphql"):
+            refused = self.is_app and url.path == "/user"
+            known = {**_user(self.login), "data": {"viewer": {"login": self.login}}}
+            return (403, {"message": "Resource not accessible"}, {}) if refused else (200, known, {})
         found = re.fullmatch(rf"/repos/{REPO}/issues(?:/(\d+)(?:/(comments|labels))?|/comments/(\d+))?", url.path)
         if found is None:
             return self.git.route(method, path, sent) or (404, {"message": "Not Found"}, {})
@@ -192,7 +200,7 @@ class GithubServer(ThreadingHTTPServer):
         if part == "comments":
             place = len([one for each in self.comments.values() for one in each]) + 1
             made = {"id": place, "body": sent["body"], "url": f"{self.url}/repos/{REPO}/issues/comments/{place}",
-                    "html_url": f"{self.url}/c/{place}"}  # fmt: skip
+                    "html_url": f"{self.url}/c/{place}", "user": _user(self.login)}  # fmt: skip
             self.comments[number].append(made)
             return 201, made, {}
         if method == "PATCH":
@@ -244,6 +252,10 @@ class GithubServer(ThreadingHTTPServer):
 
     def _shown(self, issue: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in issue.items() if name != "hidden"}
+
+
+def _user(login: str) -> dict[str, Any]:
+    return {"login": login, "id": 1, "type": "Bot", "url": f"http://127.0.0.1/users/{login}"}
 
 
 def _label(name: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 from harness.drift.filing import Filing, ReportOutbox, file_report
 from harness.drift.github import GithubTracker
 from harness.drift.github_requests import RequestPace
-from harness.drift.issue import TrackerOptions
+from harness.drift.issue import Note, TrackerOptions
 from harness.errors import TrackerError
 from harness.runs.store.drift_report import DriftReport
 from tests.issues.conftest import finding, look
@@ -225,6 +225,23 @@ def test_a_stranger_cannot_plant_an_issue(github: GithubServer, tmp_path: Path) 
     )
     file(github, tmp_path, look(finding(), nights=1))
     assert 2 == len(github.issues)
+
+
+@pytest.mark.parametrize("is_app", [False, True])
+@pytest.mark.parametrize("author", ["mallory", "dependabot[bot]", None])
+def test_a_comment_of_somebody_else_with_our_mark_is_neither_edited_nor_counted(
+    github: GithubServer, tmp_path: Path, author: str | None, *, is_app: bool
+) -> None:
+    github.is_app = is_app
+    file(github, tmp_path, look(finding()))
+    note = Note(id="report", text="first")
+    forged = {"id": 1, "body": f"forged {note.mark}", "html_url": "https://github.com/c/1", "url": f"{github.url}/c/1",
+              "user": None if author is None else {"login": author, "type": "Bot", "id": 7}}  # fmt: skip
+    github.comments[1].append(forged)
+    for text in ("first", "second"):
+        tracker(github).comment(1, note.model_copy(update={"text": text}), replace=True)
+    tracker(github).comment(1, note, replace=False)
+    assert [f"forged {note.mark}", f"second\n\n{note.mark}"] == [one["body"] for one in github.comments[1]]
 
 
 def test_one_comment_on_a_pull_request_is_updated(github: GithubServer, tmp_path: Path) -> None:

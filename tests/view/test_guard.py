@@ -1,37 +1,69 @@
 """Who may enter the app, and what every answer carries."""
 
+import re
 import socket
+from pathlib import Path
 
 import httpx
 import pytest
 
 from harness.reports.pages.server import ViewServer
+from tests.view.client import unknown
 
 
 def test_without_a_session_nothing_is_shown(server: ViewServer) -> None:
-    for path in ("/", "/runs/after", "/assets/keys.js", "/live/after", "/no/such/page"):
-        answer = httpx.get(server.address + path)
-        assert (403, True) == (answer.status_code, "no session" in answer.text), path
+    with unknown() as client:
+        for path in ("/", "/runs/after", "/assets/keys.js", "/live/after", "/no/such/page"):
+            answer = client.get(server.address + path)
+            assert (403, True) == (answer.status_code, "no session" in answer.text), path
 
 
 def test_the_link_opens_one_browser_once(server: ViewServer) -> None:
     link = server.another_link()
-    with httpx.Client(follow_redirects=True) as first, httpx.Client(follow_redirects=True) as second:
+    with unknown() as first, unknown() as second:
         assert 200 == first.get(link).status_code
         assert 403 == second.get(link).status_code
         assert 200 == first.get(link).status_code, "the browser that has a session may follow the link again"
 
 
 def test_the_session_is_no_part_of_an_address_and_no_program_can_read_it(server: ViewServer) -> None:
-    with httpx.Client() as own:
-        cookie = own.get(server.another_link()).headers["set-cookie"]
+    with unknown() as own:
+        cookie = own.get(server.another_link(), follow_redirects=False).headers["set-cookie"]
+    assert "domain" not in cookie.lower(), "a browser sends it to the app's own name alone"
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:80", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "localhost:{port}",
+        "127.0.0.1:{port}",
+        "x.localhost:{port}",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "localhost.evil.example:80",
+        "",
+    ],
+)
 def test_another_name_for_this_machine_is_refused(client: httpx.Client, host: str) -> None:
-    assert 403 == client.get("/", headers={"Host": host}).status_code
+    assert 403 == client.get("/", headers={"Host": host.format(port=client.base_url.port)}).status_code
+
+
+def test_the_session_of_the_app_reaches_no_other_port_of_this_machine(
+    server: ViewServer, client: httpx.Client, tmp_path: Path
+) -> None:
+    names = {httpx.URL(one).host for one in (server.address, server.another_link())}
+    (name,) = names
+    assert re.fullmatch(r"[a-z0-9-]{16,63}\.localhost", name)
+    for here in ("127.0.0.1", "localhost", "harness.localhost"):
+        url = f"http://{here}:{server.port}/"
+        assert 403 == client.get(url).status_code, "the name of the machine opens nothing"
+        assert "cookie" not in client.build_request("GET", url).headers
+    with ViewServer(tmp_path, ()) as other:
+        assert httpx.URL(other.address).host != name
+        assert "cookie" not in client.build_request("GET", other.address).headers
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1", ""])

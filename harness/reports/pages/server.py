@@ -29,9 +29,9 @@ from harness.values import JsonObject
 # Who may enter.
 #
 # The server listens on the loopback interface, where programs of other users and pages of the network that a browser
-# shows can still reach it. So each request must name this machine in `Host`, and carry the cookie that the one-time
-# link
-# of the command set. A request that changes something must come from a page of the app (`Origin`).
+# shows can still reach it. So each request must carry the cookie that the one-time link of the command set. A browser
+# sends a cookie to every port of a host: the app has a host name of its own, which nobody can guess, and answers to no
+# other (`Host`). A request that changes something must come from a page of the app (`Origin`).
 
 COOKIE: Final = "harness_view"
 _POLICY: Final = (
@@ -58,40 +58,37 @@ class Guard:
         self._session = secrets.token_urlsafe(32)
         self.token = secrets.token_urlsafe(24)
         """Of the link. It opens one session and is worthless afterwards: a browser's history gives nobody entry."""
+        self._name = f"harness-{secrets.token_hex(8)}.localhost"
         self.port = 0
 
+    @property
+    def host(self) -> str:
+        """The name and port of the app. Browsers take each name below `localhost` as this machine."""
+        return f"{self._name}:{self.port}"
+
     def is_here(self, request: web.Request) -> bool:
-        """Whether the request names this machine, and not another name that leads here."""
-        return request.headers.get("Host", "") in self._hosts
+        """Whether the request names the app, and not another name that leads here."""
+        return _same(request.headers.get("Host", ""), self.host)
 
     def is_of_this_app(self, request: web.Request) -> bool:
         """Whether a page of the app sends the request."""
-        return request.headers.get("Origin", "") in {f"http://{host}" for host in self._hosts}
+        return request.headers.get("Origin", "") == f"http://{self.host}"
 
     def has_session(self, request: web.Request) -> bool:
-        return _same(request.cookies.get(self._cookie, ""), self._session)
+        return _same(request.cookies.get(COOKIE, ""), self._session)
 
     def enter(self, token: str, answer: web.StreamResponse) -> bool:
         """Sets the session's cookie for the right token, once."""
         if not self.token or not _same(token, self.token):
             return False
         self.token = ""
-        answer.set_cookie(self._cookie, self._session, httponly=True, samesite="Strict", path="/")
+        answer.set_cookie(COOKIE, self._session, httponly=True, samesite="Strict", path="/")
         return True
 
     def renew(self) -> str:
         """Another one-time link, for a further browser."""
         self.token = secrets.token_urlsafe(24)
         return self.token
-
-    @property
-    def _cookie(self) -> str:
-        """Cookies are shared by all ports of a machine: two apps at once must not take each other's place."""
-        return f"{COOKIE}_{self.port}"
-
-    @property
-    def _hosts(self) -> set[str]:
-        return {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
 
 
 def _same(shown: str, own: str) -> bool:
@@ -306,7 +303,7 @@ class Answering:
     def _refusal(self, request: web.Request) -> web.StreamResponse | None:
         guard = self._guard
         if not guard.is_here(request):
-            return _plain(403, "expected the host 127.0.0.1")
+            return _plain(403, "not the address of the app: open the link that the command printed")
         if request.method not in ("GET", "HEAD", "POST"):
             return _plain(405, "only GET and POST are answered")
         if request.path == "/enter" and request.method == "GET":
@@ -402,7 +399,7 @@ class ViewServer:
     @property
     def address(self) -> str:
         """Of the app, for a browser that has a session."""
-        return f"http://{_HOST}:{self.port}"
+        return f"http://{self._guard.host}"
 
     @property
     def url(self) -> str:
