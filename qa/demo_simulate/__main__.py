@@ -105,7 +105,8 @@ def _rows(project: Path, *, record: bool) -> Iterator[Row]:
         for agent in AGENTS:
             name = f"{user}-{agent}"
             shutil.rmtree(project / "runs" / name, ignore_errors=True)
-            words = ["run", "grocery", "--agent", agent, "--user", user, "--run-name", name]
+            played = f"logged:{LOG}" if user == "logged" else user
+            words = ["run", "grocery", "--agent", agent, "--user", played, "--run-name", name]
             words += ["--tools", "record", "--model", "record"] * record
             words += ["--sandbox", "docker-warm"] * (not record)
             run_harness(project, *words)
