@@ -113,6 +113,7 @@ _GROUPS: Final = {
         "export": "Export a run as ATIF or OTLP JSON, cases for Google ADK, or both to Langfuse.",
     },
     "Trust": {
+        "rules": "Learn what passing trials of a suite always do.",
         "judge": "Judge a run by a rubric; manage rubrics, prompts and judges.",
         "annotate": "Label a run by a rubric on a local page, to evaluate judges.",
         "simulator": "Report on the simulated users of a run and on conversations that they made invalid.",
@@ -151,6 +152,7 @@ _MODULES = {
     "cassette": Verb("cassette", "cassette_command"),
     "tool": Verb("cassette", "tool_command"),
     "fork": Verb("counterfactual", "fork_command"),
+    "rules": Verb("rules", "rules_command"),
     "blame": Verb("counterfactual", "blame_command"),
     "init": Verb("init", "init_command"),
     "image": Verb("images", "image_command"),

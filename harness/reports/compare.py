@@ -190,6 +190,8 @@ class Comparison(Frozen):
     """Success by difficulty, tag, model and prompt, where there are several of the kind."""
     failures: tuple[MetricChange, ...] = ()
     """Number of trials with each failure mode; less is better. Corrected as one family of tests."""
+    rules: tuple[MetricChange, ...] = ()
+    """Share of trials that break each learned rule which some trial breaks; less is better. Corrected as one family."""
     attribution: Attribution
     divergence: RunDivergence | None = None
     """Set if one run is replayed and the other live, with the same agent."""
@@ -243,6 +245,7 @@ def compare(
         unpaired=len({*old, *new}) - len(known),
         slices=tuple(_slices(known)),
         failures=corrected(_failures(pairs)),
+        rules=corrected(_rules(pairs)),
         attribution=attribute(before, [old for old, _ in pairs], after, [new for _, new in pairs]),
         divergence=divergence((before, before_cards), (after, after_cards), drift),
     )
@@ -315,6 +318,20 @@ def _failures(pairs: Sequence[_Pair]) -> tuple[MetricChange, ...]:
         for failure in get_args(Failure)
         if failure in seen
     )
+
+
+def _rules(pairs: Sequence[_Pair]) -> tuple[MetricChange, ...]:
+    """The rules that both trials of a pair were held against; a rule without an occasion is not broken."""
+    found: dict[str, list[Values]] = {}
+    for old, new in pairs:
+        before = {one.rule: one.state == "broken" for one in old.rules}
+        for one in new.rules:
+            if one.rule in before:
+                found.setdefault(one.rule, []).append(
+                    (new.case_id, float(before[one.rule]), float(one.state == "broken"))
+                )
+    broken = {rule: values for rule, values in found.items() if any(old or new for _, old, new in values)}
+    return tuple(change(rule, values, lower_is_better=True) for rule, values in sorted(broken.items()))
 
 
 def _slices(known: Sequence[_Pair]) -> Iterator[SliceChange]:

@@ -30,7 +30,7 @@ def store_imported(
     Raises UsageError if the run's name is taken, InvalidDocument if a file changed meanwhile.
     """
     suite = with_rewards(imported)
-    scorer = build_scorer(suite)
+    scorer = build_scorer(suite.model_copy(update={"folder": runs.parent / "suites" / suite.name}))  # learned rules
     now = datetime.now(UTC)
 
     def begin(run: str) -> RunFolder:

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Final, Literal, Protocol, get_args
 from pydantic import Field
 
 from harness.scoring.evidence import Evidence, Verdict
+from harness.scoring.rules.learned import RuleResult
 from harness.suite.suites import CompositePart
 from harness.traces.trial import MEASURED, Outcome
 from harness.values import Frozen, JsonObject
@@ -183,6 +184,10 @@ class Scorecard(Frozen):
     """Maps failure modes that this trial has no data to measure to the reason. The absence of a finding of these has no
     meaning.
     """
+    rules: tuple[RuleResult, ...] = ()
+    """What the trial did with each learned rule of its case, its category and the suite. A broken one is a change of
+    behaviour, and no failure by itself.
+    """
     tool_use: tuple[ToolUse, ...] = ()
     """By tool and model, in the order of their first call."""
     models: tuple[str, ...] = ()
@@ -304,6 +309,24 @@ def _scaled(part: CompositePart, value: float) -> float:
     if part.best is None or part.worst is None:
         return value
     return min(1.0, max(0.0, (value - part.worst) / (part.best - part.worst)))
+
+
+# The learned rules as one figure, so that gates, comparisons, trends and production follow it like any other.
+
+RULES_HELD: Final = "rules_held"
+
+
+def rules_held(rules: Sequence[RuleResult]) -> tuple[Score, ...]:
+    """Learned rules that held / learned rules with an occasion, from 0 to 1. No figure if the trial has no rules; None
+    if none had an occasion.
+    """
+    if not rules:
+        return ()
+    broken = [one.rule for one in rules if one.state == "broken"]
+    held = sum(one.state == "held" for one in rules)
+    many = held + len(broken)
+    words = f"{held} of {many} learned rules held" + (f"; broken: {'; '.join(broken[:5])}" if broken else "")
+    return (Score(metric=RULES_HELD, version="1", value=held / many if many else None, explanation=words),)
 
 
 # A scorecard as named values, for systems that keep scores one by one. What is not known has none.

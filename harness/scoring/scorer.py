@@ -13,6 +13,8 @@ from harness.scoring.evidence import BY_AGENT, MADE_UNMEASURABLE, Evidence, Refe
 from harness.scoring.failures.diagnose import built_in_versions, findings, not_measured
 from harness.scoring.metrics.efficiency import StepEfficiency, StepRatio
 from harness.scoring.registry import METRICS, NamedVerifier, detectors_of, metrics_of, run_metrics_of, verifiers_of
+from harness.scoring.rules.events import row_of
+from harness.scoring.rules.learned import NO_RULES, RuleResult, Ruleset, ruleset_of
 from harness.scoring.scorecard import (
     CHECK_FAILED,
     METRIC_FAILED,
@@ -24,6 +26,7 @@ from harness.scoring.scorecard import (
     Scorecard,
     Verifier,
     composite_score,
+    rules_held,
 )
 from harness.scoring.tool_use import models, prompt, tool_use
 from harness.suite.cases import CheckSpec
@@ -119,6 +122,8 @@ class Scorer:
     """Whether the built-in detectors, and what tools and models were used for, are evaluated too."""
     only_failed: bool = False
     """Whether that is left out for trials that succeeded."""
+    rules: Ruleset = NO_RULES
+    """The suite's learned rules."""
     reference_states: Mapping[str, ReferenceState] = field(default_factory=dict)
     """Case id -> the state that its reference leaves, of the cases with a check that compares with it."""
 
@@ -156,13 +161,15 @@ class Scorer:
             verdicts = (*(verdict(one, evidence) for one in checks), *_too_many_misses(evidence))
             complete = evidence.counted.model_copy(update={"verdicts": verdicts})
             scores = tuple(score for metric in self.metrics for score in _scores_from(metric, complete))
+            rules = self._ruled(complete)
+            scores = (*scores, *rules_held(rules))
             scores = (*scores, *self._composed(scores))
         else:
-            reason = f"not measured: {trial.outcome}"
+            rules, reason = (), f"not measured: {trial.outcome}"
             verdicts = tuple(_unmeasured(one, reason) for one in checks)
             complete = evidence.counted
             scores = tuple(_unknown(metric, reason) for metric in self.metrics)
-        card = self._card(complete, trial.trajectory, verdicts, scores)
+        card = self._card(complete, trial.trajectory, verdicts, scores, rules)
         evidence.forget()
         return card
 
@@ -175,11 +182,21 @@ class Scorer:
         scores = tuple(fresh.get(score.metric, score) for score in kept)
         return card.model_copy(update={"scores": (*scores, *self._composed(scores))})
 
+    def _ruled(self, evidence: Evidence) -> tuple[RuleResult, ...]:
+        if not self.rules.rules or not self.diagnoses:
+            return ()
+        return self.rules.results(row_of(evidence), evidence.case.id, evidence.case.category)
+
     def _composed(self, scores: Sequence[Score]) -> tuple[Score, ...]:
         return (composite_score(self.suite.composite, scores),) if self.suite.composite else ()
 
     def _card(
-        self, evidence: Evidence, trajectory: Trajectory, verdicts: tuple[Verdict, ...], scores: tuple[Score, ...]
+        self,
+        evidence: Evidence,
+        trajectory: Trajectory,
+        verdicts: tuple[Verdict, ...],
+        scores: tuple[Score, ...],
+        rules: tuple[RuleResult, ...],
     ) -> Scorecard:
         trial = evidence.trial
         measured = trial.outcome in MEASURED
@@ -199,6 +216,7 @@ class Scorer:
             diagnoses=found,
             hints=hints,
             modes_not_measured=not_measured(evidence, found, hints) if diagnosed else {},
+            rules=rules,
             tool_use=_as_far_as_known(tool_use, evidence) if self.diagnoses else (),
             models=models(evidence) if self.diagnoses else (),
             prompt=prompt(evidence) if self.diagnoses else None,
@@ -220,7 +238,8 @@ class Scorer:
 def build_scorer(suite: Suite) -> Scorer:
     """Finds and checks every verifier and metric of a suite.
 
-    Raises UsageError that names the check and the field, so that a wrong suite is refused before anything runs.
+    Raises UsageError that names the check and the field, and InvalidDocument for the suite's `rules.yaml`, so that a
+    wrong suite is refused before anything runs.
     """
     return Scorer(
         suite=suite,
@@ -228,6 +247,7 @@ def build_scorer(suite: Suite) -> Scorer:
         metrics=metrics_of(suite),
         run_metrics=run_metrics_of(suite),
         detectors=detectors_of(suite),
+        rules=ruleset_of(suite.folder),
     )
 
 

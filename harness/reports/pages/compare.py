@@ -207,7 +207,7 @@ def _body(found: Comparison, before: str, after: str) -> Iterator[Markup]:
     for words_of in found.attribution.separating[:10]:
         yield tag("p", f"What would tell them apart: {bounded(words_of)}", class_="dim")
     yield _changed(found, before, after)
-    rows = [_metric(one) for one in (*found.failures, *found.metrics) if one.difference]
+    rows = [_metric(one) for one in (*found.failures, *found.rules, *found.metrics) if one.difference]
     if rows:
         heads = ("figure", "#before", "#after", "#pairs", "says")
         yield fragment(tag("h2", "Figures that changed"), table(heads, rows, caption="Figures that changed"))

@@ -300,7 +300,8 @@ def comparison_sections(comparison: "Comparison") -> tuple[Section, ...]:
 
     found = [_slice(kind, comparison) for kind in get_args(SliceKind)]
     divergence = () if comparison.divergence is None else (_divergence(comparison.divergence),)
-    return (*divergence, *(section for section in (_changed_failures(comparison), *found) if section.rows))
+    changed = (_changed_failures(comparison), _changed_rules(comparison))
+    return (*divergence, *(section for section in (*changed, *found) if section.rows))
 
 
 def chance(change: MetricChange) -> str:
@@ -367,6 +368,12 @@ def cause_words(one: CaseDivergence) -> str:
 def _changed_failures(comparison: "Comparison") -> Section:
     rows = tuple(_change_row(one.metric.replace("_", " "), one) for one in comparison.failures)
     return Section(title="failure modes: share of trials", heads=("mode", *_CHANGE_COLUMNS), rows=rows)
+
+
+def _changed_rules(comparison: "Comparison") -> Section:
+    rows = tuple(_change_row(one.metric, one) for one in comparison.rules if one.difference)
+    title = "learned rules: share of trials that break them (a change of behaviour, not a failure by itself)"
+    return Section(title=title, heads=("rule", *_CHANGE_COLUMNS), rows=rows)
 
 
 def _slice(kind: "SliceKind", comparison: "Comparison") -> Section:

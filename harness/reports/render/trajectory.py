@@ -10,6 +10,7 @@ from harness.reports.durations import printed_ends
 from harness.reports.render.wording import UNKNOWN, printable, printed_words
 from harness.runs.store.beside_trials import KeptCause
 from harness.scoring.failures.ranking import RankedMode, Suspect, ranked_modes, suspects
+from harness.scoring.rules.learned import RuleResult
 from harness.scoring.scorecard import Diagnosis, Scorecard
 from harness.traces import names
 from harness.traces.spans import Span
@@ -40,6 +41,7 @@ def explained(
     for step in trial.trajectory.steps:
         yield from _step(step, longest)
         yield from _found(step, card.diagnoses, longest)
+        yield from _broken(step, card.rules, longest)
         if hints:
             yield from _hinted(step, card.hints, longest)
     final = trial.trajectory.final_output
@@ -126,7 +128,9 @@ def _headline(card: Scorecard) -> str:
     success = {True: "succeeded", False: "without success", None: "success unknown"}[card.success]
     reason = f" ({printable(card.reason)})" if card.reason else ""
     found = len(card.diagnoses)
-    return f"{card.case_id}/{card.attempt}: {card.outcome.replace('_', ' ')}{reason}, {success}; {found} finding(s)"
+    rules = f", {sum(one.state == 'broken' for one in card.rules)} of {len(card.rules)} learned rules broken"
+    head = f"{card.case_id}/{card.attempt}: {card.outcome.replace('_', ' ')}{reason}, {success}; {found} finding(s)"
+    return head + rules * bool(card.rules)
 
 
 def _step(step: Step, longest: int) -> Iterator[str]:
@@ -181,6 +185,14 @@ def _found(step: Step, diagnoses: Sequence[Diagnosis], longest: int) -> Iterator
                 yield f"      prevention: {printable(one.prevention, longest)}"
         elif step.index in one.dependent_steps:
             yield f"   !  follows from {one.failure.replace('_', ' ')} of step {one.origin_step}"
+
+
+def _broken(step: Step, rules: Sequence[RuleResult], longest: int) -> Iterator[str]:
+    """The learned rules that were broken at a step, the one with most support first."""
+    for one in sorted(rules, key=lambda one: -one.trials):
+        if one.state == "broken" and one.step == step.index:
+            support = f"held in {one.trials} passing trials of {one.cases} {'case' if one.cases == 1 else 'cases'}"
+            yield f"  ~~  rule broken: {printable(one.rule, longest)}: {printable(one.reason, longest)} ({support})"
 
 
 def _hinted(step: Step, hints: Sequence[Diagnosis], longest: int) -> Iterator[str]:

@@ -1,0 +1,131 @@
+"""Learned rules against planted single faults: how many are found, at which step, and how many passing trials are
+flagged; see `faults`.
+
+`python -m qa.rules_eval FORMAT FILE ...` imports the files and joins them to one suite. Whole cases are left out, a
+fifth at a time.
+"""
+
+import random
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.runs.foreign_runs import import_file
+from harness.runs.importing import with_rewards
+from harness.scoring.evidence import Evidence
+from harness.scoring.rules.candidates import SUITE, Scope
+from harness.scoring.rules.events import Row, row_of
+from harness.scoring.rules.features import trial_of
+from harness.scoring.rules.language import Rule, parsed_rule
+from harness.scoring.rules.mining import Learned, learn
+from qa.rules_eval.faults import World, planted
+
+FOLDS = 5
+Breaks = list[tuple[Rule, int | None]]
+
+
+class Passing(NamedTuple):
+    """A trial that passed."""
+
+    case: str
+    category: str
+    row: Row
+
+
+@dataclass
+class Counts:
+    """What was found, over all folds."""
+
+    trials: int = 0
+    flagged: int = 0
+    tried: Counter[str] = field(default_factory=Counter)
+    found: Counter[str] = field(default_factory=Counter)
+    exact: Counter[str] = field(default_factory=Counter)
+    blamed: Counter[str] = field(default_factory=Counter)
+    """Forms of the rules that flagged a passing trial."""
+
+
+def imported(format: str, path: Path) -> tuple[list[Passing], frozenset[str]]:
+    """The rewarded trials of a file, and its write tools."""
+    run = import_file(format, path)
+    suite = with_rewards(run)
+    cases = {case.id: case for case in suite.cases}
+    rows = [
+        Passing(trial.case_id, case.category, row_of(Evidence(case=case, trial=trial, tools=suite.tools)))
+        for trial, _ in run.trials
+        if (run.rewards.get((trial.case_id, trial.attempt)) or 0) >= 1 and (case := cases[trial.case_id])
+    ]
+    return rows, frozenset(tool.name for tool in suite.tools if tool.effect == "write")
+
+
+def breaks_of(learned: Learned) -> Callable[[Row, str, str], Breaks]:
+    """What a trial of a case and category breaks."""
+    scopes: dict[Scope, list[Rule]] = defaultdict(list)
+    for one in learned.rules:
+        scopes[one.scope].append(parsed_rule(one.text))
+
+    def breaks(row: Row, case: str, category: str) -> Breaks:
+        kept = [
+            (rule, rule.kept(row))
+            for scope in (SUITE, Scope("category", category), Scope("case", case))
+            for rule in scopes.get(scope, ())
+        ]
+        return [(rule, one.step) for rule, one in kept if one.state == "broken"]
+
+    return breaks
+
+
+def cases_left_out(trials: Sequence[Passing], writes: frozenset[str]) -> Counts:
+    """Rules of four fifths of the cases, on the trials of the others, with and without a fault."""
+    chosen, counts = random.Random(1), Counts()
+    cases = sorted({one.case for one in trials})
+    chosen.shuffle(cases)
+    for fold in range(FOLDS):
+        out = {*cases[fold::FOLDS]}
+        train = [one for one in trials if one.case not in out]
+        world = World(rows=[one.row for one in train], writes=writes)
+        breaks = breaks_of(learn(trial_of(one.row, one.case, one.category) for one in train))
+        for one in trials:
+            if one.case in out:
+                _try(one, world, breaks, chosen, counts)
+    return counts
+
+
+def _try(
+    one: Passing, world: World, breaks: Callable[[Row, str, str], Breaks], chosen: random.Random, counts: Counts
+) -> None:
+    flagged = breaks(one.row, one.case, one.category)
+    counts.trials += 1
+    counts.flagged += bool(flagged)
+    counts.blamed.update(rule.form for rule, _ in flagged)
+    for fault in planted(one.row, world, chosen):
+        hits = breaks(fault.row, one.case, one.category)
+        counts.tried[fault.fault] += 1
+        counts.found[fault.fault] += bool(hits)
+        counts.exact[fault.fault] += any(step == fault.step for _, step in hits)
+
+
+def main() -> None:
+    """Prints the counts."""
+    format, *paths = sys.argv[1:]
+    began = time.monotonic()
+    parts = [imported(format, Path(path)) for path in paths]
+    trials = [one for rows, _ in parts for one in rows]
+    counts = cases_left_out(trials, frozenset().union(*(writes for _, writes in parts)))
+    found, tried, exact = (sum(one.values()) for one in (counts.found, counts.tried, counts.exact))
+    print(
+        f"{counts.trials} passing trials of {len({one.case for one in trials})} cases, {time.monotonic() - began:.0f} s"
+    )
+    print(f"found {found} of {tried} ({found / max(1, tried):.0%}), step exact in {exact / max(1, found):.0%} of these")
+    share = counts.flagged / max(1, counts.trials)
+    print(f"passing trials flagged: {counts.flagged} of {counts.trials} ({share:.1%}) by {dict(counts.blamed)}")
+    for name, many in counts.tried.items():
+        print(f"  {name:20} {counts.found[name]:4} of {many}")
+
+
+if __name__ == "__main__":
+    main()
