@@ -109,6 +109,8 @@ def compare_command(
 def compare_for_migration(project: Path, before: str, after: str, form: str, margins: Sequence[str]) -> ExitCode:
     """Prints the page in a format of `harness compare`; returns the exit status."""
     refuse_malformed(margins)
+    if form == "comment":
+        raise UsageError("--format comment has no meaning with --migration", remedy="--format markdown prints its page")
     if before.startswith("baseline:"):
         raise UsageError(
             "--migration needs the trials of two runs, but a baseline stores no trials",

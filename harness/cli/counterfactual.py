@@ -292,7 +292,7 @@ class BlameOptions(TypedDict):
 @click.option(
     "--tools",
     type=click.Choice(TOOL_MODES[:3]),
-    help="Tool mode after a change; default: `sealed`, answered by the suite's services.",
+    help="Tool mode after a change; default: the suite's services, `live` if trials can share them, else `sealed`.",
 )
 @sandbox_option
 @jobs_option

@@ -132,11 +132,18 @@ def agent_options(command: Command) -> Command:
 
 
 def refuse_typed(ctx: click.Context, names: Iterable[str], mode: str) -> None:
-    """Raises UsageError if an option of these names was typed: it has no meaning with `mode`."""
+    """Raises UsageError if an option of these names was typed, or set by its variable: it has no meaning with
+    `mode`.
+    """
     for parameter in ctx.command.params:
-        if parameter.name in names and ctx.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
+        if parameter.name in names and was_typed(ctx, parameter.name):
             label = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.make_metavar(ctx)
             raise UsageError(f"{label} has no meaning with {mode}", remedy="leave one of them out")
+
+
+def was_typed(ctx: click.Context, name: str) -> bool:
+    """Whether the caller gave the parameter a value, on the command line or by an environment variable."""
+    return ctx.get_parameter_source(name) in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
 def run_name(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:

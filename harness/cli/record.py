@@ -8,7 +8,14 @@ from typing import Any, TypeVar
 
 import click
 
-from harness.cli.options import agent_options, jobs_option, model_options, sandbox_option, selection_options
+from harness.cli.options import (
+    agent_options,
+    jobs_option,
+    model_options,
+    sandbox_option,
+    selection_options,
+    was_typed,
+)
 from harness.errors import ExitCode, UsageError
 
 # `harness record --from-command`: a command of the user's machine becomes a case.
@@ -95,7 +102,7 @@ def command_options(command: Command) -> Command:
 
 def refuse_mixed(ctx: click.Context, *, from_command: bool) -> None:
     """Raises UsageError for an option of the other way to record."""
-    typed = [name for name in ctx.params if _was_typed(ctx, name)]
+    typed = [name for name in ctx.params if was_typed(ctx, name)]
     if not from_command:
         for name in typed:
             if name in _OWN:
@@ -148,11 +155,6 @@ def record_and_report(ctx: click.Context, name: str | None, typed: Mapping[str, 
     else:
         _show(found, request.sandbox)
     return ExitCode.DONE if found.replayed.equal else ExitCode.VERDICT
-
-
-def _was_typed(ctx: click.Context, name: str) -> bool:
-    source = ctx.get_parameter_source(name)
-    return source in (click.core.ParameterSource.COMMANDLINE, click.core.ParameterSource.ENVIRONMENT)
 
 
 def _flag(ctx: click.Context, name: str) -> str:
