@@ -50,9 +50,7 @@ def _show(rubric: "Rubric") -> None:
             if one.domain == domain:
                 critical = ", critical" if one.critical else ""
                 click.echo(f"  {one.id} ({one.points:g}, {one.kind}{critical}): {one.statement}")
-                click.echo(
-                    f"    sees {', '.join(one.evidence)}; applies {one.eligible_when or one.eligibility or 'always'}"
-                )
+                click.echo(f"    sees {', '.join(one.evidence)}; applies {one.eligibility or 'always'}")
 
 
 @click.command("prompts")

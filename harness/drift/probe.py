@@ -24,7 +24,7 @@ from harness.gateway.upstream.sources import ToolAnswer, ToolMiss, ToolRequest, 
 from harness.gateway.upstream.tool_servers import Upstreams, upstreams
 from harness.gateway.upstream.transport import LoopThread, open_client
 from harness.suite.suites import Suite
-from harness.suite.tools import RateLimit
+from harness.suite.tools import Rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Prober:
         self._web = web
         self._redactor = redactor
         self._limiter = RateLimiter()
-        self._polite = RateLimit(calls=per_s, per_s=1.0)
+        self._polite = f"{per_s}/s"
         self._dead: dict[str, str] = {}
         self._resetting = resetting
 
@@ -93,7 +93,7 @@ class Prober:
         name, limit = self._server_and_limit(server, call)
         await self._limiter.wait_for(name, limit)
 
-    def _server_and_limit(self, server: str, call: ToolRequest | object) -> tuple[str, RateLimit | None]:
+    def _server_and_limit(self, server: str, call: ToolRequest | object) -> tuple[str, Rate | None]:
         if isinstance(call, ToolRequest):
             declared = next((tool for tool in self._suite.tools if tool.name == call.tool.name), None)
             return call.tool.name, None if declared is None else declared.rate_limit

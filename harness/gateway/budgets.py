@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TypeVar
 
 from harness.errors import UsageError
-from harness.suite.tools import RateLimit, ToolSpec
+from harness.suite.tools import Rate, RateLimit, ToolSpec
 from harness.text import alternatives
 
 _Number = TypeVar("_Number", int, float)
@@ -154,12 +154,13 @@ class RateLimiter:
         """Waits until the tool may be called."""
         await self.wait_for(tool.name, tool.rate_limit)
 
-    async def wait_for(self, name: str, limit: RateLimit | None) -> None:
+    async def wait_for(self, name: str, rate: Rate | None) -> None:
         """Waits until the upstream `name` may be called."""
         while (left := self._held.get(name, 0.0) - time.monotonic()) > 0:
             await asyncio.sleep(left)
-        if limit is None:
+        if rate is None:
             return
+        limit = RateLimit.of(rate)
         begun = self._begun.setdefault(name, deque(maxlen=limit.calls))
         now = time.monotonic()
         at = max(now, begun[0] + limit.per_s) if len(begun) == limit.calls else now

@@ -191,9 +191,9 @@ class ModelHandler:
         ledger, spec = self._parts.exchange.ledger, self._parts.spec
         if ledger.counts_cost and exchange.endpoint.is_charged and spec.price_of(model) is None:
             message = f"the model {model!r} has no price, so a limit of its cost cannot be enforced"
-            if not spec.prices:  # the cause is the suite, not the agent's request
+            if not spec.priced:  # the cause is the suite, not the agent's request
                 raise GatewayError(message, remedy="give it one in the suite: `model.prices`")
-            ledger.limit_reached = ledger.limit_reached or f"{message} (priced: {', '.join(sorted(spec.prices))})"
+            ledger.limit_reached = ledger.limit_reached or f"{message} (priced: {', '.join(sorted(spec.priced))})"
             return "limit_reached", message
         reason = ledger.refuses_model()
         return None if reason is None else ("limit_reached", f"the limit of {reason} is reached")

@@ -156,7 +156,7 @@ def texts_of(suite: Suite, components: tuple[Component, ...]) -> Mapping[str, st
 def path_of(suite: Suite, name: str) -> Path:
     """The file of a text that a candidate names so."""
     if name.startswith(OF_TOOL):
-        return suite.folder / suite.descriptions[name.removeprefix(OF_TOOL)]
+        return suite.description_file(name.removeprefix(OF_TOOL))
     return agent_folder(suite) / name
 
 
@@ -170,7 +170,7 @@ def refuse_versions(suite: Suite, components: tuple[Component, ...]) -> None:
         if prompt is not None:
             raise UsageError(
                 f"suite {suite.name!r}: {file!r} of agent {name!r} is taken from prompts/{prompt}/",
-                remedy="take it out of `prompt_versions` meanwhile; `harness optimise promote` writes the"
+                remedy="list it under `prompts` without a name meanwhile; `harness optimise promote` writes the"
                 " accepted text as a version with the label `candidate`",
             )
 
@@ -218,12 +218,13 @@ def _check_files(suite: Suite, component: Component) -> None:
 
 def _check_tools(suite: Suite, component: Component) -> None:
     for tool in component.tools:
-        if tool not in suite.descriptions:
+        file = suite.description_file(tool)
+        if not file.is_file():
             _refuse(
                 suite,
                 f"components.{component.name}.tools",
-                f"{tool!r} has no file under `descriptions:`, so that its description cannot be replaced",
-                f"descriptions: {{{tool}: descriptions/{tool}.md}}",
+                f"{tool!r} has no description in a file, which could be replaced",
+                f"write {file}",
             )
 
 

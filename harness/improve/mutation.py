@@ -182,7 +182,7 @@ def _of_writes(mutant: Mutant, passing: Trial) -> Iterator[tuple[str, JsonObject
 
 def _passes(suite: Suite, case: Case, check: CheckSpec, trial: Trial) -> bool | None:
     alone = case.model_copy(update={"checks": (check,)})
-    bare = suite.model_copy(update={"checks": (), "cases": (alone,), "metrics": (), "run_metrics": ()})
+    bare = suite.model_copy(update={"checks": (), "cases": (alone,), "metrics": ()})
     evidence = Evidence(case=alone, trial=trial, tools=suite.tools)
     return score_trial(evidence, bare).success
 
@@ -356,7 +356,7 @@ def _report(plan: RunPlan, judged: Sequence[_Judged], *, trials: int) -> Mutatio
         checks.update(one.noticed_by)
     return MutationReport(
         suite=plan.suite.name,
-        agent=plan.agent or plan.suite.default_agent or "",
+        agent=plan.agent or plan.suite.default_agent,
         tools=plan.tools,
         total=total,
         score=total.score,

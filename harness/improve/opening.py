@@ -428,11 +428,11 @@ def said_in(case: Case, invocations: Sequence[AgentInvocation] = ()) -> tuple[st
     """
     talk = case.conversation
     turns = () if talk is None else talk.turns
-    whole = () if talk is None else (talk.opening, talk.plan)
+    plan = None if talk is None else talk.plan
     withheld = () if case.user is None else case.user.withhold
     said = (
         case.task,
-        *whole,
+        plan,
         case.expected_output,
         *(one.say for one in turns),
         *withheld,

@@ -152,7 +152,7 @@ def _rollout(suite: Suite, components: Sequence[Component], texts: Mapping[str, 
         return LeastUse()
     asked = [one for one in components if mode == "agent" or not one.called_by]
     tokens = min((sum(tokens_of(texts[file]) for file in one.files) for one in asked), default=0)
-    prices = [model.price_of(name) for name in model.models] if model.models else list(model.prices.values())
+    prices = [model.price_of(name) for name in model.models] if model.models else list(model.priced.values())
     known = [one.input_usd_per_mtok for one in prices if one is not None]
     usd = min(known, default=0.0) * tokens / _TOKENS_OF_PRICE if len(known) == len(prices) else 0.0
     return LeastUse(usd=usd, tokens=tokens, calls=1)

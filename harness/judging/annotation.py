@@ -203,7 +203,7 @@ class AnnotationQueue:
             "critical": criterion.critical,
             "statement": criterion.statement,
             "fail": criterion.fail,
-            "eligibility": criterion.eligibility,
+            "eligibility": criterion.applies_when,
             "evidence": [
                 {"ref": piece.ref, "kind": piece.kind, "who": piece.who, "text": piece.text, "trimmed": piece.trimmed}
                 for piece in work.evidence
@@ -218,7 +218,7 @@ class AnnotationQueue:
 
         Raises UsageError.
         """
-        if answer == "not_eligible" and work.criterion.eligibility is None:
+        if answer == "not_eligible" and work.criterion.applies_when is None:
             raise UsageError(f"criterion {work.criterion.id!r} always applies")
         if len(note) > _MAX_NOTE:
             raise UsageError(f"a note has at most {_MAX_NOTE} characters")

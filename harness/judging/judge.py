@@ -64,7 +64,7 @@ class JudgedTrial:
 
     @cached_property
     def document(self) -> Any:
-        """The document that an `eligible_when` is evaluated on."""
+        """The document that the path of an `eligibility` is evaluated on."""
         profile = None if self.case is None else self.case.user_profile
         tags = [] if self.case is None else list(self.case.tags)
         whole = self.trial.trajectory.model_dump(mode="json")
@@ -212,16 +212,15 @@ class Judge:
 def why_not_eligible(rubric: Rubric, subject: JudgedTrial, criterion: Criterion) -> str | None:
     """Why the criterion does not apply, as far as code can decide it; None if it may apply.
 
-    Raises OutOfTime if its `eligible_when` takes too long.
+    Raises OutOfTime if the path of its `eligibility` takes too long.
     """
     if criterion.agents and not acted(subject.transcript, criterion.agents):
         return f"none of {', '.join(criterion.agents)} acted"
     if criterion.kind == "checklist" and not rubric.checklists.get(subject.trial.case_id, ()):
         return "the case has no checklist"
-    if criterion.eligible_when is not None and not selects(
-        criterion.eligible_when, subject.document, field=f"criterion {criterion.id!r}: eligible_when"
-    ):
-        return f"nothing is selected by {criterion.eligible_when}"
+    path = criterion.eligible_path
+    if path is not None and not selects(path, subject.document, field=f"criterion {criterion.id!r}: eligibility"):
+        return f"nothing is selected by {path}"
     return None
 
 

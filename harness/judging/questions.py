@@ -136,7 +136,7 @@ def asked_criterion(criterion: Criterion) -> str:
     question: JsonObject = {"id": criterion.id, "passes_when": criterion.statement}
     if criterion.fail is not None:
         question["fails_when"] = criterion.fail
-    question["applies_when"] = criterion.eligibility or "always"
+    question["applies_when"] = criterion.applies_when or "always"
     return json.dumps(question, ensure_ascii=False, indent=1)
 
 
@@ -174,7 +174,7 @@ def read_answer(replied: Replied, criterion: Criterion, refs: Collection[str]) -
             "contradicts itself: "
             + ("eligible without a verdict" if answer.eligible else "a verdict on what is not eligible")
         )
-    if not answer.eligible and criterion.eligibility is None:
+    if not answer.eligible and criterion.applies_when is None:
         raise JudgeFailed("answered 'not eligible' for a criterion that always applies")
     known = tuple(ref for ref in dict.fromkeys(answer.refs) if ref in refs)
     if answer.refs and not known:

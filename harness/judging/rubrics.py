@@ -42,11 +42,9 @@ class Criterion(Frozen):
     critical: bool = False
     """If it fails, the whole trajectory fails."""
     eligibility: str | None = None
-    """When the criterion applies, as a statement for the judge. Neither this nor `eligible_when`: always."""
-    eligible_when: str | None = None
-    """The condition under which it applies, as a JSONPath (RFC 9535) over the trajectory with the case's
-    `user_profile`, `states` and `tags` beside its fields: the criterion applies if the path selects something. It is
-    evaluated before `eligibility`, without a judge.
+    """When the criterion applies: a statement for the judge, or a JSONPath (RFC 9535, begins with `$`) over the
+    trajectory with the case's `user_profile`, `states` and `tags` beside its fields, which asks no judge: the criterion
+    applies if the path selects something. None: always.
     """
     evidence: tuple[str, ...] = ("conversation",)
     """The views of the transcript that the judge is shown, and nothing else."""
@@ -68,9 +66,19 @@ class Criterion(Frozen):
             raise ValueError("field 'code' is required for kind 'code', and allowed for no other kind")
         if self.kind != "code" and not self.evidence:
             raise ValueError("expected at least one view in 'evidence'")
-        if self.eligible_when is not None:
-            strict_path(self.eligible_when)
+        if self.eligible_path is not None:
+            strict_path(self.eligible_path)
         return self
+
+    @property
+    def eligible_path(self) -> str | None:
+        """The JSONPath that decides without a judge whether the criterion applies."""
+        return self.eligibility if self.eligibility is not None and self.eligibility.startswith("$") else None
+
+    @property
+    def applies_when(self) -> str | None:
+        """The statement that the judge decides it by. None: whatever reaches the judge is eligible."""
+        return None if self.eligible_path is not None else self.eligibility
 
 
 class Rubric(Frozen):

@@ -150,10 +150,9 @@ class SessionScorer:
 def _identity(suite: Suite, case: Case) -> str:
     """Of everything that the score of this case's trials depends on: checks, tools, code and versions of scorers."""
     packs = {name: pack for name, pack in suite.packs.items() if name in case.fixtures}
-    alone = suite.model_copy(update={"cases": (case,), "packs": packs, "run_metrics": ()})
+    alone = suite.model_copy(update={"cases": (case,), "packs": packs})
     versions: dict[str, JsonValue] = dict(build_scorer(alone).versions)
-    composite = {name: part.model_dump(mode="json") for name, part in suite.composite.items()}
-    read = {"suite": suite_digest(alone), "composite": composite, "versions": versions, "reading": _READING}
+    read = {"suite": suite_digest(alone), "versions": versions, "reading": _READING}
     return digest_of(read)[:32]
 
 

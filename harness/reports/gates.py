@@ -6,7 +6,6 @@ from typing import Literal
 from harness.errors import ExitCode, UsageError
 from harness.reports.summary import Summary
 from harness.scoring.evaluators import SUCCESS, ItemEvaluator, RunEvaluator, floor_of
-from harness.scoring.scorecard import NAME as COMPOSITE
 from harness.scoring.scorecard import RULES_HELD
 from harness.scoring.scorer import build_scorer
 from harness.suite.suites import Suite
@@ -71,7 +70,6 @@ def check_floors(suite: Suite, floors: Sequence[str]) -> None:
     scorer = build_scorer(suite)
     own = any(isinstance(one, ItemEvaluator | RunEvaluator) for one in (*scorer.metrics, *scorer.run_metrics))
     known = {SUCCESS, *(one.name for one in (*scorer.metrics, *scorer.run_metrics))}
-    known |= {COMPOSITE} if suite.composite else set()
     known |= {RULES_HELD} if scorer.rules.rules else set()
     for floor in floors:
         metric, _ = floor_of(floor)

@@ -31,7 +31,7 @@ _SPEC = re.compile(r"\s*(\w[\w.-]*(?:/\w[\w.-]*)?)\s*=\s*(\S+)\s*")
 _REPETITIONS = 20
 _FEWEST = 6
 """The minimum number of cases that a percentage is decided with."""
-_ALWAYS = frozenset({"task_success", "composite", LATENCY})
+_ALWAYS = frozenset({"task_success", LATENCY})
 """Figures without a scorer version."""
 
 

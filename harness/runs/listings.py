@@ -218,4 +218,4 @@ def _source_name(group: Listed) -> str:
         return group.python
     if isinstance(group, SourceTools):
         return group.tool_source
-    return " ".join(group.mcp.command) or group.mcp.url or f"service {group.mcp.service}"
+    return " ".join(group.mcp.command) or group.mcp.base_url or f"service {group.mcp.service}"

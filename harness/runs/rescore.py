@@ -115,7 +115,7 @@ def best_known(folder: RunFolder, suite: Suite, latest: tuple[Scorecard, ...] | 
 
     `latest`: these, if they were read already.
     """
-    unknown = {case.id for case in suite.cases if case.optimal_steps is None and case.reference is None}
+    unknown = {case.id for case in suite.cases if case.reference is None}
     if not unknown:
         return {}
     cards = folder.scorecards() if latest is None else latest

@@ -46,7 +46,6 @@ def published_schema(kind: DocumentKind) -> JsonObject:
 def _suite() -> JsonObject:
     schema: dict[str, Any] = schema_of(SuiteFile, ToolSpec, *KINDS.values())
     definitions = schema["$defs"]
-    definitions["CompositePart"] = {"anyOf": [{"type": "number"}, definitions["CompositePart"]]}
     definitions["ToolSpec"] = _without_source(definitions["ToolSpec"])
     items = [{"$ref": f"#/$defs/{shape.__name__}"} for shape in (ToolSpec, *KINDS.values())]
     tools = definitions["SuiteFile"]["properties"]["tools"]
@@ -67,11 +66,6 @@ def _without_source(tool: dict[str, Any]) -> dict[str, Any]:
 
 def _cases() -> JsonObject:
     schema: dict[str, Any] = schema_of(Case)
-    case = schema["$defs"]["Case"]
-    # The opening of a conversation replaces the task.
-    case["required"] = [name for name in case["required"] if name != "task"]
-    opening = {"properties": {"conversation": {"required": ["opening"]}}, "required": ["conversation"]}
-    case["anyOf"] = [{"required": ["task"]}, opening]
     scenario = {"anyOf": [{"required": ["conversationScenario"]}, {"required": ["conversation_scenario"]}]}
     schema["$defs"]["Scenario"] = {"type": "object", "description": "A conversation scenario of ADK.", **scenario}
     del schema["$ref"]

@@ -10,7 +10,7 @@
         restore: /restore/menu.sql     # where its state is mounted, read-only: the seed at first, the dump later
         dump: {command: [python3, -m, menu_service, --dump]}   # prints its canonical state
         needs: [database]              # ready before this service starts, and reached by it under that name
-        database: {sqlite: /tmp/menu.sqlite}   # the database that probes with `sql` query
+        database: sqlite:///tmp/menu.sqlite    # the database that probes with `sql` query
     states:
       breakfast:
         files: states/breakfast        # mirrors the sandbox's root: states/breakfast/work/a.txt is /work/a.txt
@@ -22,10 +22,12 @@ under `images/`; it begins with `ARG BASE=<name of the image it builds on>` and 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Self
+from urllib.parse import unquote, urlsplit
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
 from harness.disk import is_file
 from harness.errors import UsageError
@@ -93,21 +95,27 @@ class Dump(Frozen):
     """Seconds within which it must have printed the state."""
 
 
-class DatabasePlace(Frozen):
+@dataclass(frozen=True, kw_only=True)
+class DatabasePlace:
     """How the rows of a service's database are queried. Exactly one of `postgresql` and `sqlite` is set."""
 
-    postgresql: str | None = Field(default=None, min_length=1)
-    """The name of the database; queried read-only by `psql` in the service's own container."""
-    user: str = "postgres"
-    """Role that psql connects as."""
-    sqlite: AbsolutePath | None = None
-    """The database file in the container (not on a tmpfs); a copy of it is queried."""
+    postgresql: str | None = None
+    """The name of the database, which `psql` queries read-only in the service's own container."""
+    role: str = "postgres"
+    sqlite: str | None = None
+    """The file in the container, of which a copy is queried."""
 
-    @model_validator(mode="after")
-    def _one_of_two(self) -> Self:
-        if (self.postgresql is None) == (self.sqlite is None):
-            raise ValueError("give exactly one of `postgresql` and `sqlite`")
-        return self
+    @classmethod
+    def of(cls, address: str) -> "DatabasePlace":
+        """Raises ValueError for an address that is neither `postgresql://[ROLE@]/NAME` nor `sqlite:///PATH`."""
+        parts = urlsplit(address)
+        name = unquote(parts.path).removeprefix("/")
+        plain = not (parts.hostname or parts.password or parts.query or parts.fragment)
+        if plain and parts.scheme == "postgresql" and name:
+            return cls(postgresql=name, role=unquote(parts.username or "postgres"))
+        if plain and parts.scheme == "sqlite" and not parts.username:
+            return cls(sqlite=_absolute(f"/{name}"))
+        raise ValueError(f"expected `postgresql:///NAME` or `sqlite:///PATH`, found {address[:200]!r}")
 
 
 class Service(Frozen):
@@ -131,14 +139,24 @@ class Service(Frozen):
     """How the service's state is read for a snapshot, in a form that `restore` takes. None: it has none."""
     needs: tuple[Name, ...] = ()
     """Services that are ready before this one is started. It reaches all of its environment by their names."""
-    database: DatabasePlace | None = None
-    """How probes of kind `sql` ask for rows. None: they cannot."""
+    database: str | None = None
+    """How probes of kind `sql` ask for rows: `postgresql://[ROLE@]/NAME` (by `psql` in the service's own container, as
+    `postgres` if no role is named), or `sqlite:///PATH` of a file in the container that is not on a tmpfs. None: they
+    cannot.
+    """
     timeout_s: float = Field(default=60.0, gt=0)
     """Within which it must be ready."""
     memory_mb: int = Field(default=512, ge=32)
     """Memory of the container."""
     processes: int = Field(default=256, ge=4)
     """Processes and threads of the container at one time."""
+
+    @field_validator("database")
+    @classmethod
+    def _is_address(cls, value: str | None) -> str | None:
+        if value is not None:
+            DatabasePlace.of(value)
+        return value
 
 
 class DeclaredState(Frozen):

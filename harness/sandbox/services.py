@@ -90,7 +90,7 @@ def read_tables(printed: bytes) -> dict[str, Table]:
 
 def _command(place: DatabasePlace, script: str, wanted: str, timeout_s: float) -> list[str]:
     database = place.postgresql or ""
-    return ["sh", "-c", _SCRIPT, "psql", script, wanted, place.user, database, str(round(timeout_s * 1000))]
+    return ["sh", "-c", _SCRIPT, "psql", script, wanted, place.role, database, str(round(timeout_s * 1000))]
 
 
 def _json(text: bytes) -> JsonValue:
@@ -146,9 +146,9 @@ def _database_place(container: ServiceContainer) -> DatabasePlace:
     if container.service.database is None:
         raise UsageError(
             f"service {container.name!r} does not declare how its database is queried",
-            remedy="declare `database: {postgresql: NAME}` or `{sqlite: /path}` in its environment.yaml",
+            remedy="declare `database: postgresql:///NAME` or `sqlite:///PATH` in its environment.yaml",
         )
-    return container.service.database
+    return DatabasePlace.of(container.service.database)
 
 
 def _command_output(container: ServiceContainer, command: Sequence[str], timeout_s: float) -> bytes:
@@ -183,7 +183,7 @@ def _copied_files(container: ServiceContainer, path: str) -> dict[str, bytes]:
         if archive is not None:
             parts[part] = _single_file_content(archive, path + part)
     if "" not in parts:
-        raise ServiceError(f"service {container.name!r} has no file {path}", remedy="correct `database.sqlite`")
+        raise ServiceError(f"service {container.name!r} has no file {path}", remedy="correct `database`")
     return parts
 
 

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import JsonValue
 
@@ -24,6 +24,7 @@ from harness.values import JsonObject
 _VERSION: Final = "1"
 _ITEM: Final = frozenset({"input", "output", "expected_output", "metadata"})
 _RUN: Final = frozenset({"item_results"})
+Level = Literal["item", "run"]
 TrialKey = tuple[str, int]
 """Case id and attempt."""
 
@@ -109,13 +110,18 @@ def item_of(evidence: Evidence) -> Item:
     return Item(input=case.task, output=output, expected_output=case.expected_output, metadata=metadata)
 
 
-def signature_problem(function: Callable[..., Any], level: str) -> str | None:
+def level_of(function: Callable[..., Any]) -> Level:
+    """The level of an evaluator whose signature has no problem."""
+    return "run" if "item_results" in inspect.signature(function).parameters else "item"
+
+
+def signature_problem(function: Callable[..., Any]) -> str | None:
     """Explains why a function cannot be called as an evaluator of its level; None if it can."""
-    given, needed = (_ITEM, "output") if level == "item" else (_RUN, "item_results")
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return "its parameters cannot be read"
+    given, needed = (_ITEM, "output") if level_of(function) == "item" else (_RUN, "item_results")
     takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
     named = {one.name: one for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
     if needed not in named and not takes_all:

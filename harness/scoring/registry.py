@@ -1,16 +1,16 @@
 """Verifiers and metrics by name: the built-in ones, and a suite's own, found and checked before anything runs."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
 from harness.errors import UsageError
 from harness.plugins import find_object, find_plugin
-from harness.scoring.evaluators import ItemEvaluator, RunEvaluator, signature_problem
-from harness.scoring.failures.diagnose import built_in_versions, find_detector
+from harness.scoring.evaluators import ItemEvaluator, Level, RunEvaluator, level_of, signature_problem
+from harness.scoring.failures.diagnose import built_in_versions
 from harness.scoring.metrics.calls import (
     CallMatch,
     CallPrecision,
@@ -29,7 +29,6 @@ from harness.suite.cases import Case, CheckSpec
 from harness.suite.checks import DeclaredCheck
 from harness.suite.problems import first_problem
 from harness.suite.suites import Suite
-from harness.text import alternatives
 
 _PLACES: Final[Mapping[str, str]] = {
     "api": "harness.scoring.verifiers.probes:Api",
@@ -109,6 +108,10 @@ METRICS: dict[str, type] = {
 }
 
 
+_METHODS: Final = ("measure", "measure_run", "find")
+"""Of a class that a suite names under `metrics`: a metric of a trial, one of a run, and a detector of failures."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class NamedVerifier:
     """A check as declared, and its verifier."""
@@ -133,54 +136,22 @@ def verifiers_of(suite: Suite) -> dict[str, tuple[NamedVerifier, ...]]:
 
 def metrics_of(suite: Suite) -> tuple[Metric | ItemEvaluator, ...]:
     """The built-in metrics and then the suite's own, in the order in which it names them."""
-    own = [_metric(suite, name) for name in suite.metrics if name not in METRICS]
-    found: tuple[Metric | ItemEvaluator, ...] = (*(metric() for metric in METRICS.values()), *own)
-    _refuse_twins(suite, "metrics", [metric.name for metric in found])
-    names = {metric.name for metric in found}
-    unknown = [] if any(isinstance(metric, ItemEvaluator) for metric in found) else sorted({*suite.composite} - names)
-    if unknown:
-        raise UsageError(
-            f"suite {suite.name!r}, field 'composite': there is no metric {', '.join(map(repr, unknown))}",
-            remedy=alternatives(unknown[0], sorted(names)),
-        )
-    return found
+    own = (_made(one, ItemEvaluator) for one in _own_figures(suite, "measure", "item"))
+    return _without_twins(suite, (*(metric() for metric in METRICS.values()), *own))
 
 
 def run_metrics_of(suite: Suite) -> tuple[RunMetric | RunEvaluator, ...]:
     """The suite's figures over a whole run."""
-    found = tuple(_run_metric(suite, name) for name in suite.run_metrics)
-    _refuse_twins(suite, "run_metrics", [metric.name for metric in found])
-    return found
+    return _without_twins(suite, [_made(one, RunEvaluator) for one in _own_figures(suite, "measure_run", "run")])
 
 
 def detectors_of(suite: Suite) -> tuple[Detector, ...]:
     """The suite's own detectors, in the order in which it names them."""
-    found = tuple(_detector(suite, name) for name in suite.detectors)
-    _refuse_twins(suite, "detectors", [*built_in_versions(), *(one.name for one in found)])
-    return found
+    return _without_twins(suite, [one() for one in _own_figures(suite, "find", None)], built_in_versions())
 
 
-def _detector(suite: Suite, name: str) -> Detector:
-    try:
-        return find_detector(name, suite.folder)
-    except UsageError as error:
-        raise UsageError(f"suite {suite.name!r}, field 'detectors': {error.message}", remedy=error.remedy) from None
-
-
-def _metric(suite: Suite, name: str) -> Metric | ItemEvaluator:
-    found = _figure(suite, "metric", "item", name)
-    if not isinstance(found, type):
-        return ItemEvaluator(name=_name_of(found), function=found)
-    metric: Metric = found()
-    return metric
-
-
-def _run_metric(suite: Suite, name: str) -> RunMetric | RunEvaluator:
-    found = _figure(suite, "run_metric", "run", name)
-    if not isinstance(found, type):
-        return RunEvaluator(name=_name_of(found), function=found)
-    metric: RunMetric = found()
-    return metric
+def _made(found: Callable[..., Any], evaluator: Callable[..., Any]) -> Any:
+    return found() if isinstance(found, type) else evaluator(name=_name_of(found), function=found)
 
 
 def _name_of(function: Callable[..., object]) -> str:
@@ -220,28 +191,43 @@ def _make_verifier(declared: DeclaredCheck, check: CheckSpec, found: type) -> Ve
     return verifier
 
 
-def _figure(suite: Suite, seam: str, level: Literal["item", "run"], name: str) -> Callable[..., Any]:
+def _own_figures(suite: Suite, method: str, level: Level | None) -> Iterator[Callable[..., Any]]:
+    """What the suite names under `metrics`: the classes with the method, and the evaluators of the level."""
+    for name in suite.metrics:
+        if name in METRICS:
+            continue
+        found = _figure(suite, name)
+        if hasattr(found, method) if isinstance(found, type) else level_of(found) == level:
+            yield found
+
+
+def _figure(suite: Suite, name: str) -> Callable[..., Any]:
+    where = f"suite {suite.name!r}, field 'metrics':"
     try:
-        found = find_object(seam, name, {}, folder=suite.folder)
+        found = find_object("metric", name, {}, folder=suite.folder)
     except UsageError as error:
-        raise UsageError(f"suite {suite.name!r}, field '{seam}s': {error.message}", remedy=error.remedy) from error
+        raise UsageError(f"{where} {error.message}", remedy=error.remedy) from error
     if not callable(found):
-        raise UsageError(f"suite {suite.name!r}, field '{seam}s': {name!r} is neither a class nor a function")
+        raise UsageError(f"{where} {name!r} is neither a class nor a function")
     if not isinstance(found, type):
-        problem = signature_problem(found, level)
+        problem = signature_problem(found)
         if problem is not None:
-            raise UsageError(f"suite {suite.name!r}, field '{seam}s': the evaluator {name!r} {problem}")
+            raise UsageError(f"{where} the evaluator {name!r} {problem}")
         return found
-    for needed in ("name", "version", "measure"):
-        if not hasattr(found, needed):
-            raise UsageError(f"suite {suite.name!r}, field '{seam}s': {name!r} has no `{needed}`")
+    missing = [needed for needed in ("name", "version") if not hasattr(found, needed)]
+    if not any(hasattr(found, method) for method in _METHODS):
+        missing.append("` or `".join(_METHODS))
+    if missing:
+        raise UsageError(f"{where} {name!r} has no `{missing[0]}`")
     return found
 
 
-def _refuse_twins(suite: Suite, field: str, names: list[str]) -> None:
+def _without_twins(suite: Suite, figures: Sequence[Any], built_in: Iterable[str] = ()) -> tuple[Any, ...]:
+    names = [*built_in, *(one.name for one in figures)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise UsageError(f"suite {suite.name!r}, field {field!r}: two figures are named {', '.join(twice)}")
+        raise UsageError(f"suite {suite.name!r}, field 'metrics': two figures are named {', '.join(twice)}")
+    return tuple(figures)
 
 
 # The code in a suite: a suite that is stored beside a run may come from an untrusted source, and must name none.
@@ -262,9 +248,7 @@ def _named_code(suite: Suite) -> Iterator[str]:
             yield f"check {check.name!r}: {check.verifier}"
         if check.parameters.get("function") is not None:
             yield f"check {check.name!r}: {check.parameters['function']}"
-    for field in ("metrics", "run_metrics"):
-        yield from (f"{field}: {name}" for name in getattr(suite, field) if name not in METRICS)
-    yield from (f"detectors: {name}" for name in suite.detectors)
+    yield from (f"metrics: {name}" for name in suite.metrics if name not in METRICS)
     for name, server in suite.servers.items():
         if server.is_program or server.tool_source is not None:
             yield f"server {name!r}"

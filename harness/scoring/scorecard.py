@@ -2,15 +2,13 @@
 measures and diagnoses.
 """
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar, Final, Literal, Protocol, get_args
 
 from pydantic import Field
 
 from harness.scoring.evidence import Evidence, Verdict
 from harness.scoring.rules.learned import RuleResult
-from harness.suite.suites import CompositePart
 from harness.traces.trial import MEASURED, Outcome
 from harness.values import Frozen, JsonObject
 
@@ -254,7 +252,7 @@ class RunMetric(Protocol):
     name: ClassVar[str]
     version: ClassVar[str]
 
-    def measure(self, scorecards: Sequence[Scorecard]) -> tuple[float | None, str]:
+    def measure_run(self, scorecards: Sequence[Scorecard]) -> tuple[float | None, str]:
         """(value or None, explanation), over the scorecards in their fixed order."""
         ...
 
@@ -278,37 +276,6 @@ def raised_by(one: Score | Verdict | Diagnosis) -> str | None:
 
 def _text_after(beginning: str, reason: str) -> str | None:
     return reason.removeprefix(beginning) if reason.startswith(beginning) else None
-
-
-# A suite's declared composite: one figure computed from several, weighted as the suite declares.
-
-NAME: Final = "composite"
-_VERSION: Final = "1"
-
-
-def composite_score(parts: Mapping[str, CompositePart], scores: Sequence[Score]) -> Score:
-    """Sum of weight x figure / sum of the weights; 0 to 1 if the figures are.
-
-    A part with `worst` and `best` is first scaled between these two to the range from 0 to 1, and clipped, so that cost
-    or tokens can be combined with shares. None if one of the parts is not known: leaving it out would change the
-    weights of the others.
-    """
-    values = {score.metric: score.value for score in scores}
-    total = math.fsum(part.weight for part in parts.values())
-    found = {name: values.get(name) for name in parts}
-    known = {name: _scaled(parts[name], value) for name, value in found.items() if value is not None}
-    unknown = sorted(name for name, value in found.items() if value is None)
-    if unknown:
-        return Score(metric=NAME, version=_VERSION, value=None, explanation=f"not known: {', '.join(unknown)}")
-    value = math.fsum(parts[name].weight * known[name] for name in parts) / total
-    words = ", ".join(f"{parts[name].weight / total:.2g} x {name} {known[name]:.3g}" for name in parts)
-    return Score(metric=NAME, version=_VERSION, value=value, explanation=words)
-
-
-def _scaled(part: CompositePart, value: float) -> float:
-    if part.best is None or part.worst is None:
-        return value
-    return min(1.0, max(0.0, (value - part.worst) / (part.best - part.worst)))
 
 
 # The learned rules as one figure, so that gates, comparisons, trends and production follow it like any other.

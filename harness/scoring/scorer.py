@@ -25,7 +25,6 @@ from harness.scoring.scorecard import (
     Score,
     Scorecard,
     Verifier,
-    composite_score,
     rules_held,
 )
 from harness.scoring.tool_use import models, prompt, tool_use
@@ -135,8 +134,7 @@ class Scorer:
 
     def without_metrics(self) -> "Scorer":
         """The same checks, and detectors for trials that have failed, of which only the failures are reported."""
-        suite = self.suite.model_copy(update={"composite": {}})
-        return replace(self, suite=suite, metrics=(), only_failed=True)
+        return replace(self, metrics=(), only_failed=True)
 
     @property
     def versions(self) -> dict[str, str]:
@@ -163,7 +161,6 @@ class Scorer:
             scores = tuple(score for metric in self.metrics for score in _scores_from(metric, complete))
             rules = self._ruled(complete)
             scores = (*scores, *rules_held(rules))
-            scores = (*scores, *self._composed(scores))
         else:
             rules, reason = (), f"not measured: {trial.outcome}"
             verdicts = tuple(_unmeasured(one, reason) for one in checks)
@@ -178,17 +175,13 @@ class Scorer:
         complete = evidence.counted.model_copy(update={"verdicts": card.verdicts})
         own = (metric for metric in self.metrics if metric.name in _BY_OPTIMUM)
         fresh = {score.metric: score for metric in own for score in _scores_from(metric, complete)}
-        kept = card.scores[:-1] if self.suite.composite else card.scores
-        scores = tuple(fresh.get(score.metric, score) for score in kept)
-        return card.model_copy(update={"scores": (*scores, *self._composed(scores))})
+        scores = tuple(fresh.get(score.metric, score) for score in card.scores)
+        return card.model_copy(update={"scores": scores})
 
     def _ruled(self, evidence: Evidence) -> tuple[RuleResult, ...]:
         if not self.rules.rules or not self.diagnoses:
             return ()
         return self.rules.results(row_of(evidence), evidence.case.id, evidence.case.category)
-
-    def _composed(self, scores: Sequence[Score]) -> tuple[Score, ...]:
-        return (composite_score(self.suite.composite, scores),) if self.suite.composite else ()
 
     def _card(
         self,
@@ -369,7 +362,7 @@ def _run_score(
     try:
         if isinstance(metric, RunEvaluator):
             return metric.scores(scorecards, items)
-        return (_score_of(metric, *metric.measure(scorecards)),)
+        return (_score_of(metric, *metric.measure_run(scorecards)),)
     except Exception as error:  # noqa: BLE001 - as above
         return (_failed_score(metric, error),)
 

@@ -49,11 +49,10 @@ class AgentVersion(Frozen):
     files: str | None = None
     """Folder with the agent's files, relative to the suite; its digest names the agent in every manifest. None: the
     image holds all that the command needs, and `{agent}` is an empty folder."""
-    prompts: tuple[str, ...] = ()
-    """Files inside `files` that hold prompts: they get a digest of their own, so that a change is attributed."""
-    prompt_versions: dict[str, PromptName] = {}
-    """File of `prompts` -> name of a prompt in the project's `prompts/`, whose version takes the place of the file's
-    text; the file's own text is used if there is no version.
+    prompts: tuple[str, ...] | dict[str, PromptName | None] = ()
+    """Files inside `files` that hold prompts: they get a digest of their own, so that a change is attributed. As a
+    mapping, file -> name of a prompt in the project's `prompts/`, whose version takes the place of the file's text;
+    without a name or a version the file's own text is used.
     """
     env: dict[str, str] = {}
     """Environment variables of the agent; they must not contain secrets, because the manifest stores them."""
@@ -65,21 +64,15 @@ class AgentVersion(Frozen):
     """An image of its own to run in; None: the environment's."""
     answer: Literal["reply", "stdout"] = "reply"
     """Where the final answer is read: the last `/reply`, or standard output."""
-    speaks: Literal["turns", "http", "lines"] = "turns"
-    """The protocol of the conversation: the agent requests the user's turns itself, it is an HTTP chat endpoint, or a
-    process that reads and writes lines of JSON. The last two are driven by a program of the harness inside the sandbox
-    (needs its python3).
+    chat: ChatEndpoint | Literal["lines"] | None = None
+    """Of an agent that does not request the user's turns itself: where its HTTP chat endpoint is, or `lines` if it
+    reads and writes lines of JSON. It is driven by a program of the harness inside the sandbox (needs its python3).
     """
-    chat: ChatEndpoint = ChatEndpoint()
-    """For `speaks: http`."""
 
     @model_validator(mode="after")
     def _prompts_lie_in_files(self) -> "AgentVersion":
         if self.prompts and self.files is None:
             raise ValueError("`prompts` are files inside `files`, which is not given")
-        unlisted = sorted(self.prompt_versions.keys() - set(self.prompts))
-        if unlisted:
-            raise ValueError(f"`prompt_versions` names {unlisted[0]!r}, which is none of `prompts`")
         return self
 
     @model_validator(mode="after")
@@ -94,6 +87,12 @@ class AgentVersion(Frozen):
                 f"the variable {unused[0]!r} is used nowhere: write {{{unused[0]}}} into `command` or a value of `env`"
             )
         return self
+
+    @property
+    def prompt_versions(self) -> dict[str, str]:
+        """File -> the prompt whose version takes the place of its text."""
+        named = self.prompts if isinstance(self.prompts, dict) else {}
+        return {file: name for file, name in named.items() if name is not None}
 
     def filled(self, text: str) -> str:
         """The text with the values of the variables; other braces stay as they are."""
@@ -128,7 +127,7 @@ class ComponentSpec(Frozen):
     """Its texts: prompts, policies and files of examples (few-shot), as paths in the folder of the agent's files, each
     among the agent's `prompts`."""
     tools: tuple[str, ...] = ()
-    """Tools whose descriptions are its texts too; the suite's `descriptions` names a file for each."""
+    """Tools whose descriptions are its texts too, each in a file `descriptions/TOOL.md` of the suite."""
 
     @field_validator("files")
     @classmethod

@@ -64,13 +64,13 @@ class SqlProbe(Frozen):
     where the primary key identifies rows and defines the order of the digest. Both return `{"error": text}` if the
     database rejects the query, and `{"unmeasurable": reason}` if it cannot be read within the limits: `timeout_s`,
     memory, 64 MiB of database, 16 MiB of rows. SQLite files are copied into a sandbox and read there: without opening
-    any file that the database names, and without a rollback journal. Exactly one of `service` and `file`, and of
+    any file that the database names, and without a rollback journal. Exactly one of `service` and `path`, and of
     `query` and `tables`.
     """
 
     service: str | None = None
     """A service of the environment that declares its `database`."""
-    file: str | None = None
+    path: str | None = None
     """A SQLite file that the agent leaves in its sandbox, relative to /work; read in every tool mode."""
     query: str | None = Field(default=None, min_length=1)
     """One SELECT; the order of its rows is kept. It cannot write."""
@@ -83,8 +83,8 @@ class SqlProbe(Frozen):
 
     @model_validator(mode="after")
     def _one_of_each(self) -> "SqlProbe":
-        if (self.service is None) == (self.file is None):
-            raise ValueError("give exactly one of `service` and `file`")
+        if (self.service is None) == (self.path is None):
+            raise ValueError("give exactly one of `service` and `path`")
         if (self.query is None) == (self.tables is None):
             raise ValueError("give exactly one of `query` and `tables`")
         if self.ignore and self.tables is None:
@@ -92,9 +92,9 @@ class SqlProbe(Frozen):
         return self
 
     @property
-    def path(self) -> str:
-        """The file's absolute path in the sandbox."""
-        return posixpath.join("/work", self.file or "")
+    def file(self) -> str:
+        """The absolute path of the file in the sandbox."""
+        return posixpath.join("/work", self.path or "")
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -312,7 +312,7 @@ class Case(Frozen):
     difficulty: Difficulty = "medium"
     """The intended difficulty of the case; reports group by it."""
     task: str = Field(min_length=1)
-    """The opening message; the agent reads it from `/turn`."""
+    """The user's first message; the agent reads it from `/turn`."""
     conversation: Conversation | None = None
     """The user's messages after the task; None if there are no further ones."""
     user: CaseUser | None = None
@@ -331,11 +331,9 @@ class Case(Frozen):
     required_tools: tuple[str, ...] = ()
     """Tools that must be called."""
     reference: tuple[ReferenceCall, ...] | None = None
-    """One good way to do it. None: not known. Empty: no call is needed."""
+    """One good way to do it, in the fewest calls. None: not known. Empty: no call is needed."""
     routes: tuple[Route, ...] = ()
     """Which sub-agents should act in which turns; what the metric `routing` compares with."""
-    optimal_steps: int | None = Field(default=None, ge=0)
-    """Fewest tool calls that solve the case. None: not known."""
     expected_output: JsonValue = None
     """The answer that is expected: the oracle replies with it, checks and evaluators compare with it."""
     expected: JsonValue = None
@@ -358,8 +356,9 @@ class Case(Frozen):
     """Words that `--only tag=` selects by."""
     origin: str | None = None
     """The source of the case, such as the run and trial that it was made from."""
-    adk: dict[str, JsonObject] | None = None
-    """The case as Google ADK writes it (`case`), and its set's other fields (`eval_set`), for `harness export adk`."""
+    adk: SkipJsonSchema[dict[str, JsonObject] | None] = None
+    """Set if the case was read as Google ADK writes it (`case`), with its set's other fields (`eval_set`), not by hand;
+    for `harness export adk`."""
     task_folder: SkipJsonSchema[TaskFolder | None] = None
     """Set if the case was read from a `task.toml`, not by hand."""
 
@@ -373,17 +372,6 @@ class Case(Frozen):
     def _user_by_name(cls, data: Any) -> Any:
         user = data.get("user") if isinstance(data, dict) else None
         return {**data, "user": {"kind": user}} if isinstance(user, str) else data
-
-    @model_validator(mode="before")
-    @classmethod
-    def _opening_is_the_task(cls, data: Any) -> Any:
-        conversation = data.get("conversation") if isinstance(data, dict) else None
-        opening = conversation.get("opening") if isinstance(conversation, dict) else None
-        if opening is None:
-            return data
-        if data.get("task", opening) != opening:
-            raise ValueError("`task` and `conversation.opening` are the same message; give one of them")
-        return {**data, "task": opening}
 
     @model_validator(mode="after")
     def _reference_is_a_dag(self) -> "Case":

@@ -1,7 +1,7 @@
 """Conversations: who plays the user, how, and what the user says."""
 
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 from pydantic import AliasChoices, Field, field_validator, model_validator
 
@@ -196,12 +196,10 @@ class Conversation(Frozen):
     conversation ends.
     """
 
-    opening: str | None = Field(default=None, min_length=1)
-    """The first message; it replaces the case's `task`."""
     turns: tuple[UserTurn, ...] = ()
-    """The messages that the user may send after the opening."""
+    """The messages that the user may send after the case's `task`."""
     max_turns: int = Field(default=20, ge=1, le=1000)
-    """Messages of the user at most, the opening included."""
+    """Messages of the user at most, the task included."""
     plan: str | None = None
     """What a simulated user pursues; a scripted user does not follow it, and reports that."""
     persona: str | Persona | None = None
@@ -268,21 +266,13 @@ class UserSpec(RecordedModel):
 
 
 class Route(Frozen):
-    """The sub-agents that should act in the turns that it names: by number, or by what the user says in them."""
+    """The sub-agents that should act in the turns that it names."""
 
     agents: tuple[str, ...]
     """Names of sub-agents; the order does not matter. Empty: the main agent answers by itself."""
-    turn: int | None = Field(default=None, ge=1)
-    """Number of the user's message, from 1."""
-    contains: str | None = Field(default=None, min_length=1)
-    """A text within the user's message, in upper or lower case."""
-
-    @model_validator(mode="after")
-    def _names_turns(self) -> "Route":
-        if (self.turn is None) == (self.contains is None):
-            raise ValueError("a route needs exactly one of `turn` and `contains`")
-        return self
+    when: Annotated[int, Field(ge=1)] | Annotated[str, Field(min_length=1)]
+    """Number of the user's message, from 1; or a text within it, in upper or lower case."""
 
     def fits(self, turn: int, message: str) -> bool:
         """Whether the user's message of that number is meant."""
-        return turn == self.turn or (self.contains is not None and self.contains.casefold() in message.casefold())
+        return turn == self.when if isinstance(self.when, int) else self.when.casefold() in message.casefold()

@@ -13,7 +13,7 @@ from harness.suite.suites import Suite
 from harness.values import digest_of
 
 _CODE: Final = re.compile(r"[\w./-]+\.py:[A-Za-z_]\w*")
-_ASKED = {"environment", "tools", "probes", "checks", "metrics", "run_metrics", "packs", "defaults", "cases"}
+_ASKED = {"environment", "tools", "probes", "checks", "metrics", "packs", "defaults", "cases"}
 _ANSWERS: Final = {"model": True, "temperature": True, "max_tokens": True}
 _USER: Final[dict[str, Any]] = _ANSWERS | {
     "kind": True,
@@ -29,8 +29,6 @@ def suite_digest(suite: Suite) -> str:
     built in another way.
     """
     asked = suite.model_dump(mode="json", by_alias=True, include=_ASKED | ({"hosts"} if suite.hosts else set()))
-    if suite.detectors:
-        asked["detectors"] = list(suite.detectors)
     user = suite.user.model_dump(mode="json", include=_USER, exclude_defaults=True)
     if user:
         asked["user"] = user
@@ -83,7 +81,7 @@ def _drop_undeclared(tools: Iterable[dict[str, Any]]) -> None:
 def _code_digests(suite: Suite) -> dict[str, str]:
     checks = [*suite.checks, *(check for case in suite.cases for check in case.checks)]
     functions = {value for check in checks for value in check.parameters.values() if _names_code(value)}
-    names = {*suite.metrics, *suite.run_metrics, *suite.detectors, *(check.verifier for check in checks), *functions}
+    names = {*suite.metrics, *(check.verifier for check in checks), *functions}
     files = {name.rpartition(":")[0] for name in names if ".py:" in name}
     logs = {case.user.log for case in suite.cases if case.user is not None and case.user.log is not None}
     return {name: digest_of(_source_text(suite.folder / name)) for name in sorted(files | logs)}

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
-from harness.suite.tools import POINTER, Effect, RateLimit
+from harness.suite.tools import POINTER, Effect, Rate
 from harness.values import Frozen
 
 
@@ -103,8 +103,8 @@ class HostSpec(Frozen):
     """What is left out of the cassette key."""
     volatile: tuple[str, ...] = ()
     """JSON pointers to what changes in the answers' bodies by itself; see ToolSpec.volatile."""
-    rate_limit: RateLimit | None = None
-    """The rate limit of calls to the live host. None sets no limit."""
+    rate_limit: Rate | None = None
+    """The rate limit of calls to the live host (`20/s`, `100/60s`). None sets no limit."""
     timeout_s: float = Field(default=60.0, gt=0)
     """For the answer to begin, and between its pieces."""
 

@@ -156,7 +156,7 @@ class TrialVariant(Frozen):
 
 def _with_hint(case: Case, hint: str, replies_before: int) -> Conversation:
     """The conversation with one further message; turns before it keep their order and their conditions."""
-    talk = case.conversation or Conversation(opening=case.task)
+    talk = case.conversation or Conversation()
     place = min(replies_before - 1, len(talk.turns))
     turns = (*talk.turns[:place], UserTurn(say=hint), *talk.turns[place:])
     return talk.model_copy(update={"turns": turns, "max_turns": talk.max_turns + 1})

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePath
 from typing import Any
 
 from harness.disk import is_file, is_folder, read_plain_file
@@ -16,7 +16,7 @@ from harness.suite.fixtures import load_packs, pack_names
 from harness.suite.models import with_price_list
 from harness.suite.scenarios import cases_in
 from harness.suite.suite_file import SuiteFile, read_suite_file, suite_folder, suite_names
-from harness.suite.suites import Suite, ToolServer
+from harness.suite.suites import DESCRIPTIONS, Suite, ToolServer
 from harness.suite.task_folders import TASK_FILE, refuse_task_folders, task_document
 from harness.suite.tool_groups import Group
 from harness.suite.tools import ToolSpec
@@ -107,8 +107,8 @@ def load_suite(project: Path, name: str) -> Suite:
     document, raw = read_suite_file(folder)
     found = read_tools(document, raw.tools, raw.servers)
     _check_tools(document, raw, found)
-    tools = _tools_with_described_texts(document, raw, found.tools)
-    default_agent = _default_agent(document, raw)
+    tools = _tools_with_described_texts(document, found.tools)
+    _check_agents(document, raw)
     limits = document.shaped(Limits, raw.limits, "limits")
     called = {*(tool.name for tool in tools), *_host_tools(document, raw)}
     _check_drift(document, raw, called)
@@ -124,7 +124,6 @@ def load_suite(project: Path, name: str) -> Suite:
         environment=raw.environment,
         snapshot=raw.snapshot,
         agents=raw.agents,
-        default_agent=default_agent,
         servers=found.servers,
         tools=tools,
         model=None if raw.model is None else with_price_list(raw.model, folder),
@@ -133,13 +132,9 @@ def load_suite(project: Path, name: str) -> Suite:
         probes=raw.probes,
         checks=raw.checks,
         metrics=raw.metrics,
-        run_metrics=raw.run_metrics,
-        detectors=raw.detectors,
-        composite=raw.composite,
         secrets=tuple(dict.fromkeys([*raw.secrets, *(raw.model.secrets if raw.model else ()), *user.secrets])),
         drift=raw.drift,
         packs=load_packs(folder, cases, tools),
-        descriptions=raw.descriptions,
         optimise=raw.optimise,
         defaults=limits,
         cases=cases,
@@ -180,16 +175,10 @@ def _user(document: Document, raw: SuiteFile) -> UserSpec:
     return open_document(user_file).shaped(UserSpec)
 
 
-def _default_agent(document: Document, raw: SuiteFile) -> str:
+def _check_agents(document: Document, raw: SuiteFile) -> None:
     for version, agent in raw.agents.items():
         if agent.files is not None and not is_folder(document.path.parent / agent.files):
             document.refuse("agents", version, "files", problem=f"there is no folder {agent.files!r}")
-    if not raw.agents:
-        return "oracle"  # of a folder of tasks, which declares none
-    chosen = raw.default_agent or next(iter(raw.agents))
-    if chosen not in raw.agents:
-        document.refuse("default_agent", problem=f"{chosen!r} is none of the agents {sorted(raw.agents)}")
-    return chosen
 
 
 def _check_tools(document: Document, raw: SuiteFile, found: Tools) -> None:
@@ -215,20 +204,16 @@ def _check_tools(document: Document, raw: SuiteFile, found: Tools) -> None:
             )
 
 
-def _tools_with_described_texts(document: Document, raw: SuiteFile, tools: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
+def _tools_with_described_texts(document: Document, tools: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
     """The tools with the descriptions that are in files of their own."""
-    texts = {}
-    for name, file in raw.descriptions.items():
-        path, where = PurePosixPath(file), ("descriptions", name)
-        if all(tool.name != name for tool in tools):
-            known = ", ".join(sorted(tool.name for tool in tools))
-            document.refuse(*where, problem="is none of the suite's tools", remedy=f"tools: {known}")
-        if path.is_absolute() or ".." in path.parts:
-            document.refuse(*where, problem=f"{file!r} is not a relative path in the suite's folder")
+    texts, known = {}, ", ".join(sorted(tool.name for tool in tools))
+    for path in sorted((document.path.parent / DESCRIPTIONS).glob("*.md")):
+        if all(tool.name != path.stem for tool in tools):
+            document.refuse("tools", problem=f"{path} describes none of the suite's tools", remedy=f"tools: {known}")
         try:
-            texts[name] = read_plain_file(document.path.parent / file).decode("utf-8").strip()
+            texts[path.stem] = read_plain_file(path).decode("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            document.refuse(*where, problem=f"{file!r} cannot be read as text: {error}")
+            document.refuse("tools", problem=f"{path} cannot be read as text: {error}")
     return tuple(tool.model_copy(update={"description": texts.get(tool.name, tool.description)}) for tool in tools)
 
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from harness.suite.documents import read_document
-from harness.suite.tools import RateLimit
+from harness.suite.tools import Rate
 from harness.values import Frozen
 
 Provenance = Literal["service", "double", "trajectory", "hand"]
@@ -127,12 +127,10 @@ class ModelSpec(Frozen):
     """
     mode: ModelMode = "replay"
     """The mode unless the command line sets another one."""
-    prices: dict[str, Price] = {}
+    prices: dict[str, Price] | str = {}
     """By model, by the beginning of its name (the longest that fits), or by a pattern in which `*` stands for any text
-    (the first that fits)."""
-    price_list: str | None = None
-    """Where prices come from that `prices` does not have: a file of patterns beside
-    suite.yaml, with the packaged list behind it, or `packaged` for that list alone. None: nowhere."""
+    (the first that fits). A text is a file beside suite.yaml that holds them, with the packaged list behind it, or
+    `packaged` for that list alone."""
     allow: tuple[str, ...] = ()
     """Top-level fields of a request that are passed on beside the known ones; `hosted_tools`: the provider may run
     tools of its own (web search, code, remote MCP), outside of the sandbox."""
@@ -140,8 +138,8 @@ class ModelSpec(Frozen):
     """The models that the agent may ask; none: any."""
     ignore: tuple[str, ...] = ()
     """Top-level fields of a request that are left out of the cassette key, beside those that never matter."""
-    rate_limit: RateLimit | None = None
-    """Of each provider, over all trials together; live calls only."""
+    rate_limit: Rate | None = None
+    """Of each provider (`20/s`, `100/60s`), over all trials together; live calls only."""
     timeout_s: float = Field(default=300.0, gt=0)
     """Seconds for the reply to begin, and between its pieces."""
 
@@ -180,8 +178,13 @@ class ModelSpec(Frozen):
 
     def price_of(self, model: str) -> Price | None:
         """None if no price is declared for it."""
-        name = entry_of(self.prices, model)
-        return None if name is None else self.prices[name]
+        name = entry_of(self.priced, model)
+        return None if name is None else self.priced[name]
+
+    @property
+    def priced(self) -> Mapping[str, Price]:
+        """The prices of a loaded suite, which has those of its list too."""
+        return {} if isinstance(self.prices, str) else self.prices
 
     def _with_address_and_key(self, provider: Provider, server: ModelServer) -> ModelServer:
         usual_url, usual_key = _DEFAULTS[provider]
@@ -228,8 +231,8 @@ class ModelEndpoint(Frozen):
     """States that a program with rules answers in place of a model."""
     prices: dict[str, Price] = {}
     """Model -> its price; without one the cost is not known."""
-    rate_limit: RateLimit | None = None
-    """Requests in a time, at most. None: no limit of our own."""
+    rate_limit: Rate | None = None
+    """Requests in a time, at most (`20/s`, `100/60s`). None: no limit of our own."""
     timeout_s: float = Field(default=60.0, gt=0)
     """The timeout of a request in seconds."""
 
@@ -261,13 +264,13 @@ class RecordedModel(ModelEndpoint):
     """Null leaves it out."""
     max_tokens: int = Field(default=512, gt=0)
     """Of one answer."""
-    budget_usd: float | None = Field(default=None, gt=0)
+    cost_usd: float | None = Field(default=None, gt=0)
     """What the model may cost in a run, which stops there."""
 
     @model_validator(mode="after")
     def _budget_needs_prices(self) -> "RecordedModel":
-        if self.budget_usd is not None and not self.prices:
-            raise ValueError("`budget_usd` needs `prices`, or the cost is not known")
+        if self.cost_usd is not None and not self.prices:
+            raise ValueError("`cost_usd` needs `prices`, or the cost is not known")
         return self
 
 
@@ -284,16 +287,14 @@ class PriceList(Frozen):
 
 
 def with_price_list(spec: ModelSpec, folder: Path) -> ModelSpec:
-    """The section with the prices and limits of its list behind its own; a file precedes the packaged list.
+    """The section with the prices of the list that it names; a file precedes the packaged list.
 
     Raises InvalidDocument for a file that is not there or is not a list.
     """
-    if spec.price_list is None:
+    if not isinstance(spec.prices, str):
         return spec
     packaged = Path(str(files("harness.suite").joinpath("prices.yaml")))
-    paths = [packaged] if spec.price_list == PACKAGED else [folder / spec.price_list, packaged]
-    lists = [read_document(path, PriceList) for path in paths]
-    prices = dict(spec.prices)
-    for one in lists:
-        prices = {**prices, **{name: price for name, price in one.models.items() if name not in prices}}
+    paths = [packaged] if spec.prices == PACKAGED else [folder / spec.prices, packaged]
+    first, *rest = [read_document(path, PriceList).models for path in paths]
+    prices = first | {name: price for one in rest for name, price in one.items() if name not in first}
     return spec.model_copy(update={"prices": prices})

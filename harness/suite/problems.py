@@ -5,6 +5,7 @@ is what a person can correct, so it comes first, with the field that was probabl
 """
 
 import json
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, Final
@@ -69,6 +70,8 @@ def found_words(value: Any) -> str:
 Location = tuple[int | str, ...]
 _PLAIN = (("str",), ("int",), ("float",), ("bool",))
 """The names of a union's plain members in pydantic's locations."""
+_CONTAINER = re.compile(r"(dict|list|tuple)\[.*\]")
+"""The name of a union's member that is a mapping or a list."""
 _MANY = 12
 """The maximum number of fields in a message."""
 
@@ -81,7 +84,7 @@ def first_problem(shape: Any, error: ValidationError) -> tuple[Location, str]:
         key=lambda one: one["type"] != "extra_forbidden",
     )
     first, others = errors[0], errors[1:]
-    location = tuple(first["loc"])
+    location = tuple(part for part in first["loc"] if not _CONTAINER.fullmatch(str(part)))
     if first["type"] != "extra_forbidden":
         more = f" (and {len(others)} more)" if others else ""
         return location, worded(first) + more

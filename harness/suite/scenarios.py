@@ -95,14 +95,14 @@ def with_own_fields(case: JsonObject, item: Mapping[str, Any]) -> JsonObject:
 
 
 def talk_fields(opening: Any, plan: Any, state: Mapping[str, Any], persona: Any = None) -> JsonObject:
-    """Conversation, fixture packs and user profile, out of a scenario's texts and its session's state."""
+    """Task, conversation, fixture packs and user profile, out of a scenario's texts and its session's state."""
     profile = {name: value for name, value in state.items() if name not in {MAX_TURNS, PACKS}}
     turns = {} if state.get(MAX_TURNS) is None else {"max_turns": state[MAX_TURNS]}
     packs = state.get(PACKS)
     fixtures = [packs] if isinstance(packs, str) else list(packs or ())
     return {
+        **({} if opening is None else {"task": opening}),
         "conversation": {
-            "opening": opening,
             "plan": plan,
             **turns,
             **({} if persona is None else {"persona": persona}),

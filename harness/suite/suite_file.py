@@ -12,7 +12,7 @@ from harness.suite.conversations import UserSpec
 from harness.suite.documents import Document, open_document
 from harness.suite.hosts import HostSpec
 from harness.suite.models import ModelSpec
-from harness.suite.suites import AnswerRule, CompositePart, Gates, ToolServer
+from harness.suite.suites import AnswerRule, Gates, ToolServer
 from harness.suite.task_folders import TASK_FILE, TASKS_PATTERN, is_tasks
 from harness.values import Frozen, JsonObject
 
@@ -31,16 +31,12 @@ class SuiteFile(Frozen):
     snapshot: str | None = None
     """Name of a state of that environment, which every trial starts from."""
     agents: dict[str, AgentVersion]
-    """Version -> the agent under test."""
-    default_agent: str | None = None
-    """The version that runs if the command line names none. None: the first."""
+    """Version -> the agent under test. The first runs if the command line names none."""
     servers: dict[str, ToolServer] = {}
     """Name -> where the tools of that name are served. Tools of one server share their write state."""
     tools: JsonValue = []
-    """A list of tools and of groups (`openapi`, `mcp`, `python`, `sandbox`, `browser`), or a file that holds one."""
-    descriptions: dict[str, str] = {}
-    """Tool -> a file in the suite's folder whose text the agent reads as the tool's description, instead of the one in
-    `tools`."""
+    """A list of tools and of groups (`openapi`, `mcp`, `python`, `sandbox`, `browser`), or a file that holds one. The
+    agent reads the text of a file `descriptions/TOOL.md` instead of the tool's own description."""
     model: ModelSpec | None = None
     """Which models the agent may reach. None: no model through the gateway."""
     user: UserSpec | None = None
@@ -52,13 +48,8 @@ class SuiteFile(Frozen):
     checks: tuple[CheckSpec, ...] = ()
     """Verifiers that every case is checked with, beside its own."""
     metrics: tuple[str, ...] = ()
-    """Metrics of the suite's own: `file.py:Name`, `module:Name` or an entry point."""
-    run_metrics: tuple[str, ...] = ()
-    """Figures of the suite's own over a whole run, named in the same way."""
-    detectors: tuple[str, ...] = ()
-    """Detectors of failures of the suite's own, named in the same way."""
-    composite: dict[str, CompositePart] = {}
-    """Metric -> its weight in the figure `composite`. Empty: there is none."""
+    """What the suite's own code measures: metrics of a trial (`measure`) or of a run (`measure_run`), detectors of
+    failures (`find`), and evaluator functions. Each is `file.py:Name`, `module:Name` or an entry point."""
     secrets: tuple[str, ...] = ()
     """Names of environment variables that `${NAME}` may refer to, and whose values are never stored."""
     drift: dict[str, tuple[AnswerRule, ...]] = {}

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
+from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
@@ -21,6 +21,8 @@ from harness.suite.tools import ToolSpec
 from harness.text import alternatives
 from harness.values import Frozen, JsonObject
 
+DESCRIPTIONS: Final = "descriptions"
+
 # How an answer of a tool is compared with its recording, if that is not word for word.
 
 Comparison = Literal["ignore", "type", "exact", "regex", "approx", "set", "map"]
@@ -29,12 +31,10 @@ Comparison = Literal["ignore", "type", "exact", "regex", "approx", "set", "map"]
 class AnswerRule(Frozen):
     """One rule for the value at a path of the answer; the first rule that matches a path applies."""
 
-    at: str | None = Field(default=None, pattern=r"^(/[^/]*)*$")
+    at: str = Field(pattern=r"^((/[^/]*)*|[A-Za-z0-9!#$%&'*+.^_`|~-]+)$")
     """A JSON pointer, `*` standing for every item of a list or member of an object; empty: the whole answer. A rule
-    holds for everything below its place too."""
-    header: str | None = Field(default=None, pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-    """A response header instead of a path: it is stored in new recordings and compared. No header is compared without a
-    rule, and a header that carries secrets is never stored.
+    holds for everything below its place too. A name without `/` is that of a response header: it is stored in new
+    recordings and compared. No header is compared without a rule, and a header that carries secrets is never stored.
     """
     compare: Comparison
     """`ignore`: not compared. `type`: only the kind of value is compared. `exact`: a changed value is drift at once,
@@ -51,8 +51,6 @@ class AnswerRule(Frozen):
 
     @model_validator(mode="after")
     def _has_its_parameter(self) -> "AnswerRule":
-        if (self.at is None) == (self.header is None):
-            raise ValueError("needs either `at`, a place in the answer's body, or `header`, a response header")
         if self.header is not None and self.compare in ("set", "map"):
             raise ValueError(f"`compare: {self.compare}` is for bodies: a header is one text")
         for name, owner in (("regex", "regex"), ("tolerance", "approx")):
@@ -64,33 +62,10 @@ class AnswerRule(Frozen):
             check_expression(self.regex)
         return self
 
-
-class CompositePart(Frozen):
-    """One metric and its weight; a bare number is the weight.
-
-    `worst` and `best` scale a figure that is not a share (cost, tokens, steps) to the range from 0 to 1; lower values
-    may be better.
-    """
-
-    weight: float = Field(gt=0, allow_inf_nan=False)
-    """Share of the metric, relative to the other parts."""
-    worst: float | None = Field(default=None, allow_inf_nan=False)
-    """Value of the metric that counts as 0."""
-    best: float | None = Field(default=None, allow_inf_nan=False)
-    """Value of the metric that counts as 1."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _bare_weight(cls, data: Any) -> Any:
-        return {"weight": data} if isinstance(data, int | float) and not isinstance(data, bool) else data
-
-    @model_validator(mode="after")
-    def _both_ends(self) -> "CompositePart":
-        if (self.worst is None) != (self.best is None):
-            raise ValueError("needs both `worst` and `best`, or neither")
-        if self.worst is not None and self.worst == self.best:
-            raise ValueError("`worst` and `best` are the same")
-        return self
+    @property
+    def header(self) -> str | None:
+        """The response header that the rule is for; None: it is for the body."""
+        return self.at if self.at and not self.at.startswith("/") else None
 
 
 class Gates(Frozen):
@@ -195,7 +170,6 @@ class Suite(Frozen):
     """Name of a snapshot of that environment."""
     agents: dict[str, AgentVersion]
     """Empty for a folder of tasks without a `suite.yaml`, which the built-in agents can run."""
-    default_agent: str
     agent_prompts: tuple[AgentPrompt, ...] = ()
     """Versions of prompts that take the place of agents' files; not part of the digest, like the agents."""
     servers: dict[str, ToolServer] = {}
@@ -210,16 +184,9 @@ class Suite(Frozen):
     checks: tuple[CheckSpec, ...] = ()
     """Verifiers that every case is checked with."""
     metrics: tuple[str, ...] = ()
-    """Metrics of the suite's own, beside the built-in ones: `file.py:Name`, `module:Name` or an entry point. A function
-    is taken for an item-level evaluator: `(*, output, expected_output, **kwargs)`."""
-    run_metrics: tuple[str, ...] = ()
-    """Figures over a whole run, of the suite's own; a function is taken for a run-level evaluator:
-    `(*, item_results, **kwargs)`."""
-    detectors: tuple[str, ...] = ()
-    """Detectors of failures of the suite's own, beside the built-in ones: `file.py:Name`, `module:Name` or an entry
-    point in the group `harness.detector`."""
-    composite: dict[str, CompositePart] = {}
-    """Metric -> its weight in the figure `composite`; empty: there is none."""
+    """What the suite's own code measures, beside what is built in: `file.py:Name`, `module:Name` or an entry point of
+    the group `harness.metric`. A class has `measure` (of a trial), `measure_run` (of a run) or `find` (failures); a
+    function is an evaluator, of a run if it takes `item_results`."""
     secrets: tuple[str, ...] = ()
     """Names of environment variables whose values must never be stored."""
     drift: dict[str, tuple[AnswerRule, ...]] = {}
@@ -230,14 +197,21 @@ class Suite(Frozen):
     """What every run of the suite has to reach."""
     packs: dict[str, FixturePack] = {}
     """The fixture packs that cases name."""
-    descriptions: dict[str, str] = {}
-    """Tool -> the file in the suite's folder that its description is in; the text is in `tools` already."""
     optimise: OptimiseSpec | None = None
     """What an optimisation may change; not part of the digest, because no trial depends on it."""
     defaults: Limits = Limits()
     cases: tuple[Case, ...] = Field(min_length=1)
     digest: str
     """The SHA-256 digest of cases, tools, checks and their code; the agents are not included."""
+
+    def description_file(self, tool: str) -> Path:
+        """Where the suite may have a tool's description, whose text is in `tools` already."""
+        return self.folder / DESCRIPTIONS / f"{tool}.md"
+
+    @property
+    def default_agent(self) -> str:
+        """The first agent; of a folder of tasks, which declares none, the oracle."""
+        return next(iter(self.agents), "oracle")
 
     @property
     def reached(self) -> dict[str, ToolServer]:

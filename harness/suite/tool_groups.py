@@ -61,31 +61,31 @@ class OpenApiTools(ToolGroup):
 
 
 class McpTools(ToolGroup):
-    """The tools of an MCP server: a program (`command`), an address (`url`), or a service of the environment."""
+    """The tools of an MCP server: a program (`command`), an address (`base_url`), or a service of the environment."""
 
     mcp: "McpPlace"
     """Where the MCP server is: a program, an address, or a service of the environment."""
 
 
 class McpPlace(McpServer):
-    """Exactly one of `command`, `url` and `service`."""
+    """Exactly one of `command`, `base_url` and `service`."""
 
-    url: str | None = None
+    base_url: str | None = None
     """Address of a server that speaks MCP over HTTP."""
     service: str | None = None
     """A service of the environment that speaks MCP."""
     headers: dict[str, str] = {}
     """Sent with every request; `${NAME}` takes a secret of the suite."""
     reset: Reset | None = None
-    """As of a server; of a `url` only."""
+    """As of a server; of a `base_url` only."""
 
     @model_validator(mode="after")
     def _one_place(self) -> "McpPlace":
-        given = [name for name in ("command", "url", "service") if getattr(self, name)]
+        given = [name for name in ("command", "base_url", "service") if getattr(self, name)]
         if len(given) != 1:
-            raise ValueError("needs exactly one of `command`, `url` and `service`")
-        if self.url is None and self.reset is not None:
-            raise ValueError("`reset` is for a server at a `url`")
+            raise ValueError("needs exactly one of `command`, `base_url` and `service`")
+        if self.base_url is None and self.reset is not None:
+            raise ValueError("`reset` is for a server at a `base_url`")
         return self
 
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
@@ -33,13 +33,20 @@ class HttpRoute(Frozen):
     """
 
 
-class RateLimit(Frozen):
+Rate = Annotated[str, Field(pattern=r"^[1-9][0-9]*/([0-9]*[1-9][0-9]*|[0-9]*\.[0-9]*[1-9])?s$")]
+"""`20/s`, `100/60s`: so many calls may begin within the period."""
+
+
+class RateLimit(NamedTuple):
     """At most `calls` in every `per_s` seconds, over all trials together; live calls only."""
 
-    calls: int = Field(gt=0)
-    """Calls that may begin within the period."""
-    per_s: float = Field(gt=0)
-    """Length of the period in seconds."""
+    calls: int
+    per_s: float
+
+    @classmethod
+    def of(cls, rate: Rate) -> "RateLimit":
+        calls, _, period = rate.removesuffix("s").partition("/")
+        return cls(int(calls), float(period or 1))
 
 
 class VolatilePart(Frozen):
@@ -82,8 +89,9 @@ class ToolSpec(Frozen):
     """The JSON Schema of a successful answer of an HTTP tool, if one is declared; `harness drift` reads it. It does
     not affect the agent's task, so it is not part of the suite's digest.
     """
-    rate_limit: RateLimit | None = None
-    """How often the live tool may be called. None: without limit."""
+    rate_limit: Rate | None = None
+    """How often the live tool may be called, as `CALLS/s` or `CALLS/SECONDSs` (`100/60s`), over all trials together.
+    None: without limit."""
     timeout_s: float = Field(default=30.0, gt=0)
     """Seconds within which the tool must have answered."""
     ignore: tuple[str | VolatilePart, ...] = ()

@@ -133,7 +133,7 @@ def server_of(group: McpTools | PythonTools | SourceTools | SandboxTools | Brows
         case McpTools(mcp=place):
             return ToolServer(
                 service=place.service,
-                base_url=place.url,
+                base_url=place.base_url,
                 headers=place.headers,
                 reset=place.reset,
                 mcp=McpServer.model_validate(place.model_dump(include=set(McpServer.model_fields))),

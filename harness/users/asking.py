@@ -41,7 +41,7 @@ class RecordedAsker:
     def __init__(self, spec: RecordedModel, *, suite: str, cassettes: Path, secrets: Mapping[str, str]) -> None:
         """Raises UsageError if its key is not in the environment."""
         self._spec = spec
-        budget = None if spec.budget_usd is None else Budget(usd=spec.budget_usd)
+        budget = None if spec.cost_usd is None else Budget(usd=spec.cost_usd)
         self._client = ModelClient(
             spec.spec,
             spec.provider,

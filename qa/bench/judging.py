@@ -175,7 +175,7 @@ def stored(root: Path, sessions: int) -> RunFolder:
     ids = [f"s{number}" for number in range(sessions)]
     agents = {"a": AgentVersion(command=("true",), files=".")}
     cases = tuple(Case(id=one, task="x") for one in ids)
-    suite = Suite(name="bench", folder=root, agents=agents, default_agent="a", cases=cases, digest="d")
+    suite = Suite(name="bench", folder=root, agents=agents, cases=cases, digest="d")
     planned = tuple(PlannedTrial(case_id=one, attempt=1) for one in ids)
     with RunFolder.create(root / "runs", manifest(planned)) as folder:
         folder.keep_suite(suite)

@@ -44,8 +44,8 @@ user: {{kind: model, model: rule-user, base_url: "{user_url}", double: true}}
 CASE = """\
 - id: talk-{number}
   limits: {{seconds: 600, memory_mb: 128}}
+  task: "A small coffee, please, for table {number}."
   conversation:
-    opening: "A small coffee, please, for table {number}."
     plan: "Say \\"And a muffin, please.\\" Say \\"And a glass of water.\\" Say \\"And a spoon.\\""
     max_turns: 8
 """

@@ -42,7 +42,7 @@ def through_gateway(url: str, mode: ModelMode, cassettes: Path) -> Iterator[http
     case = Case(id="c", task="x")
     agents = {"a": AgentVersion(command=("a",), files="a")}
     spec = ModelSpec(base_url=url)
-    suite = Suite(name="s", folder=Path(), agents=agents, default_agent="a", cases=(case,), digest="0" * 64, model=spec)
+    suite = Suite(name="s", folder=Path(), agents=agents, cases=(case,), digest="0" * 64, model=spec)
     request = SessionRequest(trial_id=mode, case=case, attempt=1, agent="a")
     with Gateway(suite, "live", cassettes=cassettes, model_mode=mode) as gateway, gateway.open(request) as session:
         connection = UnixConnection(session.socket)

@@ -54,7 +54,6 @@ from harness.suite.suites import Suite
 
 AGENT = Path(__file__).parent / "agent"
 SUITE = """\
-default_agent: noop
 agents:
   noop: {{command: [python3, "{{agent}}/noop.py"], files: {agent}}}
   bare: {{command: [python3, "{{agent}}/bare.py"], files: {agent}}}

@@ -143,7 +143,6 @@ def suite_of(name: str, evidences: list[Evidence]) -> Suite:
         name=name,
         folder=Path(),
         agents={"a": AgentVersion(command=("true",), files=".")},
-        default_agent="a",
         tools=evidences[0].tools,
         cases=tuple(one.case for one in evidences),
         digest="",

@@ -44,7 +44,6 @@ IMAGES = Path(__file__).parents[2] / "images"
 SDK_IMAGE = "frameworks/openai_agents"
 PROGRAMS = {"stdlib": "talk.py", "sdk": "talk_sdk.py"}
 SUITE = """\
-default_agent: stdlib
 agents:
   stdlib: {{command: [python3, "{{agent}}/talk.py"], files: {agent}}}
   sdk: {{command: [python3, "{{agent}}/talk_sdk.py"], files: {agent}, image: {image}}}
@@ -60,8 +59,8 @@ tools:
 CASE = """\
 - id: talk-{number}
   limits: {{seconds: 600}}
+  task: "First, in conversation {number}."
   conversation:
-    opening: "First, in conversation {number}."
     turns:
       - {{when: {{contains: said 1}}, say: "Second."}}
       - {{when: {{contains: said 2}}, say: "Third.", end: true}}

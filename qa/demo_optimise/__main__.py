@@ -86,7 +86,8 @@ def _trips(setting: Setting) -> Sequence[tuple[int, Trip]]:
 def _case(setting: Setting, number: int, trip: Trip) -> dict[str, Any]:
     case: dict[str, Any] = {
         "id": f"{setting.name}-{number:02}",
-        "conversation": {"opening": trip.messages[0], "turns": [{"say": one} for one in trip.messages[1:]]},
+        "task": trip.messages[0],
+        "conversation": {"turns": [{"say": one} for one in trip.messages[1:]]},
         "user_profile": {"shopper_id": trip.shopper},
     }
     if trip.cart:

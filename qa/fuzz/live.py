@@ -71,7 +71,6 @@ class _World:
                 name="fuzzed",
                 folder=self.folder,
                 agents={"a": AgentVersion(command=("agent",), files="agent")},
-                default_agent="a",
                 servers={
                     "shop": ToolServer(base_url=self.server.url),
                     "over_http": ToolServer(base_url=self.server.url, mcp=McpServer()),

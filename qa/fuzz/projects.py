@@ -225,7 +225,6 @@ checks:
   - {name: h, verifier: state, with: {probe: order, equals: {a: 1}}}
   - {name: i, verifier: files, with: {added: ["*.txt"], content: {"/work/a.txt": {contains: "x"}}}}
 drift: {"look": [{at: "/items/*/price", compare: approx, tolerance: 1}, {at: "/a", compare: regex, regex: "a.b"}]}
-composite: {task_success: {weight: 1}}
 """
 
 _OPENAPI = rb"""{"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": {

@@ -85,7 +85,7 @@ def _case(suite: Suite, name: str, trip: Trip) -> Case:
             "id": name,
             "category": "planted",
             "task": trip.messages[0],
-            "conversation": Conversation(opening=trip.messages[0], turns=turns, max_turns=len(trip.messages) + 1),
+            "conversation": Conversation(turns=turns, max_turns=len(trip.messages) + 1),
             "user_profile": {"shopper_id": trip.shopper},
             "expected": None,
             "fixtures": (),

@@ -112,7 +112,7 @@ class AverageOrderCorrectness(Frozen):
     name: ClassVar[str] = "avg_order_correctness"
     version: ClassVar[str] = "1"
 
-    def measure(self, scorecards: Sequence[Scorecard]) -> tuple[float | None, str]:
+    def measure_run(self, scorecards: Sequence[Scorecard]) -> tuple[float | None, str]:
         measured = [card.value(OrderCorrectness.name) for card in scorecards if card.outcome in MEASURED]
         known = [value for value in measured if value is not None]
         if not known:

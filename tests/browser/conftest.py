@@ -34,7 +34,6 @@ def browsing_suite(folder: Path, upstream: str) -> Suite:
         name="browsing",
         folder=folder,
         agents={"a": AgentVersion(command=("true",), files=".")},
-        default_agent="a",
         servers={"browser": ToolServer(browser=True, disposable=True)},
         tools=tuple(tools),
         hosts=(HostSpec(host=HOST, base_url=upstream, disposable=True, only_browser=True),),

@@ -127,7 +127,6 @@ def test_a_wrong_case_is_refused_with_file_line_and_field(tmp_path: Path, cases:
         ("files: agents/v1", f"files: {'v' * 300}", "suite.yaml:3: field 'agents.v1.files': there is no folder 'vv"),
         ("seconds: 5", "seconds: 0", "suite.yaml:9: field 'limits.seconds'"),
         ("- {name: book,", "- {name: find,", "suite.yaml:6: field 'tools': tools are declared twice: find"),
-        ("limits:", "default_agent: v9\nlimits:", "suite.yaml:9: field 'default_agent': 'v9' is none of"),
         ("limits:", "cases: c*.json\nlimits:", "suite.yaml:9: field 'cases': no file matches 'c*.json'"),
         (
             "limits:",

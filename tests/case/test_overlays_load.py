@@ -77,18 +77,11 @@ def test_a_pack_that_is_wrong_is_refused_with_its_line(tmp_path: Path, pack: str
         ("faults: [{tool: find, call: 0, kind: reset}]", "cases.yaml:3: field '0.faults.0.call'"),
         ("conversation: {turns: [{when: {contains: x}}]}", "cases.yaml:3: field '0.conversation.turns.0'"),
         ("conversation: {turns: [{say: x, when: {regex: '('}}]}", "cases.yaml:3: field '0.conversation.turns.0.when"),
-        ("conversation: {opening: ho}", "cases.yaml:1: field '0': `task` and `conversation.opening`"),
     ],
 )
 def test_a_case_that_is_wrong_is_refused_with_its_line(tmp_path: Path, case: str, words: str) -> None:
     write(tmp_path, case)
     assert refusal(tmp_path).startswith(words)
-
-
-def test_the_opening_of_a_conversation_is_the_task(tmp_path: Path) -> None:
-    write(tmp_path, "")
-    (tmp_path / "suites/s/cases.yaml").write_text("- id: a\n  conversation: {opening: Hello., turns: [{say: Bye.}]}\n")
-    assert "Hello." == load_suite(tmp_path, "s").cases[0].task
 
 
 def test_pointers_reach_members_items_and_every_item() -> None:

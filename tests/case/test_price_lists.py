@@ -47,26 +47,24 @@ def suite(tmp_path: Path) -> Any:
 )
 def test_the_packaged_list_knows_a_model_by_its_pattern(suite: Any, model: str, dollars: float) -> None:
     assert None is suite(model)
-    assert dollars == suite(model, price_list="packaged").input_usd_per_mtok
+    assert dollars == suite(model, prices="packaged").input_usd_per_mtok
 
 
 def test_a_model_that_no_list_has_stays_without_a_price(suite: Any) -> None:
-    assert None is suite("gpt-5.9-vast", price_list="packaged")
+    assert None is suite("gpt-5.9-vast", prices="packaged")
 
 
-def test_a_file_stands_before_the_packaged_list_and_the_suite_before_both(suite: Any) -> None:
+def test_a_file_stands_before_the_packaged_list(suite: Any) -> None:
     listed = {"as_of": "2026-01", "models": {"*sonnet*": OWN, "own-*": OWN}}
-    assert Price(**OWN) == suite("claude-sonnet-4-5", listed, price_list="prices.yaml")
-    assert Price(**OWN) == suite("own-1", listed, price_list="prices.yaml")
-    assert suite("gpt-5", listed, price_list="prices.yaml") == suite("gpt-5", price_list="packaged")
-    first = OWN | {"input_usd_per_mtok": 1.0}
-    assert Price(**first) == suite("claude-sonnet-4-5", listed, price_list="prices.yaml", prices={"*claude*": first})
+    assert Price(**OWN) == suite("claude-sonnet-4-5", listed, prices="prices.yaml")
+    assert Price(**OWN) == suite("own-1", listed, prices="prices.yaml")
+    assert suite("gpt-5", listed, prices="prices.yaml") == suite("gpt-5", prices="packaged")
 
 
 @pytest.mark.parametrize("listed", [{"models": {}}, {"as_of": "2026", "models": {"a": {"input_usd_per_mtok": -1}}}])
 def test_a_file_that_is_no_list_is_refused_by_its_name(suite: Any, listed: Any) -> None:
     with pytest.raises(InvalidDocument, match=r"prices\.yaml"):
-        suite("gpt-5", listed, price_list="prices.yaml")
+        suite("gpt-5", listed, prices="prices.yaml")
 
 
 @pytest.mark.parametrize(("write", "dollars"), [(None, 0.8 + 0.1 * 0.1 + 0.1), (1.25, 0.8 + 0.1 * 0.1 + 0.1 * 1.25)])

@@ -37,8 +37,8 @@ def write(folder: Path, probes: list[object], case: dict[str, object] | None = N
     [
         ({"tool": "write"}, "probes.0.tool", "expected a tool with effect: read"),
         ({}, "probes.0", "exactly one of `tool`, `sql` and `api`"),
-        ({"tool": "look", "sql": {"file": "a.db", "query": "select 1"}}, "probes.0", "exactly one of"),
-        ({"sql": {"query": "select 1"}}, "probes.0.sql", "exactly one of `service` and `file`"),
+        ({"tool": "look", "sql": {"path": "a.db", "query": "select 1"}}, "probes.0", "exactly one of"),
+        ({"sql": {"query": "select 1"}}, "probes.0.sql", "exactly one of `service` and `path`"),
         ({"sql": {"service": "db"}}, "probes.0.sql", "exactly one of `query` and `tables`"),
         ({"sql": {"service": "db", "query": "select 1", "ignore": {"t": ["c"]}}}, "probes.0.sql", "`ignore` is for"),
         (
@@ -97,7 +97,11 @@ def test_a_service_that_cannot_be_asked_is_told_before_the_run(tmp_path: Path, s
     [
         ({"needs": ["nobody"]}, "needs a service that is not declared: 'nobody'"),
         ({"needs": ["a"]}, "need each other in a circle"),
-        ({"database": {"sqlite": "/a", "postgresql": "b"}}, "exactly one of `postgresql` and `sqlite`"),
+        *(
+            ({"database": address}, "expected `postgresql:///NAME` or `sqlite:///PATH`")
+            for address in ("library", "postgresql://", "postgresql://a:b@/c", "postgresql://elsewhere/c", "mysql:///c")
+        ),
+        ({"database": "sqlite:///../a"}, "not an absolute path"),
     ],
 )
 def test_a_wrong_service_is_refused(tmp_path: Path, service: dict[str, object], said: str) -> None:

@@ -71,14 +71,13 @@ TOOL: dict[str, Any] = {"name": "t", "server": "s", "http": {"path": "/"}}
         ("suite", {**SUITE, "tools": [TOOL]}, {**SUITE, "tools": [{**TOOL, "efect": "read"}]}),
         ("suite", {**SUITE, "tools": [TOOL]}, {**SUITE, "tools": [{"name": "t", "server": "s"}]}),
         ("suite", {**SUITE, "tools": "tools.yaml"}, {**SUITE, "tools": 3}),
-        ("suite", {**SUITE, "composite": {"a": 1}}, {**SUITE, "composite": {"a": {"wait": 1}}}),
         (
             "suite",
             {**SUITE, "tools": [{"openapi": "a.json", "server": "s", "only": ["a*"]}]},
             {**SUITE, "tools": [{"openapi": "a.json", "server": "s", "onyl": ["a*"]}]},
         ),
         ("case", [{"id": "a", "task": "t"}], [{"id": "a"}]),
-        ("case", [{"id": "a", "conversation": {"opening": "hi"}}], [{"id": "a", "conversation": {"turns": []}}]),
+        ("case", [{"id": "a", "task": "hi", "conversation": {}}], [{"id": "a", "conversation": {"turns": []}}]),
         ("case", [{"evalId": "a", "conversationScenario": {"startingPrompt": "hi"}}], [{"evalId": "a"}]),
         ("case", [{"id": "a", "task": "t", "checks": [{"name": "n", "verifier": "v"}]}], [{"id": "a b", "task": "t"}]),
         (

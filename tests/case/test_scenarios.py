@@ -94,7 +94,7 @@ def test_fields_of_the_case_stand_beside_the_scenario(tmp_path: Path) -> None:
         "category": "reorder",
         "conversation": {"turns": [{"say": "That is all."}]},
         "expected": {"items": []},
-        "routes": [{"turn": 1, "agents": ["cart"]}],
+        "routes": [{"when": 1, "agents": ["cart"]}],
         "tags": ["safety"],
     }
     (case,) = loaded(tmp_path, [SNAKE | {"harness": own}])

@@ -35,9 +35,9 @@ def states(
     provider: SandboxProvider, image: str | None, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, JsonValue]:
     names = ("kept", "none", "fifo", "folder", "link", "beside", "sparse", "text", "journal")
-    probes = [StateProbe(name=name, sql=SqlProbe(file=f"{name}.db", query="select * from menu")) for name in names]
-    probes.append(StateProbe(name="all", sql=SqlProbe(file="kept.db", tables=("*",))))
-    endless = SqlProbe(file="kept.db", query="select count(*) from endless", timeout_s=1)
+    probes = [StateProbe(name=name, sql=SqlProbe(path=f"{name}.db", query="select * from menu")) for name in names]
+    probes.append(StateProbe(name="all", sql=SqlProbe(path="kept.db", tables=("*",))))
+    endless = SqlProbe(path="kept.db", query="select count(*) from endless", timeout_s=1)
     probes.append(StateProbe(name="endless", sql=endless))
     return left_by(provider, image, WRITES, probes, tmp_path_factory.mktemp("left"))
 
@@ -86,7 +86,7 @@ def test_what_cannot_be_read_is_unmeasurable(states: dict[str, JsonValue], name:
 def test_a_database_that_may_have_changed_unseen_is_unmeasurable(tmp_path: Path) -> None:
     from harness.sandbox.providers import open_provider
 
-    probe = StateProbe(name="late", sql=SqlProbe(file="zebra.db", query="select * from menu"))
+    probe = StateProbe(name="late", sql=SqlProbe(path="zebra.db", query="select * from menu"))
     provider = open_provider("local", run="databases")
     try:
         told = left_by(provider, None, MANY, [probe], tmp_path)["late"]

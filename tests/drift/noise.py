@@ -72,7 +72,6 @@ SUITE = Suite(
     name="s",
     folder=Path(),
     agents={"a": AgentVersion.model_validate({"command": ["a"], "files": "a"})},
-    default_agent="a",
     tools=(SPEC,),
     cases=(Case(id="c", task="t"),),
     digest="",

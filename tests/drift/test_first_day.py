@@ -89,9 +89,9 @@ def test_headers_are_compared_by_rule_alone(project_of_shop: Project) -> None:
     shop = project_of_shop.shop
     shop.headers = {"X-Unit": "cent", "X-Total": "10", "X-Request": "1", "Set-Cookie": "a=b"}
     rules = [
-        {"header": "x-unit", "compare": "exact"},
-        {"header": "X-Total", "compare": "approx", "tolerance": 5},
-        {"header": "set-cookie", "compare": "exact"},
+        {"at": "x-unit", "compare": "exact"},
+        {"at": "X-Total", "compare": "approx", "tolerance": 5},
+        {"at": "set-cookie", "compare": "exact"},
     ]
     project_of_shop.write({"one": [["get_item", {"id": 1}]]}, drift={"get_*": rules})
     record_anew(project_of_shop)

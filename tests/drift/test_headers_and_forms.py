@@ -63,14 +63,14 @@ DAY, NEXT = date(2026, 3, 1), date(2026, 3, 2)
 def test_a_header_is_compared_by_its_rule(
     old: dict[str, str], new: dict[str, str], rule: dict[str, Any], expected: list[str]
 ) -> None:
-    rules = {"etag": AnswerRule.model_validate({"header": "etag", "compare": "exact"} | rule)}
+    rules = {"etag": AnswerRule.model_validate({"at": "etag", "compare": "exact"} | rule)}
     found = list(header_changes(old, new, rules))
     assert expected == [f"{one.change} {one.old_kind} -> {one.new_kind} {one.before} -> {one.after}" for one in found]
     assert {"headers.etag"} >= {one.path for one in found}
 
 
 def test_headers_are_told_by_name() -> None:
-    rules = {name: AnswerRule.model_validate({"header": name, "compare": "exact"}) for name in ("x-b", "a")}
+    rules = {name: AnswerRule.model_validate({"at": name, "compare": "exact"}) for name in ("x-b", "a")}
     found = header_changes({"a": "1", "x-b": "1"}, {"a": "2", "x-b": "2"}, rules)
     assert ["headers.a", "headers.x-b"] == [one.path for one in found]
 

@@ -232,7 +232,7 @@ def play_reference(menu: MenuService, suite: Suite) -> PlayReference:
 @pytest.fixture(scope="session")
 def checks(suite: Suite) -> Any:
     """The suite's checks by name, loaded as the harness loads them."""
-    names = [name.rpartition(":")[2] for name in (*suite.metrics, *suite.run_metrics)]
+    names = [name.rpartition(":")[2] for name in suite.metrics]
     names += [check.verifier.rpartition(":")[2] for check in suite.checks]
     found = {name: find_plugin("metric", f"checks.py:{name}", {}, suite.folder) for name in names}
     return SimpleNamespace(**found, module=sys.modules[next(iter(found.values())).__module__])

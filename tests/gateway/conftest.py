@@ -194,7 +194,6 @@ def suite(case: Case) -> Suite:
         name="breakfast",
         folder=Path(),
         agents={"a": AgentVersion(command=("agent",), files="agent")},
-        default_agent="a",
         servers={"shop": ToolServer(service="shop", session_header="X-Order-Session", disposable=True)},
         tools=TOOLS,
         probes=(StateProbe(name="order", tool="order"),),

@@ -15,7 +15,7 @@ from harness.suite.cases import Case
 from harness.suite.suites import Suite
 case = Case(id="c", task="t")
 agents = {"a": AgentVersion(command=("a",), files="a")}
-suite = Suite(name="s", folder=Path(), agents=agents, default_agent="a", cases=(case,), digest="0" * 64)
+suite = Suite(name="s", folder=Path(), agents=agents, cases=(case,), digest="0" * 64)
 with Gateway(suite, "replay", cassettes=Path()) as gateway:
     session = gateway.open(SessionRequest(trial_id="t", case=case, attempt=1, agent="a"))
     print(session.socket, flush=True)

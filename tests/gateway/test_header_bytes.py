@@ -84,7 +84,6 @@ def ended(server, tmp_path):
         name="s",
         folder=tmp_path,
         agents={"a": AgentVersion(command=("agent",), files="agent")},
-        default_agent="a",
         servers={"s": ToolServer(base_url=f"{url}/base", disposable=True)},
         tools=(tool,),
         hosts=(HostSpec(host=HOST, base_url=url, disposable=True),),

@@ -11,7 +11,6 @@ from harness.errors import CassetteError, GatewayError, ServiceError, UsageError
 from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.suite.suites import Suite, ToolServer
-from harness.suite.tools import RateLimit
 from harness.traces.projection import trajectory_from
 
 
@@ -232,7 +231,7 @@ def test_an_argument_cannot_lead_to_another_path(run, shop, path: str) -> None:
 
 def test_live_calls_keep_to_the_rate_limit_and_replayed_ones_need_not(run, suite: Suite) -> None:
     def limited(per_s: float) -> Suite:
-        limit = RateLimit(calls=2, per_s=per_s)
+        limit = f"2/{per_s}s"
         tools = (spec.model_copy(update={"rate_limit": limit}) if spec.name == "look" else spec for spec in suite.tools)
         return suite.model_copy(update={"tools": tuple(tools)})
 

@@ -36,11 +36,11 @@ def test_fifty_scenarios_of_adk_cover_what_shoppers_do(suite: Suite):
 def test_every_scenario_expects_a_cart_and_names_who_should_act(suite: Suite):
     for case in suite.cases:
         assert isinstance(case.expected, dict), case.id
-        assert case.routes[0].turn == 1, case.id
+        assert case.routes[0].when == 1, case.id
         assert case.conversation is not None
         assert case.conversation.plan is not None
         said = {turn.say for turn in case.conversation.turns}
-        assert {route.contains for route in case.routes[1:]} <= said, case.id
+        assert {route.when for route in case.routes[1:]} <= said, case.id
 
 
 def test_every_scenario_has_a_checklist_and_states_it_as_adk_does(suite: Suite):

@@ -191,7 +191,7 @@ def _without_huge(span: Span) -> Span:
 
 
 def test_the_case_of_an_exported_trial_comes_back_with_it() -> None:
-    case = Case(id="case-1", task="do it", reference=(), optimal_steps=2, tags=("a",))
+    case = Case(id="case-1", task="do it", reference=(), tags=("a",))
     step = Step(index=0, source="user", message="something else")
     trajectory = Trajectory(trace_id="0" * 32, agent="a", steps=(step,))
     trial = Trial(case_id="case-1", attempt=0, outcome="finished", trajectory=trajectory)

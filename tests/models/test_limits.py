@@ -279,7 +279,7 @@ def test_keys_and_addresses_follow_the_declaration() -> None:
     assert ("OPENAI_API_KEY", "MINE") == both.secrets
     prices = {name: {"input_usd_per_mtok": 1, "output_usd_per_mtok": 1} for name in ("gpt-5", "gpt-5-mini")}
     priced = ModelSpec.model_validate({"prices": prices})
-    assert priced.prices["gpt-5-mini"] is priced.price_of("gpt-5-mini-2026-01-01")
+    assert priced.priced["gpt-5-mini"] is priced.price_of("gpt-5-mini-2026-01-01")
     assert None is priced.price_of("gpt-51")
 
 

@@ -12,7 +12,6 @@ import pytest
 from harness.cassettes.cassette import load_cassette
 from harness.errors import UpstreamUnavailable
 from harness.suite.suites import Suite
-from harness.suite.tools import RateLimit
 from tests.gateway.conftest import UnixConnection
 from tests.models.agents import chat_agent
 from tests.models.model_server import ModelServer, Thought
@@ -207,7 +206,7 @@ def test_a_model_that_is_too_slow_is_a_timeout(reached, suite: Suite, models: Mo
 
 
 def test_a_rate_limit_of_the_provider_holds(play, suite: Suite) -> None:
-    limit = suite.model.model_copy(update={"rate_limit": RateLimit(calls=2, per_s=0.4)})
+    limit = suite.model.model_copy(update={"rate_limit": "2/0.4s"})
     began = time.monotonic()
     slow = suite.model_copy(update={"model": limit})
     play("live", lambda agent: [agent.ask("POST", CHAT, HELLO) for _ in range(4)], model="live", suite=slow)

@@ -45,7 +45,7 @@ class Judging:
     def __init__(self, served: Served, project: Path) -> None:
         self.served, self.project = served, project
         agents = {"a": AgentVersion(command=("true",), files=".")}
-        self.suite = Suite(name="shop", folder=project, agents=agents, default_agent="a", digest="d", cases=(CASE,))
+        self.suite = Suite(name="shop", folder=project, agents=agents, digest="d", cases=(CASE,))
         served.post("/v1/traces", request(*(chat(number, "Hello", f"Hi {number}") for number in range(1, 6))))
         score_sessions(served.store(), ScoringRequest(suite=self.suite, settings=OnlineSettings(pause_s=0)))
 

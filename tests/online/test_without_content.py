@@ -39,7 +39,6 @@ def suite(folder: Path, *, also: tuple[dict[str, Any], ...] = ()) -> Suite:
         name="shop",
         folder=folder,
         agents={"a": AgentVersion(command=("true",), files=".")},
-        default_agent="a",
         digest="d",
         cases=(Case(id="x", task="x"),),
         tools=tuple(

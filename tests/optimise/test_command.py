@@ -206,8 +206,8 @@ def with_guests(project: Path, url: str = "http://127.0.0.1:9/v1") -> None:
     """Gives the suite users that a model can play."""
     with (project / "suites/tea/suite.yaml").open("a") as told:
         told.write(f"user: {{model: guest, base_url: {url!r}, double: true}}\n")
-    talks = {"opening": "A tea, please.", "plan": "Ask for a biscuit."}
-    cases = [{"id": f"order-{number}", "conversation": talks} for number in range(1, 25)]
+    talk = {"task": "A tea, please.", "conversation": {"plan": "Ask for a biscuit."}}
+    cases = [{"id": f"order-{number}", **talk} for number in range(1, 25)]
     (project / "suites/tea/cases.yaml").write_text(json.dumps(cases))
 
 

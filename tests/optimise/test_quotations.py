@@ -7,7 +7,7 @@ from harness.suite.conversations import CaseUser, Conversation, UserTurn
 
 
 def test_all_that_a_case_holds_in_words_is_kept_from_prompts():
-    talk = Conversation(opening="Hello.", plan="Buy a kettle for the office.", turns=(UserTurn(say="A blue one."),))
+    talk = Conversation(plan="Buy a kettle for the office.", turns=(UserTurn(say="A blue one."),))
     case = Case(id="a", task="Hello.", conversation=talk, user=CaseUser(withhold=("My name is Ana.",)))
     assert {"Hello.", "Buy a kettle for the office.", "A blue one.", "My name is Ana."} == set(said_in(case))
 

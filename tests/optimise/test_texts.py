@@ -41,7 +41,6 @@ TOOLS = """
 servers: {kitchen: {base_url: "http://127.0.0.1:1"}}
 tools:
   - {name: pour, description: Of its source., effect: read, server: kitchen, http: {method: GET, path: /pour}}
-descriptions: {pour: descriptions/pour.md}
 """
 
 
@@ -101,16 +100,18 @@ def test_what_is_not_declared_is_frozen_by_digest(project: Path):
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("descriptions: {pour: descriptions/pour.md}", "", "'pour' has no file under `descriptions:`"),
-        ("{pour: descriptions", "{brew: descriptions", "is none of the suite's tools"),
-        ("descriptions/pour.md", "descriptions/none.md", "'descriptions/none.md' cannot be read"),
-        ("descriptions/pour.md", "../tea/descriptions/pour.md", "is not a relative path in the suite's folder"),
+        ("descriptions/pour.md", "other/pour.md", "'pour' has no description in a file"),
+        ("descriptions/pour.md", "descriptions/brew.md", "describes none of the suite's tools"),
         ("files: [examples.json]\n      tools: [pour]", "called_by: []", "names no text"),
     ],
-    ids=["no-file", "no-tool", "missing", "outside", "no-text"],
+    ids=["no-file", "no-tool", "no-text"],
 )
 def test_a_wrong_declaration_is_refused(project: Path, old: str, new: str, problem: str):
     path = project / "suites/tea/suite.yaml"
+    if (path.parent / old).is_file():
+        (path.parent / new).parent.mkdir(exist_ok=True)
+        (path.parent / old).rename(path.parent / new)
+        old = new = "agents:"
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))

@@ -24,8 +24,7 @@ agents:
     command: [python3, "{agent}/main.py"]
     files: agent
     answer: stdout
-    prompts: [greeting.txt, plain.txt]
-    prompt_versions: {greeting.txt: greeting}
+    prompts: {greeting.txt: greeting, plain.txt: null}
   bare: {command: [python3, "{agent}/main.py"], files: agent, answer: stdout}
 """
 AGENT = """\
@@ -144,7 +143,7 @@ def test_a_version_is_not_optimised_in_the_place_of_its_file(project: Path) -> N
         (("s", "--prompt", "greeting@7"), "versions in prompts/greeting/: 1, 2, 10"),
         (("s", "--prompt", "greeting@../1"), "cannot be the name, version or label"),
         (("s", "--prompt", "@nobody-has-this"), "has the label 'nobody-has-this'"),
-        (("s", "--agent", "bare", "--prompt", "@candidate"), "declares no `prompt_versions`"),
+        (("s", "--agent", "bare", "--prompt", "@candidate"), "names no version under `prompts`"),
         (("--resume", "r", "--prompt", "@candidate"), "a resumed run keeps its settings"),
     ],
 )
@@ -158,10 +157,10 @@ def test_what_cannot_be_is_refused(project: Path, words: tuple[str, ...], told: 
 
 @pytest.mark.parametrize(
     ("versions", "told"),
-    [("{other.txt: greeting}", "which is none of `prompts`"), ('{greeting.txt: "../x"}', "prompt_versions")],
+    [("{other.txt: greeting}", "there is no file 'other.txt'"), ('{greeting.txt: "../x"}', "prompts")],
 )
 def test_a_wrong_declaration_is_told_with_its_place(project: Path, versions: str, told: str) -> None:
-    (project / "suites/s/suite.yaml").write_text(SUITE.replace("{greeting.txt: greeting}", versions))
+    (project / "suites/s/suite.yaml").write_text(SUITE.replace("{greeting.txt: greeting, plain.txt: null}", versions))
     code, text = typed(project, "run", "s", "--sandbox", "local")
     assert 2 == code
     assert told in text

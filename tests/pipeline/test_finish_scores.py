@@ -19,7 +19,6 @@ SUITE = Suite(
     name="s",
     folder=Path(),
     agents={"v1": AgentVersion(command=("true",), files=".")},
-    default_agent="v1",
     tools=(),
     cases=(Case(id="c", task="do it"),),
     checks=(CheckSpec.model_validate({"name": "said", "verifier": "final_answer", "with": {"contains": "done"}}),),

@@ -160,8 +160,8 @@ def ran_with(third_party: ThirdParty, line: str) -> Path:
 
 @pytest.mark.slow
 def test_a_detector_of_a_package_finds_in_a_run_and_counts_as_part_of_the_scorer(third_party: ThirdParty) -> None:
-    third_party.install("detector", "terse", "Terse", DETECTOR)
-    suite = ran_with(third_party, "detectors: [terse, 'third_detector:Broken']")
+    third_party.install("metric", "terse", "Terse", DETECTOR)
+    suite = ran_with(third_party, "metrics: [terse, 'third_metric:Broken']")
     run = third_party.project / "runs" / "r"
     manifest = json.loads((run / "manifest.json").read_bytes())
     assert "7" == manifest["scorer_versions"]["detector:terse"]
@@ -172,7 +172,7 @@ def test_a_detector_of_a_package_finds_in_a_run_and_counts_as_part_of_the_scorer
     suite.write_text(suite.read_text().replace("[terse,", "[tense,"))
     refused = third_party("run", "hello", "--sandbox", "local")
     assert 2 == refused.returncode
-    assert re.search("field 'detectors': .*'tense'", refused.stderr)
+    assert re.search("field 'metrics': .*'tense'", refused.stderr)
 
 
 METRIC = """\
@@ -353,7 +353,7 @@ def test_a_user_of_a_package_plays_a_conversation(third_party: ThirdParty) -> No
         'agents: {v1: {command: [python3, "{agent}/main.py"], files: agent}}\n'
         'checks: [{name: heard, verifier: final_answer, with: {regex: "One of them"}}]\n'
     )
-    (suite / "cases.yaml").write_text("- {id: mug, conversation: {opening: Any mugs?, plan: Ask for one.}}\n")
+    (suite / "cases.yaml").write_text("- {id: mug, task: Any mugs?, conversation: {plan: Ask for one.}}\n")
 
     ran = third_party("run", "talks", "--sandbox", "local", "--user", "polite", "--run-name", "talk")
 

@@ -78,8 +78,6 @@ def test_a_floor_that_cannot_be_read_is_a_usage_error(card: Card, manifest: Mani
     [
         ({}, ["task_success=1", "steps=2"], False),
         ({}, ["task_success=1", "unheard_of=2"], True),
-        ({}, ["composite=0.5"], True),
-        ({"composite": {"task_success": 1.0}}, ["composite=0.5"], False),
         ({}, ["steps"], True),
         ({}, [], False),
     ],
@@ -89,9 +87,7 @@ def test_a_floor_that_names_no_figure_of_the_suite_is_refused_before_it_runs(
 ) -> None:
     agents = {"v1": AgentVersion(command=("true",), files=".")}
     cases = (Case(id="c", task="do it"),)
-    suite = Suite(
-        name="s", folder=tmp_path, agents=agents, default_agent="v1", tools=(), cases=cases, digest="d", **fields
-    )
+    suite = Suite(name="s", folder=tmp_path, agents=agents, tools=(), cases=cases, digest="d", **fields)
     if not unknown:
         check_floors(suite, floors)
         return

@@ -81,8 +81,6 @@ REFUSED = [
     (_check("an-entry-point"), "an-entry-point"),
     (_check("check_answer", function="evil.py:accepts"), "evil.py:accepts"),
     ({"metrics": ["evil.py:Check"]}, "metrics: evil.py:Check"),
-    ({"run_metrics": ["evil.py:Check"]}, "run_metrics: evil.py:Check"),
-    ({"detectors": ["evil.py:Check"]}, "detectors: evil.py:Check"),
     ({"servers": PYTHON}, "server 's'"),
     ({"servers": PROGRAM}, "server 's'"),
 ]

@@ -63,7 +63,6 @@ def test_an_imported_run_keeps_its_suite_and_only_a_writer_stores_one(runs: Path
         name="s",
         folder=Path(),
         agents={"v1": AgentVersion(command=("true",), files="agent")},
-        default_agent="v1",
         cases=(
             Case.model_validate(
                 {"id": "a", "task": "t", "checks": [{"name": "c", "verifier": "v", "with": {"most": 3}}]}

@@ -81,7 +81,6 @@ def suite(tmp_path: Path) -> Callable[..., Suite]:
             name="s",
             folder=tmp_path,
             agents={"v1": AgentVersion(command=("true",), files=".")},
-            default_agent="v1",
             tools=TOOLS,
             cases=tuple(Case.model_validate({"id": "c", "task": "do it", **case}) for case in cases),
             digest="d",

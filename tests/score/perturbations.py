@@ -25,7 +25,7 @@ REFERENCE = [
     {"id": "3", "tool": "add", "arguments": {"item": "egg", "quantity": 2}, "after": ["1", "2"]},
     {"id": "4", "tool": "close", "after": ["3"]},
 ]
-ROUTES = [{"turn": 1, "agents": []}]
+ROUTES = [{"when": 1, "agents": []}]
 PLAN = ("find the egg", "look for ham", "add the egg", "close it")
 FIND, LOOK = ("find", {"query": "egg"}), ("look", {"query": "ham"})
 ADD, CLOSE = ("add", {"item": "egg", "quantity": 2}), ("close", {})
@@ -61,7 +61,6 @@ def scorecard(told: Told) -> Scorecard:
         name="s",
         folder=Path(),
         agents={"v1": AgentVersion(command=("true",), files=".")},
-        default_agent="v1",
         tools=TOOLS,
         cases=(case,),
         checks=(

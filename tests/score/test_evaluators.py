@@ -1,4 +1,4 @@
-"""Evaluators of dataset experiments as metrics, and a suite's declared composite."""
+"""Evaluators of dataset experiments as metrics."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +11,7 @@ from harness.scoring.evaluators import item_of
 from harness.scoring.evidence import Evidence
 from harness.scoring.registry import METRICS
 from harness.scoring.scorer import build_scorer
-from harness.suite.loading import load_suite
-from harness.suite.suites import CompositePart, Suite
+from harness.suite.suites import Suite
 
 Build = Callable[..., Evidence]
 MakeSuite = Callable[..., Suite]
@@ -55,6 +54,9 @@ def mean_exact(*, item_results, **kwargs):
     told = ", ".join(str(item.output) for item in item_results)
     return Evaluation(name="mean_exact", value=sum(values) / len(values), comment=told)
 
+def half_run(*, output, item_results):
+    return 1.0
+
 thing = 3
 """
 
@@ -87,7 +89,7 @@ def test_item_level_functions_are_metrics(own: MakeSuite, evidence: Build) -> No
 
 
 def test_run_level_functions_see_every_item_with_its_output(own: MakeSuite, evidence: Build) -> None:
-    scorer = build_scorer(own(metrics=("own.py:exact",), run_metrics=("own.py:mean_exact",)))
+    scorer = build_scorer(own(metrics=("own.py:exact", "own.py:mean_exact")))
     trials = [
         evidence(answer=answer, case={"expected_output": "four"}, attempt=place)
         for place, answer in enumerate(("four", "five"), 1)
@@ -106,9 +108,8 @@ def test_run_level_functions_see_every_item_with_its_output(own: MakeSuite, evid
     [
         ({"metrics": ("own.py:wants_more",)}, "asks for trace, which no evaluator is given"),
         ({"metrics": ("own.py:wants_nothing",)}, "takes no `output`"),
-        ({"run_metrics": ("own.py:exact",)}, "asks for output, expected_output"),
+        ({"metrics": ("own.py:half_run",)}, "asks for output, which"),
         ({"metrics": ("own.py:thing",)}, "is neither a class nor a function"),
-        ({"composite": {"nothing": CompositePart(weight=1)}}, "there is no metric 'nothing'"),
     ],
 )
 def test_what_cannot_be_called_is_refused_when_the_suite_is_loaded(
@@ -116,36 +117,3 @@ def test_what_cannot_be_called_is_refused_when_the_suite_is_loaded(
 ) -> None:
     with pytest.raises(UsageError, match=said):
         build_scorer(own(**fields))
-
-
-def test_a_composite_weighs_its_parts_and_is_not_known_where_one_is_not(suite: MakeSuite, evidence: Build) -> None:
-    parts = {
-        "completion": CompositePart(weight=3),
-        "steps": CompositePart(weight=1, worst=10, best=0),
-    }
-    scorer = build_scorer(suite(composite=parts))
-
-    card = scorer.score(evidence([("find", {})] * 5))
-    unknown = build_scorer(suite(composite={"task_success": CompositePart(weight=1)})).score(evidence())
-
-    assert card.value("composite") == (3 * 1.0 + 1 * 0.5) / 4
-    assert (unknown.value("composite"), unknown.scores[-1].explanation) == (None, "not known: task_success")
-
-
-def test_a_composite_is_declared_in_the_suite(tmp_path: Path) -> None:
-    folder = tmp_path / "suites" / "s"
-    (folder / "agent").mkdir(parents=True)
-    (folder / "cases.yaml").write_text("- {id: a, task: do it}\n")
-    agents = "agents: {v1: {command: ['true'], files: agent}}"
-    text = f"{agents}\ncomposite: {{completion: 0.3, steps: {{weight: 1, worst: 9, best: 1}}}}\n"
-    (folder / "suite.yaml").write_text(text)
-
-    found = load_suite(tmp_path, "s")
-
-    assert found.composite == {
-        "completion": CompositePart(weight=0.3),
-        "steps": CompositePart(weight=1, worst=9, best=1),
-    }
-    (folder / "suite.yaml").write_text(text.replace("0.3", "0"))
-    with pytest.raises(UsageError, match=r"composite\.completion"):
-        load_suite(tmp_path, "s")

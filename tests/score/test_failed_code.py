@@ -23,6 +23,7 @@ class Broken:
     version: ClassVar[str] = "1"
     def measure(self, evidence):
         return evidence.no_such_thing, ""
+    measure_run = measure
     def verify(self, evidence):
         return evidence.no_such_thing, "", {}
     def find(self, evidence):
@@ -36,7 +37,7 @@ def test_code_of_the_suite_that_raised_is_named_in_every_rendering(
     (tmp_path / "own.py").write_text(RAISES)
     named = "own.py:Broken"
     checks = (CheckSpec(name="mine", verifier=named),)
-    scorer = build_scorer(suite(checks=checks, metrics=(named,), run_metrics=(named,), detectors=(named,)))
+    scorer = build_scorer(suite(checks=checks, metrics=(named,)))
     cards = [scorer.score(evidence(answer="yes")), scorer.score(evidence(answer="no"))]
 
     manifest = RunManifest.model_validate(

@@ -10,7 +10,7 @@ PARTIAL = {"changes": ADDED, "complete": False, "problem": "larger than is read 
 COMPLETE = {**PARTIAL, "complete": True, "problem": None}
 RAN = {"digest": CommandCheck(name="", run=("true",), timeout_s=30.0).digest, "exit": {"code": 0}}
 UNREAD = {"p": {"unmeasurable": "larger than is read back"}}
-PROBES = {"sql": {"file": "a.db", "query": "SELECT 1"}, "api": {"server": "s", "path": "/"}, "state": {"tool": "find"}}
+PROBES = {"sql": {"path": "a.db", "query": "SELECT 1"}, "api": {"server": "s", "path": "/"}, "state": {"tool": "find"}}
 
 FILES = {"verifier": "files", "with": {"added": ["a"]}}
 COMMAND = {"verifier": "command", "with": {"run": ["true"]}}

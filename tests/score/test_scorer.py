@@ -95,7 +95,7 @@ class Broken(Length):
 
 class Mean(Length):
     name: ClassVar[str] = "mean_length"
-    def measure(self, scorecards):
+    def measure_run(self, scorecards):
         return sum(card.value("length") for card in scorecards) / len(scorecards), ""
 
 class Raises:
@@ -110,7 +110,7 @@ class Nothing:
 
 def test_a_suites_own_metrics_stand_beside_the_built_in_ones(suite: MakeSuite, evidence: Build, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OWN)
-    scorer = build_scorer(suite(metrics=("own.py:Length", "own.py:Broken"), run_metrics=("own.py:Mean",)))
+    scorer = build_scorer(suite(metrics=("own.py:Length", "own.py:Broken", "own.py:Mean")))
 
     cards = [scorer.score(evidence(answer=answer)) for answer in ("four", "it")]
 
@@ -133,12 +133,12 @@ def test_a_check_that_breaks_cannot_tell_and_costs_no_other_verdict(
     assert card.verdicts[0].reason == "the check itself failed: own.py:23: KeyError: 'x'"
 
 
-@pytest.mark.parametrize("field", ["metrics", "run_metrics"])
-def test_a_class_that_is_no_metric_is_refused(suite: MakeSuite, tmp_path: Path, field: str) -> None:
-    (tmp_path / "own.py").write_text(OWN)
+@pytest.mark.parametrize(("name", "lacks"), [("Nothing", "`name`"), ("Idle", "`measure` or `measure_run` or `find`")])
+def test_a_class_that_is_no_metric_is_refused(suite: MakeSuite, tmp_path: Path, name: str, lacks: str) -> None:
+    (tmp_path / "own.py").write_text(f"{OWN}\nclass Idle:\n    name = version = 'x'\n")
 
-    with pytest.raises(UsageError, match=f"field '{field}': 'own.py:Nothing' has no `name`"):
-        build_scorer(suite(**{field: ("own.py:Nothing",)}))
+    with pytest.raises(UsageError, match=f"field 'metrics': 'own.py:{name}' has no {lacks}"):
+        build_scorer(suite(metrics=(f"own.py:{name}",)))
 
 
 def test_a_metric_that_takes_the_name_of_another_is_refused(suite: MakeSuite, tmp_path: Path) -> None:

@@ -232,7 +232,6 @@ def test_a_wrong_check_is_refused_by_field_before_anything_runs(
             "name": "s",
             "folder": tmp_path,
             "agents": {"a": {"command": ["a"], "files": "a"}},
-            "default_agent": "a",
             "probes": probes,
             "cases": (case,),
             "digest": "0" * 64,

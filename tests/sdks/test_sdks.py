@@ -68,7 +68,6 @@ def project(tmp_path_factory: pytest.TempPathFactory, python: Path, models: Mode
     }
     declared = {
         "agents": agents,
-        "default_agent": "gemini-whole",
         "cases": "cases.yaml",
         "model": {"providers": providers, "prices": {"small-1": {"input_usd_per_mtok": 1, "output_usd_per_mtok": 10}}},
         "checks": [{"name": "said", "verifier": "final_answer", "with": {"contains": "egg"}}],

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from harness.errors import UsageError
-from harness.sandbox.environment import DatabasePlace, Environment
+from harness.sandbox.environment import Environment
 from harness.sandbox.images.store import ImageStore
 from harness.sandbox.services import start_services
 from harness.sandbox.snapshot import Snapshot
@@ -42,7 +42,7 @@ def test_the_database_of_a_service_is_asked(shop: Shop, images: ImageStore) -> N
     environment, _ = shop(
         command=["python3", "-c", SERVICE],
         wait={"log": "ready"},
-        database=DatabasePlace(sqlite="/tmp/shop.sqlite").model_dump(),
+        database="sqlite:///tmp/shop.sqlite",
     )
     nothing = Snapshot(name="empty", environment="shop")
     with start_services(environment, nothing, images=images, run=f"test-{uuid4().hex}") as services:
@@ -63,7 +63,7 @@ def test_what_is_no_database_of_a_service_is_not_read(shop: Shop, images: ImageS
     environment, _ = shop(
         command=["python3", "-c", SERVICE],
         wait={"log": "ready"},
-        database=DatabasePlace(sqlite=f"/tmp/{file}.sqlite").model_dump(),
+        database=f"sqlite:///tmp/{file}.sqlite",
     )
     nothing = Snapshot(name="empty", environment="shop")
     with (

@@ -84,7 +84,6 @@ def converse(tmp_path: Path) -> Converse:
             name="talks",
             folder=tmp_path,
             agents={"v1": AgentVersion(command=("true",))},
-            default_agent="v1",
             servers={"shop": ToolServer(base_url="http://127.0.0.1:9")},
             tools=TOOLS,
             cases=(case,),

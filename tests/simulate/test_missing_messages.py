@@ -11,7 +11,7 @@ from qa.doubles.rule_user import RuleUser
 from tests.simulate.test_steered_outcome import AGENT, CASES, SUITE, suite_of
 
 MODEL = "user: {model: guest, base_url: 'URL', double: true}"
-TALK = "- {id: latte, conversation: {opening: 'A latte, please.', plan: Ask for a small one.}}"
+TALK = "- {id: latte, task: 'A latte, please.', conversation: {plan: Ask for a small one.}}"
 
 
 def typed(project: Path, *words: str) -> Result:

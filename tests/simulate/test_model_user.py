@@ -22,7 +22,8 @@ def case_of(**conversation: object) -> Case:
     return Case.model_validate(
         {
             "id": "latte",
-            "conversation": {"opening": "A latte, please.", "plan": PLAN, "persona": {"id": "calm"}, **conversation},
+            "task": "A latte, please.",
+            "conversation": {"plan": PLAN, "persona": {"id": "calm"}, **conversation},
             "user_profile": {"name": "Ann"},
         }
     )

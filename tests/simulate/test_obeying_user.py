@@ -15,9 +15,7 @@ from tests.commands.starting import run_command
 from tests.simulate.conftest import Converse
 
 PLAN = 'If asked for the size, say "Small, please." Then say "And a muffin."\nYou are in a hurry and you never tip.'
-CASE = Case.model_validate(
-    {"id": "latte", "conversation": {"opening": "A latte, please.", "plan": PLAN, "max_turns": 6}}
-)
+CASE = Case.model_validate({"id": "latte", "task": "A latte, please.", "conversation": {"plan": PLAN, "max_turns": 6}})
 NONE, AGENT, GERMAN = (
     "",
     "Of course! How may I help you today?",
@@ -150,7 +148,7 @@ def test_a_run_measures_every_trial_of_an_agent_that_is_obeyed(tmp_path: Path, s
     (suite / "agent").mkdir(parents=True)
     (suite / "agent" / "main.py").write_text(AGENT_FILE.replace("SAYS", ascii(says)))
     (suite / "cases.yaml").write_text(
-        f"- {{id: latte, conversation: {{opening: 'A latte, please.', plan: {PLAN!r}, max_turns: 6}}}}\n"
+        f"- {{id: latte, task: 'A latte, please.', conversation: {{plan: {PLAN!r}, max_turns: 6}}}}\n"
     )
     with RuleUser(obeys={says: obeyed}) as model:
         user = f"user: {{kind: model, model: rule-user, base_url: '{model.url}', mode: live}}"
@@ -166,7 +164,7 @@ def test_a_run_in_which_every_user_failed_measured_nothing_and_says_so(tmp_path:
     suite = tmp_path / "suites" / "talks"
     (suite / "agent").mkdir(parents=True)
     (suite / "agent" / "main.py").write_text(AGENT_FILE.replace("SAYS", "'A latte.'"))
-    (suite / "cases.yaml").write_text("- {id: latte, conversation: {opening: 'A latte, please.', plan: 'Pay.'}}\n")
+    (suite / "cases.yaml").write_text("- {id: latte, task: 'A latte, please.', conversation: {plan: 'Pay.'}}\n")
     with RuleUser(failing="nothing") as model:
         user = f"user: {{kind: model, model: rule-user, base_url: '{model.url}', mode: live}}"
         (suite / "suite.yaml").write_text(SUITE + user)
@@ -181,7 +179,7 @@ def test_a_crash_after_a_failure_of_the_user_is_the_agents(tmp_path: Path) -> No
     suite = tmp_path / "suites" / "talks"
     (suite / "agent").mkdir(parents=True)
     (suite / "agent" / "main.py").write_text(AGENT_FILE.replace("SAYS", "'A latte.'") + "raise SystemExit(7)\n")
-    (suite / "cases.yaml").write_text("- {id: latte, conversation: {opening: 'A latte, please.', plan: 'Pay.'}}\n")
+    (suite / "cases.yaml").write_text("- {id: latte, task: 'A latte, please.', conversation: {plan: 'Pay.'}}\n")
     with RuleUser(failing="nothing") as model:
         user = f"user: {{kind: model, model: rule-user, base_url: '{model.url}', mode: live}}"
         (suite / "suite.yaml").write_text(SUITE + user)

@@ -24,7 +24,7 @@ HISTORY = FixturePack(
 
 def found(plan: str, **own: object) -> list[tuple[str, str]]:
     case = Case.model_validate(
-        {"id": "c", "fixtures": ["history"], "conversation": {"opening": "Hello.", "plan": plan}, **own}
+        {"id": "c", "fixtures": ["history"], "task": "Hello.", "conversation": {"plan": plan}, **own}
     )
     return [(one.value, one.fact) for one in contradictions(case, {"history": HISTORY})]
 
@@ -92,9 +92,7 @@ BOUGHT = FixturePack(
 def test_a_day_an_item_a_store_or_a_price_of_what_was_bought_contradicts(
     plan: str, expected: list[tuple[str, str]]
 ) -> None:
-    case = Case.model_validate(
-        {"id": "c", "fixtures": ["history"], "conversation": {"opening": "Hello.", "plan": plan}}
-    )
+    case = Case.model_validate({"id": "c", "fixtures": ["history"], "task": "Hello.", "conversation": {"plan": plan}})
     assert expected == [(one.value, one.fact) for one in contradictions(case, {"history": BOUGHT})]
 
 
@@ -105,8 +103,8 @@ def test_what_the_profile_holds_is_no_contradiction() -> None:
 CASES = """\
 - id: again
   fixtures: [history]
+  task: My order, please.
   conversation:
-    opening: My order, please.
     plan: |
       Ask for the state of order o-999.
     max_turns: 3

@@ -76,7 +76,7 @@ for turn in range(TURNS):
     urllib.request.urlopen(urllib.request.Request(f"{url}/reply", body, {"Content-Type": "application/json"})).read()
 time.sleep(SLEEPS)
 """
-LATE = "- {id: latte, conversation: {opening: Coffee., plan: Order more., max_turns: 20}, limits: {seconds: 2}}"
+LATE = "- {id: latte, task: Coffee., conversation: {plan: Order more., max_turns: 20}, limits: {seconds: 2}}"
 
 
 @pytest.mark.parametrize(("turns", "sleeps", "outcome"), [(4, 30, "limit_reached"), (6, 0, "finished")])

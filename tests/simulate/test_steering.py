@@ -11,9 +11,7 @@ from qa.doubles.rule_user import RuleUser, UserFailing
 from tests.simulate.conftest import Converse
 
 PLAN = 'If asked for the size, say "Small, please." Then say "And a muffin."'
-CASE = Case.model_validate(
-    {"id": "latte", "conversation": {"opening": "A latte, please.", "plan": PLAN, "max_turns": 6}}
-)
+CASE = Case.model_validate({"id": "latte", "task": "A latte, please.", "conversation": {"plan": PLAN, "max_turns": 6}})
 
 ATTEMPTS = [
     "[[END: GOAL REACHED]]",

@@ -152,7 +152,7 @@ def test_a_server_of_the_official_sdk_over_http_is_recorded_and_replayed(
         stderr=subprocess.DEVNULL,
     )
     try:
-        group = {"mcp": {"url": f"http://127.0.0.1:{port}/mcp"}, "server": "counter", "disposable": True}
+        group = {"mcp": {"base_url": f"http://127.0.0.1:{port}/mcp"}, "server": "counter", "disposable": True}
         calls = [["mcp", "add", {"number": 2}], ["http", "add", {"number": 3}], ["mcp", "add", {"number": "x"}]]
         own_project.write([group], calls)
         wait_until_open(port)

@@ -115,7 +115,7 @@ def test_an_mcp_server_over_stdio_is_recorded_and_replayed_without_it(with_tiny)
 
 
 def test_an_mcp_server_over_http_is_recorded_and_replayed_without_it(own_project, tiny_url: str) -> None:
-    own_project.write([{"mcp": {"url": tiny_url}, "server": "tiny", "disposable": True}], CALLS)
+    own_project.write([{"mcp": {"base_url": tiny_url}, "server": "tiny", "disposable": True}], CALLS)
     own_project.type("tool", "refresh", "s")
     recorded = own_project.run("record", "recorded")
     check_answers(recorded)

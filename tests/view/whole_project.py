@@ -48,7 +48,6 @@ def _suite(folder: Path, name: str) -> None:
     suite = {
         "name": name,
         "agents": {"v1": {"command": ["true"], "files": "."}},
-        "default_agent": "v1",
         "cases": "cases.yaml",
     }
     (place / "suite.yaml").write_text(yaml.safe_dump(suite))

@@ -7,21 +7,20 @@ from tests.walks.conftest import Walk
 SUITE = """\
 agents:
   turns: {command: [python3, "{agent}/turns.py"], files: agent}
-  lines: {command: [python3, "{agent}/lines.py"], files: agent, speaks: lines}
+  lines: {command: [python3, "{agent}/lines.py"], files: agent, chat: lines}
   http:
     command: [python3, "{agent}/server.py", "{port}"]
     files: agent
-    speaks: http
     chat: {path: /v1/say, send: {messages: "{messages}", to: me}, reply: /choices/0/text}
-  silent: {command: [python3, -c, "import sys; print('tired'); sys.exit(3)"], files: agent, speaks: lines}
+  silent: {command: [python3, -c, "import sys; print('tired'); sys.exit(3)"], files: agent, chat: lines}
 checks:
   - {name: sum, verifier: final_answer, with: {equals: "so far: 2, 40; sum 42"}}
 """
 
 CASES = """\
 - id: sum
+  task: "2"
   conversation:
-    opening: "2"
     turns:
       - {when: {contains: "sum 2"}, say: "40"}
       - {when: {contains: "never"}, say: "0"}

@@ -10,9 +10,8 @@ SUITE = """\
 agents:
   honest: {command: [python3, "{agent}/main.py", honest], files: agent}
   hostile: {command: [python3, "{agent}/main.py", hostile], files: agent}
-default_agent: honest
 probes:
-  - {name: menu, sql: {file: menu.db, query: "select name from menu", timeout_s: 2}}
+  - {name: menu, sql: {path: menu.db, query: "select name from menu", timeout_s: 2}}
 checks:
   - {name: rows, verifier: sql, with: {probe: menu, count: 1}}
 """

@@ -15,7 +15,7 @@ agents:
 tools:
   - sandbox: [shell, write_file, read_file]
 probes:
-  - {name: desk, sql: {file: desk.db, tables: ["*"], ignore: {loan: [id]}}}
+  - {name: desk, sql: {path: desk.db, tables: ["*"], ignore: {loan: [id]}}}
 checks:
   - name: as_the_reference
     verifier: reference_state

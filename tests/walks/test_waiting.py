@@ -10,7 +10,6 @@ from harness.runs.trial.parallel import processors
 from tests.walks.conftest import Walk
 
 SUITE = """\
-default_agent: a
 agents:
   a: {{command: [python3, "{{agent}}/main.py"], files: agent}}
 model: {{base_url: "{url}/v1", api_key: WAITING_KEY, mode: live}}

@@ -157,7 +157,7 @@ def _task_fields(task: JsonObject) -> JsonObject:
     plan = _plan(scenario.get("instructions"))
     if persona := scenario.get("persona"):
         plan = f"{plan}\nWho you are: {str(persona).strip()}"
-    return {"task": OPENING, "conversation": {"opening": OPENING, "plan": plan, "max_turns": 30}}
+    return {"task": OPENING, "conversation": {"plan": plan, "max_turns": 30}}
 
 
 def _plan(instructions: JsonValue) -> str:

@@ -33,7 +33,7 @@ from harness.sandbox.images.store import has_image, load_image
 from harness.sandbox.ownership import private_folder, remove_private_folder
 from harness.scoring.scorer import Scorer, build_scorer
 from harness.suite.suites import case_of
-from harness.suite.tools import RateLimit
+from harness.suite.tools import Rate
 
 if TYPE_CHECKING:
     from harness.traces.exporting import ExportReport
@@ -128,8 +128,8 @@ class ClusterMeter:
         self._budget = budget or Budget()
         self._limiter = RateLimiter()
 
-    async def wait_for(self, name: str, limit: RateLimit | None) -> None:
-        await self._limiter.wait_for(name, limit)
+    async def wait_for(self, name: str, rate: Rate | None) -> None:
+        await self._limiter.wait_for(name, rate)
 
     async def hold(self, name: str, for_s: float) -> None:
         self._limiter.hold(name, for_s)
@@ -183,8 +183,8 @@ class SharedLimiter(RateLimiter):
     def hold(self, name: str, for_s: float) -> None:
         self._meter.hold.remote(name, for_s)
 
-    async def wait_for(self, name: str, limit: RateLimit | None) -> None:
-        await self._meter.wait_for.remote(name, limit)
+    async def wait_for(self, name: str, rate: Rate | None) -> None:
+        await self._meter.wait_for.remote(name, rate)
 
 
 def bring_up_to_date(budget: Budget, meter: Any) -> None:

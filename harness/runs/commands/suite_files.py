@@ -109,7 +109,7 @@ def declared_model(request: CommandRequest) -> dict[str, Any] | None:
             raise UsageError("--api-key is for a server of your own", remedy="name its address: --provider URL")
         for name in named:
             _require(request.environment, _KEYS[name])
-        return {"providers": {name: {} for name in dict.fromkeys(named)}, "price_list": "packaged"}
+        return {"providers": {name: {} for name in dict.fromkeys(named)}, "prices": "packaged"}
     if len(named) > 1 or "none" in named:
         raise UsageError(
             f"--provider {' --provider '.join(named)} cannot stand together",

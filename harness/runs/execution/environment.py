@@ -128,7 +128,7 @@ def _refuse_unasked(suite: Suite, probe: StateProbe, environment: Environment, n
     if environment.services[name].database is None:
         raise UsageError(
             f"{place}: service {name!r} does not declare how its database is queried",
-            remedy="declare `database: {postgresql: NAME}` or `{sqlite: /path}` in environment.yaml",
+            remedy="declare `database: postgresql:///NAME` or `sqlite:///PATH` in environment.yaml",
         )
 
 

@@ -120,14 +120,14 @@ def with_prompts(project: Path, suite: Suite, agent: str | None, chosen: Sequenc
     for prompt in versions:
         if prompt not in declared.values():
             raise UsageError(
-                f"agent {name!r} of suite {suite.name!r} declares no prompt {prompt!r} under `prompt_versions`",
+                f"agent {name!r} of suite {suite.name!r} declares no prompt {prompt!r} under `prompts`",
                 remedy=alternatives(prompt, sorted(set(declared.values()))),
             )
     if not declared:
         if label is not None:
             raise UsageError(
-                f"agent {name!r} of suite {suite.name!r} declares no `prompt_versions` that a label could choose from",
-                remedy=f"declare them in suite.yaml, or omit --prompt @{label}",
+                f"agent {name!r} of suite {suite.name!r} names no version under `prompts` to choose from",
+                remedy=f"name them in suite.yaml (`prompts: {{FILE: NAME}}`), or omit --prompt @{label}",
             )
         return suite
     registry, own = PromptRegistry(project, packaged=False), prompt_texts(suite, name)
@@ -137,9 +137,7 @@ def with_prompts(project: Path, suite: Suite, agent: str | None, chosen: Sequenc
     found = []
     for file, prompt in declared.items():
         if file not in own:
-            raise UsageError(
-                f"agent {name!r} of suite {suite.name!r}, field 'prompt_versions': there is no file {file!r}"
-            )
+            raise UsageError(f"agent {name!r} of suite {suite.name!r}, field 'prompts': there is no file {file!r}")
         version = versions.get(prompt)
         made = _prompt_from(registry, prompt, version, label, own[file])
         found.append(AgentPrompt(agent=name, file=file, name=prompt, version=made.version, text=made.text))

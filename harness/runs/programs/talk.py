@@ -229,7 +229,7 @@ def main() -> int:
     command = sys.argv[1:]
     gateway = GatewayConnection(os.environ["HARNESS_GATEWAY_URL"])
     try:
-        agent = LinesAgent(command, gateway) if talk["speaks"] == "lines" else HttpAgent(command, talk["chat"])
+        agent = LinesAgent(command, gateway) if talk["chat"] == "lines" else HttpAgent(command, talk["chat"])
         for turn in gateway.turns():
             status, _ = gateway.ask("POST", "/reply", {"message": agent.answer(turn)})
             if status != 204:

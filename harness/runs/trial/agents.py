@@ -70,7 +70,7 @@ class Agent(Protocol):
 
 
 _DRIVER = Path(__file__).parent.parent / "programs" / "talk.py"
-_NO_CODE = {"files", "prompts", "prompt_versions", "variables"}
+_NO_CODE = {"files", "prompts", "variables"}
 _DRIVER_AT = ".harness/talk.py"
 
 
@@ -102,8 +102,8 @@ class ProgramAgent:
     @cached_property
     def digest(self) -> str:
         """Sha-256 over the declaration and every file with its executable bit."""
-        unused = {"prompt_versions"} if self._is_driven else {"speaks", "chat", "prompt_versions"}
-        declared = self._declared.model_dump(mode="json", exclude=unused if self.variables else {*unused, "variables"})
+        unused = {name for name, used in (("chat", self._is_driven), ("variables", self.variables)) if not used}
+        declared = self._declared.model_dump(mode="json", exclude=unused) | {"prompts": list(self._declared.prompts)}
         made: dict[str, object] = {"declared": declared, "files": self._digests}
         return digest_of({**made, "driver": _sha256(_DRIVER)} if self._is_driven else made)
 
@@ -114,7 +114,7 @@ class ProgramAgent:
 
     @property
     def _is_driven(self) -> bool:
-        return self._declared.speaks != "turns"
+        return self._declared.chat is not None
 
     @cached_property
     def prompt_digest(self) -> str | None:
@@ -171,7 +171,7 @@ class ProgramAgent:
         env = {name: self._declared.filled(value) for name, value in self._declared.env.items()}
         if self._is_driven:
             command = ("python3", f"{{agent}}/{_DRIVER_AT}", *command)
-            env = {**env, "HARNESS_TALK": self._declared.model_dump_json(include={"speaks", "chat"})}
+            env = {**env, "HARNESS_TALK": self._declared.model_dump_json(include={"chat"})}
         return AgentProgram(
             command=command,
             files=self._files,

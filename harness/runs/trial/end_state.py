@@ -49,7 +49,7 @@ class FileProbes:
 
         Raises SandboxError, and SnapshotError if a file of the snapshot is not a database.
         """
-        asked = {probe.name: probe.sql for probe in probes if probe.sql is not None and probe.sql.file is not None}
+        asked = {probe.name: probe.sql for probe in probes if probe.sql is not None and probe.sql.path is not None}
         if not asked or not archive.exists():
             return {}
         reader = SqliteReader(provider=self.provider, image=snapshot.image, name=trial_id)
@@ -58,12 +58,12 @@ class FileProbes:
     def _state(self, sql: SqlProbe, snapshot: Snapshot, archive: Path, reader: SqliteReader) -> JsonObject:
         before = self._snapshot_tables(sql, snapshot, reader) if sql.query is None else {}
         try:
-            left = left_parts(snapshot, archive, sql.path)
+            left = left_parts(snapshot, archive, sql.file)
             if sql.query is None:
                 after = reader.tables(left, sql.wanted, sql.timeout_s) if "" in left else {}
                 return {"tables": changes(before, after, sql.ignore)}
             if "" not in left:
-                return {"error": f"there is no database {sql.path}"}
+                return {"error": f"there is no database {sql.file}"}
             return {"rows": reader.rows(left, sql.query, sql.timeout_s)}
         except QueryFailed as refused:
             return {"error": str(refused)}
@@ -71,15 +71,15 @@ class FileProbes:
             return {"unmeasurable": str(reason)}
 
     def _snapshot_tables(self, sql: SqlProbe, snapshot: Snapshot, reader: SqliteReader) -> Mapping[str, Table]:
-        key = (snapshot.digest, sql.path, sql.wanted)
+        key = (snapshot.digest, sql.file, sql.wanted)
         if key not in self._in_snapshot:
-            parts = snapshot_parts(snapshot, sql.path)
+            parts = snapshot_parts(snapshot, sql.file)
             try:
                 self._in_snapshot[key] = reader.tables(parts, sql.wanted, sql.timeout_s) if "" in parts else {}
             except (QueryFailed, Unmeasurable) as problem:
                 raise SnapshotError(
-                    f"snapshot {snapshot.name!r}: the database {sql.path} cannot be read: {problem}",
-                    remedy="build the snapshot with no program using the database, or correct the probe's `sql.file`",
+                    f"snapshot {snapshot.name!r}: the database {sql.file} cannot be read: {problem}",
+                    remedy="build the snapshot with no program using the database, or correct the probe's `sql.path`",
                 ) from None
         return self._in_snapshot[key]
 

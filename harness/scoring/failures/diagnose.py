@@ -24,7 +24,7 @@ OTHER_VERSION: Final = "2"
 """Of the finding that stands where a trial is known to have failed and no detector found anything."""
 
 DETECTORS: Final = Registry(
-    seam="detector",
+    seam="metric",
     built_in={
         "loop_trap": "harness.scoring.failures.loops:LoopTrap",
         "stuck": "harness.scoring.failures.loops:Stuck",
@@ -48,7 +48,7 @@ DETECTORS: Final = Registry(
         "premises": "harness.scoring.failures.lookups:Premises",
     },
 )
-"""Seam `harness.detector`. A new detector is its own file and one line here."""
+"""A new detector is its own file and one line here."""
 
 
 def built_in_detectors() -> tuple[Detector, ...]:
@@ -59,11 +59,6 @@ def built_in_detectors() -> tuple[Detector, ...]:
 @cache
 def _built_in() -> tuple[type[Any], ...]:
     return tuple(_detector_class(name, None) for name in DETECTORS.built_in)
-
-
-def find_detector(name: str, folder: Path | None = None) -> Detector:
-    """The detector that `name` stands for, made without arguments. Raises UsageError that says what it lacks."""
-    return cast(Detector, _detector_class(name, folder)())
 
 
 def _detector_class(name: str, folder: Path | None) -> type[Any]:

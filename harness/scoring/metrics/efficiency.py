@@ -59,7 +59,7 @@ class Length:
 class StepEfficiency:
     """Optimal / actual; a ratio that may exceed 1, if the agent needed fewer steps than the known optimum.
 
-    Optimal is the case's `optimal_steps`, else the length of its reference, else the best known success at the case;
+    Optimal is the length of the case's reference, else the best known success at the case;
     the explanation names the source. Actual are the steps in which tools were called (one decision with all its
     parallel calls); against a reference, whose length is counted in calls, the calls. If the optimum is 0: 1 if no
     call was made, else 0. Excluded (None): no optimum is known; a check failed (giving up early is not efficient); no
@@ -110,8 +110,6 @@ def _length(evidence: Evidence) -> Length | str:
 
 def _optimum(evidence: Evidence) -> Length | None:
     case, steps = evidence.case, len(decisions(evidence))
-    if case.optimal_steps is not None:
-        return Length(optimal=case.optimal_steps, actual=steps, known_from="steps, by the case's optimal_steps")
     if case.reference is not None:
         calls = len(calls_of(evidence))
         return Length(optimal=len(case.reference), actual=calls, known_from="calls, by the reference")

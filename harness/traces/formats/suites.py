@@ -90,7 +90,6 @@ class SuiteBuilder:
             description=f"Imported from {path.name}",
             folder=self.folder,
             agents=agents,
-            default_agent=next(iter(agents)),
             servers={IMPORTED_SERVER: ToolServer(base_url="http://imported.invalid")},
             tools=specs,
             cases=tuple(self._offering(case, names, own, calling) for case in self._cases.values()),

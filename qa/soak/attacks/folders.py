@@ -231,7 +231,6 @@ def _naming_code(here: Project, missing: list[str], scale: float) -> Row:
         "module": {"checks": [{"name": "k", "verifier": "evil:Check"}]},
         "function": {"checks": [{"name": "k", "verifier": "check_answer", "with": {"function": "evil.py:accepts"}}]},
         "metric": {"metrics": ["evil.py:Check"]},
-        "run metric": {"run_metrics": ["evil.py:Check"]},
         "server": {"servers": {"s": {"python": "evil.py"}}},
         "program": {"servers": {"s": {"mcp": {"command": ["touch", "{marker}"]}}}},
     }

@@ -39,7 +39,7 @@ tools:
     http: {path: /find}
     parameters: {type: object, properties: {n: {type: integer}}}
 probes:
-  - {name: menu, sql: {file: menu.db, query: "select name from menu", timeout_s: 2}}
+  - {name: menu, sql: {path: menu.db, query: "select name from menu", timeout_s: 2}}
 """
 _PRICED = """\
 model: {{base_url: "{model}", prices: {{cheap: {{input_usd_per_mtok: 1, output_usd_per_mtok: 1}}}}}}

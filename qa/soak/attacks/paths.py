@@ -28,10 +28,9 @@ SUITE_FIELDS = {
     "files": 'agents: {{v1: {{command: [python3, x], files: "{path}"}}}}\n',
     "prompts": 'agents: {{v1: {{command: [python3, x], files: agent, prompts: ["{path}"]}}}}\n',
     "metrics": 'metrics: ["{path}:Check"]\n',
-    "run_metrics": 'run_metrics: ["{path}:Check"]\n',
     "verifier": 'checks: [{{name: k, verifier: "{path}:Check"}}]\n',
     "function": 'checks: [{{name: k, verifier: check_answer, with: {{function: "{path}:accepts"}}}}]\n',
-    "file": 'probes: [{{name: p, sql: {{file: "{path}", query: select 1}}}}]\n',
+    "file": 'probes: [{{name: p, sql: {{path: "{path}", query: select 1}}}}]\n',
 }
 """Field of suite.yaml -> the lines."""
 CASE_FIELDS = {
@@ -55,7 +54,7 @@ ENVIRONMENT_FIELDS = {
 AWAY = ("{outside}/private", "../../../outside/private", "a/../../../../outside/private", "../../../outside")
 _ODD = ("/etc/passwd", "..", "a\\0b", "/dev/zero", "a\\nb", "x" * 5_000)
 """In YAML's double quotes."""
-SHARED = {"report", "tools", "openapi", "files", "python", "metrics", "run_metrics", "verifier", "function"}
+SHARED = {"report", "tools", "openapi", "files", "python", "metrics", "verifier", "function"}
 """A suite's author may share files of other folders: what they name is read, as what is typed is. It is never
 written."""
 IN_THE_SANDBOX = {"file"}
@@ -181,7 +180,6 @@ NAMED = {
     "states": ("states", "environment.yaml"),
     "services": ("services", "environment.yaml"),
     "metrics": ("metric '",),
-    "run_metrics": ("run_metric '",),
     "resume": ("run folder", "not followed"),
     "report": ("run folder", "not followed"),
     "run": ("run folder",),

@@ -7,16 +7,15 @@ from pathlib import Path
 SUITE_NAME = "garden"
 SUITE = """\
 agents:
-  v0: {command: [python3, "{agent}/main.py", "1"], files: agent}
   v1: {command: [python3, "{agent}/main.py", "3"], files: agent}
-default_agent: v1
+  v0: {command: [python3, "{agent}/main.py", "1"], files: agent}
 environment: yard
 snapshot: shut
 tools:
   - {python: tools.py, reads: ["*"], writes: [plant], disposable: true}
   - sandbox: [shell]
 probes:
-  - {name: garden, sql: {file: /work/garden.db, tables: ["*"]}}
+  - {name: garden, sql: {path: /work/garden.db, tables: ["*"]}}
 checks:
   - {name: told, verifier: final_answer, with: {contains: planted}}
   - {name: counted, verifier: "checks.py:Counted"}

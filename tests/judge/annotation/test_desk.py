@@ -50,7 +50,7 @@ def test_what_code_decides_or_an_expression_excludes_is_not_asked() -> None:
         name="mixed",
         criteria=(
             Criterion(id="coded", statement="x", kind="code", code="no_leakage"),
-            Criterion(id="excluded", statement="x", eligible_when="$.steps[?@.message == 'never']"),
+            Criterion(id="excluded", statement="x", eligibility="$.steps[?@.message == 'never']"),
             Criterion(id="listed", statement="x", kind="checklist"),
             Criterion(id="asked", statement="x"),
         ),

@@ -30,7 +30,7 @@ def stored_run(tmp_path: Path) -> StoredRun:
     def build(trials: dict[str, Steps], name: str = "run", outcome: Outcome = "finished", models=()) -> RunFolder:
         cases = tuple(Case(id=case, task="x") for case in trials)
         agents = {"a": AgentVersion(command=("true",), files=".")}
-        suite = Suite(name="shop", folder=tmp_path, agents=agents, default_agent="a", cases=cases, digest="d")
+        suite = Suite(name="shop", folder=tmp_path, agents=agents, cases=cases, digest="d")
         planned = tuple(PlannedTrial(case_id=case, attempt=1) for case in trials)
         with RunFolder.create(tmp_path / "runs", _manifest(name, planned)) as folder:
             folder.keep_suite(suite)

@@ -207,10 +207,10 @@ def test_eligibility_by_expression_and_by_agent_asks_nobody(stored_run, judging,
     rubric = Rubric(
         name="code",
         criteria=(
-            POLITE.model_copy(update={"id": "errors", "eligible_when": "$.steps[*].observations[?@.error != null]"}),
+            POLITE.model_copy(update={"id": "errors", "eligibility": "$.steps[*].observations[?@.error != null]"}),
             POLITE.model_copy(update={"id": "billing", "agents": ("billing",)}),
             Criterion(id="leak", kind="code", statement="no leak", code="reasoning_leakage"),
-            POLITE.model_copy(update={"id": "looked", "eligible_when": "$.steps[*].calls[?@.name == 'lookup']"}),
+            POLITE.model_copy(update={"id": "looked", "eligibility": "$.steps[*].calls[?@.name == 'lookup']"}),
         ),
     )
     folder = stored_run({"right": TRIALS["right"]})
@@ -223,12 +223,12 @@ def test_eligibility_by_expression_and_by_agent_asks_nobody(stored_run, judging,
 
 def test_an_eligibility_that_takes_too_long_is_no_judgement_and_costs_no_other(stored_run, judging, rule_model):
     looked = "$.steps[?search(@.message, '(a|a)+$')]"
-    rubric = Rubric(name="slow", criteria=(POLITE.model_copy(update={"id": "slow", "eligible_when": looked}), POLITE))
+    rubric = Rubric(name="slow", criteria=(POLITE.model_copy(update={"id": "slow", "eligibility": looked}), POLITE))
     folder = stored_run({"long": dialogue("a" * 40 + "!")})
     judging(folder, rule_model, rubric)
     said = {one.criterion: one for one in read_judgements(folder.path, "slow")}
     assert {"slow": "judge_failed", "polite": "pass"} == {name: one.answer for name, one in said.items()}
-    assert "criterion 'slow': eligible_when: " in str(said["slow"].failure)
+    assert "criterion 'slow': eligibility: " in str(said["slow"].failure)
 
 
 def test_a_rule_of_the_rule_model_that_takes_too_long_fails_the_judge_in_words(stored_run, judging):

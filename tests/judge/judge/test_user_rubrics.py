@@ -24,8 +24,8 @@ checks:
 """
 CASES = """\
 - id: latte
+  task: A latte, please.
   conversation:
-    opening: A latte, please.
     plan: Ask for the plan-canary. Refuse the muffin.
     persona: {id: calm, description: persona-canary, behaviours: [{name: calm, violation_rubrics: [The user shouts.]}]}
   user_profile: {name: Ann}

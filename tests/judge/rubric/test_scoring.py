@@ -138,7 +138,7 @@ def test_the_items_of_a_checklist_are_criteria_of_their_own_that_share_the_point
         ("have no weight", lambda: rubric(Criterion(id="a", statement="a", domain="x"), y=1)),
         ("without a criterion", lambda: rubric(Criterion(id="a", statement="a", domain="x"), x=1, y=1)),
         ("'code'", lambda: Criterion(id="a", statement="a", kind="code")),
-        ("invalid JSONPath", lambda: Criterion(id="a", statement="a", eligible_when="$.steps[")),
+        ("invalid JSONPath", lambda: Criterion(id="a", statement="a", eligibility="$.steps[")),
         ("'evidence'", lambda: Criterion(id="a", statement="a", evidence=())),
     ],
 )

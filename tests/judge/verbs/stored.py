@@ -56,7 +56,6 @@ def store(project: Path, cases: int = 12, name: str = "night") -> RunFolder:
         name="shop",
         folder=project,
         agents={"a": AgentVersion(command=("true",), files=".")},
-        default_agent="a",
         cases=tuple(Case(id=one, task="x") for one in ids),
         digest="d",
     )

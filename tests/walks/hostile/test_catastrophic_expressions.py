@@ -23,8 +23,8 @@ while True:
 
 CASES = """\
 - id: user
+  task: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"
   conversation:
-    opening: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"
     turns:
       - {when: {regex: "(a|a)+$"}, say: "no"}
 - id: check

@@ -167,7 +167,7 @@ hosts:
 model: {{base_url: "http://127.0.0.1:1"{double}}}
 tools:
   - sandbox: [shell]
-  - mcp: {{url: "http://127.0.0.1:2/mcp"}}
+  - mcp: {{base_url: "http://127.0.0.1:2/mcp"}}
     server: far
     only: []
 {group}

@@ -48,7 +48,6 @@ SUITE = """\
 agents:
   brief: {{command: [python3, "{{agent}}/main.py", brief], files: agent}}
   careful: {{command: [python3, "{{agent}}/main.py", careful], files: agent}}
-default_agent: brief
 servers:
   notes: {{base_url: "{notes}", disposable: true}}
 tools:
