@@ -260,3 +260,13 @@ _READER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite, par
 _READER_ONCE = json.JSONDecoder(
     parse_constant=_no_constant, parse_float=_finite, parse_int=_whole, object_pairs_hook=_each_once
 )
+
+
+def object_of(value: JsonValue) -> JsonObject:
+    """An object; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects_of(value: JsonValue) -> list[JsonObject]:
+    """The objects of a list; none for anything else."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from pydantic import Field, ValidationError
 
@@ -27,34 +26,12 @@ from harness.cassettes.cassette import (
 from harness.cassettes.keys import WORLD, next_state
 from harness.cassettes.recordings import Recording
 from harness.cassettes.redaction import Redactor
+from harness.cassettes.transience import is_failure
 from harness.disk import UnusableEntry, check_entries
 from harness.errors import CassetteError
 from harness.processes import partial_name
 from harness.suite.problems import first_words
 from harness.values import Frozen
-
-# Classifies transient errors, which depend on the moment and not on the request: a cassette would make them permanent.
-#
-# Tools and web hosts   408, 425, 429, 502, 503 and 504. A 500 or a 409 is the service's answer to the call, and an
-#                       agent that gets one must cope with it in a replay too.
-# Models                these, 409 (the provider's own locks) and every 5xx: no failure of a provider depends on the
-#                       request.
-
-_TRANSIENT: Final = frozenset({408, 425, 429, 502, 503, 504})
-_OF_MODELS: Final = _TRANSIENT | {409}
-
-
-def is_transient(status: int) -> bool:
-    """Whether the status of a tool or a web host is a transient error; the agent receives such an answer, but it is not
-    recorded.
-    """
-    return status in _TRANSIENT
-
-
-def is_transient_of_model(status: int) -> bool:
-    """Whether the status of a model provider is a transient error."""
-    return status in _OF_MODELS or status >= 500
-
 
 # The rules by which a trial's recordings are merged into a cassette.
 #
@@ -145,14 +122,6 @@ def _confirmed(old: Recording, new: Recording, *, refresh: bool) -> Recording:
 
 def _is_marked(old: Recording, kept: Recording) -> bool:
     return kept.answers_like(old) and kept.mark.provenance != old.mark.provenance
-
-
-def is_failure(recording: Recording) -> bool:
-    """Whether the recording holds a transient error; such recordings come from older versions."""
-    if recording.mark.outcome != "answer":
-        return True
-    of_model = recording.mark.kind == "model"
-    return is_transient_of_model(recording.status) if of_model else is_transient(recording.status)
 
 
 def _rests_on(recording: Recording, renewed: set[str]) -> bool:

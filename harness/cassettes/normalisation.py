@@ -16,8 +16,8 @@ from pydantic import JsonValue
 
 from harness.cassettes.bindings import Bindings, IdentityKinds, Place, place_of
 from harness.cassettes.cassette import Cassette
-from harness.cassettes.journals import is_failure
 from harness.cassettes.recordings import Recording
+from harness.cassettes.transience import is_failure
 from harness.cassettes.trial_recording import CallPosition
 from harness.cassettes.volatility import (
     ValueChange,

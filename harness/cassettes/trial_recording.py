@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from harness.cassettes.cassette import Cassette
-from harness.cassettes.journals import TrialJournal, is_transient
+from harness.cassettes.journals import TrialJournal
 from harness.cassettes.keys import WORLD, CallKey, StateChain
 from harness.cassettes.recordings import Kind, Mark, Outcome, Recording
+from harness.cassettes.transience import is_transient
 from harness.suite.models import Doubles
 from harness.suite.suites import StateNames
 from harness.values import Frozen

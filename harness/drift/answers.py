@@ -11,9 +11,9 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from harness.cassettes.journals import is_transient
 from harness.cassettes.profiles import ANY, ITEM, OperationProfile, lies_below, member
 from harness.cassettes.recordings import Recording
+from harness.cassettes.transience import is_transient
 from harness.drift.forms import UNKNOWN, Forms, PathRules, forms_seen, kind_of, masked
 from harness.drift.structure import PathShape, Shape, shape_of
 from harness.suite.expressions import fits

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.cassettes.journals import is_transient, is_transient_of_model
+from harness.cassettes.transience import is_transient
 
 
 @pytest.mark.parametrize(
@@ -24,4 +24,4 @@ from harness.cassettes.journals import is_transient, is_transient_of_model
     ],
 )
 def test_one_rule_says_which_answers_are_recorded(status: int, of_tool: bool, of_model: bool) -> None:
-    assert (of_tool, of_model) == (is_transient(status), is_transient_of_model(status))
+    assert (of_tool, of_model) == (is_transient(status), is_transient(status, "model"))

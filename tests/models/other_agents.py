@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.gateway.models.formats import Framing, events_in
+from harness.cassettes.transience import events_in
 from tests.gateway.conftest import Agent
 from tests.models.agents import Json, _use, chat_agent, responses_agent
 
@@ -15,13 +15,13 @@ STREAMED = {
 HI = {name: body for name, (_, body) in STREAMED.items()}
 
 
-def events(agent: Agent, path: str, body: Json, kind: str, framing: Framing) -> list[Json]:
+def events(agent: Agent, path: str, body: Json, kind: str) -> list[Json]:
     """The events of a streamed reply."""
     status, headers, raw = agent.ask_raw("POST", path, body, {"Content-Type": "application/json"})
     assert 200 == status, raw
     assert headers["content-type"].startswith(kind)
     assert "content-length" not in headers
-    return events_in(raw, framing)
+    return events_in(raw)[0]
 
 
 def gemini_agent(agent: Agent, *, stream: str | None = None, use_tools: bool = True, **more: Any) -> str:
@@ -48,9 +48,9 @@ def _gemini_parts(agent: Agent, body: Json, stream: str | None) -> list[Json]:
         assert 200 == status, reply
         return list(reply["candidates"][0]["content"]["parts"])
     if stream == "sse":
-        chunks = events(agent, f"{GEMINI}streamGenerateContent?alt=sse", body, "text/event-stream", "sse")
+        chunks = events(agent, f"{GEMINI}streamGenerateContent?alt=sse", body, "text/event-stream")
     else:
-        chunks = events(agent, f"{GEMINI}streamGenerateContent", body, "application/json", "array")
+        chunks = events(agent, f"{GEMINI}streamGenerateContent", body, "application/json")
     return [part for chunk in chunks for part in chunk["candidates"][0]["content"]["parts"]]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.gateway.models.formats import events_in
+from harness.cassettes.transience import events_in
 from tests.models.conftest import KEY
 from tests.models.model_server import ModelServer, Thought
 
@@ -42,7 +42,7 @@ def test_the_deltas_make_no_key_together(run, models: ModelServer, suite, path: 
     for mode in ("record", "replay"):
         run("live" if mode == "record" else mode, act, suite=chosen, model_mode=mode, secrets=SECRETS)
 
-    told = joined(events_in(answers[0], "sse"), names)
+    told = joined(events_in(answers[0])[0], names)
     assert answers[0] == answers[1]
     assert "It is <secret:PHRASE>, of course" in told
     assert "<secret:MODEL_KEY>" in told

@@ -10,9 +10,8 @@ from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from harness.gateway.models.endpoints import Endpoint
-from harness.gateway.models.formats import objects_of
 from harness.suite.models import ModelSpec
-from harness.values import JsonObject
+from harness.values import JsonObject, objects_of
 
 _SEGMENT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:@+-]{0,199}")
 _MOST_SEGMENTS: Final = 4

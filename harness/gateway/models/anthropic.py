@@ -12,8 +12,6 @@ from harness.gateway.models.formats import (
     call_part,
     joined,
     misshapen_tools,
-    object_of,
-    objects_of,
     reasoning_part,
     result_part,
     text_of,
@@ -21,7 +19,7 @@ from harness.gateway.models.formats import (
 )
 from harness.suite.models import Provider
 from harness.traces.usage import count_of, usage_in
-from harness.values import JsonObject, NotJson, parse_json
+from harness.values import JsonObject, NotJson, object_of, objects_of, parse_json
 
 _OWN_TOOLS = re.compile(r"custom|(?:bash|text_editor|memory|computer)_\d{8}")
 """Tools defined by Anthropic that the client runs."""
@@ -67,7 +65,6 @@ class AnthropicMessages:
             model=found.model,
             finish_reasons=found.finish_reasons,
             used=usage_in(*collected.usage, cache_beside=True),
-            complete=collected.ended,
         )
 
     def hosted(self, body: JsonObject) -> Iterator[str]:
@@ -134,21 +131,22 @@ class _Blocks:
     """A message assembled from its events."""
 
     message: JsonObject = field(default_factory=dict)
-    blocks: dict[int, JsonObject] = field(default_factory=dict)
-    inputs: dict[int, str] = field(default_factory=dict)
+    blocks: list[JsonObject] = field(default_factory=list)
     usage: list[JsonObject] = field(default_factory=list)
     ended: bool = False
+    _latest: dict[int | None, JsonObject] = field(default_factory=dict)
+    """Index -> the block that was begun last there: each start begins a new one, also if all have the index 0."""
+    _inputs: dict[int, str] = field(default_factory=dict)
 
     def add(self, event: JsonObject) -> None:
-        index = count_of(event.get("index")) or 0
         match event.get("type"):
             case "message_start":
                 self.message = dict(object_of(event.get("message")))
                 self.usage.append(object_of(self.message.get("usage")))
             case "content_block_start":
-                self.blocks[index] = dict(object_of(event.get("content_block")))
+                self._begin(count_of(event.get("index")), dict(object_of(event.get("content_block"))))
             case "content_block_delta":
-                self._delta(index, object_of(event.get("delta")))
+                self._delta(count_of(event.get("index")), object_of(event.get("delta")))
             case "message_delta":
                 self.message |= object_of(event.get("delta"))
                 self.usage.append(object_of(event.get("usage")))
@@ -157,20 +155,25 @@ class _Blocks:
             case _:
                 pass
 
-    def _delta(self, index: int, delta: JsonObject) -> None:
-        block = self.blocks.setdefault(index, {})
+    def _begin(self, index: int | None, block: JsonObject) -> JsonObject:
+        self.blocks.append(block)
+        self._latest[index] = self._latest[None] = block
+        return block
+
+    def _delta(self, index: int | None, delta: JsonObject) -> None:
+        block = self._latest.get(index)
+        block = self._begin(index, {}) if block is None else block
         for name in ("text", "thinking"):
             more = text_of(delta.get(name))
             if more:
                 block[name] = f"{block.get(name) or ''}{more}"
-        self.inputs[index] = self.inputs.get(index, "") + (text_of(delta.get("partial_json")) or "")
+        self._inputs[id(block)] = self._inputs.get(id(block), "") + (text_of(delta.get("partial_json")) or "")
 
     def body(self) -> JsonObject:
-        blocks: list[JsonValue] = []
-        for index, block in sorted(self.blocks.items()):
-            text = self.inputs.get(index)
-            blocks.append(block | {"input": _input(text)} if text else block)
-        return self.message | {"content": blocks}
+        inputs = ((block, self._inputs.get(id(block))) for block in self.blocks)
+        return self.message | {
+            "content": [block | {"input": _input(text)} if text else block for block, text in inputs]
+        }
 
 
 def _input(text: str) -> JsonValue:

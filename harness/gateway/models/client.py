@@ -14,7 +14,7 @@ from typing import Final
 
 import aiohttp
 
-from harness.cassettes.journals import is_transient_of_model, recover_journals
+from harness.cassettes.journals import recover_journals
 from harness.cassettes.redaction import KEPT_HEADERS, Redactor
 from harness.errors import GatewayError, UsageError
 from harness.gateway.budgets import OutOfBudget, RateLimiter
@@ -192,14 +192,15 @@ class ModelClient:
             except (TimeoutError, aiohttp.ClientError, ConnectionError) as error:
                 problem = f"the model cannot be reached: {type(error).__name__}"
                 continue
-            if is_transient_of_model(answer.status):
-                problem = f"the model answered with status {answer.status}"
+            exchange.answer = answer
+            failure = exchange.failure
+            if failure is not None:
+                problem = f"the model answered with status {answer.status} ({failure})"
                 hold_where_busy(self._limiter, self._endpoint.server, answer.status, answer.headers)
                 wait_s = min(max(wait_s, requested_wait_s(answer.headers)), _LONGEST_WAIT_S)
                 continue
             if self._learns(exchange.body, answer):
                 return None
-            exchange.answer = answer
             cassette.keep(exchange)
             reply = _reply(exchange, recorded=False)
             self._charge(exchange, reply.replied)

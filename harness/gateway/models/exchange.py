@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from pydantic import JsonValue
 
 from harness.cassettes.keys import CallKey
+from harness.cassettes.transience import Said, events_in, failure_of
 from harness.gateway.models.allowed import LONGEST_MODEL
 from harness.gateway.models.endpoints import Endpoint
-from harness.gateway.models.formats import ModelAnswer, Replied, RequestContent, object_of
+from harness.gateway.models.formats import ModelAnswer, Replied, RequestContent
 from harness.gateway.models.keys import RequestKeys
 from harness.suite.agents import AgentPrompt
 from harness.suite.models import ModelSpec, Price, Provenance
@@ -19,7 +20,7 @@ from harness.traces.recorder import Attributes
 from harness.traces.tracer import Plain
 from harness.traces.trajectory import ReplayTier
 from harness.traces.usage import Used, usage_in
-from harness.values import JsonObject, NotJson, canonical_json, parse_json
+from harness.values import JsonObject, canonical_json, object_of
 
 _MTOK = 1_000_000
 _BYTES_PER_TOKEN = 4
@@ -87,6 +88,8 @@ class ModelExchange:
     """The request as the agent sent it, if an intervention changed it; None: it was not changed."""
     _read: tuple[JsonObject, RequestContent] | None = field(default=None, repr=False, compare=False)
     """A body and its parsed content. No body is changed in place."""
+    _heard: tuple[bytes, Said, Replied] | None = field(default=None, repr=False, compare=False)
+    """The same of the answer."""
 
     @property
     def plain(self) -> bytes:
@@ -125,23 +128,35 @@ class ModelExchange:
     @property
     def replied(self) -> Replied:
         """The parsed reply; empty if there is none, or if it is an error."""
-        wire, answer = self.endpoint.wire, self.answer
-        if answer is None or answer.status // 100 != 2:
-            return Replied()
-        if wire is not None and answer.streamed:
-            return wire.streamed(answer.events)
-        try:
-            body = parse_json(answer.body)
-        except NotJson:
-            return Replied()
-        if not isinstance(body, dict):
-            return Replied()
-        return Replied(used=_embedded(body)) if wire is None else wire.replied(body)
+        return Replied() if self.answer is None else self._answered(self.answer)[1]
 
+    @property
+    def said(self) -> list[JsonObject]:
+        """The events of the answer, or its body as the only one."""
+        return [] if self.answer is None else self._answered(self.answer)[0][0]
 
-def _embedded(body: JsonObject) -> Used:
-    """The usage of an answer that is no reply, in OpenAI's member and in Gemini's."""
-    return usage_in(object_of(body.get("usage")), object_of(body.get("usageMetadata")))
+    @property
+    def failure(self) -> str | None:
+        """Why the provider's answer is a failure of the moment; None: it is none."""
+        answer = self.answer
+        if answer is None:
+            return None
+        is_reply, said = self.endpoint.wire is not None, self._answered(answer)[0]
+        return failure_of("model", answer.status, answer.body, outcome=answer.outcome, is_reply=is_reply, said=said)
+
+    def _answered(self, answer: ModelAnswer) -> tuple[Said, Replied]:
+        """Parsed once for each body."""
+        if self._heard is None or self._heard[0] is not answer.body:
+            said = events_in(answer.body) if answer.status // 100 == 2 else ([], False)
+            self._heard = (answer.body, said, self._reply_in(*said))
+        return self._heard[1:]
+
+    def _reply_in(self, events: list[JsonObject], is_stream: bool) -> Replied:
+        wire = self.endpoint.wire
+        if wire is None:  # the usage of what is no reply stands in OpenAI's member or in Gemini's
+            places = [event.get(name) for event in events for name in ("usage", "usageMetadata")]
+            return Replied(used=usage_in(*map(object_of, places)))
+        return wire.streamed(events) if is_stream else wire.replied(events[0]) if events else Replied()
 
 
 def _prompt_in(system: str | None, prompts: Sequence[AgentPrompt]) -> AgentPrompt | None:
@@ -196,7 +211,7 @@ def exchange_span(
         names.HTTP_STATUS: None if answer is None else answer.status,
         names.REPLAY_TIER: exchange.tier,
         names.REPLAY_NEAREST: list(exchange.nearest) or None,
-        **_error(exchange, replied),
+        **_error(exchange),
     }
     name = f"{exchange.endpoint.operation} {asked.model or ''}".rstrip()
     return ExchangeSpan(
@@ -229,7 +244,7 @@ def _short_json(message: JsonValue) -> str:
     return shortened(canonical_json(message), 200)
 
 
-def _error(exchange: ModelExchange, replied: Replied) -> Mapping[str, JsonValue]:
+def _error(exchange: ModelExchange) -> Mapping[str, JsonValue]:
     answer = exchange.answer
     if exchange.error is not None:
         return {names.ERROR_TYPE: exchange.error[0], names.TOOL_ERROR_MESSAGE: exchange.error[1]}
@@ -240,7 +255,7 @@ def _error(exchange: ModelExchange, replied: Replied) -> Mapping[str, JsonValue]
     if answer.status // 100 != 2:
         said = answer.body[:2000].decode("utf-8", "replace")
         return {names.ERROR_TYPE: str(answer.status), names.TOOL_ERROR_MESSAGE: said}
-    return {} if replied.complete else {names.ERROR_TYPE: "incomplete"}
+    return {names.ERROR_TYPE: exchange.failure}
 
 
 def _attribute_value(value: JsonValue) -> Plain | None:

@@ -2,7 +2,6 @@
 endpoint.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -12,7 +11,7 @@ from pydantic import JsonValue
 from harness.cassettes.recordings import Outcome
 from harness.suite.models import Provider
 from harness.traces.usage import Used
-from harness.values import JsonObject
+from harness.values import JsonObject, object_of
 
 # The common data of all wire formats, in the shape of OpenTelemetry's GenAI conventions.
 #
@@ -43,8 +42,6 @@ class Replied:
     model: str | None = None
     finish_reasons: tuple[str, ...] = ()
     used: Used = field(default_factory=Used)
-    complete: bool = True
-    """False for a stream that ended before its last event."""
 
 
 class WireFormat(Protocol):
@@ -87,14 +84,6 @@ def text_of(value: JsonValue) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def object_of(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
-def objects_of(value: JsonValue) -> list[JsonObject]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
 def joined(texts: list[str]) -> str | None:
     return "\n".join(text for text in texts if text) or None
 
@@ -130,60 +119,6 @@ def is_remote(url: JsonValue) -> bool:
     return text.startswith("//") or (":" in text and not text.startswith("data:"))
 
 
-# Server-sent events: the JSON objects of a stream, in order.
-
-_END = "[DONE]"
-
-
-def events_of(body: bytes) -> list[JsonObject]:
-    """The data of each event that is a JSON object; comments and the closing marker are skipped."""
-    text = body.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
-    found: list[JsonObject] = []
-    for block in text.split("\n\n"):
-        lines = [line[5:].removeprefix(" ") for line in block.split("\n") if line.startswith("data:")]
-        data = "\n".join(lines)
-        if not data or data == _END:
-            continue
-        try:
-            value = json.loads(data, parse_constant=lambda _: None)
-        except (ValueError, RecursionError):
-            continue  # a truncated event at the end of the stream
-        if isinstance(value, dict):
-            found.append(value)
-    return found
-
-
-# The events of a streamed reply, in both forms in which providers stream.
-
-Framing = Literal["sse", "array"]
-"""Server-sent events; a JSON array whose items are streamed."""
-_BETWEEN = " \t\r\n,["
-
-
-def events_in(body: bytes, framing: Framing) -> list[JsonObject]:
-    """The events that are JSON objects, in order; a truncated last event is omitted."""
-    match framing:
-        case "sse":
-            return events_of(body)
-        case "array":
-            return _items_of(body)
-
-
-def _items_of(body: bytes) -> list[JsonObject]:
-    text, decoder = body.decode("utf-8", "replace"), json.JSONDecoder(parse_constant=lambda _: None)
-    found: list[JsonObject] = []
-    at = 0
-    while True:
-        while at < len(text) and text[at] in _BETWEEN:
-            at += 1
-        try:
-            item, at = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            return found  # the end of the array, or of its received part
-        if isinstance(item, dict):
-            found.append(item)
-
-
 @dataclass(kw_only=True)
 class ModelAnswer:
     """The answer that the agent received."""
@@ -199,7 +134,7 @@ class ModelAnswer:
     """Whether the endpoint streams a JSON array, which no header says."""
 
     @property
-    def framing(self) -> Framing | None:
+    def framing(self) -> Literal["sse", "array"] | None:
         """How the answer is streamed; None: it is not streamed."""
         content_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if self.is_array and self.status // 100 == 2:
@@ -209,8 +144,3 @@ class ModelAnswer:
     @property
     def streamed(self) -> bool:
         return self.framing is not None
-
-    @property
-    def events(self) -> list[JsonObject]:
-        """The events of a streamed answer."""
-        return [] if self.framing is None else events_in(self.body, self.framing)

@@ -15,8 +15,6 @@ from harness.gateway.models.formats import (
     call_part,
     joined,
     misshapen,
-    object_of,
-    objects_of,
     reasoning_part,
     result_part,
     text_of,
@@ -24,7 +22,7 @@ from harness.gateway.models.formats import (
 )
 from harness.suite.models import Provider
 from harness.traces.usage import usage_in
-from harness.values import JsonObject
+from harness.values import JsonObject, object_of, objects_of
 
 _OWN_TOOLS = frozenset({"functiondeclarations", "computeruse"})
 """Tools that the client runs; all others (search, URLs, code, files, maps) are run by the provider."""
@@ -73,7 +71,6 @@ class GeminiContent:
             model=text_of(last.get("modelVersion")),
             finish_reasons=tuple(reasons),
             used=usage_in(*(object_of(event.get("usageMetadata")) for event in events), cache_beside=False),
-            complete=bool(reasons),
         )
 
     def hosted(self, body: JsonObject) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """OpenAI's chat completions and Responses API."""
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
 
@@ -12,8 +13,6 @@ from harness.gateway.models.formats import (
     fetched,
     joined,
     misshapen_tools,
-    object_of,
-    objects_of,
     reasoning_part,
     result_part,
     text_of,
@@ -21,7 +20,7 @@ from harness.gateway.models.formats import (
 )
 from harness.suite.models import Provider
 from harness.traces.usage import Used, count_of, usage_in
-from harness.values import JsonObject
+from harness.values import JsonObject, NotJson, canonical_json, object_of, objects_of, parse_json
 
 _CHAT_TOOLS = {"function", "custom"}
 
@@ -60,14 +59,12 @@ class OpenAIChat:
                 if choice.get("index") in (0, None):
                     collected.add(object_of(choice.get("delta")))
                 reasons.append(choice)
-        finished = _reasons(reasons)
         return Replied(
             message=_message(collected.message()) if collected.any else None,
             id=text_of(first.get("id")),
             model=text_of(first.get("model")),
-            finish_reasons=finished,
+            finish_reasons=_reasons(reasons),
             used=_token_usage(*events),
-            complete=bool(finished),
         )
 
     def hosted(self, body: JsonObject) -> Iterator[str]:
@@ -130,29 +127,77 @@ def _token_usage(*bodies: JsonObject) -> Used:
 
 
 @dataclass(kw_only=True)
+class _Call:
+    """A call while its pieces arrive."""
+
+    slot: int
+    id: str | None
+    name: str = ""
+    arguments: str = ""
+
+    def ends_before(self, name: str, more: str) -> bool:
+        """Whether a piece under the same id, or without one, begins another call: it names another function after
+        arguments, or it brings arguments although these are whole.
+        """
+        if not name or not self.arguments:
+            return False
+        return name != self.name or (bool(more) and self.arguments.endswith("}") and _is_json(self.arguments))
+
+
+@dataclass(kw_only=True)
 class _Deltas:
-    """A message assembled from its pieces."""
+    """A message assembled from its pieces. A new id begins a new call: compatible endpoints number all calls 0, or
+    none, and some repeat the name with each piece.
+    """
 
     any: bool = False
     texts: dict[str, str] = field(default_factory=dict)
-    calls: dict[int, JsonObject] = field(default_factory=dict)
+    calls: list[_Call] = field(default_factory=list)
 
     def add(self, delta: JsonObject) -> None:
         self.any |= bool(delta)
         for name in ("content", "refusal", "reasoning_content", "reasoning"):
-            self.texts[name] = self.texts.get(name, "") + (text_of(delta.get(name)) or "")
-        for place, piece in enumerate(objects_of(delta.get("tool_calls"))):
-            index = count_of(piece.get("index"))
-            call = self.calls.setdefault(place if index is None else index, {"id": None, "name": "", "arguments": ""})
+            more = delta.get(name)
+            parts = [text_of(part.get("text")) or "" for part in objects_of(more)]
+            self.texts[name] = self.texts.get(name, "") + (text_of(more) or "".join(parts))
+        older = delta.get("function_call")
+        for place, piece in enumerate(objects_of(delta.get("tool_calls")) or objects_of([{"function": older}])):
             function = object_of(piece.get("function")) or object_of(piece.get("custom"))
-            call["id"] = call["id"] or text_of(piece.get("id"))
-            call["name"] = f"{call['name']}{text_of(function.get('name')) or ''}"
-            more = text_of(function.get("arguments")) or text_of(function.get("input")) or ""
-            call["arguments"] = f"{call['arguments']}{more}"
+            more = function.get("arguments", function.get("input"))
+            text = canonical_json(more) if isinstance(more, dict) else text_of(more) or ""
+            if function or piece.get("id"):
+                self._add_piece(place, piece, text_of(function.get("name")) or "", text)
+
+    def _add_piece(self, place: int, piece: JsonObject, name: str, more: str) -> None:
+        index, identity = count_of(piece.get("index")), text_of(piece.get("id"))
+        slot = place if index is None else index
+        call = next((call for call in reversed(self.calls) if call.slot == slot), None)
+        if identity is not None and (call is not None or index is None) and (call is None or call.id != identity):
+            known = next((one for one in reversed(self.calls) if one.id == identity), None)
+            call = known or (None if call is None or call.id is not None else call)
+        if call is not None and call.id == identity is not None and (name, more) == (call.name, call.arguments):
+            return  # the whole call once more, at the end of its pieces
+        if call is None or call.ends_before(name, more):
+            call = _Call(slot=slot, id=identity)
+            self.calls.append(call)
+        call.id = call.id or identity
+        call.name += "" if name == call.name else name
+        call.arguments += more
 
     def message(self) -> JsonObject:
-        calls: list[JsonValue] = [{"id": call["id"], "function": call} for _, call in sorted(self.calls.items())]
-        return {"role": "assistant", **self.texts, "tool_calls": calls}
+        calls = sorted(self.calls, key=lambda call: call.slot)
+        told: list[JsonValue] = [
+            {"id": call.id, "function": {"name": call.name, "arguments": call.arguments}} for call in calls
+        ]
+        return {"role": "assistant", **self.texts, "tool_calls": told}
+
+
+def _is_json(text: str) -> bool:
+    try:
+        parse_json(text.encode("utf-8", "replace"))
+    except NotJson:
+        return False
+    return True
 
 
 # OpenAI's Responses API: a history of items, stored by the client or, under a reply's id, by the provider.
@@ -193,13 +238,15 @@ class OpenAIResponses:
         )
 
     def streamed(self, events: list[JsonObject]) -> Replied:
-        for event in reversed(events):
-            if str(event.get("type")) in _ENDS:
-                return self.replied(object_of(event.get("response")))
-        begun = next((object_of(e.get("response")) for e in events if e.get("type") == "response.created"), {})
-        done = [e.get("item") for e in events if e.get("type") == "response.output_item.done"]
-        cut = self.replied({**begun, "output": done})
-        return Replied(message=cut.message if done else None, id=cut.id, model=cut.model, complete=False)
+        items, whole = _Items(), JsonObject()
+        for event in events:
+            whole = whole | object_of(event.get("response"))
+            items.add(event)
+        whole |= {} if objects_of(whole.get("output")) else {"output": items.found}
+        if any(str(event.get("type")) in _ENDS for event in events):
+            return self.replied(whole)
+        cut = self.replied(whole | {"status": None})
+        return cut if items.found else replace(cut, message=None)
 
     def hosted(self, body: JsonObject) -> Iterator[str]:
         yield from misshapen_tools(body.get("tools"))
@@ -209,6 +256,42 @@ class OpenAIResponses:
         for item in objects_of(body.get("input")):
             for part in [item, *_blocks(item.get("content")), *_blocks(item.get("output"))]:
                 yield from fetched(part)
+
+
+_PIECES = re.compile(
+    r"response\.(?:\w+_call_(arguments|input)|(?:output_|reasoning_|refusal|reasoning_summary_)\w*)\.delta"
+)
+
+
+class _Items:
+    """The items of a stream, whose last event need not contain them."""
+
+    def __init__(self) -> None:
+        self.found: list[JsonValue] = []
+        self._open: dict[str, JsonObject] = {}
+
+    def add(self, event: JsonObject) -> None:
+        kind, index = str(event.get("type")), f"at {event.get('output_index')}"
+        if kind in ("response.output_item.added", "response.output_item.done"):
+            self._add_item(dict(object_of(event.get("item"))), index, is_done=kind.endswith("done"))
+        piece, open_item = _PIECES.fullmatch(kind), self._open.get(str(event.get("item_id"))) or self._open.get(index)
+        if piece is not None and open_item is not None:
+            name, more = piece[1], text_of(event.get("delta")) or ""
+            said = _responses_text(open_item.get("content")) or ""
+            open_item |= {name: f"{open_item.get(name) or ''}{more}"} if name else {"content": f"{said}{more}"}
+
+    def _add_item(self, item: JsonObject, index: str, *, is_done: bool) -> None:
+        identity = text_of(item.get("id")) or index
+        begun = self._open.get(identity)
+        if is_done:
+            begun = begun or self._open.get(index)  # some give an item another id at its end
+            self._open = {name: one for name, one in self._open.items() if one is not begun}
+        else:
+            self._open[identity] = self._open[index] = item
+        if begun is None:
+            self.found.append(item)
+        else:
+            begun |= item
 
 
 def _blocks(content: JsonValue) -> list[JsonObject]:

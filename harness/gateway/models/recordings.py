@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness.cassettes.cassette import Cassette, cassette_path, open_cassette, refuse_secrets
-from harness.cassettes.journals import TrialJournal, is_transient_of_model, merge_recordings
+from harness.cassettes.journals import TrialJournal, merge_recordings
 from harness.cassettes.keys import CallKey, initial_state
 from harness.cassettes.recordings import Mark, Recording
 from harness.cassettes.redaction import Redactor
@@ -43,7 +43,7 @@ class ReplyRecorder:
         answer, key = exchange.answer, exchange.key
         assert answer is not None
         assert key is not None
-        if answer.outcome != "answer" or is_transient_of_model(answer.status):
+        if exchange.failure is not None:
             return
         exchange.kept = True
         exchange.occurrence = self._made[key.key]

@@ -11,7 +11,7 @@ from harness.traces import names
 from harness.traces.foreign_json import embedded_json
 from harness.traces.spans import Span
 from harness.traces.usage import usage_in
-from harness.values import JsonObject
+from harness.values import JsonObject, objects_of
 
 
 def opened(raw: JsonValue) -> JsonValue:
@@ -20,11 +20,6 @@ def opened(raw: JsonValue) -> JsonValue:
         return raw
     plain = embedded_json(raw)
     return raw if plain is None else plain
-
-
-def objects(raw: JsonValue) -> list[JsonObject]:
-    """The objects of a list; none for anything else."""
-    return [item for item in raw if isinstance(item, dict)] if isinstance(raw, list) else []
 
 
 def dumped(value: Mapping[str, JsonValue] | Sequence[JsonValue] | None) -> str | None:
@@ -66,7 +61,7 @@ def adk_attributes(span: Span) -> JsonObject:
     return {
         names.OPERATION: names.CHAT,
         names.SYSTEM: _instruction(settings.get("system_instruction")),
-        names.INPUT_MESSAGES: dumped(objects(asked.get("contents"))),
+        names.INPUT_MESSAGES: dumped(objects_of(asked.get("contents"))),
         names.OUTPUT_MESSAGES: dumped([replied]) if isinstance(replied, dict) and replied.get("parts") else None,
         names.TOOL_DEFINITIONS: dumped(list(_declarations(settings.get("tools")))),
     }
@@ -76,14 +71,14 @@ def _instruction(raw: JsonValue) -> JsonValue:
     """A text, or Gemini's content with parts."""
     if not isinstance(raw, dict):
         return raw if isinstance(raw, str) else None
-    texts = [str(part["text"]) for part in objects(raw.get("parts")) if part.get("text")]
+    texts = [str(part["text"]) for part in objects_of(raw.get("parts")) if part.get("text")]
     return "\n".join(texts) or None
 
 
 def _declarations(tools: JsonValue) -> Iterator[JsonValue]:
     """Gemini's declarations; their types are in capitals, JSON Schema's are not."""
-    for tool in objects(tools):
-        for one in objects(tool.get("function_declarations")):
+    for tool in objects_of(tools):
+        for one in objects_of(tool.get("function_declarations")):
             schema = one.get("parameters_json_schema") or _schema(one.get("parameters"))
             yield {**one, "parameters": schema or {"type": "object", "properties": {}}}
 
@@ -164,10 +159,10 @@ def _vercel(facts: JsonObject) -> JsonObject:
             names.TOOL_ARGUMENTS: facts.get("ai.toolCall.args"),
             names.TOOL_RESULT: facts.get("ai.toolCall.result"),
         }
-    text, calls = facts.get("ai.response.text"), objects(opened(facts.get("ai.response.toolCalls")))
+    text, calls = facts.get("ai.response.text"), objects_of(opened(facts.get("ai.response.toolCalls")))
     said: list[JsonValue] = [{"type": "text", "content": text}] if isinstance(text, str) and text else []
     said += [_vercel_part({"type": "tool-call", **call}) for call in calls]
-    asked = objects(opened(facts.get("ai.prompt.messages")))
+    asked = objects_of(opened(facts.get("ai.prompt.messages")))
     return {
         names.OPERATION: names.CHAT,
         names.REQUEST_MODEL: facts.get("ai.model.id"),
@@ -178,7 +173,10 @@ def _vercel(facts: JsonObject) -> JsonObject:
 
 def _vercel_message(message: JsonObject) -> JsonObject:
     content = message.get("content")
-    return {**message, "content": [_vercel_part(part) for part in objects(content)] if objects(content) else content}
+    return {
+        **message,
+        "content": [_vercel_part(part) for part in objects_of(content)] if objects_of(content) else content,
+    }
 
 
 def _vercel_part(part: JsonObject) -> JsonObject:
