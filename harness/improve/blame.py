@@ -410,8 +410,3 @@ def _store_cause(subject: StoredSubject, found: Blame) -> None:
             fork=found.run,
         )
     keep_cause(subject.folder, trial.case_id, trial.attempt, kept)
-
-
-def blame_on(bench: VariantBench, subject: StoredSubject, request: BlameRequest) -> Blame:
-    """The same on an open bench, for many trials of one suite; no fork is stored."""
-    return CauseSearch(subject, request, bench).run()

@@ -21,7 +21,6 @@ from harness.production.score_store import ScoreStore, forget_waiting
 from harness.production.scores import SessionScore
 from harness.production.session import session_id
 from harness.production.storage import (
-    SCHEMA,
     StoreLayout,
     check_readable,
     deletion_filter,
@@ -145,14 +144,6 @@ class Compactor:
             mark_applied(pending)
             self._forget()
         return len(ranges)
-
-    def index_parts(self) -> int:
-        """Gives an index to every part that has none; how many there were."""
-        with self.alone():
-            bare = [path for *_, path in part_ranges(self._layout.parts) if not index_path(path).is_file()]
-            for path in bare:
-                self._index(path, parquet([path]))
-        return len(bare)
 
     def _forget(self) -> None:
         numbers = [number for number, _ in segments(self._layout.journal)]
@@ -316,31 +307,3 @@ def _trace_ranges(connection: "duckdb.DuckDBPyConnection", source: str) -> list[
 def _limit_ns(days: float) -> int:
     """What was received before is older than so many days."""
     return time.time_ns() - int(days * _DAY_NS)
-
-
-# Older stores become stores of this schema: one step a version, each of which may be begun again after a crash.
-#
-# A reader takes a store of any older version as it is. Whoever writes a store migrates it first: the receiver when it
-# starts, and `SessionStore.compact`.
-
-
-def migrate(layout: StoreLayout) -> list[int]:
-    """The versions that the store was brought to, in order; none if it is of this schema already.
-
-    Raises ResultsError if the store cannot be read or a newer harness wrote it.
-    """
-    done: list[int] = []
-    for version in range(layout.open().schema_version, SCHEMA):
-        _STEPS[version](layout)
-        layout.set_version(version + 1)
-        done.append(version + 1)
-    return done
-
-
-def _index_parts(layout: StoreLayout) -> None:
-    """From 1 to 2: every part has an index."""
-    Compactor(layout).index_parts()
-
-
-_STEPS: Final[dict[int, Callable[[StoreLayout], None]]] = {1: _index_parts}
-"""Schema version -> what brings a store of it to the next one."""

@@ -20,7 +20,7 @@ from aiohttp import web
 
 from harness.errors import HarnessError, UsageError
 from harness.production.clickhouse import TTL_REMEDY, Database, RecordSender
-from harness.production.compaction import Compactor, migrate
+from harness.production.compaction import Compactor
 from harness.production.engine import connect
 from harness.production.journal import MAX_WAITING, SEGMENT_BYTES, JournalUnavailable, StoreJournal
 from harness.production.otlp import Decoded, Signal, answer, decode
@@ -251,7 +251,6 @@ class Receiver:
         if database is not None and options.retention_days is not None:
             raise UsageError("--retention-days is for the store's own files", remedy=TTL_REMEDY)
         description = layout.create()
-        migrate(layout)
         self._options = options
         self._cleaner = RecordCleaner(secrets, description.key)
         self._journal = StoreJournal(layout, segment_bytes=options.segment_bytes, max_waiting=options.max_waiting)

@@ -33,7 +33,7 @@ from harness.values import Frozen
 # watch/               incidents and their charts
 
 SCHEMA: Final = 2
-"""Raised with every change that an older reader would misread; `migrate` brings older stores up to it."""
+"""Raised with every change that another reader would misread."""
 
 
 class StoreDescription(Frozen):
@@ -63,7 +63,7 @@ class StoreLayout:
         return self._file.is_file()
 
     def open(self) -> StoreDescription:
-        """Raises ResultsError if there is no store, and if a newer harness wrote it."""
+        """Raises ResultsError if there is no store, and if another version of the harness wrote it."""
         if not self.exists:
             raise ResultsError(
                 f"{self.folder} holds no session store", remedy="start a receiver first: harness ingest serve"
@@ -71,10 +71,10 @@ class StoreLayout:
         try:
             plain = json.loads(self._file.read_bytes())
             version = plain.get("schema_version") if isinstance(plain, dict) else None
-            if isinstance(version, int) and version > SCHEMA:
+            if isinstance(version, int) and version != SCHEMA:
                 raise ResultsError(
-                    f"{self._file}: the store has schema version {version}; this harness reads up to {SCHEMA}",
-                    remedy="use the harness that wrote it, or a newer one; nothing was changed",
+                    f"{self._file}: the store has schema version {version}; this harness reads {SCHEMA}",
+                    remedy="use the harness that wrote it; nothing was changed",
                 )
             return StoreDescription.model_validate(plain)
         except ValidationError as error:
@@ -89,16 +89,9 @@ class StoreLayout:
             make_folder(folder)
         if not self.exists:
             made = StoreDescription(schema_version=SCHEMA, key=secrets.token_hex(32))
-            self._write(made)
+            write_atomically(self._file, (made.model_dump_json(indent=1) + "\n").encode())
+            self._file.chmod(0o600)
         return self.open()
-
-    def set_version(self, version: int) -> None:
-        """States that the store is of this schema version now."""
-        self._write(self.open().model_copy(update={"schema_version": version}))
-
-    def _write(self, description: StoreDescription) -> None:
-        write_atomically(self._file, (description.model_dump_json(indent=1) + "\n").encode())
-        self._file.chmod(0o600)
 
 
 def segments(folder: Path) -> list[tuple[int, Path]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.production.clickhouse import TTL_REMEDY, ClickHouseEngine, Database, RecordSender
-from harness.production.compaction import Compactor, forget_sessions, migrate
+from harness.production.compaction import Compactor, forget_sessions
 from harness.production.days import HISTORY, DayFacts
 from harness.production.engine import EmbeddedEngine, SpanEngine
 from harness.production.record import StoredRecord
@@ -166,7 +166,6 @@ class SessionStore:
 
         Raises UsageError for a retention if records are stored in ClickHouse.
         """
-        migrate(self.layout)
         if self._sender is not None:
             if retention_days is not None:
                 raise UsageError("--retention-days is for the store's own files", remedy=TTL_REMEDY)

@@ -223,9 +223,10 @@ def compare(
     _refuse_unlike(before, after)
     old = {(card.case_id, card.attempt): card for card in before_cards}
     new = {(card.case_id, card.attempt): card for card in after_cards}
-    keys = [key for key in new if key in old]
+    alike = {case for case, digest in after.case_digests.items() if before.case_digests.get(case) == digest}
+    keys = [key for key in new if key in old and (key[0] in alike or not after.case_digests)]
     if not keys:
-        raise UsageError(f"runs {before.run!r} and {after.run!r} have no trial in common")
+        raise UsageError(f"runs {before.run!r} and {after.run!r} have no trial of a case that asks the same in common")
     pairs = [(old[key], new[key]) for key in keys]
     known = [pair for pair in pairs if pair[0].success is not None and pair[1].success is not None]
     hidden = [pair for pair in pairs if pair[0].success and _is_hidden(pair[1])]
@@ -252,7 +253,7 @@ def compare(
 
 
 def _refuse_unlike(before: RunManifest, after: RunManifest) -> None:
-    if before.suite_digest != after.suite_digest:
+    if not _are_of_one_suite(before, after):
         raise UsageError(
             f"runs {before.run!r} and {after.run!r} used different versions of the suite: their suite digests differ",
             remedy="run the current suite again, or score the older run again: harness score RUN",
@@ -265,10 +266,15 @@ def _refuse_unlike(before: RunManifest, after: RunManifest) -> None:
         )
 
 
+def _are_of_one_suite(before: RunManifest, after: RunManifest) -> bool:
+    """Imported runs are compared case by case."""
+    return before.suite_digest == after.suite_digest or bool(before.case_digests and after.case_digests)
+
+
 def _unlike(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
     return [
         f"{name} {before.get(name, 'absent')} / {after.get(name, 'absent')}"
-        for name in sorted({*before, *after})
+        for name in sorted({*before, *after} - {"verifier:reward"})  # a file may tell no reward for a trial
         if before.get(name) != after.get(name)
     ]
 
@@ -415,7 +421,7 @@ def compare_with_baseline(baseline: Baseline, folder: RunFolder) -> Comparison:
     """
     manifest = folder.manifest
     remedy = f"to make this run the new baseline: harness baseline {manifest.run}"
-    if baseline.manifest.suite_digest != manifest.suite_digest:
+    if not _are_of_one_suite(baseline.manifest, manifest):
         raise NotMeasured(f"the baseline of {manifest.suite!r} is of another suite digest than the run", remedy=remedy)
     unlike = _other_versions(baseline.manifest, manifest)
     verifiers = [name for name in unlike if name.startswith("verifier:")]

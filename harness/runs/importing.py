@@ -12,8 +12,9 @@ from harness.runs.store.manifest import PlannedTrial, RunManifest, RunNameTaken,
 from harness.scoring.evidence import Evidence
 from harness.scoring.scorer import Scorer, build_scorer
 from harness.suite.cases import CheckSpec
-from harness.suite.digests import suite_digest, tools_digest
+from harness.suite.digests import case_digests, suite_digest, tools_digest
 from harness.suite.suites import Suite
+from harness.traces.formats.suites import INFERRED
 from harness.traces.trajectory import unattributed
 from harness.traces.trial import REWARD
 from harness.values import digest_of
@@ -81,7 +82,8 @@ def _manifest(imported: ImportedRun, suite: Suite, scorer: Scorer, run: str, now
         agent=suite.default_agent,
         agent_digest=digest_of(IMPORTED),
         snapshot_digest=digest_of(IMPORTED),
-        tools_digest=tools_digest(suite),
+        case_digests=case_digests(suite),
+        tools_digest=tools_digest(suite, but=INFERRED),
         tool_mode=IMPORTED,
         model_mode=IMPORTED,
         provider=IMPORTED,

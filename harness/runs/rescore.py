@@ -17,6 +17,7 @@ from harness.scoring.evidence import Evidence, JudgedCriterion
 from harness.scoring.scorecard import Scorecard
 from harness.scoring.scorer import Scorer, build_scorer
 from harness.scoring.tool_use import decisions
+from harness.suite.digests import case_digests
 from harness.suite.suites import Suite
 from harness.traces.trial import MEASURED
 
@@ -36,8 +37,7 @@ def rescore(folder: RunFolder, suite: Suite) -> tuple[Scorecard, ...]:
         scorer.score(one.model_copy(update={"best_known_steps": best.get(one.case.id)}))
         for one in evidence_of(folder, suite)
     )
-    scoring = Scoring(harness_version=__version__, suite_digest=suite.digest, scorer_versions=scorer.versions)
-    folder.write_scorecards(cards, scorer.score_run(cards, items_of(folder, suite, scorer)), scoring)
+    _write(folder, suite, scorer, cards)
     return cards
 
 
@@ -51,9 +51,8 @@ def finish_scores(folder: RunFolder, suite: Suite, scorer: Scorer) -> None:
     cards = folder.scorecards()
     complete = len(cards) == len(folder.manifest.planned) and all(card.outcome != "harness_failed" for card in cards)
     best = best_known(folder, suite, cards) if complete else {}
-    items = items_of(folder, suite, scorer)
     if not best:
-        folder.write_run_scores(scorer.score_run(cards, items))
+        folder.write_run_scores(scorer.score_run(cards, items_of(folder, suite, scorer)))
         return
     known = {(card.case_id, card.attempt): card for card in cards}
     for one in evidence_of(folder, suite):
@@ -62,8 +61,17 @@ def finish_scores(folder: RunFolder, suite: Suite, scorer: Scorer) -> None:
             evidence = one.model_copy(update={"best_known_steps": best[one.case.id]})
             known[key] = scorer.with_optimum(known[key], evidence)
     cards = tuple(known.values())
-    scoring = Scoring(harness_version=__version__, suite_digest=suite.digest, scorer_versions=scorer.versions)
-    folder.write_scorecards(cards, scorer.score_run(cards, items), scoring)
+    _write(folder, suite, scorer, cards)
+
+
+def _write(folder: RunFolder, suite: Suite, scorer: Scorer, cards: tuple[Scorecard, ...]) -> None:
+    scoring = Scoring(
+        harness_version=__version__,
+        suite_digest=suite.digest,
+        case_digests=case_digests(suite) if folder.manifest.case_digests else {},
+        scorer_versions=scorer.versions,
+    )
+    folder.write_scorecards(cards, scorer.score_run(cards, items_of(folder, suite, scorer)), scoring)
 
 
 def evidence_of(folder: RunFolder, suite: Suite) -> Iterator[Evidence]:

@@ -39,9 +39,19 @@ def suite_digest(suite: Suite) -> str:
     return digest_of({"asked": asked, "code": _code_digests(suite)})
 
 
-def tools_digest(suite: Suite) -> str:
-    """Sha-256 over the tools as the suite declares them."""
-    tools = [tool.model_dump(mode="json") for tool in suite.tools]
+def case_digests(suite: Suite) -> dict[str, str]:
+    """Of what each case of an imported suite asks, by id: without the agent's prompt and tools, and its reward."""
+    found: dict[str, str] = {}
+    for case in suite.cases:
+        asked = case.model_dump(mode="json", exclude={"origin", "system", "tools", "adk"})
+        asked["checks"] = [check for check in asked["checks"] if check["verifier"] != "reward"]
+        found[case.id] = digest_of(asked)
+    return found
+
+
+def tools_digest(suite: Suite, *, but: str | None = None) -> str:
+    """Sha-256 over the tools as the suite declares them; those with the description `but` are left out."""
+    tools = [tool.model_dump(mode="json") for tool in suite.tools if tool.description != but]
     _drop_undeclared(tools)
     return digest_of(tools)
 
@@ -50,6 +60,7 @@ def _drop_unused(asked: dict[str, Any]) -> None:
     """Removes unused fields, so that a suite without a newer field keeps its digest."""
     for case in asked["cases"]:
         del case["adk"]  # another spelling of what the case says
+        case["origin"] = None  # the same case of another file
         for name in ("probes", "routes", "user", "task_folder", "snapshot"):
             if not case[name]:
                 del case[name]

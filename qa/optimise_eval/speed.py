@@ -10,6 +10,7 @@ import resource
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,7 +23,9 @@ from harness.improve.sizing import OptimisationSettings
 from harness.improve.trial_verdict import TrialJudge, open_judge
 from harness.improve.whole_trials import open_whole_trials
 from harness.judging.rubrics import load_rubric
-from harness.runs.execution.variants import with_cases
+from harness.runs.plan.plan import RunPlan
+from harness.suite.cases import Case
+from harness.suite.digests import suite_digest
 from qa.optimise_eval.__main__ import Bench
 from qa.optimise_eval.settings import SETTINGS
 from tests.optimise.conftest import grocery
@@ -40,6 +43,14 @@ class Used:
     def now(cls, doubles: list[int]) -> "Used":
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         return cls(time.process_time(), children.ru_utime + children.ru_stime, sum(map(_seconds, doubles)))
+
+
+def with_cases(plan: RunPlan, cases: Sequence[Case]) -> RunPlan:
+    """The plan with other cases in its suite, whose digest is renewed, and without trials of cases left out."""
+    suite = plan.suite.model_copy(update={"cases": tuple(cases)})
+    ids = {case.id for case in cases}
+    planned = tuple(one for one in plan.planned if one.case_id in ids)
+    return replace(plan, suite=suite.model_copy(update={"digest": suite_digest(suite)}), planned=planned)
 
 
 def _seconds(pid: int) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.improve.blame import BlameRequest, blame_on
+from harness.improve.blame import BlameRequest, CauseSearch
 from harness.improve.forks import ForkChange, variant_at
 from harness.improve.subject import open_subject_of
 from harness.runs.execution.variants import VariantBench, VariantRequest, open_variants
@@ -92,7 +92,7 @@ def test_a_call_that_was_made_between_them_is_the_cause(walk: Walk, bench: Varia
     subject = open_subject_of(walk.folder, bench.keep([failed]), "both", 1)
     calls = fed_calls(subject.trial)
     assert ["eggs", "eggs", "ham"] == [(call.arguments or {})["text"] for call in calls]
-    found = blame_on(bench, subject, BlameRequest(repeats=1, passing=plain.scored.trial))
+    found = CauseSearch(subject, BlameRequest(repeats=1, passing=plain.scored.trial), bench).run()
     assert found.cause is not None, found
     assert ((calls[1].step,), ("needless_write",)) == (found.cause.steps, found.cause.kinds)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.improve.blame import BlameRequest, blame_on
+from harness.improve.blame import BlameRequest, CauseSearch
 from harness.improve.mutants import Mutating, mutants, pool_of
 from harness.improve.repairs import repairs
 from harness.improve.subject import open_subject_of
@@ -41,7 +41,7 @@ def test_the_step_that_was_made_wrong_is_named_by_reference_alone(basics: Walk) 
         assert [False] == [one.success for one in planted]
         folder = RunFolder.open(bench.keep(planted).path)
         subject = open_subject_of(basics.folder, folder, CASE, 1)
-        found = blame_on(bench, subject, BlameRequest(repeats=2))
+        found = CauseSearch(subject, BlameRequest(repeats=2), bench).run()
     assert found.cause is not None
     assert ((wrong.step,), ("wrong_arguments",)) == (found.cause.steps, found.cause.kinds)
     assert (2, 0) == (found.cause.mended, found.cause.unchanged_successes)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from backports.zstd import zipfile as zstd_zipfile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -230,9 +231,10 @@ def test_thousands_of_calls_with_one_id_are_joined_in_time(importing: Any) -> No
     assert 5000 == len(trial.trajectory.observations)
 
 
-def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zstd_zipfile.ZIP_ZSTANDARD])
+def test_a_damaged_archive_is_refused(tmp_path: Path, method: int) -> None:
     path = tmp_path / "log.eval"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zstd_zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("header.json", json.dumps({"eval": {"task": "t"}, "filler": list(range(2000))}))
         archive.writestr("samples/1_epoch_1.json", json.dumps({"id": 1, "epoch": 1, "messages": []}))
     whole = path.read_bytes()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from backports.zstd import zipfile as zstd_zipfile
 
 from harness.errors import InvalidDocument, UsageError
 from harness.runs.foreign_runs import ImportedRun, import_file, importers
@@ -293,10 +294,11 @@ def test_inspect_score_can_be_chosen(fixtures: Path) -> None:
     assert [0.25] == list(run.rewards.values())
 
 
-def test_an_inspect_archive_is_read_sample_by_sample(fixtures: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zstd_zipfile.ZIP_ZSTANDARD])
+def test_an_inspect_archive_is_read_sample_by_sample(fixtures: Path, tmp_path: Path, method: int) -> None:
     log = json.loads((fixtures / "inspect.json").read_text())
     path = tmp_path / "log.eval"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zstd_zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("header.json", json.dumps({k: v for k, v in log.items() if k != "samples"}))
         archive.writestr("samples/1_epoch_2.json", json.dumps(log["samples"][0]))
 

@@ -31,7 +31,6 @@ from harness.sandbox.ownership import temporary_folder
 from harness.scoring.evidence import Evidence, ReferenceState, asked_digest
 from harness.scoring.scorer import Scorer, build_scorer
 from harness.suite.cases import Case
-from harness.suite.digests import suite_digest
 from harness.suite.interventions import TrialVariant
 from harness.suite.models import ToolMode
 from harness.suite.suites import Suite
@@ -306,14 +305,6 @@ def variant_tool_mode(suite: Suite) -> ToolMode:
     if any(server.base_url is not None for server in suite.reached.values()):
         return "replay"
     return "live" if share_services(suite, "live") else "sealed"
-
-
-def with_cases(plan: RunPlan, cases: Sequence[Case]) -> RunPlan:
-    """The plan with other cases in its suite, whose digest is renewed, and without trials of cases left out."""
-    suite = plan.suite.model_copy(update={"cases": tuple(cases)})
-    ids = {case.id for case in cases}
-    planned = tuple(one for one in plan.planned if one.case_id in ids)
-    return replace(plan, suite=suite.model_copy(update={"digest": suite_digest(suite)}), planned=planned)
 
 
 def _commit(folder: RunFolder, planned: PlannedTrial, done: ScoredAttempt) -> None:

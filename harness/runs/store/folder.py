@@ -303,6 +303,7 @@ class RunFolder:
         return self._manifest.model_copy(
             update={
                 "suite_digest": scoring.suite_digest,
+                "case_digests": scoring.case_digests,
                 "scorer_versions": scoring.scorer_versions,
                 "run_suite_digest": None if ran == scoring.suite_digest else ran,
             }

@@ -61,6 +61,8 @@ class RunManifest(Frozen):
     """The release of the agent under test."""
     suite: str = Field(pattern=SUITE_NAME)
     suite_digest: str
+    case_digests: dict[str, str] = {}
+    """Of an imported run: what each case asks. Its suite is only what one file told; runs are compared by these."""
     agent: str
     """Name of the agent's version in the suite, or of a built-in agent."""
     agent_digest: str
@@ -109,6 +111,7 @@ class Scoring(Frozen):
 
     harness_version: str
     suite_digest: str
+    case_digests: dict[str, str] = {}
     scorer_versions: dict[str, str]
 
 

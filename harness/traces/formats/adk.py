@@ -11,7 +11,7 @@ from harness.suite.conversations import Persona
 from harness.suite.scenarios import case_id, talk_fields
 from harness.suite.suites import Suite
 from harness.traces.foreign_json import Record, kind_of
-from harness.traces.formats.found import Found, FoundRun, Importer, Source, wall_ns
+from harness.traces.formats.found import Found, FoundRun, Importer, Source, task_id, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
 from harness.traces.trajectory import ToolFailure
 from harness.traces.usage import usage_in
@@ -337,8 +337,8 @@ def _status(result: Record) -> int | str | None:
 
 
 def _session_case(source: Source, session: Record) -> Case:
-    name = session.identifier("id") or _stem(source)
     task = next((spoken(event) for event in session.records("events") if event.value("author") == "user"), None)
+    name = session.identifier("id") or task_id(task)
     state = session.record("state")
     fields: JsonObject = {
         "id": case_id(name),

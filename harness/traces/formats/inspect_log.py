@@ -3,16 +3,22 @@
 A sample without messages is read from its events; a file that contains only events is read as one sample.
 """
 
+import os
+import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType, TracebackType
-from typing import Self
+from typing import Any, Self
 
 from pydantic import JsonValue
 
 from harness.errors import InvalidDocument
+from harness.plugins import extra_remedy
 from harness.suite.cases import Case
 from harness.suite.scenarios import case_id
 from harness.traces.foreign_json import (
@@ -25,7 +31,7 @@ from harness.traces.foreign_json import (
     result_of,
     text_of,
 )
-from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, tools_of, wall_ns
+from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, task_id, tools_of, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep
 from harness.traces.trajectory import Step, ToolErrorType, ToolFailure
 from harness.traces.trial import Outcome
@@ -41,6 +47,10 @@ _SMALL = 1024 * 1024
 
 _BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """The methods of which `zipfile` unpacks no more than it is asked for, whatever sizes the archive tells."""
+_ZSTD = 93
+"""The number of the method in an archive."""
+_LOCAL_HEADER = 30
+"""Bytes before a member's name, whose length and that of the extra field are the last four."""
 _PART = 1024 * 1024
 _CONVERT = "inspect log convert --to json writes one that can be read"
 
@@ -93,12 +103,16 @@ class LogArchive:
             member = self._zip.getinfo(name)
             if member.file_size > MAX_BYTES:
                 raise InvalidDocument(inside, f"is larger than {MAX_BYTES} bytes")
-            if member.file_size > max(_SMALL, MAX_RATIO * member.compress_size):
-                raise InvalidDocument(inside, f"unpacks to more than {MAX_RATIO} times its size in the archive")
-            if member.compress_type not in _BOUNDED:
+            ratio = MAX_RATIO * (8 if member.compress_type == _ZSTD else 1)  # zstd finds repetitions that are far apart
+            if member.file_size > max(_SMALL, ratio * member.compress_size):
+                raise InvalidDocument(inside, f"unpacks to more than {ratio} times its size in the archive")
+            if member.compress_type not in (*_BOUNDED, _ZSTD):
                 raise InvalidDocument(inside, "is packed by a method that unpacks without a limit", remedy=_CONVERT)
-            with self._zip.open(member) as packed:
-                content = b"".join(iter(lambda: packed.read(_PART), b""))
+            if member.compress_type == _ZSTD:
+                content = self._unpacked_zstd(member, inside)
+            else:
+                with self._zip.open(member) as packed:
+                    content = b"".join(iter(lambda: packed.read(_PART), b""))
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
             # NotImplementedError (a RuntimeError) is a compression that this Python does not know.
             raise InvalidDocument(inside, f"cannot be unpacked: {error}", remedy=_CONVERT) from None
@@ -106,6 +120,29 @@ class LogArchive:
         if not isinstance(value, dict):
             raise InvalidDocument(inside, f"the document is {kind_of(value)}, not an object")
         return Record(path=inside, data=value)
+
+    def _unpacked_zstd(self, member: zipfile.ZipInfo, inside: Path) -> bytes:
+        """Inspect packs with zstd, which `zipfile` reads from Python 3.14 on; the sizes that the archive tells hold."""
+        if (zstd := _zstd()) is None:
+            raise InvalidDocument(inside, "is packed with zstd", remedy=f"{extra_remedy('inspect')}; or {_CONVERT}")
+        with self._path.open("rb") as stream:
+            stream.seek(member.header_offset)
+            head = stream.read(_LOCAL_HEADER).ljust(_LOCAL_HEADER)
+            stream.seek(sum(struct.unpack("<HH", head[-4:])), os.SEEK_CUR)
+            packed = stream.read(member.compress_size)
+        try:
+            content: bytes = zstd.ZstdDecompressor().decompress(packed, member.file_size + 1)
+        except zstd.ZstdError as error:
+            raise zipfile.BadZipFile(str(error)) from None
+        if head[:4] != b"PK\x03\x04" or len(content) != member.file_size or zlib.crc32(content) != member.CRC:
+            raise zipfile.BadZipFile("its content is not what the archive tells")
+        return content
+
+
+def _zstd() -> Any:
+    with suppress(ModuleNotFoundError):
+        return import_module("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
+    return None
 
 
 _ATTACHMENT = "attachment://"
@@ -371,8 +408,9 @@ def read(source: Source) -> Iterator[Found]:
         return
     log = source.whole(source.document())
     if log.value("eval") is None and isinstance(log.value("events"), list):
-        facts: JsonObject = {"id": source.path.stem, "input": log.value("description"), "events": log.items("events")}
-        yield _found_sample(source, source.whole({}), source.whole(facts))
+        asked = next((event.items("input") for event in log.records("events") if event.value("event") == "model"), [])
+        facts: JsonObject = {"input": log.value("description"), "events": log.items("events")}
+        yield _found_sample(source, source.whole({}), source.whole({"id": task_id(facts["input"], *asked), **facts}))
         return
     if log.value("eval") is None:
         raise log.refusal("eval", f"is {kind_of(None)}: a log of Inspect says there what was evaluated")

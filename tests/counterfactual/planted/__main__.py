@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from harness.improve.blame import BlameRequest, blame_on
+from harness.improve.blame import BlameRequest, CauseSearch
 from harness.improve.mutants import Mutant, Mutating, mutants, pool_of
 from harness.improve.subject import StoredSubject, open_subject_of
 from harness.runs.execution.variants import VariantBench, VariantRequest, open_variants, variant_tool_mode
@@ -123,7 +123,7 @@ def asked_of(bench: VariantBench, subject: StoredSubject, mutant: Mutant, passin
     for basis in BASES if subject.case.reference is not None else BASES[1:]:
         request = BlameRequest(repeats=1, passing=passing if basis == "passing trial" else None)
         began = time.monotonic()
-        found = blame_on(bench, subject, request)
+        found = CauseSearch(subject, request, bench).run()
         beside = (time.monotonic() - began) / (passing.duration_s or 1.0)
         figures.times.append((len(subject.trial.trajectory.steps), beside))
         steps = () if found.cause is None else found.cause.steps

@@ -8,10 +8,10 @@ from harness.improve.candidates import candidate_of
 from harness.improve.trial_verdict import TrialJudge, open_judge
 from harness.improve.whole_trials import open_whole_trials
 from harness.judging.rubrics import load_rubric
-from harness.runs.execution.variants import with_cases
 from harness.suite.loading import load_suite
 from qa.optimise_eval.__main__ import Bench, run_setting, tempts
 from qa.optimise_eval.settings import ROOT, SETTINGS
+from qa.optimise_eval.speed import with_cases
 from tests.optimise.conftest import grocery
 
 

@@ -1,6 +1,4 @@
-"""Older stores are read as they are, and become stores of this schema when they are written; sessions are found by an
-index where a part has one.
-"""
+"""Sessions are found by an index if a part has one; a store of another schema is refused."""
 
 import json
 import os
@@ -10,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ResultsError
-from harness.production.compaction import migrate
-from harness.production.storage import SCHEMA, StoreLayout
 from harness.production.store import SessionStore
 from tests.online.receiving import request, serving, span
 
@@ -28,55 +24,17 @@ def filled(folder: Path, sessions: int = 6) -> None:
             served.compact()
 
 
-def as_version_1(folder: Path) -> None:
-    for index in (folder / "parts").glob("*.index"):
-        index.unlink()
-    file = folder / "store.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "schema_version": 1}))
-
-
 def told(folder: Path) -> dict[str, tuple[int, tuple[str, ...]]]:
     store = SessionStore.open(folder)
     return {name: (len(store.session(name).spans), store.session(name).row.trace_ids) for name in ("c1", "c3", "c5")}
 
 
-def test_a_store_of_version_1_is_read_as_it_is_and_migrated_by_who_writes_it(tmp_path: Path) -> None:
-    filled(tmp_path)
-    parts = sorted((tmp_path / "parts").glob("*.parquet"))
-    before = told(tmp_path)
-    assert (3, 2) == (before["c3"][0], len(before["c3"][1]))
-
-    as_version_1(tmp_path)
-    assert before == told(tmp_path)
-    SessionStore.open(tmp_path).compact()
-    assert SCHEMA == StoreLayout(tmp_path).open().schema_version
-    assert parts == sorted((tmp_path / "parts").glob("*.parquet"))
-    assert all(part.with_suffix(".index").is_file() for part in parts)
-    assert before == told(tmp_path)
-
-
-def test_a_receiver_migrates_the_store_that_it_opens(tmp_path: Path) -> None:
-    filled(tmp_path, 2)
-    as_version_1(tmp_path)
-    with serving(tmp_path):
-        assert SCHEMA == StoreLayout(tmp_path).open().schema_version
-
-
-def test_a_migration_that_was_killed_is_begun_again(tmp_path: Path) -> None:
-    filled(tmp_path)
-    before = told(tmp_path)
-    as_version_1(tmp_path)
-    first, *_ = sorted((tmp_path / "parts").glob("*.parquet"))
-    layout = StoreLayout(tmp_path)
-    first.with_suffix(".index").mkdir()  # nothing can be written there
-    with pytest.raises(OSError, match=first.stem):
-        migrate(layout)
-    assert 1 == layout.open().schema_version
-    first.with_suffix(".index").rmdir()
-
-    assert [SCHEMA] == migrate(layout)
-    assert [] == migrate(layout)
-    assert before == told(tmp_path)
+def test_a_store_of_another_version_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    filled(tmp_path, 1)
+    file = tmp_path / "store.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "schema_version": 1}))
+    with pytest.raises(ResultsError, match="schema version 1"):
+        SessionStore.open(tmp_path)
 
 
 def test_a_session_is_fetched_from_the_parts_that_hold_it_and_from_no_other(tmp_path: Path) -> None:
