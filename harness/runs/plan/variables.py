@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from harness.errors import UsageError
+from harness.errors import InvalidDocument, UsageError
 from harness.judging.prompts import PRODUCTION, Prompt, PromptRegistry
 from harness.suite.agents import AgentPrompt, VariableValue
 from harness.suite.suites import Suite, prompt_texts
@@ -137,7 +137,9 @@ def with_prompts(project: Path, suite: Suite, agent: str | None, chosen: Sequenc
     found = []
     for file, prompt in declared.items():
         if file not in own:
-            raise UsageError(f"agent {name!r} of suite {suite.name!r}, field 'prompts': there is no file {file!r}")
+            raise InvalidDocument(
+                suite.folder / "suite.yaml", f"there is no file {file!r}", field=f"agents.{name}.prompts"
+            )
         version = versions.get(prompt)
         made = _prompt_from(registry, prompt, version, label, own[file])
         found.append(AgentPrompt(agent=name, file=file, name=prompt, version=made.version, text=made.text))
