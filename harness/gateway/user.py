@@ -13,21 +13,22 @@ from harness.suite.conversations import Conversation, UserTurn, When
 from harness.suite.expressions import finds
 from harness.suite.tools import Effect
 from harness.traces.trial import UserReport
-from harness.values import JsonObject
+from harness.values import Frozen, JsonObject
 
 Cut = Literal["turn_limit", "agent_left"]
 """Why no further message of the user was requested: `max_turns` were sent, or the agent has ended."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class HeardCall:
-    """A tool call of the agent, for users whose `sees_calls` is true."""
+class HeardCall(Frozen):
+    """A tool call of the agent as its user hears of it, in a trial or in a log."""
 
     name: str
-    arguments: JsonObject | None
-    """None if the arguments were not a JSON object."""
-    effect: Effect
-    failed: bool
+    arguments: JsonObject | None = {}
+    """None if they were not a JSON object."""
+    effect: Effect = "write"
+    """`read` or `write`. What is not declared counts as a write."""
+    failed: bool = False
+    """Whether the tool refused or failed."""
 
 
 @dataclass(frozen=True, kw_only=True)

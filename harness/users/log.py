@@ -14,22 +14,11 @@ from pathlib import Path
 from pydantic import Field
 
 from harness.errors import InvalidDocument
+from harness.gateway.user import HeardCall
 from harness.suite.documents import read_plain, shaped
-from harness.suite.tools import Effect, ToolSpec
+from harness.suite.tools import ToolSpec
 from harness.traces.trajectory import Trajectory
-from harness.values import Frozen, JsonObject
-
-
-class LoggedCall(Frozen):
-    """A tool call of the logged agent."""
-
-    name: str
-    arguments: JsonObject | None = {}
-    """None if they were not a JSON object."""
-    effect: Effect = "write"
-    """`read` or `write`. What is not declared counts as a write."""
-    failed: bool = False
-    """Whether the tool refused or failed."""
+from harness.values import Frozen
 
 
 class LoggedTurn(Frozen):
@@ -37,7 +26,7 @@ class LoggedTurn(Frozen):
 
     user: str
     """The message."""
-    calls: tuple[LoggedCall, ...] = ()
+    calls: tuple[HeardCall, ...] = ()
     """The agent's calls, in order."""
     agent: str = ""
     """What the agent said; several messages are joined by empty lines."""
@@ -87,7 +76,7 @@ def log_of_trajectory(trajectory: Trajectory, tools: Mapping[str, ToolSpec], sou
             continue
         turn = turns[-1]
         calls = tuple(
-            LoggedCall(
+            HeardCall(
                 name=call.name,
                 arguments=call.arguments,
                 effect=tools[call.name].effect if call.name in tools else "write",

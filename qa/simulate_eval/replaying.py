@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack, nullcontext
 
-from harness.gateway.user import Heard, HeardCall, UserContext
+from harness.gateway.user import Heard, UserContext
 from harness.suite.cases import Case
 from harness.suite.conversations import UserSpec
 from harness.users.logged_user import LoggedUser
@@ -29,13 +29,7 @@ async def replayed_against_itself(found: list[Conversation]) -> tuple[int, int, 
                 said=tuple(turn.user for turn in logged[:number]),
                 replies=tuple(turn.agent for turn in logged[:number]),
                 rounds=tuple((turn.agent,) if turn.agent else () for turn in logged[:number]),
-                calls=tuple(
-                    tuple(
-                        HeardCall(name=call.name, arguments=call.arguments, effect=call.effect, failed=call.failed)
-                        for call in turn.calls
-                    )
-                    for turn in logged[:number]
-                ),
+                calls=tuple(turn.calls for turn in logged[:number]),
             )
             replayed += await user.reply(heard) == logged[number].user
         whole += replayed == len(logged) - 1

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from harness.users.log import LoggedCall
+from harness.gateway.user import HeardCall
 from harness.users.meaning.turn import AgentTurn
 from qa.simulate_eval import exchanges, later
 from qa.simulate_eval.fresh import recast, reworded
@@ -331,7 +331,7 @@ def _calls(turn: AgentTurn, dice: random.Random) -> list[Variant]:
     elif reads:
         place = dice.choice(reads)
         call = turn.calls[place]
-        other = LoggedCall(name=f"update_{call.name}", arguments=call.arguments, effect="write")
+        other = HeardCall(name=f"update_{call.name}", arguments=call.arguments, effect="write")
         found.append(Variant("effect", turn, _with(turn, place, other)))
     if len(turn.calls) > 1:
         calls = list(turn.calls)
@@ -341,13 +341,13 @@ def _calls(turn: AgentTurn, dice: random.Random) -> list[Variant]:
     return found
 
 
-def _with(turn: AgentTurn, place: int, call: LoggedCall | None) -> AgentTurn:
+def _with(turn: AgentTurn, place: int, call: HeardCall | None) -> AgentTurn:
     calls = list(turn.calls)
     calls[place : place + 1] = [] if call is None else [call]
     return AgentTurn(calls=calls, said=turn.said)
 
 
-def _changed(call: LoggedCall, dice: random.Random) -> LoggedCall | None:
+def _changed(call: HeardCall, dice: random.Random) -> HeardCall | None:
     arguments = dict(call.arguments or {})
     names = [
         name
@@ -359,4 +359,4 @@ def _changed(call: LoggedCall, dice: random.Random) -> LoggedCall | None:
     name = dice.choice(names)
     value = arguments[name]
     arguments[name] = value + 1 if isinstance(value, int) and not isinstance(value, bool) else f"{value}9"
-    return LoggedCall(name=call.name, arguments=arguments, effect=call.effect)
+    return HeardCall(name=call.name, arguments=arguments, effect=call.effect)

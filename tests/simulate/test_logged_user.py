@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InvalidDocument
+from harness.gateway.user import HeardCall
 from harness.suite.cases import Case
 from harness.suite.conversations import UserSpec
-from harness.users.log import LoggedCall, LoggedTurn, UserLog, read_user_log
+from harness.users.log import LoggedTurn, UserLog, read_user_log
 from harness.users.meaning.turn import AgentTurn, difference
 from harness.users.users import UserOptions
 from qa.doubles.rule_user import RuleUser
@@ -18,7 +19,7 @@ LOG = UserLog(
         LoggedTurn(user="A latte, please.", agent="Which size would you like?"),
         LoggedTurn(
             user="Small.",
-            calls=(LoggedCall(name="add", arguments={"item": "latte"}, effect="write", failed=True),),
+            calls=(HeardCall(name="add", arguments={"item": "latte"}, effect="write", failed=True),),
             agent="A small latte is $4.50. Anything else?",
         ),
         LoggedTurn(user="No, thanks.", agent="Goodbye."),
