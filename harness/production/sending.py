@@ -22,7 +22,7 @@ from harness.runs.store.folder import StoredTrial
 from harness.scoring.evidence import ReferenceState
 from harness.scoring.scorecard import Scorecard, card_values
 from harness.traces.exporting import otlp_endpoint, otlp_headers
-from harness.traces.otlp import export_otlp
+from harness.traces.otlp import export_otlp, typed_pairs
 from harness.traces.spans import Evaluation, Span, evaluation_event
 from harness.values import JsonObject, digest_of
 
@@ -106,7 +106,7 @@ def otlp_logs_sender(address: str) -> Send:
 
 def _request(records: Sequence[JsonObject]) -> JsonObject:
     """An OTLP logs request with an event for every evaluation, in the form of the GenAI conventions."""
-    resource: JsonObject = {"attributes": _otlp_attributes({"service.name": "trial-harness"})}
+    resource: JsonObject = {"attributes": typed_pairs({"service.name": "trial-harness"})}
     scope: JsonObject = {"scope": {"name": "harness"}, "logRecords": [*records]}
     return {"resourceLogs": [{"resource": resource, "scopeLogs": [scope]}]}
 
@@ -121,7 +121,7 @@ def _records(score: SessionScore) -> Iterator[JsonObject]:
             "eventName": event.event_name,
             "traceId": event.trace_id,
             "severityNumber": 9,
-            "attributes": _otlp_attributes(facts),
+            "attributes": typed_pairs(facts),
         }
 
 
@@ -174,22 +174,6 @@ def _of_judgement(one: Judgement) -> Evaluation:
     )
 
 
-def _otlp_attributes(facts: JsonObject) -> list[JsonValue]:
-    return [{"key": name, "value": _typed_value(value)} for name, value in facts.items()]
-
-
-def _typed_value(value: JsonValue) -> JsonObject:
-    match value:
-        case bool():
-            return {"boolValue": value}
-        case int():
-            return {"intValue": str(value)}
-        case float():
-            return {"doubleValue": value}
-        case _:
-            return {"stringValue": str(value)}
-
-
 _RELEASE: Final = "harness.release"
 _TRIES_OF_TRIALS: Final = 5
 _BATCH_SPANS: Final = 500
@@ -219,13 +203,11 @@ def trial_requests(
         yield "/v1/traces", export_otlp(spans[start : start + _BATCH_SPANS])
     at_ns = max((span.end_ns for span in spans), default=0)
     for event, facts in trial_attributes(stored.trial, stored.end_state, (references or {}).get(stored.trial.case_id)):
-        named = {**facts, _CONVERSATION: session}
-        attributes: list[JsonValue] = [{"key": name, "value": {"stringValue": value}} for name, value in named.items()]
         record: JsonObject = {
             "eventName": event,
             "traceId": stored.trial.trajectory.trace_id,
             "timeUnixNano": str(at_ns),
-            "attributes": attributes,
+            "attributes": typed_pairs({**facts, _CONVERSATION: session}),
         }
         yield "/v1/logs", {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
 
