@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
 import click
 
 from harness.cli.main import LazyGroup, Verb
-from harness.cli.options import budget_option
+from harness.cli.options import budget_option, refuse_typed
 from harness.runs.store.folder import run_path
 
 if TYPE_CHECKING:
@@ -191,6 +191,7 @@ def run_command(ctx: click.Context, /, run: str, as_json: bool, **options: Unpac
     from harness.errors import ExitCode
     from harness.reports.judged import judged_rubric
 
+    refuse_typed(ctx, ("label",) if options["prompt_version"] else (), "--prompt")
     project: Path = ctx.obj
     path = run_path(project, run)
     rubric, done = _judge(project, path, options)
@@ -301,6 +302,7 @@ def compare_command(
     from harness.errors import ExitCode
     from harness.reports.render.judging import PreferenceView
 
+    refuse_typed(ctx, ("label",) if options["prompt_version"] else (), "--prompt")
     done = _compare(ctx.obj, (run_a, run_b), options)
     if as_json:
         print_json(done.model_dump(mode="json"))

@@ -139,6 +139,8 @@ def test_an_unknown_run_or_suite_is_refused(words: tuple[str, ...], project: Pat
         ("run", "hello", "--agent", NOBODY, *LOCAL),
         ("run", "hello", "--failed-in", NOBODY, *LOCAL),
         ("run", "--resume", NOBODY),
+        ("run", "hello", "--budget", f"calls:{NOBODY}=1", *LOCAL),
+        ("judge", "run", "r", "--rubric", "tool_agent", "--model", "m", "--label", NOBODY),
         ("case", "check", "hello", "--case", NOBODY, *LOCAL),
         ("case", "from-trace", "r", NOBODY),
         ("cassette", "show", "hello", NOBODY),
@@ -187,6 +189,8 @@ def test_an_unknown_case_or_second_name_is_refused(words: tuple[str, ...], proje
         (("report", "r", "--format", "json", "--max-inconclusive", "1"), "--max-inconclusive"),
         (("report", "r", "--against", "r"), "--against"),
         (("report", "r", "--output", "page.html"), "--output"),
+        (("compare", "r", "r", "--migration", "--format", "comment"), "--format"),
+        (("judge", "run", "r", "--rubric", "x", "--model", "m", "--prompt", "1", "--label", "a"), "--label"),
         (("export", "r", "-o", "out", "--dataset", "d"), "--dataset"),
         (("export", "adk", "hello", "-o", "out", "--dataset", "d"), "--dataset"),
         (("export", "adk", "hello", "-o", "out", "--format", "otlp"), "--format"),
@@ -205,6 +209,20 @@ def test_an_unknown_case_or_second_name_is_refused(words: tuple[str, ...], proje
     ids=lambda one: " ".join(one) if isinstance(one, tuple) else "",
 )
 def test_an_option_that_would_do_nothing_is_refused(words: tuple[str, ...], named: str, project: Path) -> None:
+    assert named in _refused(project, *words)
+
+
+@pytest.mark.parametrize(
+    ("variable", "words", "named"),
+    [
+        ("HARNESS_RUN_TRIALS", ("run", "--resume", "r"), "--trials"),
+        ("HARNESS_REPORT_FORM", ("report", "r", "--html"), "--format"),
+    ],
+)
+def test_an_option_set_by_its_variable_is_refused_like_a_typed_one(
+    variable: str, words: tuple[str, ...], named: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "2" if named == "--trials" else "json")
     assert named in _refused(project, *words)
 
 
