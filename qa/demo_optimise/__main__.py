@@ -22,9 +22,11 @@ from qa.optimise_eval.settings import ROOT, SETTINGS, Setting, Trip
 
 CASES = 20
 """Of each part: the fewest of which the held-out ones can confirm anything beside two baselines."""
-ROLLOUTS = "40"
 RULES = ROOT / "suites/grocery/reflector.yaml"
-COMMON = ("--reflector-rules", str(RULES), "--rollouts", ROLLOUTS, "--minibatch", "4")
+COMMON = ("--reflector-rules", str(RULES), "--minibatch", "3")
+ROLLOUTS = ("--rollouts", "40")
+ROLLOUTS_OF_ALL = ("--rollouts", "54")
+"""Pay for eight revisions, twice the prompts: with fewer, chance decides whether the one with the fault is revised."""
 SANDBOX = ("--sandbox", "docker-warm")
 
 
@@ -42,15 +44,15 @@ def _atomic(folder: Path, url: str) -> bool:
     project = _planted(folder, "no-quantity", url)
     _harness(project, "run", "grocery", "--tools", "live", "--model", "live", "--run-name", "trace", *SANDBOX)
     words = ("--mode", "agent", "--component", "cart", "--from", "trace", "--rubric", "invocation")
-    return _optimised(project, *words)
+    return _optimised(project, *words, *ROLLOUTS)
 
 
 def _coordination(folder: Path, url: str) -> bool:
-    return _optimised(_planted(folder, "budget-withheld", url), "--mode", "joint")
+    return _optimised(_planted(folder, "budget-withheld", url), "--mode", "joint", *ROLLOUTS_OF_ALL)
 
 
 def _bait(folder: Path, url: str) -> bool:
-    return _optimised(_planted(folder, "bait-order", url), "--mode", "joint", "--rubric", "eager")
+    return _optimised(_planted(folder, "bait-order", url), "--mode", "joint", "--rubric", "eager", *ROLLOUTS)
 
 
 def _optimised(project: Path, *words: str) -> bool:

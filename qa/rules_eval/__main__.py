@@ -1,29 +1,35 @@
 """Learned rules against planted single faults: how many are found, at which step, and how many passing trials are
 flagged; see `faults`.
 
-`python -m qa.rules_eval FORMAT FILE ...` imports the files and joins them to one suite. Whole cases are left out, a
-fifth at a time.
+`python -m qa.rules_eval import FORMAT FILE ...` imports the files and joins them to one suite.
+`python -m qa.rules_eval run RUN ...` takes stored runs of one suite of this project.
+
+Whole cases are left out, a fifth at a time. Of stored runs, the same cases are tried too: three trials of each case
+teach, of an agent that makes its reads in another order each time, and two more are tried.
 """
 
 import random
 import sys
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from harness.runs.foreign_runs import import_file
 from harness.runs.importing import with_rewards
+from harness.runs.measured_trials import suite_of
+from harness.runs.rescore import evidence_of
+from harness.runs.store.folder import RunFolder, run_path
 from harness.scoring.evidence import Evidence
 from harness.scoring.rules.candidates import SUITE, Scope
-from harness.scoring.rules.events import Row, row_of
+from harness.scoring.rules.events import Event, Row, row_of
 from harness.scoring.rules.features import trial_of
 from harness.scoring.rules.language import Rule, parsed_rule
 from harness.scoring.rules.mining import Learned, learn
 from qa.rules_eval.faults import World, planted
 
+ROOT = Path(__file__).parents[2]
 FOLDS = 5
 Breaks = list[tuple[Rule, int | None]]
 
@@ -88,11 +94,53 @@ def cases_left_out(trials: Sequence[Passing], writes: frozenset[str]) -> Counts:
         out = {*cases[fold::FOLDS]}
         train = [one for one in trials if one.case not in out]
         world = World(rows=[one.row for one in train], writes=writes)
-        breaks = breaks_of(learn(trial_of(one.row, one.case, one.category) for one in train))
+        breaks = breaks_of(learn(trial_of(one.row, one.case, one.category, writes) for one in train))
         for one in trials:
             if one.case in out:
                 _try(one, world, breaks, chosen, counts)
     return counts
+
+
+def varied(row: Row, writes: frozenset[str], chosen: random.Random) -> Row:
+    """The same trial by an agent that makes its reads between two writes in another order."""
+    events, block = list[Event](), list[Event]()
+    for event in (*row.events, None):
+        if event is not None and event.is_call and event.name not in writes:
+            block.append(event)
+            continue
+        steps = [one.step for one in block]
+        chosen.shuffle(block)
+        events += [replace(one, step=step) for one, step in zip(block, steps, strict=True)]
+        block.clear()
+        events += [event] if event is not None else []
+    return Row(tuple(events))
+
+
+def same_cases(trials: Sequence[Passing], writes: frozenset[str]) -> Counts:
+    """Rules of three trials a case, on two more of the same case, with and without a fault."""
+    chosen, counts = random.Random(2), Counts()
+    first = {one.case: one for one in reversed(trials)}
+    rows = {case: [varied(one.row, writes, chosen) for _ in range(5)] for case, one in sorted(first.items())}
+    learned = learn(trial_of(row, case, first[case].category, writes) for case, own in rows.items() for row in own[:3])
+    breaks = breaks_of(learned)
+    world = World(rows=[own[0] for own in rows.values()], writes=writes)
+    for case, own in rows.items():
+        for row in own[3:]:
+            _try(Passing(case, first[case].category, row), world, breaks, chosen, counts)
+    return counts
+
+
+def stored(run: str) -> tuple[list[Passing], frozenset[str]]:
+    """The passing trials of a run of this project, and the write tools of its suite."""
+    folder = RunFolder.open(run_path(ROOT, run))
+    suite = suite_of(ROOT, folder)
+    passed = {(card.case_id, card.attempt) for card in folder.scorecards() if card.success}
+    rows = [
+        Passing(one.case.id, one.case.category, row_of(one.counted))
+        for one in evidence_of(folder, suite)
+        if (one.case.id, one.trial.attempt) in passed
+    ]
+    return rows, frozenset(tool.name for tool in suite.tools if tool.effect == "write")
 
 
 def _try(
@@ -111,18 +159,22 @@ def _try(
 
 def main() -> None:
     """Prints the counts."""
-    format, *paths = sys.argv[1:]
-    began = time.monotonic()
-    parts = [imported(format, Path(path)) for path in paths]
+    kind, *words = sys.argv[1:]
+    stores = kind == "run"
+    parts = [stored(run) for run in words] if stores else [imported(words[0], Path(path)) for path in words[1:]]
     trials = [one for rows, _ in parts for one in rows]
-    counts = cases_left_out(trials, frozenset().union(*(writes for _, writes in parts)))
+    writes = frozenset[str]().union(*(own for _, own in parts))
+    print(f"{len(trials)} passing trials of {len({one.case for one in trials})} cases")
+    _tell("cases left out", cases_left_out(trials, writes))
+    if stores:
+        _tell("the same cases", same_cases(trials, writes))
+
+
+def _tell(title: str, counts: Counts) -> None:
     found, tried, exact = (sum(one.values()) for one in (counts.found, counts.tried, counts.exact))
-    print(
-        f"{counts.trials} passing trials of {len({one.case for one in trials})} cases, {time.monotonic() - began:.0f} s"
-    )
-    print(f"found {found} of {tried} ({found / max(1, tried):.0%}), step exact in {exact / max(1, found):.0%} of these")
+    print(f"{title}: found {found} of {tried} ({found / max(1, tried):.0%}), step exact in {exact / max(1, found):.0%}")
     share = counts.flagged / max(1, counts.trials)
-    print(f"passing trials flagged: {counts.flagged} of {counts.trials} ({share:.1%}) by {dict(counts.blamed)}")
+    print(f"  passing trials flagged: {counts.flagged} of {counts.trials} ({share:.1%}) by {dict(counts.blamed)}")
     for name, many in counts.tried.items():
         print(f"  {name:20} {counts.found[name]:4} of {many}")
 

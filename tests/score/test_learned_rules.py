@@ -98,10 +98,9 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Walk:
             2,
         ),
         (with_extra("close_account", {"order_id": "ORD-4170"}), "only check_policy, get_order, refund", 4),
-        (with_extra("refund", {"order_id": "ORD-4170", "amount": 50.5}), "refund at most 1 times", 4),
-        (without("refund"), "last refund", 2),
+            (without("refund"), "last refund", 2),
     ],
-    ids=["skipped", "late", "amount", "other order", "invented", "other tool", "twice", "stopped early"],
+    ids=["skipped", "late", "amount", "other order", "invented", "other tool", "stopped early"],
 )
 def test_a_change_of_behaviour_breaks_a_rule_at_its_step(
     learned: Walk, change: Change, rule: str, step: int, request: pytest.FixtureRequest

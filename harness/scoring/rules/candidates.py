@@ -12,9 +12,15 @@ from harness.scoring.rules.features import Key, Sourced, Trial
 from harness.scoring.rules.language import ANYWHERE, Source, as_number, written_name, written_values
 
 LEAST_CASES: Final = 5
-"""Cases that a rule of the suite or of a category needs."""
+"""Cases that a rule of the suite needs."""
+LEAST_OF_CATEGORY: Final = 8
+"""Cases that a rule of a category needs: there are many categories, and chance has a try in each."""
 LEAST_TRIALS: Final = 3
 """Trials that a rule of one case needs."""
+LEAST_ORDERS: Final = 6
+"""Trials that an order of two reads of one case needs: in three, one of four orders is the same by chance."""
+LEAST_COUNTED: Final = 60
+"""Cases that "at most n" of the suite or of a category needs: a count is the first thing that a new case breaks."""
 LEAST_VALUES: Final = 5
 """Different values that a rule about the source of a value needs: fewer agree by chance."""
 _MOST_LISTED: Final = 6
@@ -84,7 +90,7 @@ class Units:
 
     @property
     def least(self) -> int:
-        return LEAST_TRIALS if self.scope.kind == "case" else LEAST_CASES
+        return {"suite": LEAST_CASES, "category": LEAST_OF_CATEGORY, "case": LEAST_TRIALS}[self.scope.kind]
 
     def candidates(self) -> Iterator[Candidate]:
         """Those that no unit breaks, and those that exactly one breaks."""
@@ -111,7 +117,7 @@ class Units:
                         distinct[key] |= values
         for key, held in self.held.items():
             breakers = self.occasions[occasion_of(key)] & ~held
-            if breakers.bit_count() > 1 or held.bit_count() < self.least:
+            if breakers.bit_count() > 1 or held.bit_count() < self._least_of(key):
                 continue
             if key[0] == "=" or (key[0] in _OF_VALUES and self.scope.kind == "case"):
                 continue
@@ -134,12 +140,18 @@ class Units:
             learned=learned,
         )
 
+    def _least_of(self, key: Key) -> int:
+        """Units that a candidate needs."""
+        if self.scope.kind != "case" or key[0] not in _ORDERS:
+            return self.least
+        return self.least if self.units[0][0].writes & {*key[1:]} else LEAST_ORDERS
+
     def _usage(self) -> dict[str, int]:
         return {key[1]: mask for key, mask in self.occasions.items() if key[0] == "used"}
 
     def _at_most(self) -> Iterator[Candidate]:
         for tool, used in self._usage().items():
-            if used.bit_count() < self.least:
+            if used.bit_count() < (self.least if self.scope.kind == "case" else LEAST_COUNTED):
                 continue
             most = [max((trial.counts[tool] for trial in unit), default=0) for unit in self.units]
             greatest = max(most)
@@ -171,7 +183,8 @@ class Units:
                         if key[0] == form:
                             tools[key[1]] |= 1 << index
             ends = sorted(tool for tool, mask in tools.items() if mask)
-            if 1 < len(ends) <= _MOST_LISTED and len(ends) < len(tools) and used.bit_count() >= self.least:
+            enough = used.bit_count() >= (LEAST_ORDERS if self.scope.kind == "case" else self.least)
+            if 1 < len(ends) <= _MOST_LISTED and len(ends) < len(tools) and enough:
                 alone = 0
                 for tool in ends:
                     alone |= tools[tool] if tools[tool].bit_count() == 1 else 0
@@ -321,6 +334,7 @@ def _times(trial: Trial, tool: str, fixed: _Fixed) -> int:
     return sum(one == tool and all(own.get(name) == value for name, value in fixed) for one, own in trial.calls)
 
 
+_ORDERS: Final = frozenset({"before", "then", "first", "last"})
 _OF_VALUES: Final = frozenset({"bound_before", "<=", ">="})
 
 

@@ -45,6 +45,8 @@ class Trial:
     category: str
     occasions: set[Key] = field(default_factory=set)
     held: set[Key] = field(default_factory=set)
+    writes: frozenset[str] = frozenset()
+    """The tools of the suite that write."""
     counts: Counter[str] = field(default_factory=Counter)
     """Calls by tool."""
     values: dict[tuple[str, str], set[str]] = field(default_factory=dict)
@@ -56,9 +58,9 @@ class Trial:
     """Tool and argument -> where the value of each call may come from."""
 
 
-def trial_of(row: Row, case: str, category: str) -> Trial:
+def trial_of(row: Row, case: str, category: str, writes: frozenset[str] = frozenset()) -> Trial:
     """Reads a passing trial. Linear in its calls, for answers of bounded size."""
-    found = Trial(case=case, category=category)
+    found = Trial(case=case, category=category, writes=writes)
     tools = [row.events[place].name for place in row.calls]
     found.counts.update(tools)
     _order(row, found)
