@@ -209,7 +209,7 @@ def test_an_item_that_no_lookup_showed_is_hallucinated(checks, calls, actual, va
     ],
 )
 def test_the_average_is_over_measured_trials_to_three_decimals(checks, cards, value):
-    assert checks.AverageOrderCorrectness().measure(cards)[0] == value
+    assert checks.AverageOrderCorrectness().measure_run(cards)[0] == value
 
 
 def test_a_wrong_order_is_told_line_by_line(checks):

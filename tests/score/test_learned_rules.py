@@ -98,7 +98,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Walk:
             2,
         ),
         (with_extra("close_account", {"order_id": "ORD-4170"}), "only check_policy, get_order, refund", 4),
-            (without("refund"), "last refund", 2),
+        (without("refund"), "last refund", 2),
     ],
     ids=["skipped", "late", "amount", "other order", "invented", "other tool", "stopped early"],
 )
