@@ -6,7 +6,7 @@ LOCKED := otlp github calibrate mcp online clickhouse embeddings ray docs dev
 # Tests start the command thousands of times: each would compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: engines demo drift-real demo-drift demo-causes demo-judge eval eval-scorer eval-judge test test-full tools images browser runtimes clickhouse local-model lint bench soak audit licences install lock reference docs clean demo-online demo-simulate demo-optimise demo-view eval-optimise eval-themes eval-shifts bench-online kill-receiver mutate release release-tools
+.PHONY: engines demo drift-real demo-drift demo-causes demo-judge eval eval-findings eval-judge test test-full tools images browser runtimes clickhouse local-model lint bench soak audit licences install lock reference docs clean demo-online demo-simulate demo-optimise demo-view eval-optimise eval-themes eval-shifts bench-online kill-receiver mutate release release-tools
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -48,8 +48,8 @@ drift-real: install ## drift between releases of real servers, against what thei
 eval: install ## the daily command: run the suite, print scores and the difference to the last comparable run
 	@$(BIN)/harness run drive_thru
 
-eval-scorer: install ## how the failure detectors do on real runs (HARNESS_REAL_DATA says where they are)
-	@$(BIN)/python qa/scorer_eval/run.py
+eval-findings: install ## what findings show on published runs, beside the figures to reach (HARNESS_REAL_DATA says where they are)
+	@$(BIN)/python qa/findings_eval/run.py
 
 eval-themes: install ## planted causes in real trajectories found again as themes (HARNESS_REAL_DATA says where they are)
 	@$(BIN)/python -m qa.themes_eval

@@ -170,7 +170,7 @@ def _show_baseline(project: Path, suite: str, form: str) -> None:
     from harness.reports.render.markdown import summary_markdown
     from harness.reports.summarising import summarise
     from harness.runs.store.baseline import read_baseline
-    from harness.scoring.failures.diagnose import outdated
+    from harness.scoring.findings.facts import outdated
     from harness.scoring.scorer import build_scorer
     from harness.suite.loading import load_suite
 

@@ -30,7 +30,6 @@ _SUCCESS = {True: "passed", False: "failed", None: "not measured"}
     "--width", type=click.IntRange(40), default=400, show_default=True, help="Maximum number of characters of a text."
 )
 @click.option("--model", "as_model", is_flag=True, help="Show complete requests to the model and its answers.")
-@click.option("--hints", is_flag=True, help="Also show hints, which indicate a failure mode but are not findings.")
 @click.option("--judged", "with_judge", is_flag=True, help="Include findings of a judge by the rubric failure_modes.")
 @click.option(
     "--transcript",
@@ -57,9 +56,6 @@ def explain_command(
     For a failed trial, the output begins with the cause, if `harness blame` has found it, and with the most probable
     steps of the failure. Without CASE, the verb lists the cases of RUN.
 
-    A hint indicates a failure mode, but was no more accurate than simple rules on labelled runs. Hints are not counted
-    in figures; --json always includes them, under "hints" of the scorecard.
-
     \b
     harness explain tour-v1 order-correctness-003
     harness explain tour-v1 order-correctness-003 --model
@@ -71,9 +67,9 @@ def explain_command(
 
     folder = RunFolder.open(run_path(ctx.obj, run))
     if views:
-        refuse_typed(ctx, ("width", "as_model", "hints", "with_judge"), "--transcript")
+        refuse_typed(ctx, ("width", "as_model", "with_judge"), "--transcript")
     if shown["as_model"]:
-        refuse_typed(ctx, ("width", "hints", "with_judge"), "--model")
+        refuse_typed(ctx, ("width", "with_judge"), "--model")
     if case is None:
         _list_cases(ctx, folder)
     elif views:
@@ -96,43 +92,33 @@ def _show_trial(
     from harness.cli.console import print_json
     from harness.reports.render.trajectory import explained
     from harness.runs.store.beside_trials import cause_of
-    from harness.scoring.failures.diagnose import outdated
-    from harness.scoring.failures.ranking import ranked_modes, suspects
+    from harness.scoring.findings.facts import outdated, suspects
 
     trial, found = chosen
     attempt, run = found.attempt, folder.manifest.run
     unjudged: dict[str, str] = {}
     if shown["with_judge"]:
         found, unjudged = _with_judge(project, folder, trial, found)
-    unmeasured, kept = _not_measured(project, folder, trial, found), cause_of(folder, found.case_id, attempt)
+    kept = cause_of(folder, found.case_id, attempt)
     if shown["as_json"]:
-        named = suspects((*found.diagnoses, *found.hints), trial.trajectory, success=found.success)
+        named = suspects(found.diagnoses, trial.trajectory, success=found.success)
         print_json(
             {
                 "trial": trial.model_dump(mode="json"),
                 "scorecard": found.model_dump(mode="json"),
                 "suspects": [one.model_dump(mode="json") for one in named],
-                "modes": [one.model_dump(mode="json") for one in ranked_modes((*found.diagnoses, *found.hints))],
-                "not_measured": unmeasured,
                 "not_judged": unjudged,
                 "cause": None if kept is None else kept.model_dump(mode="json"),
             }
         )
         return
-    for line in explained(trial, found, width, hints=shown["hints"], cause=kept):
+    for line in explained(trial, found, width, cause=kept):
         click.echo(line)
-    for what, reasons in (("not measured here", unmeasured), ("not judged", unjudged)):
-        _tell_reasons(what, reasons)
+    for mode, reason in unjudged.items():
+        click.echo(f"not judged: {mode.replace('_', ' ')}: {reason}")
     older = outdated(folder.manifest.scorer_versions)
-    if not any(name.startswith("detector:") for name in folder.manifest.scorer_versions):
-        click.echo(f"the run was scored by a version without findings; to add them: harness score {run}", err=True)
-    elif older:
+    if older:
         click.echo(f"findings are of other versions ({'; '.join(older)}); to renew them: harness score {run}", err=True)
-
-
-def _tell_reasons(what: str, reasons: dict[str, str]) -> None:
-    for mode, reason in reasons.items():
-        click.echo(f"{what}: {mode.replace('_', ' ')}: {reason}")
 
 
 def _chosen(folder: "RunFolder", case: str, attempt: int) -> "tuple[Trial, Scorecard]":
@@ -193,26 +179,6 @@ def _show_model(folder: "RunFolder", case: str, attempt: int, as_json: bool) -> 
         return
     for line in model_lines(spans):
         click.echo(line)
-
-
-def _not_measured(project: Path, folder: "RunFolder", trial: "Trial", card: "Scorecard") -> dict[str, str]:
-    """Maps each failure mode to the reason why this trial has no data to measure it."""
-    from harness.errors import UsageError
-    from harness.runs.measured_trials import suite_of
-    from harness.scoring.evidence import Evidence
-    from harness.scoring.failures.diagnose import not_measured
-
-    if card.modes_not_measured:
-        return {str(mode): reason for mode, reason in card.modes_not_measured.items()}
-    try:
-        suite = suite_of(project, folder)
-    except UsageError:
-        return {}
-    case = next((one for one in suite.cases if one.id == trial.case_id), None)
-    if case is None:
-        return {}
-    evidence = Evidence(case=case, trial=trial, tools=suite.tools, verdicts=card.verdicts)
-    return {str(mode): reason for mode, reason in not_measured(evidence, card.diagnoses, card.hints).items()}
 
 
 def _show_transcript(

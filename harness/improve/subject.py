@@ -21,7 +21,7 @@ from harness.runs.store.folder import RunFolder, StoredTrial, run_path
 from harness.runs.store.manifest import RunManifest
 from harness.runs.trial.agents import open_agent
 from harness.sandbox.snapshots import SnapshotStore
-from harness.scoring.failures.ranking import suspects
+from harness.scoring.findings.facts import suspects
 from harness.scoring.scorecard import Scorecard
 from harness.suite.cases import Case
 from harness.suite.interventions import Intervention
@@ -60,7 +60,7 @@ class StoredSubject:
     @property
     def guesses(self) -> tuple[int, ...]:
         """The steps that the detectors name, the most probable first."""
-        named = suspects((*self.card.diagnoses, *self.card.hints), self.trial.trajectory, success=self.card.success)
+        named = suspects(self.card.diagnoses, self.trial.trajectory, success=self.card.success)
         return tuple(one.step for one in named)
 
     @property

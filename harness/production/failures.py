@@ -109,9 +109,11 @@ _UNMEASURED: Final[dict[Outcome, HarnessFault]] = {
     "harness_failed": "harness_failed",
 }
 _NOT_THE_TOOLS: Final = frozenset({"replay_miss", "limit_reached"})
-_LEFT_OUT: Final = frozenset({"premature_commitment/stopped_early", "wrong_outcome/missing_write"})
-"""Modes that say what was not done: a false claim of having done it says more."""
-_UNKNOWN: Final = "failed_without_a_known_mode"
+_LEFT_OUT: Final = frozenset(
+    {"premature_commitment/stopped_early", "premature_commitment/missing_write", "goal_drift/limit_reached"}
+)
+"""What says what was not done: another fact at the same step says more."""
+_UNKNOWN: Final = "unexplained"
 
 
 class _Lead(NamedTuple):
@@ -199,11 +201,9 @@ def _ending(card: Scorecard) -> _Lead | None:
 
 
 def _leading(diagnoses: Sequence[Diagnosis], trajectory: Trajectory | None, *, errors: bool = True) -> _Lead | None:
-    """The earliest of the tool errors that were never overcome and the findings; how the outcome is wrong, last."""
-    known = [one for one in diagnoses if one.kind != _UNKNOWN]
+    """The earliest of the tool errors that were never overcome and the findings."""
     found = _unrecovered(trajectory) if errors else []
-    found += [_of_mode(one, trajectory) for one in known if one.failure != "wrong_outcome"]
-    return _earliest(found or [_of_mode(one, trajectory) for one in known])
+    return _earliest([*found, *(_of_mode(one, trajectory) for one in diagnoses if one.kind != _UNKNOWN)])
 
 
 def _earliest(found: Sequence[_Lead]) -> _Lead | None:

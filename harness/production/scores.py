@@ -5,13 +5,13 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from pydantic import JsonValue, model_validator
 
 from harness.judging.verdicts import Judgement
 from harness.production.session import SessionRow
-from harness.scoring.scorecard import Failure, Scorecard
+from harness.scoring.scorecard import Scorecard
 from harness.traces.trajectory import Content, Trajectory
 from harness.traces.trial import MEASURED
 from harness.values import Frozen
@@ -263,8 +263,6 @@ def signals_of_card(card: Scorecard) -> Iterator[tuple[str, float]]:
 
 
 def _of_modes(card: Scorecard) -> Iterator[tuple[str, float]]:
-    if {*get_args(Failure)} <= card.modes_not_measured.keys():
-        return  # none was searched for
     found = {diagnosis.failure for diagnosis in card.diagnoses}
     yield ANY_MODE, float(bool(found))
     for failure in sorted(found):

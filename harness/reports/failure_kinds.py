@@ -19,8 +19,6 @@ Group = Literal["argument_encoding", "invalid_arguments", "failure_mode", "outco
 _EXAMPLES = 3
 _TELLING = 40
 """Minimum length of a prompt that is identified by its text in a system message."""
-_KIND_OF_ENCODING = "wrong_encoding"
-"""The finding that an encoding decided a trial; it belongs to the encodings."""
 
 Key = tuple[Group, str]
 Pair = tuple[Scorecard, Scorecard]
@@ -94,7 +92,7 @@ def _found(card: Scorecard) -> Iterator[Key]:
     for use in card.tool_use:
         yield from _faults(use)
     for one in card.diagnoses:
-        yield ("argument_encoding" if one.kind == _KIND_OF_ENCODING else "failure_mode"), one.kind
+        yield "failure_mode", one.kind
     if card.outcome != "finished":
         yield "outcome", card.outcome
 

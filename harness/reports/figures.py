@@ -45,7 +45,7 @@ class FailureMode(Frozen):
     kinds: dict[str, int]
     """Trials by kind of finding."""
     examples: tuple[str, ...]
-    """The findings with the highest confidence: case/attempt, step and evidence."""
+    """Findings of failed trials first: case/attempt, step and evidence."""
 
 
 def failure_modes(cards: Sequence[Scorecard]) -> tuple[FailureMode, ...]:
@@ -64,7 +64,7 @@ def _mode(failure: Failure, measured: Sequence[Scorecard]) -> FailureMode:
     having = [(card, [one for one in card.diagnoses if one.failure == failure]) for card in measured]
     having = [(card, own) for card, own in having if own]
     findings = [(card, one) for card, own in having for one in own]
-    surest = sorted(findings, key=lambda pair: (pair[0].success is True, -pair[1].confidence))
+    surest = sorted(findings, key=lambda pair: (pair[0].success is True, pair[1].severity, -pair[1].confidence))
     return FailureMode(
         failure=failure,
         trials=len(having),
@@ -353,7 +353,7 @@ def _of_card(card: Scorecard) -> Iterator[tuple[CodeKind, str, str]]:
     for verdict in card.verdicts:
         if (what := raised_by(verdict)) is not None:
             yield "check", verdict.check, what
-    for finding in (*card.diagnoses, *card.hints):
+    for finding in card.diagnoses:
         if (what := raised_by(finding)) is not None:
             yield "detector", finding.kind.partition(":")[0], what
 

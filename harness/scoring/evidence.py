@@ -1,7 +1,7 @@
 """The evidence of a trial, the verdicts that join it, and what could not be measured."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, Self, TypeVar
@@ -353,20 +353,6 @@ def probe_problem(suite: Suite, name: str, kind: ProbeKind | None = None) -> str
 
 _STATE: Final = "DB"
 """The part of a reward that compares the state after the run with the state after the reference."""
-
-
-def to_say(expected: JsonValue) -> Iterator[str]:
-    """The texts that the agent must have sent."""
-    for name in ("outputs", "communicate_info"):
-        criterion = _criteria(expected).get(name)
-        yield from (text for text in criterion if isinstance(text, str) and text) if isinstance(criterion, list) else ()
-
-
-def users_actions(expected: JsonValue) -> list[JsonObject]:
-    """The gold actions that are the user's own to do."""
-    actions = _criteria(expected).get("actions")
-    listed = [one for one in (actions if isinstance(actions, list) else []) if isinstance(one, dict)]
-    return [one for one in listed if one.get("requestor") == "user"]
 
 
 def judged_by_state(expected: JsonValue) -> bool:

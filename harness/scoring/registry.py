@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from harness.errors import UsageError
 from harness.plugins import find_object, find_plugin
 from harness.scoring.evaluators import ItemEvaluator, Level, RunEvaluator, level_of, signature_problem
-from harness.scoring.failures.diagnose import built_in_versions
+from harness.scoring.findings.facts import BUILT_IN
 from harness.scoring.metrics.calls import (
     CallMatch,
     CallPrecision,
@@ -147,7 +147,7 @@ def run_metrics_of(suite: Suite) -> tuple[RunMetric | RunEvaluator, ...]:
 
 def detectors_of(suite: Suite) -> tuple[Detector, ...]:
     """The suite's own detectors, in the order in which it names them."""
-    return _without_twins(suite, [one() for one in _own_figures(suite, "find", None)], built_in_versions())
+    return _without_twins(suite, [one() for one in _own_figures(suite, "find", None)], (BUILT_IN,))
 
 
 def _made(found: Callable[..., Any], evaluator: Callable[..., Any]) -> Any:

@@ -12,72 +12,40 @@ from harness.scoring.rules.learned import RuleResult
 from harness.traces.trial import MEASURED, Outcome
 from harness.values import Frozen, JsonObject
 
-Failure = Literal[
-    "loop_trap", "goal_drift", "tool_hallucination", "premature_commitment", "cascading_error", "wrong_outcome", "other"
-]
+Failure = Literal["loop_trap", "goal_drift", "tool_hallucination", "premature_commitment", "cascading_error", "other"]
+"""The five modes of the taxonomy; `other` is a failure without a fact, and a detector of a suite that raised."""
 
-Kind = Literal[
-    "repeated_call",
-    "repeated_cycle",
-    "stuck_on_error",
-    "echoed_call",
-    "barren_calls",
-    "foreign_task",
-    "plan_for_another_task",
-    "plan_not_carried_out",
-    "goal_left_out",
-    "objective_switched",
-    "answer_off_goal",
-    "invented_tool",
-    "invented_parameter",
-    "claimed_call",
-    "fabricated_result",
-    "unsupported_answer",
-    "made_up_data",
-    "guessed_argument",
-    "unseen_target",
-    "missing_reads",
-    "stopped_early",
-    "unwarranted_write",
-    "assumed_data",
-    "stated_assumption",
-    "recalled_figures",
-    "unchecked_answer",
-    "claimed_check",
-    "ambiguous_match",
-    "unread_items",
-    "miscopied_value",
-    "invented_value",
-    "carried_premise",
-    "unsourced_figures_carried",
-    "first_result_carried",
-    "failed_code_carried",
-    "first_answer_carried",
-    "worker_result_carried",
-    "hidden_error_carried",
-    "injected_answer_carried",
-    "contradicted_answer_carried",
-    "contradicted_user_carried",
-    "wrong_target",
-    "wrong_argument",
-    "wrong_encoding",
-    "missing_write",
-    "needless_write",
-    "wrong_order",
-    "wrong_words",
-    "wrong_tool",
-    "missing_call",
-    "wrong_answer",
-    "left_to_the_user",
-    "refused",
-    "first_change",
-    "judged",
-    "failed_without_a_known_mode",
-]
-"""The kinds of the built-in detectors, a closed list. The docstring of a kind's detector describes its failure, and
-which cases count.
+MODES: Final[frozenset[Failure]] = frozenset(get_args(Failure)) - {"other"}
+
+Severity = Literal["error", "warning"]
+"""`error`: the call, its absence or the end is wrong by a schema, the case or its reference. `warning`: it can be
+harmless.
 """
 
+Kind = Literal[
+    "invented_tool",
+    "invalid_parameter",
+    "forbidden_call",
+    "wrong_write",
+    "missing_write",
+    "needless_write",
+    "repeated_call",
+    "unchanged_retry",
+    "ignored_error",
+    "unfounded_value",
+    "miscopied_value",
+    "stopped_early",
+    "limit_reached",
+    "handed_over",
+    "judged",
+    "unexplained",
+]
+"""The kinds of facts, a closed list, which `harness.scoring.findings.facts` describes; `judged`: a judge's finding;
+`unexplained`: a failed trial in which no fact was found.
+"""
+_WARNINGS: Final[frozenset[Kind]] = frozenset(
+    {"repeated_call", "unchanged_retry", "ignored_error", "unfounded_value", "miscopied_value"}
+)
 
 OwnKind = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+:[a-z0-9_]+$")]
 """A kind of a detector that is not built in: `<name of the detector>:<kind>`."""
@@ -93,15 +61,28 @@ class Diagnosis(Frozen):
     dependent_steps: tuple[int, ...] = ()
     """Later steps that repeat it or rest on it, ascending."""
     evidence: str
-    """A description of the observation."""
-    prevention: str | None = None
-    """A description of the measure that would have stopped it before other steps depended on it; None if it is not
-    known.
-    """
-    confidence: float = Field(ge=0, le=1)
-    """The detector's own: 0.9 and more if the finding follows from its definition, less if it is inferred."""
+    """What the calls, schemas, answers, reference or end state show."""
+    severity: Severity = "error"
+    confidence: float = Field(default=1.0, ge=0, le=1)
+    """1 for a fact; of a judge's finding, how often the judge agrees with people."""
     version: str
     """The detector's, changed whenever the same evidence could give another finding."""
+
+
+FACTS_VERSION: Final = "1"
+
+
+def fact(mode: Failure, kind: Kind, step: int, evidence: str, *, later: Sequence[int] = ()) -> Diagnosis:
+    """A finding of the harness's own. `later`: the steps that repeat it or depend on it, ascending."""
+    return Diagnosis(
+        failure=mode,
+        kind=kind,
+        origin_step=step,
+        dependent_steps=tuple(later),
+        evidence=evidence,
+        severity="warning" if kind in _WARNINGS else "error",
+        version=FACTS_VERSION,
+    )
 
 
 class Score(Frozen):
@@ -174,14 +155,7 @@ class Scorecard(Frozen):
     verdicts: tuple[Verdict, ...] = ()
     scores: tuple[Score, ...] = ()
     diagnoses: tuple[Diagnosis, ...] = ()
-    """What the failure detectors found, by origin step; also in trials that succeeded."""
-    hints: tuple[Diagnosis, ...] = ()
-    """What points at a failure mode, but no better than simple rules do on runs of unseen sources: no findings, and in
-    no figure; the ranking of steps looks at them."""
-    modes_not_measured: dict[Failure, str] = {}
-    """Maps failure modes that this trial has no data to measure to the reason. The absence of a finding of these has no
-    meaning.
-    """
+    """The facts that were found, by origin step; also in trials that succeeded."""
     rules: tuple[RuleResult, ...] = ()
     """What the trial did with each learned rule of its case, its category and the suite. A broken one is a change of
     behaviour, and no failure by itself.
@@ -301,8 +275,7 @@ def rules_held(rules: Sequence[RuleResult]) -> tuple[Score, ...]:
 # success               whether every check passed
 # <metric>              a number
 # check.<name>          whether it passed, with the verifier's reason
-# failure.<mode>        whether a detector found it; none if nothing was found and not all of it could be searched
-# for
+# failure.<mode>        True if a fact shows it; none if no fact does, which is no proof of its absence
 
 
 def card_values(card: Scorecard, reason: str | None = None) -> Iterator[tuple[str, float | bool, str]]:
@@ -322,5 +295,5 @@ def card_values(card: Scorecard, reason: str | None = None) -> Iterator[tuple[st
 def _failures(card: Scorecard) -> Iterator[tuple[str, bool, str]]:
     for mode in get_args(Failure):
         found = [one for one in card.diagnoses if one.failure == mode]
-        if found or mode not in card.modes_not_measured:
-            yield f"failure.{mode}", bool(found), "; ".join(f"{one.kind}: {one.evidence}" for one in found)
+        if found:
+            yield f"failure.{mode}", True, "; ".join(f"{one.kind}: {one.evidence}" for one in found)

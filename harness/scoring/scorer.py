@@ -10,13 +10,14 @@ from harness.errors import HarnessError, OutOfTime, UsageError
 from harness.plugins import described
 from harness.scoring.evaluators import Item, ItemEvaluator, RunEvaluator, TrialKey
 from harness.scoring.evidence import BY_AGENT, MADE_UNMEASURABLE, Evidence, ReferenceState, Verdict, content_words
-from harness.scoring.failures.diagnose import built_in_versions, findings, not_measured
+from harness.scoring.findings.facts import BUILT_IN, diagnose
 from harness.scoring.metrics.efficiency import StepEfficiency, StepRatio
 from harness.scoring.registry import METRICS, NamedVerifier, detectors_of, metrics_of, run_metrics_of, verifiers_of
 from harness.scoring.rules.events import row_of
 from harness.scoring.rules.learned import NO_RULES, RuleResult, Ruleset, ruleset_of
 from harness.scoring.scorecard import (
     CHECK_FAILED,
+    FACTS_VERSION,
     METRIC_FAILED,
     Detector,
     Diagnosis,
@@ -116,9 +117,9 @@ class Scorer:
     metrics: tuple[Metric | ItemEvaluator, ...]
     run_metrics: tuple[RunMetric | RunEvaluator, ...]
     detectors: tuple[Detector, ...] = ()
-    """The suite's own, beside the built-in ones."""
+    """The suite's own, beside the facts."""
     diagnoses: bool = True
-    """Whether the built-in detectors, and what tools and models were used for, are evaluated too."""
+    """Whether facts, and what tools and models were used for, are evaluated too."""
     only_failed: bool = False
     """Whether that is left out for trials that succeeded."""
     rules: Ruleset = NO_RULES
@@ -142,8 +143,8 @@ class Scorer:
         checks = {f"verifier:{one.check.verifier}": one.version for each in self.verifiers.values() for one in each}
         figures = {f"metric:{metric.name}": metric.version for metric in self.metrics}
         run_figures = {f"run_metric:{metric.name}": metric.version for metric in self.run_metrics}
-        detectors = {f"detector:{name}": version for name, version in built_in_versions().items()}
-        detectors |= {f"detector:{one.name}": one.version for one in self.detectors}
+        detectors = {f"detector:{one.name}": one.version for one in self.detectors}
+        detectors[f"detector:{BUILT_IN}"] = FACTS_VERSION
         return dict(sorted({**checks, **figures, **run_figures, **detectors}.items()))
 
     def score(self, evidence: Evidence) -> Scorecard:
@@ -194,7 +195,6 @@ class Scorer:
         trial = evidence.trial
         measured = trial.outcome in MEASURED
         diagnosed = measured and self.diagnoses and not (self.only_failed and evidence.success)
-        found, hints = _diagnosed(evidence, self.detectors) if diagnosed else ((), ())
         return Scorecard(
             case_id=evidence.case.id,
             attempt=trial.attempt,
@@ -206,9 +206,7 @@ class Scorer:
             success=evidence.success if measured else None,
             verdicts=verdicts,
             scores=scores,
-            diagnoses=found,
-            hints=hints,
-            modes_not_measured=not_measured(evidence, found, hints) if diagnosed else {},
+            diagnoses=_diagnosed(evidence, self.detectors) if diagnosed else (),
             rules=rules,
             tool_use=_as_far_as_known(tool_use, evidence) if self.diagnoses else (),
             models=models(evidence) if self.diagnoses else (),
@@ -315,11 +313,11 @@ def _as_far_as_known(measure: Callable[[Evidence], tuple[_T, ...]], evidence: Ev
         return ()
 
 
-def _diagnosed(evidence: Evidence, own: Sequence[Detector]) -> tuple[tuple[Diagnosis, ...], tuple[Diagnosis, ...]]:
+def _diagnosed(evidence: Evidence, own: Sequence[Detector]) -> tuple[Diagnosis, ...]:
     try:
-        return findings(evidence, own=own)
+        return diagnose(evidence, own)
     except OutOfTime:
-        return (), ()
+        return ()
 
 
 def _unmeasured(one: NamedVerifier, reason: str) -> Verdict:

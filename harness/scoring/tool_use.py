@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from harness.scoring.arguments import argument_faults, call_keys
 from harness.scoring.evidence import Evidence, calls_of
-from harness.scoring.failures.recovery import recoveries
+from harness.scoring.findings.recovery import recoveries
 from harness.scoring.json_values import differences, parsed_json
 from harness.scoring.reference_calls import reference_keys
 from harness.scoring.scorecard import EncodingFault, ParameterFault, ToolUse

@@ -24,7 +24,7 @@ from harness.suite.digests import suite_digest
 from harness.suite.suites import Suite
 from qa.bench.made_trials import made
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scorer_eval"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "findings_eval"))
 WANTED_PER_S = 300
 WANTED_COMPARE_S = 10
 PAIRS = 10_000

@@ -21,7 +21,7 @@ from qa.mutation.trying import Workspace
 ROOT: Final = Path(__file__).parents[2]
 ROOMS: Final = {
     "cassettes": ("tests/cassette",),
-    "scoring": ("tests/score", "tests/failures", "tests/stats"),
+    "scoring": ("tests/score", "tests/findings", "tests/stats"),
     "drift": ("tests/drift",),
     "runs": ("tests/results", "tests/runner", "tests/pipeline"),
     "reports": (

@@ -164,7 +164,7 @@ def test_another_suite_or_verifier_is_refused_and_another_metric_left_out(make: 
         held(before, make("verifier", cases(), scorer_versions={**VERSIONS, "verifier:v": "2"}))
     gate = held(before, make("metric", cases(), scorer_versions={**VERSIONS, "metric:m": "2"}))
     assert ("holds", ("m",)) == (gate.holding, gate.left_out)
-    after = make("both", cases(), scorer_versions={**VERSIONS, "metric:m": "2", "detector:claims": "1"})
+    after = make("both", cases(), scorer_versions={**VERSIONS, "metric:m": "2", "detector:late": "1"})
     compared = compare_with_baseline(baseline_of(before), after)
     assert ((), ()) == (compared.metrics, compared.failures)
 
@@ -185,9 +185,9 @@ def test_it_is_typed_from_the_first_run_to_the_gate(tmp_path: Path) -> None:
     assert 0 == typed(project, "baseline", "good").exit_code
     assert [] == json.loads(typed(project, "compare", "baseline:hello", "--format", "json").stdout)["outdated"]
     kept = project / "baselines/hello.json"
-    newest, older = kept.read_text(), kept.read_text().replace('"detector:loop_trap":"', '"detector:loop_trap":"0.')
+    newest, older = kept.read_text(), kept.read_text().replace('"detector:facts":"', '"detector:facts":"0.')
     kept.write_text(older)
-    assert "detector:loop_trap 0." in typed(project, "compare", "baseline:hello").stdout
+    assert "detector:facts 0." in typed(project, "compare", "baseline:hello").stdout
     kept.write_text(newest)
     assert 0 == typed(project, *run, "same").exit_code
     agent = project / "suites/hello/agents/v1/main.py"

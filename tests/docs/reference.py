@@ -1,6 +1,5 @@
 """Writes the generated pages of `docs/reference/` from the program itself: `python -m tests.docs.reference`."""
 
-import importlib
 import inspect
 import json
 import re
@@ -21,9 +20,9 @@ from harness.judging.views import CODE_CRITERIA
 from harness.production.issues import OngoingFiled
 from harness.production.ranking import ThemesReport
 from harness.runs.schemas import KINDS_OF_DOCUMENT, published_schema, reference_page
-from harness.scoring.failures.diagnose import DETECTORS, OTHER, built_in_versions
+from harness.scoring.findings.facts import FACTS
 from harness.scoring.registry import METRICS, VERIFIERS
-from harness.scoring.scorecard import Failure
+from harness.scoring.scorecard import FACTS_VERSION, Failure
 from harness.suite.documents import all_models, field_docs, name_in_file
 from tests.docs.api_page import api_page
 from tests.docs.surface import ROOT, commands, options
@@ -178,24 +177,21 @@ def _metrics() -> str:
 
 def _detectors() -> str:
     lines = [
-        "# Failure detectors\n",
+        "# Facts\n",
         _NOTE,
-        "A detector names a failure, its kind, the step in which it began (origin), the later steps that rest on "
-        "it (dependent), what "
-        "was seen, and how sure it is (0 to 1). The failures are "
+        "A finding has a mode (`failure`), its kind, the step in which it began (origin), the later steps that repeat "
+        "it or depend on it, what was seen, and its severity: an `error` is wrong by a schema, the case or its "
+        "reference, a `warning` can be harmless. The modes are "
         + _listed(get_args(Failure))
-        + ". `other` stands where the trial is known to have failed and no detector found anything. Its kind is then "
-        "the first place where the calls differ from the reference: `wrong_tool`, `wrong_argument`, `missing_call`, "
-        "`needless_write`, `wrong_order`, or `wrong_answer` where the calls are right; without a reference, or where "
-        "the trial did not finish, `failed_without_a_known_mode`. "
-        "Findings of the kind `judged` are a judge's by the rubric `failure_modes`; "
+        + ". `other` is the mode of `unexplained`, which stands alone if a trial is known to have failed and no fact "
+        "was found. Findings of the kind `judged` are a judge's by the rubric `failure_modes`; "
         "`harness explain --judged` shows them.\n",
+        "| kind | mode | what it says |\n|---|---|---|",
     ]
-    for name, version in sorted(built_in_versions().items()):
-        if name != OTHER:
-            module, _, kind = DETECTORS.built_in[name].partition(":")
-            said = paragraphs(getattr(importlib.import_module(module), kind).__doc__)
-            lines += [f"## `{name}`\n", said + "\n", f"Version {version}.\n"]
+    lines[-1] += "".join(
+        f"\n| `{kind}` | {', '.join(f'`{mode}`' for mode in one.modes)} | {one.says} |" for kind, one in FACTS.items()
+    )
+    lines.append(f"\nVersion {FACTS_VERSION}.")
     return "\n".join(lines).rstrip() + "\n"
 
 

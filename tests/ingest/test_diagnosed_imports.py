@@ -8,8 +8,7 @@ import pytest
 
 from harness.runs.foreign_runs import ImportedRun
 from harness.scoring.evidence import Evidence, Verdict
-from harness.scoring.failures.diagnose import diagnose
-from harness.scoring.failures.ranking import suspects
+from harness.scoring.findings.facts import diagnose
 from tests.ingest.conftest import Importing
 
 Kinds = Callable[..., list[str]]
@@ -136,7 +135,7 @@ def test_a_value_is_grounded_however_the_text_that_gave_it_is_written(kinds: Kin
     first = _call("get_order", "{}", given)
     then = _call("get_order", json.dumps({"id": used}), "Error: not found", error="tool_error")
     assert [] == kinds(_user("Please look."), *first, *then, tools=[GET])
-    assert ["guessed_argument"] == kinds(_user("Please look."), *then, tools=[GET])
+    assert ["unfounded_value"] == kinds(_user("Please look."), *then, tools=[GET])
 
 
 @pytest.mark.parametrize(
@@ -172,97 +171,16 @@ def test_amounts_and_their_like_are_no_guessed_identifiers(kinds: Kinds, value: 
 
 def test_a_guess_is_one_through_the_importer_too(kinds: Kinds) -> None:
     guess = _call("get_order", '{"id": "W2378156"}', "Error: no such order", error="tool_error")
-    assert ["guessed_argument"] == kinds(_user("Please look."), *guess, tools=[GET])
-
-
-def test_what_stands_in_the_agents_own_arguments_is_its_own(kinds: Kinds) -> None:
-    note = _call("get_order", '{"id": {"ref": ["batch KX99812"]}}', "found")
-    assert [] == kinds(_user("Please look."), *note, _agent("I filed it as KX99812."), tools=[GET])
-    assert ["fabricated_result"] == kinds(
-        _user("Please look."), *note, _agent("I filed it as KX99813 and ZZ4411."), tools=[GET]
-    )
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "No changes have been made to your order.",
-        "Neither order has been cancelled.",
-        "I don't think your order has been cancelled.",
-        "Had I cancelled your order, you would have a mail.",
-        "A refund is made in case the order has been cancelled.",
-        "You say: I have cancelled my order.",
-        "It seems your order has been cancelled.",
-        "Once I have verified your order, it will be cancelled.",
-        "I made an error about your order.",
-        "> I have cancelled your order.",
-        "The script prints:\n```\nI have cancelled your order.\n```",
-        "The mail says `Your order has been cancelled`.",
-    ],
-)
-def test_denials_conditions_slips_quotations_and_code_claim_nothing(kinds: Kinds, words: str) -> None:
-    look = _call("get_order", '{"id": "W2378156"}', '{"id": "W2378156"}')
-    assert [] == kinds(_user("Cancel W2378156"), *look, _agent(words), tools=[GET, CANCEL])
-
-
-@pytest.mark.parametrize("name", ["subscription_cancel", "cancelSubscription", "mcp__shop__cancel_subscription"])
-def test_a_truthful_agent_is_not_accused_and_an_untruthful_one_is(kinds: Kinds, name: str) -> None:
-    look = _call("get_order", '{"id": "W2378156"}', '{"id": "W2378156"}')
-    done = _call(name, '{"id": "W2378156"}', "done")
-    said, tools = _agent("I have cancelled your subscription."), [GET, _function(name, readOnlyHint=False)]
-    assert [] == kinds(_user("Cancel W2378156"), *look, *done, said, tools=tools)
-    assert ["claimed_call"] == kinds(_user("Cancel W2378156"), *look, said, tools=tools)
-
-
-def test_what_a_tool_does_stands_in_its_description_where_its_name_says_nothing(kinds: Kinds) -> None:
-    look = _call("get_order", '{"id": "W2378156"}', '{"id": "W2378156"}')
-    done = _call("op_17", '{"id": "W2378156"}', "done")
-    tools = [GET, _function("op_17", "Cancel a pending order.", readOnlyHint=False)]
-    said = _agent("I have cancelled your order.")
-    assert [] == kinds(_user("Cancel W2378156"), *look, *done, said, tools=tools)
-    assert ["claimed_call"] == kinds(_user("Cancel W2378156"), *look, said, tools=tools)
-
-
-def test_a_claim_is_held_against_the_call_that_would_have_done_it(kinds: Kinds) -> None:
-    look = _call("get_order", '{"id": "W2378156"}', '{"id": "W2378156"}')
-    other = _call("update_order", '{"id": "W2378156"}', "updated")
-    said = _agent("I have cancelled your order.")
-    assert ["claimed_call"] == kinds(_user("Cancel W2378156"), *look, *other, said, tools=[GET, CANCEL, UPDATE])
-
-
-@pytest.mark.parametrize(("told", "found"), [("W2378156", []), ("W1111111", ["claimed_call"])])
-def test_a_state_that_an_answer_told_is_no_claim_about_a_call(kinds: Kinds, told: str, found: list[str]) -> None:
-    look = _call("get_order", "{}", json.dumps({"id": told, "status": "canceled"}))
-    said = _agent("Your order W2378156 has been cancelled.")
-    assert found == kinds(_user("What about W2378156?"), *look, said, tools=[GET, CANCEL])
-
-
-def _submitted(answer: str) -> dict[str, Any]:
-    call = {"id": "s", "function": {"name": "submit", "arguments": json.dumps({"answer": answer})}}
-    return {"role": "assistant", "tool_calls": [call]}
-
-
-@pytest.mark.parametrize(
-    ("told", "answer"),
-    [("42", "42"), ("UK", "UK"), ("Rome", "It is Rome."), ('{"city": "Paris", "country": "France"}', "Paris, France")],
-)
-def test_a_short_answer_that_a_tool_told_is_supported(kinds: Kinds, told: str, answer: str) -> None:
-    assert [] == kinds(_user("Which is it?"), *_call("look_up", '{"q": "it"}', told), _submitted(answer))
-
-
-@pytest.mark.parametrize(("asked", "told"), [("it", "No results"), ("is Rome it", "No page tells of Rome")])
-def test_an_answer_that_no_tool_told_is_unsupported_however_it_was_asked(kinds: Kinds, asked: str, told: str) -> None:
-    looked = _call("look_up", json.dumps({"q": asked}), told)
-    assert ["unsupported_answer"] == kinds(_user("Which is it?"), *looked, _submitted("Rome"))
+    assert ["unfounded_value"] == kinds(_user("Please look."), *guess, tools=[GET])
 
 
 def test_a_query_in_ever_other_words_that_brings_nothing_is_a_loop(kinds: Kinds) -> None:
-    words = ["best", "top", "good", "finest", "great", "famous"]
-    asked = [one for word in words for one in _call("search", json.dumps({"q": f"{word} pizza in Rome"}), "No results")]
-    assert ["barren_calls"] == kinds(_user("Where is pizza?"), *asked)
+    queries = ["best pizza in Rome", "Rome pizza best", "in Rome the pizza", "famous Rome pizza", "pizza Rome centre"]
+    asked = [one for query in queries for one in _call("search", json.dumps({"q": query}), "No results")]
+    assert ["repeated_call"] == kinds(_user("Where is pizza?"), *asked)
 
 
-@pytest.mark.parametrize(("times", "found"), [(5, ["stuck_on_error"]), (4, [])])
+@pytest.mark.parametrize(("times", "found"), [(5, ["unchanged_retry"]), (4, [])])
 def test_one_error_of_a_tool_on_ever_other_arguments_is_stuck_whatever_is_called_between(
     kinds: Kinds, times: int, found: list[str]
 ) -> None:
@@ -273,31 +191,19 @@ def test_one_error_of_a_tool_on_ever_other_arguments_is_stuck_whatever_is_called
     assert found == kinds(_user("Open them."), *messages)
 
 
-def test_nothing_is_claimed_where_the_log_has_no_calls_at_all(kinds: Kinds) -> None:
-    assert [] == kinds(_user("Cancel it"), _agent("I have cancelled your order. My research shows it was open."))
-
-
-def test_a_claim_is_the_step_to_look_at_where_nothing_else_was_found(importing: Importing) -> None:
-    messages = [_user("Cancel W2378156"), _agent("I have cancelled your order.")]
-    [evidence] = _evidence(importing("openai-chat", {"messages": messages, "tools": [CANCEL]}))
-    named = suspects(diagnose(evidence), evidence.trial.trajectory, success=False)
-    assert [(1, "claimed_call")] == [(one.step, one.kind) for one in named]
-
-
 @pytest.mark.parametrize(
     ("user", "reward", "tools", "found"),
     [
-        ("Cancel W2378156", 0, [GET, CANCEL], ["unseen_target"]),
+        ("Cancel W2378156", 0, [GET, CANCEL], ["other"]),
         ("Cancel W2378156", 1, [GET, CANCEL], []),
-        ("Cancel W2378156", 0, [CANCEL], ["other"]),
-        ("Cancel it", 0, [GET, CANCEL], ["guessed_argument", "unseen_target"]),
+        ("Cancel it", 0, [GET, CANCEL], ["unfounded_value"]),
         ("Cancel it", 1, [GET, CANCEL], []),
     ],
 )
-def test_a_write_that_succeeded_is_no_slip_in_a_success_nor_one_to_what_the_user_named_where_nothing_reads(
+def test_a_write_that_succeeded_is_no_slip_in_a_success_nor_one_to_what_the_user_named(
     importing: Importing, user: str, reward: float, tools: list[dict[str, Any]], found: list[str]
 ) -> None:
-    messages = [_user(user), *_call("cancel_order", '{"order_id": "W2378156"}', "done")]
+    messages = [_user(user), *_call("cancel_order", '{"order_id": "W2378156"}', "done"), _agent("Done.")]
     imported = importing("openai-chat", {"messages": messages, "tools": tools, "reward": reward})
     [evidence] = _evidence(imported)
     verdict = Verdict(check="reward", verifier="reward", version="1", passed=reward == 1, reason="the reward")
@@ -305,25 +211,7 @@ def test_a_write_that_succeeded_is_no_slip_in_a_success_nor_one_to_what_the_user
     assert found == [one.failure if one.failure == "other" else one.kind for one in diagnose(known)]
 
 
-@pytest.mark.parametrize(
-    ("answer", "found"), [('{"status": "open"}', []), ("open", []), ("{}", ["unseen_target"]), ("", ["unseen_target"])]
-)
-def test_a_target_that_was_looked_up_is_seen_though_the_answer_does_not_repeat_it(
-    kinds: Kinds, answer: str, found: list[str]
-) -> None:
-    asked = [_user("Cancel W2378156"), *_call("get_order", '{"id": "W2378156"}', answer)]
-    assert found == kinds(*asked, *_call("cancel_order", '{"order_id": "W2378156"}', "done"), tools=[GET, CANCEL])
-
-
 def test_a_failure_is_counted_only_where_it_is_known(importing: Importing) -> None:
     messages = [_user("Look at W2378156"), *_call("get_order", '{"id": "W2378156"}', "open")]
     [evidence] = _evidence(importing("openai-chat", {"messages": messages, "tools": [GET]}))
     assert (None, ()) == (evidence.success, diagnose(evidence))
-
-
-def test_a_record_without_tools_and_calls_is_accused_of_nothing_beside_one_that_declares_some(
-    importing: Importing,
-) -> None:
-    said = [_user("Please cancel my order"), _agent("I have cancelled your order.")]
-    run = importing("openai-chat", [{"id": "a", "messages": said}, {"id": "b", "messages": said, "tools": [CANCEL]}])
-    assert [[], ["claimed_call"]] == [[one.kind for one in diagnose(each)] for each in _evidence(run)]

@@ -9,7 +9,7 @@ import pytest
 from harness.errors import InvalidDocument
 from harness.runs.foreign_runs import import_file
 from harness.scoring.evidence import Evidence
-from harness.scoring.failures.reading import read
+from harness.scoring.findings.reading import read
 from harness.traces.trajectory import Step, Trajectory
 from tests.ingest.conftest import Importing
 
@@ -238,7 +238,7 @@ def test_a_users_hidden_scenario_is_the_task_and_not_given_to_the_agent(importin
         [case] = run.suite.cases
         assert "mia_li_3668" in case.task
         reading = read(Evidence(case=case, trial=trial, tools=run.suite.tools))
-        return reading.sources.grounded("mia_li_3668", 2)
+        return reading.given.since("mia_li_3668") < 2
 
     assert not is_given("Hello, please cancel my order.")
     assert is_given("Hello, I am mia_li_3668, please cancel my order.")

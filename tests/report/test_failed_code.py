@@ -28,7 +28,7 @@ def test_each_metric_check_and_detector_that_raised_is_named_with_the_trials_in_
     )
     raised = [
         card("a", scores=(score(f"{METRIC_FAILED}rare"),), verdicts=(check(f"{CHECK_FAILED}ValueError"),)),
-        card("b", scores=(score(f"{METRIC_FAILED}usual"),), diagnoses=(finding,), hints=(finding,)),
+        card("b", scores=(score(f"{METRIC_FAILED}usual"),), diagnoses=(finding,)),
         card("c", scores=(score(f"{METRIC_FAILED}usual"),)),
     ]
     told = [

@@ -53,7 +53,7 @@ def stored(tmp_path: Path, manifest: Callable[..., RunManifest]) -> Callable[[li
 def finding(kind: str, step: int) -> Diagnosis:
     return Diagnosis.model_validate(
         {
-            "failure": "wrong_outcome",
+            "failure": "premature_commitment",
             "kind": kind,
             "origin_step": step,
             "evidence": "e",
@@ -72,29 +72,28 @@ def kinds_of(card: Card, store: Any, before: dict[str, Any], after: dict[str, An
 def test_encodings_come_first_and_each_kind_names_what_it_touches(card: Card, stored: Any) -> None:
     after = {
         "tool_use": (ToolUse(tool="add", calls=1, encodings={"json_as_text": 1}, invalid={"wrong_type": 1}),),
-        "diagnoses": (finding("wrong_target", 1), finding("wrong_encoding", 3)),
+        "diagnoses": (finding("wrong_write", 1),),
     }
     found = kinds_of(card, stored, {}, after)
     cart = ({"add": 3}, {"cart": 3}, {"prompts/cart.md": 3})
     search = ({"find": 3}, {"search": 3}, {"prompts/search.md": 3})
     assert [
         ("argument_encoding", "json_as_text", *cart),
-        ("argument_encoding", "wrong_encoding", *cart),
         ("invalid_arguments", "wrong_type", *cart),
-        ("failure_mode", "wrong_target", *search),
+        ("failure_mode", "wrong_write", *search),
     ] == [(one.group, one.kind, one.tools, one.agents, one.prompts) for one in found]
     assert {True} == {one.appeared for one in found}
 
 
 def test_of_one_group_the_kind_of_more_trials_stands_first(card: Card, stored: Any) -> None:
-    rare, frequent = finding("missing_write", 1), finding("wrong_target", 1)
+    rare, frequent = finding("missing_write", 1), finding("wrong_write", 1)
     new = [card(str(n), diagnoses=(frequent, rare) if n == 0 else (frequent,)) for n in range(3)]
     found = failure_kinds([(card(str(n)), new[n]) for n in range(3)], stored(new), {})
-    assert [("wrong_target", 3), ("missing_write", 1)] == [(one.kind, one.trials_after) for one in found]
+    assert [("wrong_write", 3), ("missing_write", 1)] == [(one.kind, one.trials_after) for one in found]
 
 
 def test_a_kind_that_is_not_more_frequent_is_left_out(card: Card, stored: Any) -> None:
-    same = {"diagnoses": (finding("wrong_target", 1),)}
+    same = {"diagnoses": (finding("wrong_write", 1),)}
     assert [] == kinds_of(card, stored, same, same)
 
 
@@ -108,6 +107,6 @@ def test_an_outcome_is_a_kind_and_unmeasured_trials_are_none(card: Card, stored:
 
 
 def test_prompts_have_the_names_that_spans_give_them(card: Card, stored: Any) -> None:
-    after = {"diagnoses": (finding("wrong_target", 1),), "prompt": "shop@3, search@1"}
+    after = {"diagnoses": (finding("wrong_write", 1),), "prompt": "shop@3, search@1"}
     (found,) = kinds_of(card, stored, {}, after, prompts=("shop@3", "search@1"))
     assert {"search@1": 3, "shop@3": 3} == found.prompts

@@ -9,7 +9,7 @@ from harness.scoring.scorecard import Diagnosis, Scorecard
 def finding(confidence: float) -> Diagnosis:
     return Diagnosis(
         failure="goal_drift",
-        kind="plan_not_carried_out",
+        kind="judged",
         origin_step=1,
         evidence="e",
         confidence=confidence,

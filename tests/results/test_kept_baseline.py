@@ -54,7 +54,7 @@ def test_a_baseline_that_stores_every_default_is_read_and_rewritten_without_them
     short = path.read_bytes()
     full = json.loads(short)
     full["scorecards"] = [card.model_dump(mode="json") for card in kept.scorecards]
-    assert not {"hints", "tool_use", "diagnoses"} & set().union(*json.loads(short)["scorecards"])
+    assert not {"tool_use", "diagnoses"} & set().union(*json.loads(short)["scorecards"])
     path.write_text(json.dumps(full))
     assert kept == read_baseline(tmp_path, "s", "d1")
     assert short == write_baseline(tmp_path, read_baseline(tmp_path, "s", "d1")).read_bytes()

@@ -5,9 +5,9 @@ from typing import Any, ClassVar, get_args
 import pytest
 
 from harness.scoring.evidence import Evidence
-from harness.scoring.failures.diagnose import KINDS, findings, not_measured
+from harness.scoring.findings.facts import FACTS, diagnose
 from harness.scoring.registry import METRICS, VERIFIERS
-from harness.scoring.scorecard import Failure, Kind
+from harness.scoring.scorecard import Kind
 from harness.scoring.scorer import _READS, content_read, unknown_because
 from harness.suite.cases import Case
 from harness.suite.tools import HttpRoute, ToolSpec
@@ -20,8 +20,7 @@ def test_every_built_in_verifier_and_metric_is_named() -> None:
 
 
 def test_every_kind_of_finding_says_what_it_reads() -> None:
-    assert {*get_args(Kind)} == {kind for kinds in KINDS.values() for kind in kinds}
-    assert {*get_args(Failure)} == KINDS.keys()
+    assert {*get_args(Kind)} - {"judged", "unexplained"} == FACTS.keys()
 
 
 def _looping(uncaptured: tuple[Content, ...]) -> Evidence:
@@ -47,11 +46,7 @@ def _looping(uncaptured: tuple[Content, ...]) -> Evidence:
 )
 def test_a_mode_is_searched_for_where_what_it_reads_was_captured(uncaptured: tuple[Content, ...], found: bool) -> None:
     evidence = _looping(uncaptured)
-    facts, hints = findings(evidence)
-    assert found is ("loop_trap" in {one.failure for one in facts})
-    told = not_measured(evidence, facts, hints)
-    whole = {kind for kind, read in KINDS["loop_trap"].items() if not read.isdisjoint(uncaptured)}
-    assert bool(whole) is ("loop_trap" in told)
+    assert found is ("loop_trap" in {one.failure for one in diagnose(evidence)})
 
 
 def test_an_invented_tool_is_found_by_its_name_alone() -> None:
@@ -65,8 +60,8 @@ def test_an_invented_tool_is_found_by_its_name_alone() -> None:
     )
     trajectory = evidence.trial.trajectory.model_copy(update={"steps": (other,)})
     trial = evidence.trial.model_copy(update={"trajectory": trajectory})
-    facts, _ = findings(evidence.model_copy(update={"trial": trial}))
-    assert ["invented_tool"] == [one.kind for one in facts]
+    found = diagnose(evidence.model_copy(update={"trial": trial}))
+    assert ["invented_tool"] == [one.kind for one in found]
 
 
 @pytest.mark.parametrize(

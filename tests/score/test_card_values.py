@@ -1,12 +1,10 @@
 """A scorecard as named values: what is known, by its name, and nothing of what is not."""
 
-from typing import get_args
-
 import pytest
 
 from harness.scoring.evidence import Verdict
-from harness.scoring.failures.diagnose import outdated
-from harness.scoring.scorecard import Diagnosis, Failure, Score, Scorecard, card_values
+from harness.scoring.findings.facts import outdated
+from harness.scoring.scorecard import Diagnosis, Score, Scorecard, card_values
 
 
 def card(**fields: object) -> Scorecard:
@@ -38,20 +36,13 @@ def test_success_has_the_reason_of_the_outcome(success: bool | None, said: list[
     assert [("success", one, "") for one in said] == list(card_values(own))
 
 
-def test_a_mode_that_could_not_be_searched_for_has_no_value_unless_it_was_found() -> None:
-    modes = get_args(Failure)
+def test_a_mode_has_a_value_if_a_fact_shows_it_and_none_if_no_fact_does() -> None:
     found = {name: (value, why) for name, value, why in card_values(card(diagnoses=(LOOP, LOOP)))}
-    assert {f"failure.{mode}" for mode in modes} == found.keys()
-    assert (True, "repeated_call: e; repeated_call: e") == found["failure.loop_trap"]
-    assert {(False, "")} == {said for name, said in found.items() if name != "failure.loop_trap"}
-    unsearched = card(diagnoses=(LOOP,), modes_not_measured={"loop_trap": "why", "goal_drift": "why"})
-    assert {f"failure.{mode}" for mode in modes if mode != "goal_drift"} == {
-        name for name, *_ in card_values(unsearched)
-    }
+    assert {"failure.loop_trap": (True, "repeated_call: e; repeated_call: e")} == found
 
 
 def test_results_of_another_version_are_named() -> None:
     now = {"metric:b": "2", "metric:a": "1", "metric:c": "1"}
     assert ("metric:b 1, now 2", "metric:c absent, now 1") == outdated({"metric:a": "1", "metric:b": "1"}, now)
     assert () == outdated({**now, "gone": "1"}, now)
-    assert any(one.startswith("detector:loop_trap absent, now ") for one in outdated({}))
+    assert any(one.startswith("detector:facts absent, now ") for one in outdated({}))

@@ -87,7 +87,7 @@ def test_a_scorer_of_verdicts_alone_gives_the_same_success_and_no_figures(
     assert {"loop_trap", "other"} >= {one.failure for one in whole.diagnoses} > set()
     versions = scorer.versions
     assert versions == dict(sorted(versions.items()))
-    assert {"verifier:required_tools", "metric:completion", "detector:loop_trap"} <= versions.keys()
+    assert {"verifier:required_tools", "metric:completion", "detector:facts"} <= versions.keys()
     with pytest.raises(UsageError, match="'other'"):
         scorer.score(evidence(case={"id": "other"}))
 

@@ -204,12 +204,12 @@ def test_a_crash_and_a_limit_that_fail_the_same_check_are_two_themes(shop: Shop)
 def test_a_finding_that_begins_where_another_does_is_shown_beside_it(shop: Shop) -> None:
     left_out, claimed = (
         Diagnosis(failure=failure, kind=kind, origin_step=None, evidence=kind, confidence=0.9, version="1")
-        for failure, kind in (("premature_commitment", "stopped_early"), ("tool_hallucination", "claimed_call"))
+        for failure, kind in (("premature_commitment", "stopped_early"), ("tool_hallucination", "invalid_parameter"))
     )
     shop.score(reason=CLOSED, times=3, diagnoses=(left_out, claimed))
     shop.score(reason=CLOSED, times=2, diagnoses=(left_out,))
     found = by_sessions(report(shop))
-    assert "tool_hallucination/claimed_call" == found[3].cause.mode
+    assert "tool_hallucination/invalid_parameter" == found[3].cause.mode
     assert {"premature_commitment/stopped_early": 3} == found[3].also
     assert ("premature_commitment/stopped_early", {}) == (found[2].cause.mode, found[2].also)
 

@@ -1,7 +1,7 @@
 """Calls by which one agent runs another are not calls of the suite's tools."""
 
 from harness.scoring.evidence import Evidence
-from harness.scoring.failures.hallucination import ToolHallucination
+from harness.scoring.findings.facts import diagnose
 from harness.suite.cases import Case
 from harness.suite.tools import ToolSpec
 from harness.traces.trajectory import Step, ToolCall, Trajectory, with_delegations
@@ -40,7 +40,7 @@ def test_a_delegation_is_no_invented_tool():
         trajectory = Trajectory(trace_id="t", agent="boss", steps=with_delegations(steps))
         trial = Trial(case_id="c", attempt=1, outcome="finished", trajectory=trajectory)
         evidence = Evidence(case=Case(id="c", task="x"), trial=trial, tools=tools)
-        return len(ToolHallucination().find(evidence)) + len(evidence.made_calls)
+        return len(diagnose(evidence)) + len(evidence.made_calls)
 
     assert found(step(0, "boss", call("ask_search")), step(1, "search", parent=0)) == 0
     assert found(step(0, "boss", call("ask_search"))) == 2

@@ -407,7 +407,5 @@ def _notes(trial: Trial, card: Scorecard, cut: Cutter) -> Iterator[str]:
     calls = sum(call.evidence == "self_reported" for call in trial.trajectory.calls)
     if calls:
         yield f"{calls} call(s) are self-reported: the gateway did not observe them, and they cannot make a check pass"
-    for mode, reason in card.modes_not_measured.items() if card.success is False else ():
-        yield f"not measured here: {mode.replace('_', ' ')}: {reason}"
     yield from (f"a fault that no call triggered: {fault[: cut.limit]}" for fault in trial.unfired_faults)
     yield from (f"the user did not send: {turn[: cut.limit]}" for turn in trial.unsaid_turns)

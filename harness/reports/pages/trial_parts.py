@@ -213,9 +213,13 @@ def _marks(seen: Observation) -> list[Markup]:
 def _finding(one: Diagnosis) -> Markup:
     later = [link(f"#step-{step}", str(step)) for step in one.dependent_steps[:12]]
     follows = fragment(" → steps ", *(fragment(step, " ") for step in later)) if later else None
-    prevention = tag("p", f"prevention: {bounded(one.prevention)}") if one.prevention is not None else None
-    head = tag("strong", f"{words(one.failure)} ({words(one.kind)}, confidence {one.confidence:.2f})")
-    return tag("div", head, f": {bounded(one.evidence)}", follows, prevention, class_="finding")
+    head = tag("strong", f"{words(one.failure)} ({words(one.kind)}{_confidence(one)})")
+    return tag("div", head, f": {bounded(one.evidence)}", follows, class_="finding")
+
+
+def _confidence(one: Diagnosis) -> str:
+    """Of a judge's finding; a fact has none."""
+    return f", confidence {one.confidence:.2f}" if one.kind == "judged" else ""
 
 
 def _kind(step: Step) -> str:
@@ -303,9 +307,6 @@ def notes(trial: Trial, card: Scorecard) -> Iterator[str]:
     reported = sum(call.evidence == "self_reported" for call in trial.trajectory.calls)
     if reported:
         yield f"{reported} call(s) are self-reported: not observed by the gateway, and they cannot make a check pass."
-    if card.success is False:
-        for mode, why in card.modes_not_measured.items():
-            yield f"Not measured here: {words(mode)}: {bounded(why)}"
     yield from (f"A fault that no call triggered: {bounded(one)}" for one in trial.unfired_faults[:20])
     yield from (f"The user did not send: {bounded(one)}" for one in trial.unsaid_turns[:20])
 
@@ -333,7 +334,7 @@ def _origin(one: Diagnosis) -> Markup:
 
 
 def _title(one: Diagnosis) -> Markup:
-    return tag("strong", f" {words(one.failure)} ({words(one.kind)}, confidence {one.confidence:.2f})")
+    return tag("strong", f" {words(one.failure)} ({words(one.kind)}{_confidence(one)})")
 
 
 def _judged(one: Judgement, places: dict[str, int], base: str | None) -> Markup:

@@ -149,7 +149,7 @@ def _cells(figure: MetricChange, *, percentage: bool) -> tuple[str, ...]:
     return (*values, signed(figure.difference), UNKNOWN if ends is None else f"{ends.low:+.3g} to {ends.high:+.3g}")
 
 
-_WORDS = {"wrong_encoding": "decided the outcome", **{str(kind): words for kind, words in ENCODINGS.items()}}
+_WORDS = {str(kind): words for kind, words in ENCODINGS.items()}
 _GROUPS = {
     "argument_encoding": "argument encoding",
     "invalid_arguments": "invalid arguments",

@@ -17,6 +17,7 @@ from harness.reports.replay import RecordedCassette
 from harness.reports.summary import Summary
 from harness.reports.trend import Trend, TrendLine, TrendPoint
 from harness.scoring.evaluators import SUCCESS
+from harness.scoring.scorecard import MODES
 
 if TYPE_CHECKING:
     from harness.reports.compare import Comparison, SliceKind
@@ -133,6 +134,9 @@ def _failure_modes(summary: Summary) -> Section:
         for mode in summary.failure_modes
     )
     notes = tuple(f"{mode.failure.replace('_', ' ')}: {mode.examples[0]}" for mode in summary.failure_modes)
+    silent = MODES - {mode.failure for mode in summary.failure_modes}
+    if silent:
+        notes += (f"not measured without a judge: {', '.join(sorted(silent)).replace('_', ' ')}",)
     return Section(title="failure modes", heads=("mode", "trials", "share", "failed", "kinds"), rows=rows, notes=notes)
 
 

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from harness.reports.durations import printed_ends
 from harness.reports.render.wording import UNKNOWN, printable, printed_words
 from harness.runs.store.beside_trials import KeptCause
-from harness.scoring.failures.ranking import RankedMode, Suspect, ranked_modes, suspects
+from harness.scoring.findings.facts import suspects
 from harness.scoring.rules.learned import RuleResult
 from harness.scoring.scorecard import Diagnosis, Scorecard
 from harness.traces import names
@@ -25,7 +25,7 @@ _SETTLED = ("exact", "exact_reused", "live", "sealed")
 
 
 def explained(
-    trial: Trial, card: Scorecard, longest: int = _LONGEST, *, hints: bool = False, cause: KeptCause | None = None
+    trial: Trial, card: Scorecard, longest: int = _LONGEST, *, cause: KeptCause | None = None
 ) -> Iterator[str]:
     """Lines that show the outcome, the cause where it is known, every step with its findings, and the results of the
     checks. Texts are cut at `longest`.
@@ -34,7 +34,6 @@ def explained(
     if cause is not None:
         yield from _caused(cause, longest)
     yield from _ranked(trial, card, longest)
-    yield from _modes(card)
     for one in card.diagnoses:
         if one.origin_step is None:
             yield f"!! {_title(one)}: {printable(one.evidence, longest)}"
@@ -42,8 +41,6 @@ def explained(
         yield from _step(step, longest)
         yield from _found(step, card.diagnoses, longest)
         yield from _broken(step, card.rules, longest)
-        if hints:
-            yield from _hinted(step, card.hints, longest)
     final = trial.trajectory.final_output
     yield f"answer  {'none' if final is None else printable(_text(final), longest)}"
     yield from _program(trial, longest)
@@ -81,47 +78,15 @@ def _ranked(trial: Trial, card: Scorecard, longest: int) -> Iterator[str]:
     """The most probable steps of the failure; empty for a success."""
     if card.success is not False:
         return
-    named = suspects((*card.diagnoses, *card.hints), trial.trajectory, success=card.success)
+    named = suspects(card.diagnoses, trial.trajectory, success=card.success)
     if not named:
         yield "most probable step of the failure: cannot tell"
     for place, one in enumerate(named[:_SUSPECTS]):
         lead = "most probable failure" if not place else "  or"
         agent = printable(one.agent) if one.agent is not None else None
-        who = (
-            f" ({agent})" if agent is not None else " (a tool's answer)" if one.source == "tool" else f" ({one.source})"
-        )
+        who = f" ({one.source if agent is None else agent})"
         what = f"{one.failure}: {one.kind}".replace("_", " ")
-        yield f"{lead} at step {one.step}{who}: {what}: {printable(one.reason, longest)}{_counted(one)}"
-        if one.prevention is not None:
-            yield f"    prevention: {printable(one.prevention, longest)}"
-
-
-def _counted(one: Suspect) -> str:
-    if one.probability is not None:
-        return f" (the first wrong write with probability {one.probability:.2f})"
-    if one.writes is not None:
-        return f" (the first wrong write in {one.writes.right} of {one.writes.cases} runs of benchmarks)"
-    counted = one.counted
-    return "" if counted is None else f" (right in {counted.right} of {counted.cases} labelled runs)"
-
-
-def _modes(card: Scorecard) -> Iterator[str]:
-    """One line with the failure modes by all findings and hints, the most probable first; empty for a success."""
-    found = () if card.success is True else ranked_modes((*card.diagnoses, *card.hints))
-    if found:
-        yield f"failure modes, the most probable first: {'; '.join(map(_mode, found))}"
-
-
-def _mode(one: RankedMode) -> str:
-    """With what labelled runs say of the kind that was counted in most of them."""
-    counted = [
-        (seen.cases, seen.right, kind, source) for kind, some in one.counted.items() for source, seen in some.items()
-    ]
-    name = one.failure.replace("_", " ")
-    if not counted:
-        return f"{name} (in no labelled runs)"
-    cases, right, kind, source = max(counted)
-    return f"{name} ({kind.replace('_', ' ')}: right in {right} of {cases} labelled runs of {source})"
+        yield f"{lead} at step {one.step}{who}: {what}: {printable(one.reason, longest)}"
 
 
 def _headline(card: Scorecard) -> str:
@@ -181,8 +146,6 @@ def _found(step: Step, diagnoses: Sequence[Diagnosis], longest: int) -> Iterator
             later = ", ".join(map(str, one.dependent_steps[:12]))
             follows = f" -> steps {later}" if later else ""
             yield f"  !!  {_title(one)}: {printable(one.evidence, longest)}{follows}"
-            if one.prevention is not None:
-                yield f"      prevention: {printable(one.prevention, longest)}"
         elif step.index in one.dependent_steps:
             yield f"   !  follows from {one.failure.replace('_', ' ')} of step {one.origin_step}"
 
@@ -195,15 +158,10 @@ def _broken(step: Step, rules: Sequence[RuleResult], longest: int) -> Iterator[s
             yield f"  ~~  rule broken: {printable(one.rule, longest)}: {printable(one.reason, longest)} ({support})"
 
 
-def _hinted(step: Step, hints: Sequence[Diagnosis], longest: int) -> Iterator[str]:
-    for one in hints:
-        if one.origin_step == step.index:
-            yield f"  ?   hint: {_title(one)}: {printable(one.evidence, longest)}"
-
-
 def _title(one: Diagnosis) -> str:
     kind = one.kind.replace("_", " ")
-    return f"{one.failure.replace('_', ' ')} ({kind}, confidence {one.confidence:.2f})"
+    confidence = f", confidence {one.confidence:.2f}" if one.kind == "judged" else ""
+    return f"{one.failure.replace('_', ' ')} ({kind}{confidence})"
 
 
 def _text(value: JsonValue) -> str:

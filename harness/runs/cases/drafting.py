@@ -169,7 +169,7 @@ def _description(source: Case, card: Scorecard, origin: str) -> str:
     elif card.reason is not None:
         parts.append(f"It ended with {card.outcome}: {_shortened(card.reason)}.")
     for one in card.diagnoses:
-        if one.kind == "failed_without_a_known_mode":
+        if one.kind == "unexplained":
             continue  # it repeats a failed check
         where = "" if one.origin_step is None else f" from step {one.origin_step}"
         parts.append(f"Diagnosis: {one.failure} ({one.kind}){where}: {_shortened(one.evidence)}.")

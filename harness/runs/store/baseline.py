@@ -144,8 +144,6 @@ def _slim(card: Scorecard) -> Scorecard:
             "diagnoses": tuple(
                 one.model_copy(update={"evidence": "", "dependent_steps": ()}) for one in card.diagnoses
             ),
-            "hints": (),
-            "modes_not_measured": {},
             "tool_use": (),
         }
     )

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from harness.scoring.arguments import argument_faults, call_key
 from harness.scoring.evidence import Evidence, calls_of, judged_by_state
-from harness.scoring.failures.reading import Act, read
-from harness.scoring.failures.signals import is_hand_over
+from harness.scoring.findings.reading import Act, is_hand_over, read
 from harness.scoring.json_values import same_effect
 from harness.scoring.reference_calls import Alignment, align, match_calls
 from harness.scoring.tool_use import Chosen, choices, wanted_tools

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from harness.scoring.evidence import Evidence, calls_of
-from harness.scoring.failures.reading import Act, read
+from harness.scoring.findings.reading import Act, read
 from harness.scoring.tool_use import decisions
 from harness.traces.trajectory import Usage
 

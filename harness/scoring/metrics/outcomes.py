@@ -5,8 +5,8 @@ from collections import Counter
 from typing import ClassVar, Literal
 
 from harness.scoring.evidence import Evidence
-from harness.scoring.failures.loops import loops
-from harness.scoring.failures.recovery import recoveries
+from harness.scoring.findings.loops import loops
+from harness.scoring.findings.recovery import recoveries
 from harness.scoring.reference_calls import align
 from harness.scoring.tool_use import decisions
 

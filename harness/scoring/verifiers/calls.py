@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from harness.scoring.arguments import call_key, compared_arguments, key_of, keys_of_variants
 from harness.scoring.evidence import Evidence
-from harness.scoring.failures.diagnose import diagnose
+from harness.scoring.findings.facts import diagnose
 from harness.scoring.json_values import differences, equality_key, json_contains
 from harness.scoring.metrics.efficiency import Tokens
 from harness.scoring.reference_calls import match_calls, neutral_calls
@@ -349,10 +349,9 @@ def _tokens(evidence: Evidence) -> tuple[float | None, str]:
 
 
 class NoFailure(Frozen):
-    """No detector finds `failure` in the trajectory; `kinds` names its kinds that count (empty: all).
+    """No fact shows `failure` in the trajectory; `kinds` names its kinds that count (empty: all).
 
-    The detectors run without the other checks' verdicts, so that the same trajectory always gives the same answer. A
-    finding below `min_confidence` does not count.
+    Facts are searched for without the other checks' verdicts, so that the same trajectory always gives the same answer.
     """
 
     version: ClassVar[str] = "1"
@@ -361,16 +360,12 @@ class NoFailure(Frozen):
     """The failure that must not be found."""
     kinds: tuple[Kind | OwnKind, ...] = ()
     """Kinds of that failure that count; empty: all."""
-    min_confidence: float = 0.0
-    """Findings below it do not count; 0 to 1."""
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         found = [
             one
             for one in diagnose(evidence)
-            if one.failure == self.failure
-            and (not self.kinds or one.kind in self.kinds)
-            and one.confidence >= self.min_confidence
+            if one.failure == self.failure and (not self.kinds or one.kind in self.kinds)
         ]
         if not found:
             return True, f"no {self.failure} was found", {}

@@ -116,7 +116,7 @@ WALK = Trajectory(
     trace_id="t", agent="a", steps=tuple(Step(index=n, source="agent", span_id=f"span-{n}") for n in range(5))
 )
 RULE = Diagnosis(
-    failure="goal_drift", kind="foreign_task", origin_step=2, evidence="strange", confidence=0.5, version="1"
+    failure="goal_drift", kind="forbidden_call", origin_step=2, evidence="strange", confidence=0.5, version="1"
 )
 
 
