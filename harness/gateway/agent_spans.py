@@ -1,6 +1,7 @@
 """`POST /v1/traces`: the agent's own spans, linked into its trial's trace."""
 
 import asyncio
+from itertools import islice
 
 from aiohttp import web
 from pydantic import JsonValue
@@ -19,16 +20,12 @@ _MAX_BYTES = 16 * 1024 * 1024
 _MAX_SPANS = 20_000
 _MAX_VALUES = 1_000_000
 """Of all spans of a trial: they are held until it ends, and a value takes more memory than its bytes in a request."""
-_AT_ONCE = 100
-"""Spans that are made without a pause for the other trials' requests."""
 _JSON = "application/json"
 _PROTOBUF = "application/x-protobuf"
 
 
 class TracesHandler:
-    """Accepts OTLP over HTTP, as protobuf and JSON; a trial stores a limited number of spans, and reports that further
-    ones were dropped.
-    """
+    """Accepts OTLP over HTTP, as protobuf and JSON; a trial stores a limited number of spans."""
 
     def __init__(self, recorder: TraceRecorder, redactor: Redactor, large: LargeWork) -> None:
         self._recorder = recorder
@@ -50,23 +47,22 @@ class TracesHandler:
         as_json = request.headers.get("content-type", "").startswith(_JSON)
         if is_open:
             async with self._turn:  # one request at a time, whose spans take more memory than its bytes
-                await self._large.settled()  # a token that it learns may be in the spans
                 await self._take(body, as_json=as_json)
         return web.Response(body=b"{}" if as_json else b"", content_type=_JSON if as_json else _PROTOBUF)
 
     async def _take(self, body: bytes, *, as_json: bool) -> None:
         """Links the spans of a request, or those for which there is room. Raises Refusal, with none of them linked."""
         self._bytes += len(body)
-        has_room = self._bytes <= 4 * _MAX_BYTES and self._values <= _MAX_VALUES
-        room = max(_MAX_SPANS - self._taken, 0) if has_room else 0
-        kept: list[Span] = []
+        room = _MAX_SPANS - self._taken
+        if room <= 0 or self._bytes > 4 * _MAX_BYTES or self._values > _MAX_VALUES:
+            return
+
+        def redacted_spans() -> list[Span]:
+            return [self._redacted_span(span) for span in islice(spans_of(body, as_json=as_json), room)]
+
         try:
-            for number, span in enumerate(spans_of(body, as_json=as_json)):
-                if number == room:
-                    break
-                kept.append(self._redacted_span(span))
-                if number % _AT_ONCE == 0:
-                    await asyncio.sleep(0)
+            # after the large work that was asked for before: a token that it learns may be in the spans
+            kept = await self._large.done(len(body), redacted_spans)
         except NotOtlp as error:
             raise Refusal(400, "bad_request", str(error)) from None
         self._taken += len(kept)

@@ -106,10 +106,8 @@ BODY = web.RequestKey("harness.body", Body)
 
 
 T = TypeVar("T")
-_WORTH_A_THREAD_BYTES: Final = 16 * 1024
+WORTH_A_THREAD_BYTES: Final = 16 * 1024
 """Of the texts, from which a thread is worth its switch."""
-THREADS: Final = 16
-"""Threads of one gateway; each trial occupies one at most."""
 
 
 class LargeWork:
@@ -128,12 +126,12 @@ class LargeWork:
         Small work is done at once, or after the large work that was asked for before it: that may learn a token which
         the small work has to find.
         """
-        if size < _WORTH_A_THREAD_BYTES and not self._asked_for:
+        if size < WORTH_A_THREAD_BYTES and not self._asked_for:
             return work()
         self._asked_for += 1
         try:
             async with self._turn:
-                if size < _WORTH_A_THREAD_BYTES:
+                if size < WORTH_A_THREAD_BYTES:
                     return work()
                 return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         finally:
@@ -148,7 +146,7 @@ class LargeWork:
         if self._closed:
             work.close()
             return
-        if size < _WORTH_A_THREAD_BYTES:
+        if size < WORTH_A_THREAD_BYTES:
             await work
             return
         task = asyncio.get_running_loop().create_task(work)

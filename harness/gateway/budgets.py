@@ -3,12 +3,14 @@
 import asyncio
 import math
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TypeVar
+
+from typing_extensions import override
 
 from harness.errors import UsageError
 from harness.suite.tools import Rate, RateLimit, ToolSpec
@@ -167,6 +169,24 @@ class RateLimiter:
         begun.append(at)
         if at > now:
             await asyncio.sleep(at - now)
+
+
+class TrialLimiter(RateLimiter):
+    """The limits of a run for one trial, of whose calls only one at a time waits among those of the other trials."""
+
+    def __init__(self, shared: RateLimiter) -> None:
+        super().__init__()
+        self._shared = shared
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    @override
+    def hold(self, name: str, for_s: float) -> None:
+        self._shared.hold(name, for_s)
+
+    @override
+    async def wait_for(self, name: str, limit: RateLimit | None) -> None:
+        async with self._turns[name]:
+            await self._shared.wait_for(name, limit)
 
 
 # Counts the trials of a run that wait for an external answer, so that others can use the processor.

@@ -6,7 +6,6 @@ Everything that touches the network runs on that thread's event loop; the public
 import secrets
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -21,8 +20,8 @@ from harness.cassettes.keys import StateChain
 from harness.cassettes.redaction import Redactor
 from harness.errors import GatewayError, UsageError
 from harness.gateway.agent_spans import TracesHandler
-from harness.gateway.bodies import THREADS, RouteHandler, keep_no_large_blocks
-from harness.gateway.budgets import Budget, RateLimiter, Waiting
+from harness.gateway.bodies import RouteHandler, keep_no_large_blocks
+from harness.gateway.budgets import Budget, RateLimiter, TrialLimiter, Waiting
 from harness.gateway.contract import SHARED, ServiceOpener, SessionRequest
 from harness.gateway.injections import FaultySource, FixtureSource, packs_of
 from harness.gateway.interventions import calls_of
@@ -40,7 +39,7 @@ from harness.gateway.trial_tools import TrialSources
 from harness.gateway.upstream.http_tools import Resets, ToolUpstream
 from harness.gateway.upstream.sources import Reachability
 from harness.gateway.upstream.tool_servers import check_servers, needs_services, share_services, upstreams
-from harness.gateway.upstream.transport import LoopThread, open_client
+from harness.gateway.upstream.transport import LoopThread, TrialThreads, open_client
 from harness.gateway.user import User, UserContext, UserSource
 from harness.sandbox.ownership import temporary_folder
 from harness.suite.cases import Case
@@ -169,7 +168,7 @@ class Gateway:
         self._lock = threading.Lock()
         self._sessions: list[TrialSession] = []
         self._shared: Mapping[str, str] | None = None
-        self._thread, self._threads = LoopThread(), ThreadPoolExecutor(THREADS, "harness-gateway-large")
+        self._thread = LoopThread()
         self._client: aiohttp.ClientSession | None = None
         self._closing = ExitStack()
 
@@ -179,7 +178,6 @@ class Gateway:
         with ExitStack() as stack:
             if self._journals.records_tools or self._journals.records_models:
                 recover_journals(self._cassettes, self._suite.name, Redactor(self._secrets))
-            stack.callback(self._threads.shutdown, wait=False, cancel_futures=True)
             self._thread.start(stack)
             client = self._client = self._thread.wait_for(open_client())
             stack.callback(lambda: self._thread.wait_for(client.close()))
@@ -235,7 +233,7 @@ class Gateway:
     def _session_parts(self, request: SessionRequest, stack: ExitStack) -> SessionParts:
         trial = self._trial(request, stack.enter_context(ExitStack()))
         socket = _new_socket(trial.closing)
-        trial_sources = TrialSources()
+        trial_sources = TrialSources(trial.threads)
         packs, source = packs_of(self._suite, trial.case), trial_sources.before(self._suite, suite_tools(trial))
         source = FixtureSource(source, packs) if packs else source
         overlay = FaultySource(source, trial.case.faults)
@@ -277,6 +275,8 @@ class Gateway:
             agent=request.agent,
             version=request.version,
         )
+        threads = TrialThreads()
+        closing.callback(threads.close)
         redactor = Redactor(self._secrets)
         journals = self._journals.open(request, redactor, closing)
         services, reached = self._services_and_addresses(request, closing)
@@ -286,7 +286,7 @@ class Gateway:
             run=RunUpstream(
                 suite=self._suite,
                 client=self._client,
-                limiter=self._limiter,
+                limiter=TrialLimiter(self._limiter),
                 reachability=self._reachability,
                 secrets=self._secrets,
             ),
@@ -304,7 +304,7 @@ class Gateway:
             chain=StateChain(state_names(self._suite)),
             closing=closing,
             wait_for=self._thread.wait_for,
-            threads=self._threads,
+            threads=threads,
         )
 
     def _user(self, trial: TrialContext) -> User | None:

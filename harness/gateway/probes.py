@@ -5,10 +5,10 @@ answer after the same writes to all servers, so that a replayed trial is scored 
 not at all.
 """
 
-import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from pydantic import JsonValue
@@ -20,6 +20,7 @@ from harness.gateway.contract import QueryableServices
 from harness.gateway.exchange import CallResult, ReceivedCall, replayed
 from harness.gateway.trial import TrialContext
 from harness.gateway.upstream.sources import ToolAnswer, ToolMiss, ToolRequest, TrialTools
+from harness.gateway.upstream.transport import TrialThreads
 from harness.sandbox.tables import QueryFailed, Table, Unmeasurable, changes
 from harness.suite.cases import ApiProbe, SqlProbe, StateProbe
 from harness.suite.tools import HttpRoute, ToolSpec
@@ -46,6 +47,7 @@ class LiveProbes:
 
     services: QueryableServices | None
     http: TrialTools
+    threads: TrialThreads
     values: "Normalisation | None" = None
     """What the answers of a variant are translated by, into the values that its agent was fed."""
     _before: dict[str, Mapping[str, Table] | str] = field(default_factory=dict)
@@ -58,7 +60,7 @@ class LiveProbes:
 
     async def ask(self, probe: StateProbe) -> JsonObject | None:
         if probe.sql is not None:
-            return await asyncio.to_thread(self._of_database, probe.name, probe.sql)
+            return await self.threads.run("probe", partial(self._of_database, probe.name, probe.sql))
         assert probe.api is not None  # the other kinds do not read the environment
         return await self._of_api(probe.api)
 
@@ -210,7 +212,7 @@ class _ProbeCodec:
 
 def probe_client(trial: TrialContext, http: TrialTools) -> LiveProbes:
     """The client of the real services, after it has read the tables to compare. Raises ServiceError."""
-    client = LiveProbes(services=trial.started_services, http=http, values=trial.fed_values)
+    client = LiveProbes(services=trial.started_services, http=http, threads=trial.threads, values=trial.fed_values)
     client.begin(gateway_probes((*trial.suite.probes, *trial.case.probes)))
     return client
 

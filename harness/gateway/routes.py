@@ -19,7 +19,6 @@ from harness.gateway.tool_calls import ToolCallHandler, ToolReply
 from harness.gateway.trial import TrialContext
 from harness.gateway.upstream.transport import Refusal
 from harness.gateway.user import Cut, Heard, ScriptedUser, User
-from harness.suite.cases import Case
 from harness.suite.problems import first_words
 from harness.traces import names
 from harness.traces.trial import UserReport
@@ -36,17 +35,15 @@ class Dialogue:
     A message after the first is decided when the agent has replied to the one before: until then `/turn` waits.
     """
 
-    def __init__(self, case: Case, ledger: Ledger, user: User | None = None) -> None:
-        """`ledger` holds the agent's calls, which are passed to users that may see them. `user`: None selects the
-        case's script.
-        """
-        conversation = case.conversation
-        self._opening = case.task
-        self._user = user or (None if conversation is None else ScriptedUser(conversation))
+    def __init__(self, trial: TrialContext, user: User | None = None) -> None:
+        """`user`: None selects the case's script."""
+        conversation = trial.case.conversation
+        self._opening = trial.case.task
+        self._user = user or (None if conversation is None else ScriptedUser(conversation, trial.threads))
         self._most = 1 if conversation is None else conversation.max_turns
         if user is not None and conversation is None:
             self._most = MAX_TURNS
-        self._ledger = ledger
+        self._ledger = trial.ledger
         self._messages: list[str] = []
         self._rounds: list[list[str]] = []
         self._called_before: list[int] = []
@@ -197,7 +194,7 @@ class Routes:
     def __init__(self, context: RouteContext, forward_proxy: "ForwardProxy | None" = None) -> None:
         self._context = context
         self._forward_proxy = forward_proxy
-        self._dialogue = Dialogue(context.trial.case, context.trial.ledger, context.user)
+        self._dialogue = Dialogue(context.trial, context.user)
         self.is_open = True
 
     def end(self) -> None:

@@ -1,14 +1,15 @@
 """Handles every tool call of a trial: the call is looked up, admitted, validated, answered and traced."""
 
-import asyncio
 import json
 from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from pydantic import JsonValue
 
 from harness.cassettes.keys import CallKey, complete_arguments, key_of_kept
 from harness.errors import OutOfTime
+from harness.gateway.bodies import WORTH_A_THREAD_BYTES
 from harness.gateway.exchange import CallResult, ReceivedCall, failed
 from harness.gateway.failures import CallFailure, result_of
 from harness.gateway.toolbox import Tool, Toolbox
@@ -45,7 +46,7 @@ class ToolCallHandler:
         self.exchange = trial.exchange
         self._redactor = trial.redactor
         self._number = 0
-        self._slow = asyncio.Lock()
+        self._threads = trial.threads
 
     def offered_specs(self) -> list[ToolSpec]:
         """The tools that the trial may call, in the suite's order."""
@@ -168,12 +169,9 @@ class ToolCallHandler:
         arguments = received.arguments
         complete = complete_arguments(tool.spec, arguments)
         try:
-            # one at a time, so that a trial does not occupy the threads of the others
-            if tool.may_take_long:
-                async with self._slow:
-                    failure, kept = await asyncio.to_thread(_failure_and_key_arguments, tool, arguments, complete)
-            else:
-                failure, kept = _failure_and_key_arguments(tool, arguments, complete)
+            check = partial(_failure_and_key_arguments, tool, arguments, complete)
+            in_thread = tool.may_take_long or received.size >= WORTH_A_THREAD_BYTES
+            failure, kept = await self._threads.run("check", check) if in_thread else check()
         except OutOfTime as error:  # whether the agent made a mistake is unknown
             failure, kept = CallFailure(type="tool_unavailable", message=f"the call cannot be checked: {error}"), {}
         if failure is not None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +22,7 @@ from harness.gateway.exchange import Exchange
 from harness.gateway.ledger import Ledger
 from harness.gateway.upstream.http_tools import ToolUpstream
 from harness.gateway.upstream.sources import Reachability, Reached
+from harness.gateway.upstream.transport import TrialThreads
 from harness.suite.cases import Case
 from harness.suite.models import ToolMode
 from harness.suite.suites import Suite
@@ -138,8 +138,7 @@ class TrialContext:
     closing: ExitStack
     """Closed with the session: the trial's services, its journal, its folder."""
     wait_for: Await
-    threads: Executor
-    """Where the trials of the gateway work on large texts."""
+    threads: TrialThreads
     players: list[Player] = field(default_factory=list)
     """The player of tools and hosts, whose unused recordings are counted."""
 
@@ -153,9 +152,8 @@ class TrialContext:
 
     @cached_property
     def exchange(self) -> Exchange:
-        return Exchange(
-            ledger=self.ledger, recorder=self.recorder, redactor=self.redactor, large=LargeWork(self.threads)
-        )
+        large = LargeWork(self.threads.pool("large"))
+        return Exchange(ledger=self.ledger, recorder=self.recorder, redactor=self.redactor, large=large)
 
     @property
     def under_way(self) -> set[asyncio.Task[object]]:

@@ -1,14 +1,14 @@
 """The tools that act in the trial's own sandbox or browser."""
 
-import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from functools import partial
 
 from pydantic import JsonValue
 
 from harness.errors import SandboxError
 from harness.gateway.upstream.sources import RoutedSource, ToolAnswer, ToolMiss, ToolRequest, TrialTools
+from harness.gateway.upstream.transport import TrialThreads
 from harness.sandbox.browser import ActResult, Browser
 from harness.sandbox.control import LauncherLost
 from harness.sandbox.provider import Sandbox
@@ -28,7 +28,8 @@ _Done = tuple[int, JsonObject]
 class InsideSource:
     """Acts in the attached sandbox; without one, every call fails."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: TrialThreads) -> None:
+        self._threads = threads
         self._sandbox: Sandbox | None = None
 
     def attach(self, sandbox: Sandbox | None) -> None:
@@ -39,7 +40,7 @@ class InsideSource:
         sandbox = self._sandbox
         if sandbox is None:
             return ToolAnswer(outcome="unreachable", tier="sealed")
-        status, result = await asyncio.to_thread(_act_in_sandbox, sandbox, request)
+        status, result = await self._threads.run("sandbox", partial(_act_in_sandbox, sandbox, request))
         body = json.dumps(result).encode()
         return ToolAnswer(outcome="answer", tier="sealed", status=status, body=body)
 
@@ -114,7 +115,8 @@ OpenBrowser = Callable[[], Browser]
 class BrowserSource:
     """Acts in the attached browser; without one, every call fails."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: TrialThreads) -> None:
+        self._threads = threads
         self._open: OpenBrowser | None = None
 
     def attach(self, open_browser: OpenBrowser | None) -> None:
@@ -125,7 +127,7 @@ class BrowserSource:
         open_browser = self._open
         if open_browser is None:
             return ToolAnswer(outcome="unreachable", tier="sealed")
-        acted = await asyncio.to_thread(_act_in_browser, open_browser, request)
+        acted = await self._threads.run("browser", partial(_act_in_browser, open_browser, request))
         return ToolAnswer(outcome="answer", tier="sealed", status=acted.status, body=json.dumps(acted.said).encode())
 
 
@@ -135,12 +137,12 @@ def _act_in_browser(open_browser: OpenBrowser, request: ToolRequest) -> ActResul
     return open_browser().act(do, arguments, request.tool.timeout_s)
 
 
-@dataclass(frozen=True, kw_only=True)
 class TrialSources:
     """Sources that belong to the trial itself and do not depend on the tool mode."""
 
-    inside: InsideSource = field(default_factory=InsideSource)
-    browser: BrowserSource = field(default_factory=BrowserSource)
+    def __init__(self, threads: TrialThreads) -> None:
+        self.inside = InsideSource(threads)
+        self.browser = BrowserSource(threads)
 
     def before(self, suite: Suite, otherwise: TrialTools) -> TrialTools:
         """Routes the tools that act in the trial's own sandbox or browser to these sources, and all others to

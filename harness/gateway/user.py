@@ -1,13 +1,14 @@
 """The user that an agent talks to: the interface, and the scripted user."""
 
-import asyncio
 import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, Protocol
 
 from harness.gateway.budgets import Waits
+from harness.gateway.upstream.transport import TrialThreads
 from harness.suite.cases import Case
 from harness.suite.conversations import Conversation, UserTurn, When
 from harness.suite.expressions import finds
@@ -112,7 +113,8 @@ class ScriptedUser:
 
     sees_calls = True
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: Conversation, threads: TrialThreads) -> None:
+        self._threads = threads
         self._turns = conversation.turns
         self._left = list(range(len(conversation.turns)))
         self._plan = conversation.plan
@@ -131,7 +133,7 @@ class ScriptedUser:
         """The turn to send now. While an expression is evaluated, the gateway serves the other trials."""
         if not any(turn.when is not None and turn.when.regex is not None for turn in self._turns):
             return self._next(heard)
-        return await asyncio.to_thread(self._next, heard)
+        return await self._threads.run("user", partial(self._next, heard))
 
     def _next(self, heard: Heard) -> int | None:
         return next((place for place in self._left if self._condition_holds(place, heard)), None)

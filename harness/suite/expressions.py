@@ -21,22 +21,28 @@ _ends: ContextVar[float] = ContextVar("ends")
 
 
 @contextmanager
-def time_limit(what: str) -> Iterator[None]:
+def time_limit(what: str, seconds: float = SECONDS) -> Iterator[None]:
     """Limits the expressions that are evaluated inside, all together; `what` names the field and its purpose.
 
     Raises OutOfTime.
     """
-    before = _ends.set(time.thread_time() + SECONDS)
+    before = _ends.set(time.thread_time() + seconds)
     try:
         yield
     except TimeoutError:
         raise OutOfTime(
-            f"{what} was not answered within {SECONDS:g} s of processor time",
+            f"{what} was not answered within {seconds:g} s of processor time",
             remedy="write the expression without repeats inside of repeats, such as `(a+)+`, "
             "and without several that can take the same characters, such as `.*.*`",
         ) from None
     finally:
         _ends.reset(before)
+
+
+def check_time() -> None:
+    """Raises TimeoutError if the evaluation under way has no time left."""
+    if time.thread_time() > _ends.get():
+        raise TimeoutError
 
 
 def limited(ask: Callable[[float], _Answer]) -> _Answer:

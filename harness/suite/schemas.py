@@ -5,14 +5,14 @@ jsonschema calls Python's `re` without any limit. So `pattern` is evaluated here
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
-from harness.suite.expressions import compiled, limited, time_limit
+from harness.suite.expressions import SECONDS, check_time, compiled, limited, time_limit
 from harness.values import Frozen
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 1000
+_SECONDS: Final = 20 * SECONDS
+"""Of processor time, for a schema without expressions: a large value needs some in Python."""
 _DATA: Final = frozenset({"const", "default", "enum", "examples"})
 """Keywords whose values are no schemas."""
 _NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
@@ -108,6 +110,7 @@ class Schema:
 
     def __init__(self, schema: "JsonObject", *, field: str) -> None:
         self._schema = schema
+        self._field = field
         self._accepts = simple_check(schema)
         self._expressions = tuple(_expressions(schema, field))
         self._has_names = any(name == "patternProperties" for _, name, _ in members(schema, field))
@@ -143,7 +146,7 @@ class Schema:
 
     def _limit(self) -> AbstractContextManager[None]:
         if not self._expressions:
-            return nullcontext()
+            return time_limit(self._field, _SECONDS)
         places = ", ".join(f"{place}: {expression[:200]!r}" for place, expression in self._expressions[:3])
         more = f" and {len(self._expressions) - 3} more" if len(self._expressions) > 3 else ""
         return time_limit(f"{places}{more}")
@@ -176,8 +179,34 @@ def _validator_class() -> Any:
         if validator.is_type(instance, "string") and not _is_found(expression, instance):
             yield ValidationError(f"{instance!r} does not match {expression!r}")
 
+    def unique(validator: Any, asked: bool, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        del schema
+        if asked and validator.is_type(instance, "array") and len({*map(_hashable, instance)}) < len(instance):
+            yield ValidationError(f"{instance!r} has non-unique elements")
+
+    def within_time(keyword: Any) -> Any:
+        def checked(*of: Any) -> Iterator[ValidationError]:
+            check_time()
+            yield from keyword(*of) or ()
+
+        return checked
+
     extended: Any = extend
-    return extended(Draft202012Validator, {"pattern": pattern})
+    keywords = Draft202012Validator.VALIDATORS | {"pattern": pattern, "uniqueItems": unique}
+    return extended(Draft202012Validator, {name: within_time(keyword) for name, keyword in keywords.items()})
+
+
+def _hashable(value: JsonValue) -> Any:
+    """A value that is equal for equal JSON: 1 and 1.0 are, 1 and true are not. The library compares all pairs."""
+    match value:
+        case bool():
+            return bool, value
+        case list():
+            return (list, *map(_hashable, value))
+        case dict():
+            return dict, frozenset((name, _hashable(item)) for name, item in value.items())
+        case _:
+            return value
 
 
 def _is_found(expression: str, text: str) -> bool:

@@ -44,7 +44,7 @@ class ToolResult:
 class OpenToolSource(Protocol):
     """A tool source that is open: for one trial, or for one listing of its tools.
 
-    All methods run on the event loop that serves every trial: code that blocks belongs into `asyncio.to_thread`.
+    All methods run on an event loop of its trial: code that blocks belongs into `asyncio.to_thread`.
     """
 
     async def tools(self) -> Sequence[JsonObject]:

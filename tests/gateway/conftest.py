@@ -66,6 +66,7 @@ class ShopHandler(BaseHTTPRequestHandler):
             "/items": lambda: self.give(200, {"found": parse_qs(urlsplit(self.path).query).get("q", [])}),
             "/order": self.take_order,
             "/slow": self.be_slow,
+            "/busy": lambda: self.be_slow(8),
             "/reset": self.reset,
             "/garbled": self.be_garbled,
             "/big": self.be_big,
@@ -89,8 +90,8 @@ class ShopHandler(BaseHTTPRequestHandler):
         else:
             self.give(200, {"lines": self.order})
 
-    def be_slow(self) -> None:
-        time.sleep(0.4)
+    def be_slow(self, for_s: float = 0.4) -> None:
+        time.sleep(for_s)
         with contextlib.suppress(ConnectionError):
             self.give(200, {})
 

@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from harness.errors import UsageError
+from harness.gateway.upstream.transport import TrialThreads
 from harness.gateway.user import Heard, ScriptedUser, User, UserContext
 from harness.suite.cases import Case
 from harness.suite.conversations import Conversation, UserSpec
@@ -31,7 +32,8 @@ CASE = Case.model_validate({"id": "c", "task": OPENING})
 
 
 def _scripted() -> User:
-    return ScriptedUser(Conversation.model_validate({"turns": [{"say": "Small."}, {"say": "Thanks.", "end": True}]}))
+    turns = {"turns": [{"say": "Small."}, {"say": "Thanks.", "end": True}]}
+    return ScriptedUser(Conversation.model_validate(turns), TrialThreads())
 
 
 def _logged() -> User:

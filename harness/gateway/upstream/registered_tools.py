@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import nullcontext
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from harness.errors import GatewayError, ServiceError, UsageError
 from harness.gateway.budgets import RateLimiter, Waits
@@ -36,17 +37,21 @@ class RegisteredSource:
         self._tier: Reached = tier
         self._waits = waits
         self._opened_source: dict[str, OpenToolSource] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The trial's own, so that a source that blocks it delays no other trial."""
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
         """Raises GatewayError for a defect of the tool source."""
         tool = request.tool
         if self._tier == "live":
             await self._limiter.wait(tool)
-        source = self._source_of(tool.server)
         try:
             with self._waits():
                 async with asyncio.timeout(tool.timeout_s):
-                    result = await source.call(tool.source_name or tool.name, dict(request.arguments))
+                    source = await self._there(self._source_of(tool.server))
+                    result = await self._there(source.call(tool.source_name or tool.name, dict(request.arguments)))
+        except GatewayError:
+            raise
         except TimeoutError:
             return ToolAnswer(outcome="timeout", tier=self._tier)
         except ConnectionRefusedError:
@@ -61,13 +66,25 @@ class RegisteredSource:
 
     async def close(self) -> None:
         """Closes every source that was opened. Raises GatewayError for the first that does not close."""
-        problems = [await _closed(server, source) for server, source in self._opened_source.items()]
+        problems = [
+            await _closed(server, self._there(source.close())) for server, source in self._opened_source.items()
+        ]
         self._opened_source.clear()
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
         for problem in problems:
             if problem is not None:
                 raise problem
 
-    def _source_of(self, server: str) -> OpenToolSource:
+    async def _there(self, work: Coroutine[Any, Any, T]) -> T:
+        """Awaits work on the trial's own loop."""
+        if self._loop is None:
+            runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+            self._loop = runner.get_loop()
+            threading.Thread(target=_serve, args=(runner,), name="harness-tool-source", daemon=True).start()
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    async def _source_of(self, server: str) -> OpenToolSource:
         if server not in self._opened_source:
             try:
                 self._opened_source[server] = _opened_source(server, self._opens[server])
@@ -85,6 +102,11 @@ class RegisteredSource:
         if len(body) > MAX_ANSWER_BYTES:
             return ToolAnswer(outcome="oversized", tier=self._tier)
         return ToolAnswer(outcome="answer", tier=self._tier, status=ERROR_STATUS if result.is_error else 200, body=body)
+
+
+def _serve(runner: asyncio.Runner) -> None:
+    with runner:
+        runner.get_loop().run_forever()
 
 
 def registered_sources(suite: Suite, secrets: Mapping[str, str]) -> dict[str, Open]:
@@ -110,7 +132,7 @@ async def registered_listing(server: str, open_source: Open) -> list[JsonObject]
     try:
         tools = await _within(server, "its tools", "listed its tools", source.tools())
     finally:
-        problem = await _closed(server, source)
+        problem = await _closed(server, source.close())
     if problem is not None:
         raise problem
     found = list(tools)
@@ -134,9 +156,9 @@ def _opened_source(server: str, open_source: Open) -> OpenToolSource:
         raise _defect(server, f"raised {described(error)} when it was opened") from error
 
 
-async def _closed(server: str, source: OpenToolSource) -> GatewayError | ServiceError | None:
+async def _closed(server: str, closing: Awaitable[None]) -> GatewayError | ServiceError | None:
     try:
-        await _within(server, "its end", "was closed", source.close())
+        await _within(server, "its end", "was closed", closing)
     except (GatewayError, ServiceError) as error:
         return error
     except UsageError as error:

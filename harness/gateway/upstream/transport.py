@@ -4,9 +4,10 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from concurrent import futures
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import aiohttp
 
@@ -45,7 +46,8 @@ async def open_client() -> aiohttp.ClientSession:
     client = aiohttp.ClientSession(
         # A connection reset by a server that is closing a kept-alive connection cannot be distinguished from a lost
         # call, and such a call would be scored as the tool's failure. A handshake for each call costs less.
-        connector=aiohttp.TCPConnector(limit=256, force_close=True),
+        # Each trial's own socket limits how many requests it has under way: a limit here would be one for all trials.
+        connector=aiohttp.TCPConnector(limit=0, force_close=True),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None),
         headers={"User-Agent": "trial-harness", "Accept": "application/json"},
@@ -192,6 +194,36 @@ class LoopThread:
 
     def _forget(self) -> None:
         self._loop = None
+
+
+Work = Literal["large", "sandbox", "browser", "check", "user", "probe"]
+_AT_ONCE: Final[Mapping[Work, int]] = {"sandbox": 8}
+"""Threads for one kind of work of one trial, if more than one."""
+
+
+class TrialThreads:
+    """The threads of one trial: no work waits for that of another trial, nor for another kind of work.
+
+    The default pool of an event loop, which `asyncio.to_thread` uses, is one for all trials: none of them may use it.
+    """
+
+    def __init__(self) -> None:
+        self._pools: dict[Work, ThreadPoolExecutor] = {}
+
+    def pool(self, kind: Work) -> Executor:
+        """What is submitted is begun in this order."""
+        if kind not in self._pools:
+            self._pools[kind] = ThreadPoolExecutor(_AT_ONCE.get(kind, 1), f"harness-{kind}")
+        return self._pools[kind]
+
+    async def run(self, kind: Work, work: Callable[[], T]) -> T:
+        """The result of the work, done in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self.pool(kind), work)
+
+    def close(self) -> None:
+        """Gives up what has not begun; does not wait for the rest."""
+        for pool in list(self._pools.values()):
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 # Encodings of bodies: in which of them a secret can be searched for.
