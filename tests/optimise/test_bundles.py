@@ -4,8 +4,8 @@ from pathlib import Path
 
 from harness.improve.candidates import read_candidate
 from harness.improve.lineage import read_records
-from harness.improve.rollouts import PromptRule, RuledRollouts
 from harness.improve.sizing import OptimisationSettings
+from qa.doubles.ruled_rollouts import PromptRule, RuledRollouts
 from tests.optimise.planted import TEXTS, Rules, optimisation
 
 GOOD = PromptRule(text="Mind the budget.", gain=0.6)

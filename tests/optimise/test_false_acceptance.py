@@ -3,9 +3,9 @@
 import pytest
 
 from harness.improve.outcome import OptimisationOutcome
-from harness.improve.rollouts import PromptRule, RuledRollouts
 from harness.improve.sizing import OptimisationSettings
 from harness.scoring.statistics.intervals import wilson
+from qa.doubles.ruled_rollouts import PromptRule, RuledRollouts
 from tests.optimise.planted import Rules, optimisation
 
 NOTHING = tuple(f"Be polite, way {number}." for number in range(12))

@@ -15,13 +15,14 @@ from harness.improve.held_out import split_cases
 from harness.improve.lineage import WeightedObjective, read_records
 from harness.improve.outcome import OptimisationOutcome
 from harness.improve.report import result_lines
-from harness.improve.rollouts import MeanUse, PromptRule, Rollout, RuledRollouts, SearchBudget, SpendingMeter
+from harness.improve.rollouts import MeanUse, Rollout, SearchBudget, SpendingMeter
 from harness.improve.search import Search, Vetoes, optimisers_of
 from harness.improve.sizing import OptimisationSettings
 from harness.improve.trial_verdict import TrialVerdict
 from harness.improve.whole_trials import rollout_of
 from harness.traces.trajectory import Trajectory
 from harness.traces.trial import ModelUse, Trial
+from qa.doubles.ruled_rollouts import PromptRule, RuledRollouts
 from tests.optimise.planted import CASES, TEXTS, Rules, optimisation
 
 GOOD = PromptRule(text="Never exceed the asked quantity.", gain=0.6)

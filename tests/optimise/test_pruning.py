@@ -10,8 +10,9 @@ from harness.improve.held_out import split_cases
 from harness.improve.lineage import read_records
 from harness.improve.outcome import OptimisationOutcome
 from harness.improve.report import tree_lines
-from harness.improve.rollouts import PromptRule, Rollout, RuledRollouts
+from harness.improve.rollouts import Rollout
 from harness.improve.sizing import OptimisationSettings
+from qa.doubles.ruled_rollouts import PromptRule, RuledRollouts
 from tests.optimise.planted import CASES, TEXTS, optimisation
 
 GOOD = PromptRule(text="Never exceed the asked quantity.", gain=0.6)

@@ -10,10 +10,11 @@ from click.testing import CliRunner
 from harness.cli.main import harness
 from harness.errors import UsageError
 from harness.improve.candidates import candidate_of, components_of, texts_of
-from harness.improve.rollouts import RuledRollouts, SearchBudget
+from harness.improve.rollouts import SearchBudget
 from harness.improve.sizing import LeastUse, OptimisationSettings, RolloutDemand
 from harness.improve.unread import dry_trial
 from harness.runs.plan.plan import RunPlan
+from qa.doubles.ruled_rollouts import RuledRollouts
 from tests.optimise.conftest import tea
 from tests.optimise.planted import Rules, optimisation
 

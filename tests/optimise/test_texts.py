@@ -9,7 +9,6 @@ import pytest
 from harness.errors import InvalidDocument
 from harness.improve.candidates import Component, candidate_of, components_of, read_candidate, texts_of
 from harness.improve.opening import OptimiseRequest, prepare_optimisation
-from harness.improve.rollouts import RuledRollouts
 from harness.improve.search import Search
 from harness.improve.sizing import OptimisationSettings
 from harness.improve.trial_verdict import TrialJudge, open_judge
@@ -18,6 +17,7 @@ from harness.judging.rubrics import load_rubric
 from harness.runs.plan.plan import RunOptions
 from harness.runs.plan.planning import plan_of
 from harness.suite.loading import load_suite
+from qa.doubles.ruled_rollouts import RuledRollouts
 from tests.optimise.conftest import tea
 from tests.optimise.planted import TEXTS, optimisation
 

@@ -12,8 +12,9 @@ from harness.cli.main import harness
 from harness.errors import UsageError
 from harness.improve.candidates import Candidate
 from harness.improve.held_out import split_cases
-from harness.improve.rollouts import Rollout, RuledRollouts
+from harness.improve.rollouts import Rollout
 from harness.improve.sizing import OptimisationSettings
+from qa.doubles.ruled_rollouts import RuledRollouts
 from tests.optimise.conftest import tea
 from tests.optimise.planted import CASES, Rules, optimisation
 
