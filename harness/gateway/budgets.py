@@ -184,9 +184,9 @@ class TrialLimiter(RateLimiter):
         self._shared.hold(name, for_s)
 
     @override
-    async def wait_for(self, name: str, limit: RateLimit | None) -> None:
+    async def wait_for(self, name: str, rate: Rate | None) -> None:
         async with self._turns[name]:
-            await self._shared.wait_for(name, limit)
+            await self._shared.wait_for(name, rate)
 
 
 # Counts the trials of a run that wait for an external answer, so that others can use the processor.

@@ -22,7 +22,7 @@ from harness.suite.builtin_tools import CLICK, SHELL
 from harness.suite.cases import Case, Limits, SqlProbe, StateProbe
 from harness.suite.conversations import Conversation
 from harness.suite.suites import Suite, ToolServer
-from harness.suite.tools import RateLimit, ToolSpec
+from harness.suite.tools import ToolSpec
 from tests.gateway.conftest import Agent, parameters, tool
 
 _BUSY_S = 8
@@ -86,7 +86,7 @@ def _inside(name: str, server: str, source: str, **properties: str) -> ToolSpec:
 TOOLS = (
     tool("order", "GET /order"),
     tool("busy", "GET /busy", timeout_s=60),
-    tool("rated", "GET /order", rate_limit=RateLimit(calls=1, per_s=0.2), timeout_s=60),
+    tool("rated", "GET /order", rate_limit="1/0.2s", timeout_s=60),
     tool("unique", "GET /order", parameters=parameters(of={"type": "array", "uniqueItems": True})),
     tool("nested", "GET /order", parameters=parameters(of={"type": "string", "pattern": _NESTED})),
     _inside(SHELL, "box", "sandbox", command="string"),
