@@ -1,6 +1,5 @@
 """Expressions of a suite that never end on what an agent sends: it is told why, and others go on."""
 
-import threading
 import time
 from typing import Any
 
@@ -77,25 +76,6 @@ def test_what_the_same_schema_can_judge_is_judged_as_ever(run, suite: Suite) -> 
         (status, answer if status == 200 else answer["error"]["type"]) for status, answer in told
     ]
     assert told[1][1]["error"]["message"].index("$.q: ") < told[1][1]["error"]["message"].index(repr(NESTED))
-
-
-def test_other_connections_are_served_meanwhile(run, agent, suite: Suite) -> None:
-    waited: list[float] = []
-
-    def play(first) -> None:
-        second = agent(first._connection._path)
-        assert second.call("order")[0] == 200
-        slow = threading.Thread(target=lambda: first.call("look", q=HOSTILE))
-        slow.start()
-        while slow.is_alive():
-            began = time.monotonic()
-            second.call("order")
-            waited.append(time.monotonic() - began)
-        slow.join()
-
-    run("live", play, suite=_with(suite, _q(pattern=NESTED)))
-    assert len(waited) > 10
-    assert max(waited) < 1.0
 
 
 def test_a_key_that_cannot_be_told_is_the_tools_failure(run, suite: Suite) -> None:
