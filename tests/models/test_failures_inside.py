@@ -113,3 +113,13 @@ def test_a_failure_inside_of_a_success_is_passed_on_and_not_recorded(
     assert (200 if kept else 424) == got[1][0]
     (span,) = (span for span in recorded.spans if span.attributes.get("http.response.status_code") == 200)
     assert ("unset" if kept else "error") == span.status
+
+
+def test_a_model_that_is_asked_live_is_not_counted_in_the_cassette_of_the_tools(play, models: ModelServer) -> None:
+    models.statuses = [503]
+
+    def order(agent: Any) -> None:
+        agent.ask("POST", CHAT, ASKED)
+        agent.call("look", q="egg")
+
+    assert {} == play("record", order, model="live").recording.failed

@@ -66,7 +66,7 @@ def test_a_result_that_goes_to_another_call_is_another_request() -> None:
     assert key(one) != key(other)
 
 
-@pytest.mark.parametrize("field", ["model", "temperature", "tools", "stream", "max_tokens", "response_format"])
+@pytest.mark.parametrize("field", ["model", "seed", "tools", "stream", "max_tokens", "unheard_of"])
 def test_what_changes_the_answer_is_part_of_the_key(field: str) -> None:
     assert key(chat("a")) != key(chat("a") | {field: "another"})
 

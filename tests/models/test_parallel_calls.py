@@ -1,6 +1,5 @@
 """Parallel calls that are streamed in other providers' dialects stay apart, with whole arguments."""
 
-import json
 from typing import Any
 
 import pytest
@@ -59,12 +58,7 @@ def responses(*said: Any, output: Any = ()) -> bytes:
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        (
-            CHAT,
-            chat(
-                zero("a", '{"city": '), zero(None, '"Oslo"}', None), zero("b", '{"city": '), zero(None, '"Rome"}', None)
-            ),
-        ),
+        (CHAT, chat(zero("a", '{"city": '), zero(None, '"Oslo"}', None), zero("b", ""), zero(None, OTHER, None))),
         (CHAT, chat(zero("a", ONE) + zero("b", OTHER))),
         (CHAT, chat([piece("a", '{"city": ')], [piece(None, '"Oslo"}', None)], [piece("b", OTHER)])),
         (CHAT, chat([piece("a", ONE), piece("b", OTHER)])),
@@ -89,24 +83,9 @@ def responses(*said: Any, output: Any = ()) -> bytes:
     ],
     ids=lambda value: value.decode()[:160] if isinstance(value, bytes) else "",
 )
-def test_a_new_id_begins_a_new_call(run, every_suite, models: ModelServer, path: str, said: bytes) -> None:
+def test_a_new_id_begins_a_new_call(play, every_suite, models: ModelServer, path: str, said: bytes) -> None:
     models.said = [said]
     asked = {"model": "small-1", "input": "Hi", "stream": True} if path == RESPONSES else ASKED | {"stream": True}
-    keys = {"MODEL_KEY": "k" * 20}
-    record = run(
-        "live", lambda agent: agent.ask_raw("POST", path, asked), model_mode="live", secrets=keys, suite=every_suite
-    )
+    record = play("live", lambda agent: agent.ask_raw("POST", path, asked), model="live", suite=every_suite)
     (step,) = (step for step in trajectory_from(record.spans).steps if step.source == "agent")
     assert BOTH == [(call.name, call.arguments) for call in step.calls]
-
-
-def test_the_older_form_of_a_call_is_put_together(run, every_suite, models: ModelServer) -> None:
-    parts = ({"name": "weather", "arguments": ""}, {"arguments": '{"city": '}, {"arguments": '"Oslo"}'})
-    models.said = [chat(*({"function_call": part} for part in parts))]
-    asked = json.dumps(ASKED | {"stream": True}).encode()
-    keys = {"MODEL_KEY": "k" * 20}
-    record = run(
-        "live", lambda agent: agent.ask_raw("POST", CHAT, asked), model_mode="live", secrets=keys, suite=every_suite
-    )
-    calls = [call for step in trajectory_from(record.spans).steps for call in step.calls]
-    assert BOTH[:1] == [(call.name, call.arguments) for call in calls]

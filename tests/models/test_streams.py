@@ -215,7 +215,7 @@ def test_a_rate_limit_of_the_provider_holds(play, suite: Suite) -> None:
 
 def test_a_request_is_told_by_what_matters_in_it(play) -> None:
     answers = []
-    same = HELLO | {"user": "u1", "metadata": {"a": 1}, "seed": 3, "store": True, "stream_options": None}
+    same = HELLO | {"user": "u1", "metadata": {"a": 1}, "store": True, "stream_options": None}
     other = HELLO | {"temperature": 0.5}
     play("live", lambda agent: agent.ask("POST", CHAT, HELLO), model="record")
     play(

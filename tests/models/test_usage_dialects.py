@@ -87,7 +87,7 @@ def streamed(start: Any, end: Any) -> bytes:
     ids=lambda value: value.decode()[-150:] if isinstance(value, bytes) else "",
 )
 def test_a_reply_has_the_same_tokens_in_every_dialect(
-    run, every_suite, models: ModelServer, path, said, wanted
+    play, every_suite, models: ModelServer, path, said, wanted
 ) -> None:
     models.said = [said]
     stream = said.startswith(b"data:")
@@ -98,12 +98,6 @@ def test_a_reply_has_the_same_tokens_in_every_dialect(
         GEMINI: {"contents": [{"parts": [{"text": "Hi"}]}]},
     }[path]
     at = f"{path}generateContent" if path == GEMINI else path
-    record = run(
-        "live",
-        lambda agent: agent.ask_raw("POST", at, asked),
-        model_mode="live",
-        secrets={"MODEL_KEY": "k" * 20},
-        suite=every_suite,
-    )
+    record = play("live", lambda agent: agent.ask_raw("POST", at, asked), model="live", suite=every_suite)
     (told,) = (span.attributes for span in record.spans if span.name.startswith("chat"))
     assert wanted == (told.get("gen_ai.usage.input_tokens"), told.get("gen_ai.usage.output_tokens"))

@@ -18,6 +18,7 @@ HARNESS = Path(sys.executable).parent / "harness"
 KEYS = {
     "GEMINI_KEY": "real-gemini-key-0815",
     "AZURE_KEY": "real-azure-key-0815",
+    "OPENAI_KEY": "real-openai-key-0815",
 }
 AGENTS = [
     *((name, mode) for name in ("gemini", "azure") for mode in ("whole", "stream")),
@@ -59,12 +60,13 @@ def project(tmp_path_factory: pytest.TempPathFactory, python: Path, models: Mode
             "files": "agent",
             "answer": "stdout",
         }
-        for name in REFUSALS
+        for name in (*REFUSALS, "accumulated")
         for mode in ("whole", "stream", "refused")
     }
     providers = {
         "gemini": {"base_url": models.url, "api_key": "GEMINI_KEY"},
         "azure": {"base_url": models.url, "api_key": "AZURE_KEY"},
+        "openai": {"base_url": models.url, "api_key": "OPENAI_KEY"},
     }
     declared = {
         "agents": agents,
@@ -81,7 +83,7 @@ def run(project: Path, agent: str, mode: str, *, keys: bool = True, name: str | 
     name = name or f"{agent}-{mode}"
     words = ["run", "s", "--agent", agent, "--model", mode, "--sandbox", "local", "--run-name", name]
     words += ["--budget", "tokens=100000"] if mode == "live" else []
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("GEMINI_", "AZURE_"))}
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("GEMINI_", "AZURE_", "OPENAI_"))}
     command = [HARNESS, "--project", project, *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=env | (KEYS if keys else {}))
     assert done.returncode in {0, 1}, done.stdout + done.stderr
@@ -122,3 +124,10 @@ def test_the_sdk_shows_why_a_tool_of_the_provider_is_refused(project: Path, mode
     ]  # whether it can be reached is asked without one
     assert all(part in said for part in REFUSALS[name]), said
     assert "outside of the evaluation, so it is refused" in said
+
+
+@pytest.mark.parametrize("mode", ["whole", "stream"], ids=["responses", "chat"])
+def test_a_stream_is_put_together_as_the_sdk_does(project: Path, mode: str) -> None:
+    trajectory = run(project, f"accumulated-{mode}", "live").trajectory
+    calls = [[call.name, call.arguments] for step in trajectory.steps for call in step.calls]
+    assert [["look", {"q": "egg"}], ["look", {"q": "ham"}]] == calls == json.loads(str(trajectory.final_output))

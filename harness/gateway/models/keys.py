@@ -1,17 +1,21 @@
 """Cassette keys of model requests: two requests with the same key are the same request.
 
-Parts that do not affect the answer are left out. Ids that a reply generated and that the next request contains are
-renamed by the order in which they appear. JSON inside texts is compared by value, because frameworks serialise it
-again. The id of the reply that a request continues is replaced by that reply's own key: a request that continues a
-replayed reply has the same key as one that continued the recorded reply.
+Parts that do not affect the answer are left out. An id that joins parts of one request is a label, and numbered by the
+order in which it appears. One that stands for an earlier turn (a reply, an item, a conversation, sealed reasoning)
+becomes a digest of that turn: of the request, and of what the gateway gave as its answer. So it is the same in every
+trial that had the same conversation, and in no other. An id that the gateway has not given stands for itself. JSON
+inside texts is compared by value, because frameworks serialise it again.
 """
+
+from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from harness.cassettes.keys import CallKey, key_digest
+from harness.cassettes.keys import CallKey, chained_digest, key_digest
 from harness.cassettes.redaction import Redactor
 from harness.gateway.models.endpoints import Endpoint
-from harness.values import JsonObject, NotJson, canonical_json, parse_json
+from harness.gateway.models.formats import Replied
+from harness.values import JsonObject, NotJson, canonical_json, object_of, objects_of, parse_json
 
 _IDLE = frozenset(
     {
@@ -22,17 +26,16 @@ _IDLE = frozenset(
         "prompt_cache_retention",
         "requestMetadata",
         "safety_identifier",
-        "seed",
         "service_tier",
         "store",
         "stream_options",
     }
 )
-_IDS = frozenset(
-    {"id", "call_id", "tool_call_id", "tool_use_id", "toolUseId", "signature", "thought_signature"}
-    | {"thoughtSignature", "encrypted_content", "redactedContent"}
-)
-"""Values that the provider generates: identities, and opaque data."""
+_OF_CALLS = frozenset({"call_id", "tool_call_id", "tool_use_id", "toolUseId"})
+_SEALED = frozenset({"signature", "thought_signature", "thoughtSignature", "encrypted_content", "redactedContent"})
+"""Opaque data that the provider reads again, such as reasoning that it does not show."""
+_CONTENTS = ("content", "role", "call_id", "function", "custom", "name", "output")
+"""An object with one of these says what it is; its id refers to nothing else."""
 _THE_AGENTS_OWN = frozenset({"input", "arguments", "action", "operation", "args", "response", "json"})
 """These fields contain the arguments and results of tools, where an `id` is not an id of the protocol."""
 _HISTORY = ("messages", "input", "contents")
@@ -44,7 +47,8 @@ class RequestKeys:
     def __init__(self, redactor: Redactor, ignore: tuple[str, ...]) -> None:
         self._redactor = redactor
         self._left_out = _IDLE | frozenset(ignore)
-        self._replies: dict[str, str] = {}
+        self._turns: dict[str, str] = {}
+        """Id, or sealed data -> the turn that it stands for."""
 
     def key(self, endpoint: Endpoint, body: JsonObject) -> CallKey:
         text = canonical_json(self.clean(self._canonical(body)))
@@ -56,10 +60,20 @@ class RequestKeys:
             key=key_digest(endpoint.name, text, "model"),
         )
 
-    def bind(self, reply_id: str | None, key: str, occurrence: int) -> None:
-        """Stores which request a reply has answered."""
-        if reply_id is not None:
-            self._replies[reply_id] = f"reply to {key} ({occurrence})"
+    def bind(self, asked: JsonObject, key: str, replied: Replied, said: list[JsonObject]) -> None:
+        """Notes which turn the ids in a reply stand for; `said` are the events of the answer, or its body."""
+        parts: list[JsonValue] = [{**part, "id": None} for part in objects_of(object_of(replied.message).get("parts"))]
+        turn = chained_digest("turn", key, canonical_json(self.clean(parts)))
+        names = dict.fromkeys(_plain(one) for event in said for one in _names_in([event, event.get("response")]))
+        self._turns |= {name: f"{turn}.{place}" for place, name in enumerate(names)}
+        if replied.id is not None:
+            self._turns[_plain(replied.id)] = turn
+        conversation = _conversation(asked)
+        if conversation is not None:
+            self._turns[_plain(conversation)] = chained_digest("turns", self._turn(conversation), turn)
+
+    def _turn(self, name: str) -> str:
+        return self._turns.get(_plain(name), name)
 
     def clean(self, value: JsonValue) -> JsonValue:
         """The value without known secrets, also inside longer texts. Field names are ignored, because they are a
@@ -80,14 +94,66 @@ class RequestKeys:
 
     def _canonical(self, body: JsonObject) -> JsonObject:
         kept = {name: value for name, value in body.items() if name not in self._left_out}
-        seen: dict[str, str] = {}
+        labels: dict[str, str] = {}
         for name in _HISTORY:
             if isinstance(kept.get(name), list):
-                kept[name] = _with_stable_ids(kept[name], seen)
-        previous = kept.get("previous_response_id")
+                kept[name] = self._with_turns(kept[name], labels)
+        previous, conversation = kept.get("previous_response_id"), _conversation(body)
         if isinstance(previous, str):
-            kept["previous_response_id"] = self._replies.get(previous, previous)
-        return kept
+            kept["previous_response_id"] = self._turn(previous)
+        return kept if conversation is None else kept | {"conversation": self._turn(conversation)}
+
+    def _with_turns(self, value: JsonValue, labels: dict[str, str]) -> JsonValue:
+        match value:
+            case str():
+                return _as_value(value)
+            case list():
+                return [self._with_turns(item, labels) for item in value]
+            case dict():
+                return {name: self._member(value, name, item, labels) for name, item in value.items()}
+            case _:
+                return value
+
+    def _member(self, owner: JsonObject, name: str, value: JsonValue, labels: dict[str, str]) -> JsonValue:
+        if isinstance(value, str) and _is_id(name):
+            if value in labels:
+                return labels[value]
+            return self._turn(value) if _refers(owner, name) else labels.setdefault(value, f"id-{len(labels) + 1}")
+        return _texts_as_values(value) if name in _THE_AGENTS_OWN else self._with_turns(value, labels)
+
+
+def _refers(owner: JsonObject, name: str) -> bool:
+    """Whether the id is of something that stands elsewhere: a result names its call, a bare item an earlier one."""
+    if name == "id":
+        return "response" in owner or not any(owner.get(content) for content in _CONTENTS)
+    return name != "call_id" or "output" in owner
+
+
+def _conversation(body: JsonObject) -> str | None:
+    value = body.get("conversation")
+    name = value.get("id") if isinstance(value, dict) else value
+    return name if isinstance(name, str) else None
+
+
+def _plain(name: str) -> str:
+    """SDKs read sealed data as bytes, and send them in the other alphabet of base64."""
+    return name.replace("-", "+").replace("_", "/").rstrip("=")
+
+
+def _names_in(value: JsonValue) -> Iterator[str]:
+    """What a reply can be referred to by later, in order; arguments of tools are not looked at."""
+    waiting = [value]
+    while waiting:
+        held = waiting.pop()
+        if isinstance(held, dict):
+            yield from (one for name, one in held.items() if isinstance(one, str) and _is_id(name))
+            held = [one for name, one in held.items() if name not in _THE_AGENTS_OWN]
+        if isinstance(held, list):
+            waiting += reversed(held)
+
+
+def _is_id(name: str) -> bool:
+    return name == "id" or name in _OF_CALLS or name in _SEALED
 
 
 def _texts_of(value: JsonValue) -> list[str]:
@@ -105,26 +171,6 @@ def _texts_of(value: JsonValue) -> list[str]:
             case _:
                 pass
     return found
-
-
-def _with_stable_ids(value: JsonValue, seen: dict[str, str]) -> JsonValue:
-    match value:
-        case str():
-            return _as_value(value)
-        case list():
-            return [_with_stable_ids(item, seen) for item in value]
-        case dict():
-            return {name: _member_with_stable_ids(name, item, seen) for name, item in value.items()}
-        case _:
-            return value
-
-
-def _member_with_stable_ids(name: str, value: JsonValue, seen: dict[str, str]) -> JsonValue:
-    if name in _IDS and isinstance(value, str):
-        return seen.setdefault(value, f"id-{len(seen) + 1}")
-    if name in _THE_AGENTS_OWN:
-        return _texts_as_values(value)
-    return _with_stable_ids(value, seen)
 
 
 def _texts_as_values(value: JsonValue) -> JsonValue:

@@ -12,7 +12,6 @@ from harness.cassettes.keys import CallKey, initial_state
 from harness.cassettes.recordings import Mark, Recording
 from harness.cassettes.redaction import Redactor
 from harness.gateway.budgets import Budget
-from harness.gateway.models.endpoints import RESPONSES
 from harness.gateway.models.exchange import ModelExchange
 from harness.gateway.models.formats import ModelAnswer
 from harness.gateway.models.keys import RequestKeys
@@ -80,10 +79,10 @@ class ReplyRecorder:
         return self._redactor.everywhere(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def bind(self, exchange: ModelExchange) -> None:
-        """Stores the key of a returned reply, whatever its source."""
+        """Stores which turn a returned reply is, whatever its source."""
         assert exchange.key is not None
-        if exchange.endpoint.known_as == RESPONSES:
-            self._keys.bind(exchange.replied.id, exchange.key.key, exchange.occurrence)
+        if exchange.endpoint.wire is not None:
+            self._keys.bind(exchange.body, exchange.key.key, exchange.replied, exchange.said)
 
 
 AskMode = Literal["auto", "replay", "live"]

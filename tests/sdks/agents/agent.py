@@ -105,10 +105,27 @@ def responses(mode: str) -> str:
             items.append({"type": "function_call_output", "call_id": call.call_id, "output": output})
 
 
+def accumulated(mode: str) -> str:
+    """The calls of a stream as the SDK puts them together itself."""
+    from openai import OpenAI
+
+    client = OpenAI()
+    if mode == "stream":
+        asked = {"role": "user", "content": "Eggs?"}
+        tools = [{"type": "function", "function": {"name": "look", "parameters": SCHEMA}}]
+        with client.chat.completions.stream(model="small-1", messages=[asked], tools=tools) as stream:
+            calls = [call.function for call in stream.get_final_completion().choices[0].message.tool_calls]
+    else:
+        with client.responses.stream(model="small-1", input="Eggs?") as stream:
+            calls = [item for item in stream.get_final_response().output if item.type == "function_call"]
+    return json.dumps([[call.name, json.loads(call.arguments)] for call in calls])
+
+
 FORMATS: dict[str, Callable[[str], str]] = {
     "gemini": gemini,
     "azure": azure,
     "responses": responses,
+    "accumulated": accumulated,
 }
 
 if __name__ == "__main__":
