@@ -259,7 +259,6 @@ def send(project: Path, /, run: str, url: str, variable: str | None, release: st
 class Options(ModelOptions):
     """The options of `harness online score`."""
 
-    limit: int | None
     rubric_name: str | None
     samples: int | None
     in_flight: int | None
@@ -271,7 +270,6 @@ class Options(ModelOptions):
 @click.command("score")
 @click.argument("suite")
 @store_option
-@click.option("--limit", type=click.IntRange(1), help="Maximum number of sessions that rules score in one round.")
 @click.option("--rubric", "rubric_name", metavar="NAME", help="Also judge by this rubric: a name or a file.")
 @model_options
 @click.option(
@@ -313,9 +311,7 @@ def score(
     judging = _judging(project, loaded, settings, options, outbox)
     is_first = True
     while True:
-        outcome = _guarded(
-            lambda: _round(store, loaded, settings, options, outbox, judging), watch=watch, is_first=is_first
-        )
+        outcome = _guarded(lambda: _round(store, loaded, settings, outbox, judging), watch=watch, is_first=is_first)
         if as_json or "error" not in outcome:
             click.echo(json.dumps(outcome) if as_json else _words(outcome))
         if not watch:
@@ -349,7 +345,6 @@ def _round(
     store: "SessionStore",
     suite: "Suite",
     settings: "OnlineSettings",
-    options: Options,
     outbox: "ScoreOutbox | None",
     judging: "JudgingRequest | None",
 ) -> dict[str, Any]:
@@ -358,7 +353,7 @@ def _round(
     from harness.production.judging import judge_sessions
     from harness.production.scoring import ScoringRequest, score_sessions
 
-    request = ScoringRequest(suite=suite, settings=settings, limit=options["limit"], outbox=outbox)
+    request = ScoringRequest(suite=suite, settings=settings, outbox=outbox)
     outcome: dict[str, Any] = {"rules": score_sessions(store, request).model_dump(mode="json")}
     if judging is not None:
         outcome["judge"] = judge_sessions(store, judging).model_dump(mode="json")

@@ -12,25 +12,37 @@ from harness.runs.store.folder import run_path
 
 @click.command("score")
 @click.argument("run")
+@click.option(
+    "--references",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Attach these expected calls and answers to an imported RUN first (YAML or JSON).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.pass_obj
-def score_command(project: Path, run: str, as_json: bool) -> None:
+def score_command(project: Path, run: str, references: Path | None, as_json: bool) -> None:
     """Score the stored RUN again with the current suite and scorers, without running the agent.
 
     \b
     harness score 20260131-235959-drive_thru-v2
+    harness score imported --references expected.yaml
 
-    Earlier scorecards are kept.
+    Earlier scorecards are kept. FILE lists cases of an imported run: `id`, and `reference` (calls with `tool`,
+    `arguments`, and for other right values `any_of`) or `expected_output` or both, as in a case of a suite. They are
+    stored with the run, as the checks `expected calls` and `expected answer`.
     """
     from harness.cli.console import out, print_json
     from harness.cli.showing import show_summary
     from harness.reports.render.markdown import write_report
     from harness.reports.summarising import summarise_run
+    from harness.runs.importing import attach_references
     from harness.runs.measured_trials import suite_of
     from harness.runs.rescore import rescore
     from harness.runs.store.folder import RunFolder
 
     with RunFolder.resume(run_path(project, run)) as folder:
+        if references is not None:
+            attach_references(folder, references)
         rescore(folder, suite_of(project, folder))
         summary = summarise_run(folder)
         report = write_report(folder, summary)

@@ -1,23 +1,28 @@
-"""Writes imported trajectories as an ordinary run folder, and scores them."""
+"""Writes imported trajectories as an ordinary run folder, and scores them; attaches references to a stored one."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue, field_validator
 
 from harness import __version__
+from harness.errors import InvalidDocument, UsageError
 from harness.runs.foreign_runs import ImportedRun
 from harness.runs.rescore import finish_scores
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import PlannedTrial, RunManifest, RunNameTaken, begin_run, default_run_name
 from harness.scoring.evidence import Evidence
 from harness.scoring.scorer import Scorer, build_scorer
-from harness.suite.cases import CheckSpec
+from harness.suite.cases import Case, CheckSpec, ReferenceCall
 from harness.suite.digests import case_digests, suite_digest, tools_digest
+from harness.suite.documents import read_document, shaped
 from harness.suite.suites import Suite
 from harness.traces.formats.suites import INFERRED
 from harness.traces.trajectory import unattributed
 from harness.traces.trial import REWARD
-from harness.values import digest_of
+from harness.values import Frozen, digest_of
 
 IMPORTED = "imported"
 """The manifest's value if a run of the harness names its modes, its sandbox and its digests."""
@@ -70,6 +75,62 @@ def with_rewards(imported: ImportedRun) -> Suite:
     )
     suite = imported.suite.model_copy(update={"cases": cases})
     return suite.model_copy(update={"digest": suite_digest(suite)})
+
+
+class CaseReference(Frozen):
+    """What is expected of one case of an imported run, in a file of references."""
+
+    id: str
+    reference: tuple[ReferenceCall, ...] | None = None
+    expected_output: JsonValue = None
+
+    @field_validator("reference", mode="before")
+    @classmethod
+    def _with_ids(cls, calls: Any) -> Any:
+        """A call without an id gets its number."""
+        if not isinstance(calls, list):
+            return calls
+        return [{"id": str(number), **one} if isinstance(one, dict) else one for number, one in enumerate(calls, 1)]
+
+
+def attach_references(folder: RunFolder, file: Path) -> Suite:
+    """Stores the references of the file's cases with an imported run, with checks of calls and answer, and returns its
+    suite. Raises UsageError for a run that was not imported and for a case that it does not have.
+    """
+    suite = folder.suite
+    if suite is None:
+        raise UsageError(
+            f"run {folder.manifest.run!r} was not imported: its suite is the project's",
+            remedy="write `reference` and `expected_output` into the cases of the suite",
+        )
+    given = read_document(file, tuple[CaseReference, ...])
+    found = {one.id: one for one in given}
+    if len(found) < len(given):
+        raise InvalidDocument(file, "names a case twice")
+    unknown = sorted(found.keys() - {case.id for case in suite.cases})
+    if unknown:
+        raise UsageError(
+            f"{file}: the run has no case {', '.join(unknown[:5])}", remedy="see the cases: harness report"
+        )
+    cases = tuple(_with_reference(file, case, found.get(case.id)) for case in suite.cases)
+    suite = suite.model_copy(update={"cases": cases})
+    suite = suite.model_copy(update={"digest": suite_digest(suite)})
+    folder.keep_suite(suite)
+    return suite
+
+
+_EXPECTED = {"reference": ("expected calls", "trajectory"), "expected_output": ("expected answer", "final_answer")}
+
+
+def _with_reference(file: Path, case: Case, given: CaseReference | None) -> Case:
+    if given is None:
+        return case
+    told = {name: value for name in _EXPECTED if (value := getattr(given, name)) is not None}
+    names = {_EXPECTED[name][0]: _EXPECTED[name][1] for name in told}
+    checks = [check for check in case.checks if check.name not in names]
+    checks += [CheckSpec(name=name, verifier=verifier) for name, verifier in names.items()]
+    fields = {name: getattr(case, name) for name in Case.model_fields}
+    return shaped(file, {**fields, **told, "checks": tuple(checks)}, Case, {})
 
 
 def _manifest(imported: ImportedRun, suite: Suite, scorer: Scorer, run: str, now: datetime) -> RunManifest:

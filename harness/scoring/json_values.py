@@ -56,14 +56,19 @@ class PointerNotFound(LookupError):
 MAX_DEPTH = 100
 
 
-_FENCED: Final = re.compile(r"```(?:json\b)?(.*?)```", re.DOTALL | re.IGNORECASE)
+_FENCED: Final = re.compile(r"```(?:json[5c]?\b|javascript\b)?(.*?)```", re.DOTALL | re.IGNORECASE)
 _EXACT_FLOAT: Final = 2**53
 
 
 def answered_json(text: str) -> JsonValue:
     """The value of an answer that is JSON, or has it in its only code fence. Raises ValueError as `parsed_json`."""
     fenced = _FENCED.findall(text) if text.count("```") == 2 else []
-    return parsed_json(fenced[0] if fenced else text)
+    try:
+        return parsed_json(text)
+    except ValueError:
+        if not fenced:
+            raise
+        return parsed_json(fenced[0])
 
 
 def parsed_json(text: str) -> JsonValue:
@@ -72,7 +77,7 @@ def parsed_json(text: str) -> JsonValue:
     Raises ValueError, also for more than 100 levels and for a name that an object has twice.
     """
     try:
-        value: JsonValue = _READER.decode(text.removeprefix("\ufeff"))
+        value: JsonValue = _READER.decode(text.strip().removeprefix("\ufeff"))
     except RecursionError:
         raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep") from None
     level: list[JsonValue] = [value]

@@ -10,16 +10,20 @@ from typing import Final, Literal
 from pydantic import JsonValue
 
 # Characters that a reader does not tell apart are one character: composed and decomposed letters (NFC), spaces of any
-# kind, letters and digits of full width, straight and curly quotes. What has no width is left out.
+# kind, letters and digits of full width, straight and curly quotes, hyphens, ligatures. What has no width is left out.
 
 _SPACES: Final = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-_NO_WIDTH: Final = "\u00ad\u200b\u200e\u200f\u2060\ufeff"
+_NO_WIDTH: Final = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+_LIGATURES: Final = ("ff", "fi", "fl", "ffi", "ffl", "st", "st")
 _ALIKE: Final[dict[int, str | None]] = {
     **{0xFF01 + place: chr(0x21 + place) for place in range(0x5E)},
     **dict.fromkeys(map(ord, _SPACES), " "),
     **dict.fromkeys(map(ord, "\u2018\u2019\u201a\u201b"), "'"),
     **dict.fromkeys(map(ord, "\u201c\u201d\u201e\u201f"), '"'),
     **dict.fromkeys(map(ord, "\r\u0085\u2028\u2029"), "\n"),
+    **dict.fromkeys(map(ord, "\u2010\u2011"), "-"),
+    0x2026: "...",
+    **{0xFB00 + place: letters for place, letters in enumerate(_LIGATURES)},
     **dict.fromkeys(map(ord, _NO_WIDTH)),
 }
 
@@ -65,13 +69,22 @@ _MONTH: Final = (
     r"Sept?(?:ember)?|O[ck]t(?:ober)?|Nov(?:ember)?|De[cz](?:ember)?)\b\.?"
 )
 _NO_NUMBER: Final = re.compile(
-    r"(?<![\d./:-])(?:"
+    r"https?://[^\s<>)\]]+|(?<![\d./:-])(?:"
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?"
     r"|(?:19|20)\d\d-(?:0[1-9]|1[0-2])|\d{1,4}([/.-])\d{1,2}\1\d{1,4}|24/7(?:/365)?"
     r"|\d{1,5}:\d{1,5}(?::\d{1,5}(?:\.\d{1,9})?)?"
     rf"|\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? \d{{4}})?|\d{{1,2}}\. {_MONTH} \d{{4}})(?![\w/]|[.,:-]\d)"
     rf"|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? (?:19|20)\d\d)?(?![\w/]|[.,:-]\d)"
+    rf"|\b{_MONTH} (?:19|20)\d\d(?![\w/])"
 )
+_ASIDE: Final = re.compile(
+    r"(?:\b(?i:section|chapter|page|table|figure|step|footnote|appendix|version)|\d (?:out )?of) $"
+)
+"""What a number that is no answer stands behind, if the text has another one."""
+_IN_YEAR: Final = re.compile(r"\b(?:[Ii]n|[Ss]ince|[Dd]uring|FY|Q[1-4]) ?$")
+_NO_CENTS: Final = re.compile(r"(?<=\d),[-\u2013\u2014](?!\w)")
+_RANGE_IN_WORDS: Final = re.compile(r"(?i:\bbetween )(\d[\d.,]*) and (?=\d)|(?<!from )(?<![\w.,])(\d[\d.,]*) to (?=\d)")
+_ORDINAL: Final = re.compile(r"(?:st|nd|rd|th)(?![^\W_])")
 _DIGITS: Final = re.compile(
     r"[1-9]\d{0,2}(?: \d{3}){1,30}(?:[.,]\d{1,300})?(?![\d/]| \d|[.,]\d)|\d(?:\d|[.,'_](?=\d))*|(?<![\d.])\.\d+"
 )
@@ -84,7 +97,7 @@ _SIGN: Final = re.compile(
 _FRACTION: Final = re.compile(r" ?/ ?(\d{1,9})(?![\d/]|[.,]\d)")
 _MIXED: Final = re.compile(r" (\d{1,9})/(\d{1,9})(?![\d/]|[.,]\d)")
 _POWER: Final = re.compile(
-    r"(?P<e>[eE])([-+]?\d+)|(?P<ten> ?[\u00d7x*\u00b7] ?10)?(?:\^|\*\*)[{(]?([-+\u2212]?\d+)[)}]?"
+    r"(?P<e>[eE])([-+\u2212]?\d+)|(?P<ten> ?[\u00d7x*\u00b7] ?10)?(?:\^|\*\*)[{(]?([-+\u2212]?\d+)[)}]?"
 )
 _RANGE: Final = re.compile(rf"(?:[-\u2010-\u2014\u2212]| \u2013 ){_MONEY}\d[\d.,]*")
 _DEVIATION: Final = re.compile(r" ?(?:\u00b1|\+/-) ?\d[\d.,]*")
@@ -99,7 +112,7 @@ _SCALE: Final = re.compile(
     r"(?![^\W_])"
 )
 _UNIT: Final = re.compile(
-    r"(?:[kmc]?m|[km]?g|[mk]?l|m?s|min|hr?s?|[kMGT]?B|px|pt|EUR|USD|GBP|CHF|k?W|kWh|V|A|[kMG]?Hz|C|F)(?![^\W_])"
+    r"(?:[kmc]?m|[km]?g|[mk]?l|m?s|min|hr?s?|[kMGT]?B|[KMGT]iB|[kMG]?bps|fps|rpm|dpi|px|pt|EUR|USD|GBP|CHF|k?W|kWh|V|A|[kMG]?Hz|C|F)(?![^\W_])"
 )
 _GROUPED: Final = {
     ",": re.compile(r"\d{1,3}(?:,\d{2,3})*,\d{3}"),
@@ -155,9 +168,11 @@ def exact(number: float) -> Fraction:
 def _prepared(text: str) -> str:
     text = _RAISED.sub(lambda raised: "^" + unicodedata.normalize("NFKC", raised[0]), text)
     text = _VULGAR.sub(_written_out, plain_text(text).replace("\u2044", "/").replace("\uff0d", "-"))
+    text = text.replace("\u066b", ".").replace("\u066c", ",")
     if not text.isascii():
         text = "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
-    return _NO_NUMBER.sub("\0", text)
+    text = _RANGE_IN_WORDS.sub(lambda found: f"{found[1] or found[2]}-", text)
+    return _NO_NUMBER.sub("\0", _NO_CENTS.sub(",00", text))
 
 
 def _written_out(vulgar: re.Match[str]) -> str:
@@ -204,11 +219,16 @@ def _tokens(text: str, digits: re.Match[str], mark: DecimalMark | None) -> Itera
         return
     sign, certain = _sign(head)
     value, used = _with_tail(values[0], digits[0], tail)
-    if re.match(r"[^\W_]", tail[used:]) is not None:
+    ordinal = _ORDINAL.match(tail, used)
+    if ordinal is None and re.match(r"[^\W_]", tail[used:]) is not None:
         return
+    if re.match(r"[-\u2212](?![\w\s(])", f"{tail[used:]}.") is not None:
+        sign = 0  # a sign behind the number, as accountants write it, or half of a word
     is_source = head.endswith("[") and tail.startswith("]")
+    is_year = re.fullmatch(r"(?:19|20)\d\d", digits[0]) is not None and _IN_YEAR.search(head) is not None
+    is_aside = is_source or is_year or ordinal is not None or _ASIDE.search(head) is not None
     signed = frozenset(sign * one for one in value) if sign else frozenset[Fraction]()
-    yield _Token(readings=signed, end=end + used, certain=certain and not is_source)
+    yield _Token(readings=signed, end=end + used, certain=certain and not is_aside)
 
 
 def _is_part_of_name(head: str) -> bool:

@@ -163,6 +163,7 @@ def test_the_paths_of_a_shape_tell_maps_from_records() -> None:
         ({"type": "object", "properties": {"a": {"type": "object", "additionalProperties": True}}}, set(), {""}),
         ({"type": "object", "additionalProperties": {"properties": {"x": {}}}}, {""}, {"*"}),
         ({"additionalProperties": True}, set(), set()),
+        ({"type": "object", "properties": {}, "additionalProperties": {"type": "integer"}}, {""}, set()),
         ({"type": "object", "additionalProperties": False}, set(), set()),
         ({"type": "object", "properties": {}}, set(), set()),
         ({"type": "object", "patternProperties": {"^x": {"properties": {"y": {}}}}}, {""}, {"*"}),
