@@ -109,8 +109,8 @@ def test_a_path_is_asked_within_the_limit(path: str) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_strict_path_is_asked_within_the_limit(path: str) -> None:
-    with pytest.raises(OutOfTime, match=r"^eligible_when: "):
-        selects(path, {"items": [{"name": HOSTILE, "by": EITHER}]}, field="eligible_when")
+    with pytest.raises(OutOfTime, match=r"^eligibility: "):
+        selects(path, {"items": [{"name": HOSTILE, "by": EITHER}]}, field="eligibility")
 
 
 @pytest.mark.parametrize("path", [*PATHS, f"$.items[?@.name =~ /{EITHER}/]"])
