@@ -15,7 +15,7 @@ from pathlib import Path
 from harness.cli.console import out, say
 from harness.cli.running import run_ungated
 from harness.judging.agreement import against_labels
-from harness.judging.calibration import CalibrationRuleReflector, CalibrationSettings
+from harness.judging.calibration import CalibrationSettings
 from harness.judging.prompts import PromptRegistry
 from harness.judging.rubrics import Rubric, load_rubric
 from harness.judging.settings import JudgeSettings
@@ -31,6 +31,7 @@ from harness.runs.store.judgements import latest, read_judgements
 from harness.suite.documents import read_document
 from harness.suite.loading import load_suite
 from qa.doubles.rule_model import RuleModel
+from qa.doubles.rule_reflector import CalibrationRuleReflector
 from qa.doubles.rules import RuleSet
 
 _FOLDERS = ("suites", "cassettes")

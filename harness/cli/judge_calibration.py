@@ -1,6 +1,6 @@
 """`harness judge agreement` and `harness judge calibrate`: judges held against people's labels."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -150,7 +150,6 @@ class CalibrateOptions(TypedDict):
     model: str | None
     prompt_version: str | None
     reflector: str | None
-    reflector_rules: Path | None
     max_calls: int
     minibatch: int
     in_flight: int | None
@@ -165,11 +164,6 @@ class CalibrateOptions(TypedDict):
     "--prompt", "prompt_version", metavar="VERSION", help="Label of the version to start from; default: production."
 )
 @click.option("--reflector", metavar="MODEL", help="The model that revises the prompt; default: the judge's.")
-@click.option(
-    "--reflector-rules",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Instead of a model: a YAML file that maps criteria to rules, which are tried one at a time.",
-)
 @click.option(
     "--max-calls", type=click.IntRange(1), default=600, show_default=True, help="Number of training questions."
 )
@@ -241,12 +235,7 @@ def _asked(project: Path, runs: Sequence[str], rubric_name: str, options: Calibr
 
 def _reflector(
     project: Path, suite_folder: Path, settings: "JudgeSettings", options: CalibrateOptions
-) -> "JudgeSettings | Callable[[str], str]":
-    if options["reflector_rules"] is not None:
-        from harness.judging.calibration import CalibrationRuleReflector
-        from harness.suite.documents import read_document
-
-        return CalibrationRuleReflector(read_document(options["reflector_rules"], dict[str, list[str]]))
+) -> "JudgeSettings":
     if options["reflector"] is None:
         return settings
     return settings_of(project, suite_folder, {"model": options["reflector"]})

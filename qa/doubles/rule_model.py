@@ -7,12 +7,13 @@ the order of requests. `asked` counts the received requests.
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from harness.errors import OutOfTime
 from harness.gateway.models.double import DoubleError, DoubleReply, DoubleRequest, ModelDouble
 from harness.values import JsonObject
+from qa.doubles.rule_reflector import CalibrationRuleReflector
 from qa.doubles.rules import RuleSet, answer, understood
 
 Fault = Literal["prose", "wrong_id", "half_json", "nothing", "refusal", "busy_once", "busy", "timeout", "server_error"]
@@ -31,17 +32,23 @@ class RuleModel(ModelDouble):
         latency_s: float = 0.0,
         port: int = 0,
         name: str = "rule-model",
+        revisions: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """`faults` maps a criterion id (`*` matches every criterion) to the fault in each answer about it."""
+        """`faults` maps a criterion id (`*` matches every criterion) to the fault in each answer about it. With
+        `revisions` the model `rule-reflector` is served too, which adds these rules to a judge's prompt.
+        """
         super().__init__(name=name, port=port, latency_s=latency_s)
         self.mind = mind
         self.asked: Counter[str] = Counter()
         """Requests by criterion."""
+        self.revisions = dict(revisions or {})
         self._faults = dict(faults or {})
         self._seen: Counter[str] = Counter()
 
     async def answer(self, request: DoubleRequest) -> DoubleReply | DoubleError:
         system, user = request.system, request.said_by("user")
+        if request.body.get("model") == "rule-reflector":
+            return DoubleReply(text=CalibrationRuleReflector(self.revisions)(user))
         question = understood(system, user)
         self.asked[question.criterion] += 1
         fault = self._faults.get(question.criterion) or self._faults.get("*")

@@ -7,8 +7,8 @@ model, and nothing here says how good one would be.
 import random
 from collections.abc import Sequence
 
-from harness.judging.calibration import CalibrationRuleReflector
 from harness.judging.calibration_questions import JudgeAnswer, Question
+from qa.doubles.rule_reflector import CalibrationRuleReflector
 
 SEED_PROMPT = "You judge one criterion. {criterion} {evidence}"
 MISSING = "Rule: an item that was named and never added is missing."

@@ -12,7 +12,7 @@ from harness.cli.main import harness
 from harness.errors import HarnessError
 from harness.runs.store.folder import RunFolder
 from qa.doubles.rule_model import RuleModel
-from tests.judge.verbs.stored import mind, store
+from tests.judge.verbs.stored import REVISIONS, mind, store
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[RuleModel]:
-    with RuleModel(mind()) as own:
+    with RuleModel(mind(), revisions=REVISIONS) as own:
         monkeypatch.setenv("OPENAI_BASE_URL", own.url)
         yield own
 

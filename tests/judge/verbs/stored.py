@@ -20,6 +20,7 @@ from qa.doubles.rules import ModelRule, RuleSet
 
 TOLD = "Rule: a price that no result gives is wrong."
 WRONG = "Rule: whatever was said politely is right."
+REVISIONS = {"grounded": [TOLD, WRONG]}
 _CRITERIA = [
     {
         "id": "grounded",
@@ -64,7 +65,6 @@ def store(project: Path, cases: int = 12, name: str = "night") -> RunFolder:
         for number, case in enumerate(ids):
             folder.commit(shop_trial(case, number), (), shop_card(case, number))
     (project / "prices.yaml").write_text(yaml.safe_dump({"name": "prices", "criteria": _CRITERIA}))
-    (project / "rules.yaml").write_text(yaml.safe_dump({"grounded": [TOLD, WRONG]}))
     return RunFolder.open(folder.path)
 
 

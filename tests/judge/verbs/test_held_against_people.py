@@ -24,7 +24,7 @@ def _uncalibrated(project: Path) -> list[bool]:
 
 def test_a_prompt_is_calibrated_used_and_then_agrees(tmp_path, run, model, typed, rubric) -> None:
     label_all(tmp_path, run, "ann", "ben")
-    revising = ("--reflector-rules", str(tmp_path / "rules.yaml"), "--minibatch", "6")
+    revising = ("--reflector", "rule-reflector", "--minibatch", "6")
     calibrating = ("calibrate", "night", *rubric, *_ASKING, *revising, "--json")
     status, done = typed(*calibrating)
     assert (0, "2") == (status, done["after"])
@@ -51,7 +51,7 @@ def test_a_prompt_is_calibrated_used_and_then_agrees(tmp_path, run, model, typed
 
 def test_another_prompt_than_the_calibrated_one_is_marked(tmp_path, run, model, typed, rubric) -> None:
     label_all(tmp_path, run, "ann")
-    revising = ("--reflector-rules", str(tmp_path / "rules.yaml"), "--minibatch", "6")
+    revising = ("--reflector", "rule-reflector", "--minibatch", "6")
     typed("calibrate", "night", *rubric, *_ASKING, *revising, "--json")
     (tmp_path / "prompts" / "judge" / "9.md").write_text("You judge.")
     typed("run", "night", *rubric, *_ASKING, "--prompt", "9")
@@ -60,7 +60,7 @@ def test_another_prompt_than_the_calibrated_one_is_marked(tmp_path, run, model, 
 
 def test_another_model_than_the_calibrated_one_is_marked(tmp_path, run, model, typed, rubric) -> None:
     label_all(tmp_path, run, "ann")
-    revising = ("--reflector-rules", str(tmp_path / "rules.yaml"), "--minibatch", "6")
+    revising = ("--reflector", "rule-reflector", "--minibatch", "6")
     typed("calibrate", "night", *rubric, *_ASKING, *revising, "--json")
     other = ("--model", "another-model", "--label", "candidate")
     typed("run", "night", *rubric, *other)
@@ -71,7 +71,7 @@ def test_a_criterion_that_asks_something_else_is_marked_and_one_that_only_weighs
     tmp_path, run, model, typed, rubric
 ) -> None:
     label_all(tmp_path, run, "ann")
-    revising = ("--reflector-rules", str(tmp_path / "rules.yaml"), "--minibatch", "6")
+    revising = ("--reflector", "rule-reflector", "--minibatch", "6")
     typed("calibrate", "night", *rubric, *_ASKING, *revising, "--json")
     path = tmp_path / "prices.yaml"
     path.write_text(path.read_text().replace("critical: true", "points: 9"))
@@ -84,8 +84,8 @@ def test_a_criterion_that_asks_something_else_is_marked_and_one_that_only_weighs
 
 def test_where_no_revision_helps_nothing_is_accepted_and_the_exit_says_so(tmp_path, run, model, typed, rubric) -> None:
     label_all(tmp_path, run, "ann")
-    (tmp_path / "rules.yaml").write_text(f"'*': ['{WRONG}']")
-    revising = ("--reflector-rules", str(tmp_path / "rules.yaml"), "--max-calls", "100")
+    model.revisions = {"*": [WRONG]}
+    revising = ("--reflector", "rule-reflector", "--max-calls", "100")
     status, done = typed("calibrate", "night", *rubric, *_ASKING, *revising, "--json")
     assert (1, None) == (status, done["after"])
     assert not (tmp_path / "prompts").exists()

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.serving import served
-from tests.judge.verbs.stored import TOLD, label_all, mind
+from tests.judge.verbs.stored import REVISIONS, TOLD, label_all, mind
 
 
 def _calibrating(tmp_path, *more: str) -> tuple[str, ...]:
@@ -63,8 +63,8 @@ def test_a_judge_that_never_answers_properly_agrees_with_nobody_and_is_asked_aga
     tmp_path, run, typed, monkeypatch
 ) -> None:
     label_all(tmp_path, run, "ann")
-    rules = ("--reflector-rules", str(tmp_path / "rules.yaml"), "--max-calls", "60")
-    with RuleModel(mind(), faults={"grounded": "half_json"}) as model:
+    rules = ("--reflector", "rule-reflector", "--max-calls", "60")
+    with RuleModel(mind(), faults={"grounded": "half_json"}, revisions=REVISIONS) as model:
         monkeypatch.setenv("OPENAI_BASE_URL", model.url)
         status, done = typed(*_calibrating(tmp_path, *rules))
         held_out = done["outcome"]["held_out"]["before"]
