@@ -135,10 +135,9 @@ class ModelHandler:
                 "no_such_route",
                 f"there is no model endpoint {request.method[:20]} {raw_path[:200]}",
             )
-        exchange = ModelExchange(
-            endpoint=endpoint, started_ns=self._parts.exchange.recorder.now_ns(), parent=_parent(request)
-        )
-        exchange.raw = await read_json(request, self._parts.exchange.large, MAX_REQUEST_BYTES)
+        raw = await read_json(request, self._parts.exchange.large, MAX_REQUEST_BYTES)
+        started_ns = self._parts.exchange.recorder.now_ns()  # it crosses once all of it is here
+        exchange = ModelExchange(endpoint=endpoint, started_ns=started_ns, parent=_parent(request), raw=raw)
         if not is_open:
             return await self._refuse(request, exchange, "limit_reached", "the trial has ended")
 

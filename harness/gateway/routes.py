@@ -291,14 +291,14 @@ class Routes:
         return _NOTHING
 
     async def _reply_sent(self, raw: bytes) -> ToolReply:
+        recorder, started_ns = self._context.trial.recorder, self._context.trial.recorder.now_ns()
         said = _parsed_body(raw, _SAYING).message
         self._admit(raw)
         (message,) = await self._cleaned(raw, said)
         self._context.trial.ledger.final_reply = message
         self._dialogue.hear(message)
-        recorder, thought = self._context.trial.recorder, thought_attributes(self._context.trial.ledger)
-        attributes = {names.STEP_KIND: names.REPLY, names.MESSAGE: message, **thought}
-        recorder.record(names.REPLY, attributes, recorder.now_ns())
+        thought = thought_attributes(self._context.trial.ledger)
+        recorder.record(names.REPLY, {names.STEP_KIND: names.REPLY, names.MESSAGE: message, **thought}, started_ns)
         return _NOTHING
 
     async def _cleaned(self, raw: bytes, *texts: str) -> list[str]:

@@ -1,6 +1,5 @@
 """The evidence of a trial, the verdicts that join it, and what could not be measured."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -255,38 +254,25 @@ def _made_calls(evidence: Evidence) -> tuple[ToolCall, ...]:
     return tuple(call for call in calls if call.id not in refused and call.delegated_to is None)
 
 
-_GATEWAYS_NUMBER = re.compile(r"call_(\d{1,9})")
-
-
 def fed_calls(trial: Trial) -> tuple[FedCall, ...]:
     """Every call of the trial that the gateway saw, in the order in which it saw them, with its answer and the index of
-    its step. Of calls that a model asked for together, all belong to one step; a call of another step may be between.
+    its step.
     """
     seen = trial.trajectory.observations
-    fed: list[FedCall] = []
-    numbers: list[int | None] = []
-    for step in trial.trajectory.steps:
-        for call in step.calls:
-            got = seen.get(call.id)
-            if call.evidence == "self_reported" or got is None:
-                continue
-            number = _GATEWAYS_NUMBER.fullmatch(call.id)
-            numbers.append(None if number is None else int(number[1]))
-            fed.append(
-                FedCall(
-                    tool=call.name,
-                    arguments=call.arguments,
-                    unparsed=call.unparsed,
-                    content=got.content,
-                    error=None if got.error is None else got.error.type,
-                    message="" if got.error is None else got.error.message,
-                    step=step.index,
-                )
-            )
-    known = [number for number in numbers if number is not None]
-    if len(known) < len(fed):  # of another program, which numbers its calls in its own way
-        return tuple(fed)
-    return tuple(call for _, call in sorted(zip(known, fed, strict=True), key=lambda pair: pair[0]))
+    return tuple(
+        FedCall(
+            tool=call.name,
+            arguments=call.arguments,
+            unparsed=call.unparsed,
+            content=got.content,
+            error=None if got.error is None else got.error.type,
+            message="" if got.error is None else got.error.message,
+            step=step.index,
+        )
+        for step in trial.trajectory.steps
+        for call in step.calls
+        if call.evidence != "self_reported" and (got := seen.get(call.id)) is not None
+    )
 
 
 def step_of_call(calls: Sequence[FedCall], trial: Trial, number: int) -> int:

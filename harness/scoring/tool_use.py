@@ -41,8 +41,14 @@ def choices(evidence: Evidence) -> tuple[Chosen, ...]:
 
 
 def decisions(evidence: Evidence) -> tuple[Step, ...]:
-    """The steps in which a tool was called: a model's reply with all its parallel calls, or one call."""
-    return tuple(step for step in evidence.trial.trajectory.steps if step.calls and step.source == "agent")
+    """The steps in which a tool was called: a model's reply with all its parallel calls, or one call. Of a reply whose
+    calls crossed in several steps, the first of them.
+    """
+    first: dict[int, Step] = {}
+    for step in evidence.trial.trajectory.steps:
+        if step.calls and step.source == "agent":
+            first.setdefault(step.index if step.asked_in is None else step.asked_in, step)
+    return tuple(first.values())
 
 
 def _choices(evidence: Evidence) -> tuple[Chosen, ...]:

@@ -103,13 +103,17 @@ class ReplyCalls:
         self._ids: set[str] = set()
         self._again: Counter[str] = Counter()
 
-    def of(self, reply: ObservedReply) -> tuple[tuple[ToolCall, ...], tuple[Observation, ...]]:
-        calls: list[ToolCall] = []
-        seen: list[Observation] = []
+    def of(self, reply: ObservedReply, crossed: Sequence[Span]) -> tuple[tuple[ToolCall, ...], tuple[Observation, ...]]:
+        """The calls of the reply's step: `crossed` in their order, and each that never crossed behind those that the
+        reply names before it.
+        """
+        at = {span.span_id: place for place, span in enumerate(crossed)}
+        calls = {(place, 0): call_of(span) for place, span in enumerate(crossed)}
+        seen = {(place, 0): observation_of(span) for place, span in enumerate(crossed)}
+        behind = -1
         for place, call in enumerate(reply.calls):
             if call.span is not None:
-                calls.append(call_of(call.span))
-                seen.append(observation_of(call.span))
+                behind = max(behind, at.get(call.span.span_id, -1))
                 continue
             made = ToolCall(
                 id=self._identity(call, reply, place),
@@ -118,10 +122,10 @@ class ReplyCalls:
                 unparsed=None if call.arguments is not None else _as_text(call.raw),
                 evidence="self_reported",
             )
-            calls.append(made)
+            calls[behind, place + 1] = made
             if call.result is not None:
-                seen.append(_observation(call.result, made.id))
-        return tuple(calls), tuple(seen)
+                seen[behind, place + 1] = _observation(call.result, made.id)
+        return tuple(calls[key] for key in sorted(calls)), tuple(seen[key] for key in sorted(seen))
 
     def _identity(self, call: ReplyCall, reply: ObservedReply, place: int) -> str:
         call_id = call.id or f"{reply.span.span_id}.{place}"
@@ -134,17 +138,19 @@ class ReplyCalls:
         return identity
 
 
-def reply_step(reply: ObservedReply, agent: str, calls: ReplyCalls) -> Step:
-    """A model's reply as a step without an index."""
+def reply_step(reply: ObservedReply, crossed: Sequence[Span], agent: str, calls: ReplyCalls) -> Step:
+    """A model's reply, and those of its calls that crossed before another step, as a step without an index."""
     span = reply.span
-    made, seen = calls.of(reply)
-    thoughts = [text_in(call.span, names.THOUGHT) for call in reply.calls if call.span is not None]
-    given = [thought for thought in (reply.thought, *thoughts) if thought]
+    made, seen = calls.of(reply, crossed)
+    thoughts = [text_in(call, names.THOUGHT) for call in crossed]
+    # Beside calls, wherever they crossed, a text is narration: alone it would be read as a reply to the user.
+    narrated = reply.text if reply.calls and not made else None
+    given = [thought for thought in (reply.thought, narrated, *thoughts) if thought]
     return Step(
         index=0,
         source="agent",
         agent=agent,
-        message=reply.text,
+        message=None if narrated else reply.text,
         thought="\n".join(given) or None,
         calls=made,
         observations=seen,

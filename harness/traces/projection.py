@@ -127,9 +127,10 @@ _STEPS = {names.TURN, names.REPLY, names.TOOL, names.TRAILING_THOUGHT}
 def trajectory_from(spans: Iterable[Span], *, final_output: JsonValue = None) -> Trajectory:
     """The steps in order of their start; probes are not steps.
 
-    If the agent's model traffic was observed, each reply is one step with its calls and their observations. If
-    `final_output` is None, it is the agent's last reply to the user, or without one the model's last text. Raises
-    ResultsError if the spans are not a trace of this harness.
+    If the agent's model traffic was observed, each reply is one step, with those of its calls that crossed the gateway
+    before the next step began; a call that crossed later is a step at that place. If `final_output` is None, it is the
+    agent's last reply to the user, or without one the model's last text. Raises ResultsError if the spans are not a
+    trace of this harness.
     """
     given = sorted(spans, key=began)
     ordered = [span for span in given if names.ORIGIN not in span.attributes]
@@ -142,7 +143,7 @@ def trajectory_from(spans: Iterable[Span], *, final_output: JsonValue = None) ->
     replies = replies_in(ordered)
     own, agents = tool_spans(given), Agents(agent, given)
     fill_results(replies, own)
-    drafts = _drafts(ordered, replies, agent) + _reply_drafts(ordered, replies, agents)
+    drafts = _drafts(ordered, replies, agent, agents)
     drafts += _self_reported_drafts(root, unseen(own, _call_names(drafts)), agents)
     steps = _numbered(_without_echo(sorted(drafts, key=lambda draft: draft.began)))
     if final_output is None:
@@ -164,33 +165,56 @@ class _Draft:
     began: tuple[int, int]
     step: Step
     kind: str
+    reply: str | None = None
+    """Of a model's reply its own span, of a call that crossed later the reply's that names it."""
 
 
-def _drafts(ordered: list[Span], replies: list[ObservedReply], agent: str) -> list[_Draft]:
-    """The steps that the gateway observed, without the calls that belong to a model's reply."""
-    claimed = {call.span.span_id for reply in replies for call in reply.calls if call.span is not None}
-    shown = [span for span in ordered if span.attributes.get(names.STEP_KIND) in _STEPS]
-    return [
-        _Draft(began=began(span), step=_step_of_span(span, agent), kind=str(span.attributes[names.STEP_KIND]))
-        for span in shown
-        if span.span_id not in claimed
-    ]
-
-
-def _reply_drafts(ordered: list[Span], replies: list[ObservedReply], agents: Agents) -> list[_Draft]:
-    """The model's replies, and the user's messages that appear only in the model's requests."""
+def _drafts(ordered: list[Span], replies: list[ObservedReply], agent: str, agents: Agents) -> list[_Draft]:
+    """The steps that the gateway observed, and the user's messages that appear only in the model's requests."""
+    by_span = {reply.span.span_id: reply for reply in replies}
+    named_by = {call.span.span_id: reply for reply in replies for call in reply.calls if call.span is not None}
     has_turns = any(span.attributes.get(names.STEP_KIND) == names.TURN for span in ordered)
     calls, drafts, main = ReplyCalls(), list[_Draft](), agents.of(replies[0].span) if replies else ""
     heard: Counter[str] = Counter()
-    for reply in replies:
-        agent, start = agents.of(reply.span), began(reply.span)
-        if not has_turns and agent == main:
+    for head, crossed in _grouped(ordered, by_span, named_by):
+        start, kind, reply = began(head), str(head.attributes.get(names.STEP_KIND)), by_span.get(head.span_id)
+        if reply is None:
+            named = named_by.get(head.span_id)
+            step = _step_of_span(head, agent if named is None else agents.of(named.span))
+            more = {
+                "calls": step.calls + tuple(map(call_of, crossed)),
+                "observations": step.observations + tuple(map(observation_of, crossed)),
+            }
+            asked_in = None if named is None else named.span.span_id
+            drafts.append(_Draft(began=start, step=step.model_copy(update=more), kind=kind, reply=asked_in))
+            continue
+        asker = agents.of(reply.span)
+        if not has_turns and asker == main:
             for text in _newly_said(reply, heard):
                 said = Step(index=0, source="user", message=text, evidence="self_reported")
                 drafts.append(_Draft(began=start, step=said, kind=names.TURN))
-        step = reply_step(reply, agent, calls)
-        drafts.append(_Draft(began=start, step=step, kind=names.MODEL))
+        step = reply_step(reply, crossed, asker, calls)
+        drafts.append(_Draft(began=start, step=step, kind=names.MODEL, reply=head.span_id))
     return drafts
+
+
+def _grouped(
+    ordered: list[Span], replies: Mapping[str, ObservedReply], named_by: Mapping[str, ObservedReply]
+) -> list[tuple[Span, list[Span]]]:
+    """Each span that begins a step, with the calls of the same reply that crossed before the next step.
+
+    A call stands where it crossed: a reply that names it in advance says what the model wanted, not when it was done.
+    """
+    groups: list[tuple[Span, list[Span]]] = []
+    last: ObservedReply | None = None
+    for span in ordered:
+        reply, named = replies.get(span.span_id), named_by.get(span.span_id)
+        if named is not None and named is last:
+            groups[-1][1].append(span)
+        elif reply is not None or span.attributes.get(names.STEP_KIND) in _STEPS:
+            groups.append((span, []))
+            last = reply or named
+    return groups
 
 
 def _call_names(drafts: list[_Draft]) -> list[str]:
@@ -234,7 +258,7 @@ def _without_echo(drafts: list[_Draft]) -> list[_Draft]:
         ):
             thought = last.step.thought or draft.step.thought
             step = last.step.model_copy(update={"thought": thought, "plan": draft.step.plan})
-            kept[-1] = _Draft(began=last.began, step=step, kind=names.REPLY)
+            kept[-1] = _Draft(began=last.began, step=step, kind=names.REPLY, reply=last.reply)
         else:
             kept.append(draft)
     return kept
@@ -245,11 +269,17 @@ def _numbered(drafts: list[_Draft]) -> tuple[Step, ...]:
     main = next((draft.step.agent for draft in drafts if draft.kind == names.MODEL), None)
     steps: list[Step] = []
     latest: list[Step] = []  # of the last two agents that made calls, the latest step each
+    replies: dict[str, Step] = {}
     for index, draft in enumerate(drafts):
-        parent = None
-        if draft.kind == names.MODEL and draft.step.agent != main:
+        asked_in, parent = replies.get(draft.reply or ""), None
+        if asked_in is not None:
+            parent = asked_in.parent
+        elif draft.kind == names.MODEL and draft.step.agent != main:
             parent = next((step.index for step in latest if step.agent != draft.step.agent), None)
-        step = draft.step.model_copy(update={"index": index, "parent": parent})
+        place = {"index": index, "parent": parent, "asked_in": None if asked_in is None else asked_in.index}
+        step = draft.step.model_copy(update=place)
+        if draft.reply is not None:
+            replies.setdefault(draft.reply, step)
         steps.append(step)
         if step.calls:
             latest = [step, *(other for other in latest if other.agent != step.agent)][:2]

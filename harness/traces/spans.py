@@ -159,6 +159,7 @@ class _Spans:
             own_names.STEP_SOURCE: step.source,
             own_names.STEP_AGENT: step.agent,
             own_names.STEP_PARENT: step.parent,
+            own_names.STEP_ASKED_IN: step.asked_in,
             own_names.STEP_SPAN: step.span_id,
             names.MESSAGE: step.message,
             names.THOUGHT: step.thought,

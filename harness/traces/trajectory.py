@@ -99,6 +99,10 @@ class Step(Frozen):
     agent: str | None = None
     """The name of the (sub-)agent; None: unknown."""
     parent: int | None = None
+    asked_in: int | None = None
+    """Index of the model's reply that names the calls of this step, if they crossed the gateway after a later step
+    began. None: the step's calls are its own.
+    """
     message: str | None = None
     thought: str | None = None
     """The agent's own reasoning text; absent is None, never ""."""
@@ -114,7 +118,7 @@ class Step(Frozen):
     """The evidence of the step as a whole; its calls and observations have their own."""
 
 
-_NO_IDENTITY = frozenset({"started_ns", "ended_ns", "span_id", "evidence"})
+_NO_IDENTITY = frozenset({"started_ns", "ended_ns", "span_id", "evidence", "asked_in"})
 _SELF_REPORTED: JsonObject = {"evidence": "self_reported"}
 _UNMARKED: JsonObject = {}
 """Shared between calls and observations, because it is read-only."""

@@ -97,9 +97,9 @@ def test_arguments_that_a_framework_completes_or_rewrites_are_one_call(play, mod
     trajectory = trajectory_from(play("live", order, model="live").spans)
 
     assert [[], ["look", "look"], ["order"]] == [[call.name for call in step.calls] for step in trajectory.steps]
-    assert [{"q": "egg", "limit": 5}, {"q": "ham", "limit": 2}] == [
+    assert [{"q": "ham", "limit": 2}, {"q": "egg", "limit": 5}] == [
         call.arguments for call in trajectory.steps[1].calls
-    ]
+    ]  # as they crossed, not as they were named
 
 
 def test_arguments_that_are_no_json_and_failures_are_told(play, models: ModelServer) -> None:

@@ -22,7 +22,7 @@ class Steps:
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
         steps = decisions(evidence)
-        return float(len(steps)), f"{len(steps)} steps, {sum(len(step.calls) for step in steps)} calls"
+        return float(len(steps)), f"{len(steps)} steps, {len(calls_of(evidence))} calls"
 
 
 class Turns:

@@ -44,12 +44,12 @@ class ForbiddenCall(Frozen):
 class TrajectoryVerifier(Frozen):
     """The calls against the case's reference, or against `calls`.
 
-    `strict`: these calls in this order, nothing else; calls of one parallel step may be in any order. `ordered`: these
-    calls in this order. `unordered`: these calls in any order, nothing else. `superset`: these calls in any order.
-    `dag`: these calls in the order that their `after` demands. `subset`: no call but these, and at least one if
-    there is any. `extra` sets which other calls are allowed: nothing (`none`: strict, unordered, subset), looking
-    around (`neutral`: ordered, superset, dag), or anything (`any`). Looking around is an allowed reading tool that the
-    reference does not call, without repeated calls between two writes; a loop does not count.
+    `strict`: these calls in this order, nothing else; parallel calls that no gateway saw may be in any order.
+    `ordered`: these calls in this order. `unordered`: these calls in any order, nothing else. `superset`: these calls
+    in any order. `dag`: these calls in the order that their `after` demands. `subset`: no call but these, and at least
+    one if there is any. `extra` sets which other calls are allowed: nothing (`none`: strict, unordered, subset),
+    looking around (`neutral`: ordered, superset, dag), or anything (`any`). Looking around is an allowed reading tool
+    that the reference does not call, without repeated calls between two writes; a loop does not count.
 
     The credit is 2 x pairs / (calls that count + reference calls), for `subset` pairs / calls that count; 0 if a
     minefield was met. The check passes if everything holds, or if the credit reaches `at_least`.
@@ -184,7 +184,9 @@ class TrajectoryVerifier(Frozen):
             written = [self._key(tools, call.name, call.arguments, call) for call in step.calls if id(call) in made]
             own = [same.get(key, key) for key in written]
             window = list(wanted[len(keys) : len(keys) + len(own)])
-            keys += window if len(own) > 1 and Counter(own) == Counter(window) else own
+            # What the gateway observed has the order in which it crossed, also within a reply.
+            has_order = len(own) < 2 or any(call.evidence == "observed" for call in step.calls)
+            keys += own if has_order or Counter(own) != Counter(window) else window
         return keys
 
     def _key(
@@ -332,7 +334,7 @@ class MaxIterations(Frozen):
 
     def verify(self, evidence: Evidence) -> tuple[bool | None, str, JsonObject]:
         limit = evidence.case.limits.steps if self.limit is None else self.limit
-        steps = [step for step in evidence.trial.trajectory.steps if step.source == "agent"]
+        steps = [step for step in evidence.trial.trajectory.steps if step.source == "agent" and step.asked_in is None]
         made = sum(bool(step.calls) or step.message is not None or step.model is not None for step in steps)
         return made <= limit, f"{made} of {limit} iterations", {"iterations": made}
 

@@ -350,7 +350,7 @@ def _case(source: Source, document: Record, own: OwnRun | None, harbor: HarborRe
 
 
 VERSION = "ATIF-v1.7"
-_NOT_IN_ATIF = ("agent", "parent", "plan", "started_ns", "ended_ns", "span_id")
+_NOT_IN_ATIF = ("agent", "parent", "asked_in", "plan", "started_ns", "ended_ns", "span_id")
 
 
 def export_atif(

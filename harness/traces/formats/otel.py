@@ -73,6 +73,7 @@ def _collect(source: Source, step: JsonObject, span: Span) -> None:
             "source": facts.get(own_names.STEP_SOURCE),
             "agent": facts.get(own_names.STEP_AGENT),
             "parent": facts.get(own_names.STEP_PARENT),
+            "asked_in": facts.get(own_names.STEP_ASKED_IN),
             "span_id": facts.get(own_names.STEP_SPAN),
             "message": facts.get(names.MESSAGE),
             "thought": facts.get(names.THOUGHT),

@@ -36,7 +36,7 @@ _OBSERVED: Final = (
 _ATTRIBUTES: Final = "attributes"
 _NOT_TEXTS: Final = frozenset(
     (
-        own_names.STEP_INDEX, own_names.STEP_PARENT, own_names.STEP_COUNT,
+        own_names.STEP_INDEX, own_names.STEP_PARENT, own_names.STEP_ASKED_IN, own_names.STEP_COUNT,
         own_names.CALL_ORDER, own_names.OBSERVATION_ORDER, own_names.DURATION,
         names.ATTEMPT, names.COST_USD, names.STARTED_MONOTONIC, names.ENDED_MONOTONIC, names.INJECTED,
         names.INPUT_TOKENS, names.OUTPUT_TOKENS, names.CACHE_READ_TOKENS, names.CACHE_WRITE_TOKENS,
