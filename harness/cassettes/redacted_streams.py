@@ -1,115 +1,118 @@
-"""Removes known secrets from a stream of events, also if the texts of several events make one together.
+"""Removes known secrets from a stream, also if several pieces or the texts of several events make one together.
 
 A client joins the deltas of a streamed answer, so that a key is nowhere in the bytes and whole in the result.
 """
 
+from collections import deque
 from typing import Final
 
 from harness.cassettes.redaction import Redactor
 from harness.cassettes.split_secrets import (
-    EventQueue,
+    EventText,
     Framing,
+    SplitSearch,
     StreamEvent,
     event_of,
     framing_of,
     next_end,
-    pseudonym_of,
 )
 
-# Removes known secrets from a stream, also if one is split over several chunks.
-#
-# Only a possible beginning of a secret is buffered, so that a stream without secrets passes without delay.
+WINDOW_S: Final = 2.0
+"""How long every piece waits for the next ones, with which it may make a secret together."""
+_LARGEST_EVENT: Final = 1024 * 1024
+"""Bytes without an end after which a stream is passed on as it comes, and no longer by events."""
 
 
 class RedactedStream:
-    """One stream of bytes. The concatenated results of `feed` and `finish` are the whole text without known secrets."""
+    """One stream, in the pieces in which it came, or in its events.
 
-    def __init__(self, redactor: Redactor) -> None:
-        self._redactor = redactor
-        self._search = redactor.search
-        self._held = b""
+    Each piece is passed on when the window is over, or the stream: never because of what is in it. If a stream were
+    held only where a secret may begin, its pace would tell an agent whether its own text begins like one. Only a whole
+    secret changes what is passed on: its pseudonym has another length, and a piece of which nothing is left is none.
+    """
 
-    waits = False
-    """Nothing waits for more than its next bytes."""
-
-    def feed(self, chunk: bytes) -> bytes:
-        """What may be passed on now."""
-        if self._search is None:
-            return chunk
-        text, self._held = self._held + chunk, b""
-        passed: list[bytes] = []
-        at = 0
-        while not isinstance(found := self._search.next_or_open(text, at), int):
-            passed += [text[at : found.start], pseudonym_of(found.name)]
-            at = found.end
-        self._held = text[found:]
-        return b"".join([*passed, text[at:found]])
-
-    def release(self) -> bytes:
-        """Nothing: what is buffered may be the beginning of a secret."""
-        return b""
-
-    def finish(self) -> bytes:
-        """Returns the buffered bytes at the end of the stream."""
-        held, self._held = self._held, b""
-        return self._redactor.known(held)
-
-
-LONGEST_WAIT_S: Final = 2.0
-"""The time after which a stream that pauses passes on what waits: a client may have to answer it first."""
-_LARGEST_EVENT: Final = 1024 * 1024
-"""Bytes without an end after which what there is counts as one event."""
-
-
-class RedactedEvents:
-    """One stream of bytes in one framing; like `RedactedStream`, it may be fed in any pieces."""
-
-    def __init__(self, redactor: Redactor, framing: Framing) -> None:
-        self._bytes = RedactedStream(redactor)
-        self._framing: Framing = framing
-        self._queue = EventQueue(redactor.search)
+    def __init__(self, redactor: Redactor, framing: Framing | None = None, *, in_pieces: bool = True) -> None:
+        """`in_pieces`: False if everything is to be passed on at the end, as one piece."""
+        self._search = None if redactor.search is None else SplitSearch(redactor.search)
+        self._known = redactor.known
+        self._framing: Framing | None = None if self._search is None else framing
+        self._window_s = 0.0 if self._search is None else WINDOW_S
+        self._in_pieces = in_pieces or self._search is None
+        self._waiting: deque[tuple[float, list[StreamEvent]]] = deque()
         self._held = b""
         self._searched = 0
-        self._is_plain = redactor.search is None
 
     @property
-    def waits(self) -> bool:
-        """Whether events wait that `release` would pass on."""
-        return self._queue.waits
+    def due(self) -> float | None:
+        """When the first piece that waits is to be passed on; None: no piece waits for a time."""
+        return self._waiting[0][0] if self._waiting and self._in_pieces else None
 
-    def feed(self, chunk: bytes) -> bytes:
-        """What may be passed on now."""
-        clean = self._bytes.feed(chunk)
-        return clean if self._is_plain else self._divided(clean)
+    def feed(self, piece: bytes, now: float) -> None:
+        """Takes what came at the time `now`."""
+        events = [_event(piece)] if self._framing is None else self._divided(piece, self._framing)
+        self._take(events, now + self._window_s)
 
-    def release(self) -> bytes:
-        """The events that wait, when the stream pauses."""
-        return b"".join(event.encoded for event in self._queue.release())
+    def release(self, now: float) -> list[bytes]:
+        """The pieces whose time has come by `now`, in order."""
+        passed: list[bytes] = []
+        while self.due is not None and self.due <= now:
+            passed.append(self._passed(self._waiting.popleft()[1]))
+        return [piece for piece in passed if piece]
 
-    def finish(self) -> bytes:
-        """Returns the buffered bytes at the end of the stream."""
-        last = self._divided(self._bytes.finish())
-        rest, self._held = self._held, b""
-        if rest:
-            last += b"".join(event.encoded for event in self._queue.put(event_of(rest, self._framing)))
-        return last + self.release()
+    def finish(self, *, broken: bool = False) -> list[bytes]:
+        """All that waits, at the end of the stream.
 
-    def _divided(self, clean: bytes) -> bytes:
-        self._held += clean
-        passed: list[StreamEvent] = []
-        while (end := next_end(self._held, self._framing, self._searched)) is not None:
+        If the stream is `broken` off, only whole events of it: any other piece may end in the middle of a secret.
+        """
+        if broken and self._search is not None:
+            self._held = b""
+            if self._framing is None:
+                self._waiting.clear()
+        if self._held:
+            self._take([event_of(self._known(self._held), self._framing or "lines")], 0)
+            self._held = b""
+        passed = [self._passed(events) for _, events in self._waiting]
+        self._waiting.clear()
+        passed = passed if self._in_pieces else [b"".join(passed)]
+        return [piece for piece in passed if piece]
+
+    def _take(self, events: list[StreamEvent], due: float) -> None:
+        if self._search is not None:
+            for part in (part for event in events for part in event.parts):
+                self._search.take(part)
+        if events:
+            self._waiting.append((due, events))
+
+    def _passed(self, events: list[StreamEvent]) -> bytes:
+        if self._search is not None:
+            self._search.send(part for event in events for part in event.parts)
+        return b"".join(event.encoded for event in events)
+
+    def _divided(self, piece: bytes, framing: Framing) -> list[StreamEvent]:
+        self._held += piece
+        events: list[StreamEvent] = []
+        while (end := next_end(self._held, framing, self._searched)) is not None:
             event, self._held, self._searched = self._held[:end], self._held[end:], 0
-            passed += self._queue.put(event_of(event, self._framing))
+            events.append(event_of(self._known(event), framing))
         self._searched = len(self._held)
         if len(self._held) > _LARGEST_EVENT:
-            event, self._held, self._searched = self._held, b"", 0
-            passed += self._queue.put(event_of(event, self._framing))
-        return b"".join(event.encoded for event in passed)
+            events.append(_event(self._held))
+            self._framing, self._held = None, b""
+        return events
+
+
+def _event(piece: bytes) -> StreamEvent:
+    """A piece whose bytes continue those before it."""
+    return StreamEvent(piece, [EventText(piece, (("bytes",),))], lambda parts: parts[0].raw)
 
 
 def redacted_stream(
-    redactor: Redactor, content_type: str, *, is_array: bool = False
-) -> RedactedStream | RedactedEvents:
-    """What removes known secrets from a stream of this type."""
+    redactor: Redactor, content_type: str, *, is_array: bool = False, was_compressed: bool = False
+) -> RedactedStream:
+    """What removes known secrets from a stream of this type.
+
+    The borders of the pieces of a compressed one tell how well it was compressed, and so whether a text occurs in it
+    twice: it is passed on as one piece.
+    """
     framing: Framing | None = "array" if is_array else framing_of(content_type)
-    return RedactedStream(redactor) if framing is None else RedactedEvents(redactor, framing)
+    return RedactedStream(redactor, framing, in_pieces=not was_compressed)

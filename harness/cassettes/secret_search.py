@@ -34,7 +34,7 @@ class FormMatch(NamedTuple):
 class FormTree:
     """Forms with a common beginning: `shared` is matched first, then each of `branches`, or the `last` form's rest."""
 
-    __slots__ = ("branches", "ends", "order", "shared")
+    __slots__ = ("_first", "branches", "ends", "order", "shared")
 
     def __init__(self, forms: Sequence[OrderedForm], depth: int = 0) -> None:
         """`forms`: at least one, all equal in their first `depth` tokens."""
@@ -47,6 +47,22 @@ class FormTree:
             if len(one.form) > until:
                 grouped.setdefault(one.form[until], []).append(one)
         self.branches = tuple(FormTree(group, until) for group in grouped.values())
+        self._first: re.Pattern[bytes] | None = None
+
+    def may_be_at(self, text: bytes, at: int) -> bool:
+        """Whether a form may be there. Its first characters are tried at once: the time of one token after the other
+        would tell an agent that sends many guesses how many characters of each are right.
+        """
+        if self._first is None:
+            self._first = re.compile(self._beginning(_FILTERED))
+        return self._first.match(text, at) is not None
+
+    def _beginning(self, most: int) -> bytes:
+        tokens = b"".join(b"(?>" + token.whole.pattern + b")" for token in self.shared[:most])
+        left = most - len(self.shared)
+        if left <= 0 or self.ends is not None:
+            return tokens
+        return tokens + _any_of(branch._beginning(left) for branch in self.branches)
 
     def at(self, text: bytes, at: int, *, ends: bool) -> FormMatch | Literal["open"] | None:
         """The first form in order that matches at `at`, or that more text could complete (`open`, if the text does
@@ -99,6 +115,8 @@ def _followed(tokens: Form, text: bytes, at: int, *, ends: bool) -> int | Litera
     return at
 
 
+_FILTERED: Final = 24
+"""Of a form, how many characters one expression tries."""
 FIELD_PSEUDONYM: Final = r"[a-z]+:[0-9a-f]{8}"
 _ANCHORED: Final = 4
 """The number of characters of a form that the expression examines; no secret is shorter."""
@@ -151,9 +169,8 @@ class SecretSearch:
         self._anchor = re.compile(b"|".join(_byte(first) + _any_of(rests) for first, rests in branches.items()))
         self._first = re.compile(_one_of(branches))
 
-    def found(self, text: bytes) -> Iterator[SecretMatch]:
-        """The secrets in the text, from left to right. Existing pseudonyms are skipped."""
-        at = 0
+    def found(self, text: bytes, at: int = 0) -> Iterator[SecretMatch]:
+        """The secrets in the text from `at` on, from left to right. Existing pseudonyms are skipped."""
         while (found := self.next(text, at)) is not None:
             yield found
             at = found.end
@@ -218,7 +235,9 @@ class SecretSearch:
     def _match_at(self, text: bytes, start: int, *, ends: bool) -> SecretMatch | Literal["open"] | None:
         """The secret that begins there; `open`: more text could complete a secret, unless the text `ends` here."""
         found = self._ways.get(text[start])
-        match = None if found is None else found.at(text, start, ends=ends)
+        if found is None or (ends and not found.may_be_at(text, start)):
+            return None
+        match = found.at(text, start, ends=ends)
         return SecretMatch(start, match.end, match.name) if isinstance(match, FormMatch) else match
 
 

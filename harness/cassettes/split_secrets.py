@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Literal
 
@@ -19,10 +19,8 @@ def pseudonym_of(name: str) -> bytes:
 # Finds secrets whose pieces are in texts that a client joins: the deltas of a streamed answer.
 #
 # Each text belongs to channels: its place in its event, exactly and without the numbers of lists. What a channel's
-# texts have in common with the beginning of a secret is kept, and the events with it wait for the next text.
+# texts have in common with the beginning of a secret is kept, and searched again with the next text.
 
-WAITS_FROM: Final = 3
-"""The number of bytes of a possible secret from which an event waits; fewer are the end of many a text."""
 _MOST_CHANNELS: Final = 1024
 _NUMBERS: Final = frozenset({"index", "output_index", "content_index", "contentBlockIndex", "item_id"})
 """Members that say which of several texts a delta continues."""
@@ -31,10 +29,10 @@ Place = tuple[str | int, ...]
 
 
 class EventText:
-    """One text of one event."""
+    """One text of one event, or the bytes of one piece."""
 
-    def __init__(self, text: str, places: tuple[Place, ...]) -> None:
-        self.raw, self._errors = encoded(text)
+    def __init__(self, text: str | bytes, places: tuple[Place, ...]) -> None:
+        self.raw, self._errors = (text, "surrogateescape") if isinstance(text, bytes) else encoded(text)
         self.places = places
         self.is_sent = False
         self.is_changed = False
@@ -66,11 +64,17 @@ class SplitSearch:
         while len(self._open) > _MOST_CHANNELS:
             del self._open[next(iter(self._open))]
 
-    def waiting(self) -> Iterator[EventText]:
-        """The parts in which a secret may have begun, of which enough is there."""
-        for parts, start in self._open.values():
-            if sum(len(part.raw) for part in parts) - start >= WAITS_FROM:
-                yield from parts
+    def send(self, sent: Iterable[EventText]) -> None:
+        """Marks parts as sent. A secret in them that a longer one begins with has waited for the rest long enough."""
+        for part in sent:
+            for place in part.places:
+                parts, start = self._open.get(place, ([], 0))
+                if any(one is part for one in parts):
+                    text = b"".join(one.raw for one in parts)
+                    for found in reversed(list(self._search.found(text, start))):
+                        _replace(parts, found.start, found.end, pseudonym_of(found.name))
+                        self._open.pop(place, None)
+            part.is_sent = True
 
     def _undecided_tail(self, parts: list[EventText], start: int) -> tuple[list[EventText], int] | None:
         text = b"".join(part.raw for part in parts)
@@ -275,38 +279,6 @@ _LARGEST_BODY: Final = 64 * 1024
 _SSE: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
-class EventQueue:
-    """Events in order; those in which a secret may have begun wait for the next, and all others behind them."""
-
-    def __init__(self, search: SecretSearch | None) -> None:
-        self._search = None if search is None else SplitSearch(search)
-        self._waiting: deque[StreamEvent] = deque()
-
-    @property
-    def waits(self) -> bool:
-        """Whether an event waits."""
-        return bool(self._waiting)
-
-    def put(self, event: StreamEvent) -> list[StreamEvent]:
-        """The events that may be passed on now."""
-        self._waiting.append(event)
-        if self._search is None:
-            return self.release()
-        for part in event.parts:
-            self._search.take(part)
-        held = set(map(id, self._search.waiting()))
-        passed: list[StreamEvent] = []
-        while self._waiting and held.isdisjoint(map(id, self._waiting[0].parts)):
-            passed.append(_as_sent(self._waiting.popleft()))
-        return passed
-
-    def release(self) -> list[StreamEvent]:
-        """All events that wait."""
-        passed = [_as_sent(event) for event in self._waiting]
-        self._waiting.clear()
-        return passed
-
-
 def without_split(search: SecretSearch, body: bytes) -> bytes:
     """A whole body without secrets that its texts make together; the same object if there are none."""
     if len(body) > _LARGEST_BODY:
@@ -314,13 +286,13 @@ def without_split(search: SecretSearch, body: bytes) -> bytes:
     events = _events_of(body)
     if holds_none(search, (part for event in events for part in event.parts)):
         return body
-    queue, passed = EventQueue(search), list[StreamEvent]()
-    for event in events:
-        passed += queue.put(event)
-    passed += queue.release()
-    if not any(part.is_changed for event in passed for part in event.parts):
+    split, parts = SplitSearch(search), [part for event in events for part in event.parts]
+    for part in parts:
+        split.take(part)
+    split.send(parts)
+    if not any(part.is_changed for part in parts):
         return body
-    return b"".join(event.encoded for event in passed)
+    return b"".join(event.encoded for event in events)
 
 
 def _events_of(body: bytes) -> list[StreamEvent]:
@@ -346,9 +318,3 @@ def _divided(body: bytes, framing: Framing) -> list[StreamEvent]:
         events.append(event_of(rest[:end], framing))
         rest = rest[end:]
     return [*events, event_of(rest, framing)] if rest else events
-
-
-def _as_sent(event: StreamEvent) -> StreamEvent:
-    for part in event.parts:
-        part.is_sent = True
-    return event

@@ -293,12 +293,16 @@ class Delivery:
         except ConnectionError:
             self.gone = True
 
+    def came(self) -> None:
+        """Notes that a piece came, before it is passed on."""
+        if self.first_chunk_ms is None:
+            self.first_chunk_ms = (time.monotonic_ns() - self._began_ns) / _NS_PER_MS
+
     async def write(self, piece: bytes) -> None:
         """Passes a piece on immediately."""
-        since_ms = (time.monotonic_ns() - self._began_ns) / _NS_PER_MS
-        self.first_chunk_ms = since_ms if self.first_chunk_ms is None else self.first_chunk_ms
+        self.came()
         self._body += piece
-        self._chunks.append((round(since_ms), len(piece)))
+        self._chunks.append((round((time.monotonic_ns() - self._began_ns) / _NS_PER_MS), len(piece)))
         if self.gone or self._response is None:
             return
         try:

@@ -8,7 +8,7 @@ from typing import Literal
 import aiohttp
 from aiohttp import web
 
-from harness.cassettes.redacted_streams import RedactedEvents, RedactedStream, redacted_stream
+from harness.cassettes.redacted_streams import RedactedStream
 from harness.cassettes.redaction import KEPT_HEADERS, Redactor
 from harness.errors import GatewayError
 from harness.gateway.bodies import Delivery, LargeWork, deliver
@@ -18,7 +18,7 @@ from harness.gateway.models.exchange import ModelExchange
 from harness.gateway.models.formats import ModelAnswer
 from harness.gateway.models.provider import ProviderUpstream, headers_back, hold_where_busy
 from harness.gateway.upstream.sources import Reachability
-from harness.gateway.upstream.transport import RetriedCall, clean_header, is_readable, with_pauses
+from harness.gateway.upstream.transport import RetriedCall, clean_header, is_readable, passed_on, stream_of
 from harness.suite.models import ModelSpec, Provider
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
@@ -102,15 +102,10 @@ class LiveModel:
         kept = {name.lower(): value for name, value in headers.items() if name.lower() in KEPT_HEADERS}
         answer = ModelAnswer(status=response.status, headers=kept, is_array=exchange.endpoint.streams_array)
         exchange.answer = answer
+        passage.redacted = stream_of(response.headers, self.redactor, is_array=answer.framing == "array")
         if answer.streamed:
-            content_type = response.headers.get("content-type", "")
-            passage.redacted = redacted_stream(self.redactor, content_type, is_array=answer.framing == "array")
             await passage.delivery.begin(response.status, headers)
-        async for piece in with_pauses(response.content, lambda: passage.redacted.waits):
-            await passage.take(piece)
-            if len(passage.content) > MAX_ANSWER_BYTES:
-                raise aiohttp.ClientPayloadError("the answer is too large")
-        await passage.finish()
+        await passed_on(response.content, passage.redacted, passage.give, passage.delivery.came, MAX_ANSWER_BYTES)
         delivery = passage.delivery
         answer.body = bytes(passage.content)
         answer.chunks, answer.first_chunk_ms = delivery.chunks, delivery.first_chunk_ms
@@ -134,7 +129,8 @@ class LiveModel:
         """
         delivery = passage.delivery
         if delivery.begun and exchange.answer is not None:
-            await passage.finish()
+            for clean in passage.redacted.finish(broken=True):
+                await passage.give(clean)
             answer = exchange.answer
             answer.outcome, answer.body = what, delivery.body
             answer.chunks, answer.first_chunk_ms = delivery.chunks, delivery.first_chunk_ms
@@ -169,16 +165,9 @@ class _ReplyStream:
     def __init__(self, request: web.BaseRequest, redactor: Redactor) -> None:
         self.delivery = Delivery(request)
         self.content = bytearray()
-        self.redacted: RedactedStream | RedactedEvents = RedactedStream(redactor)
+        self.redacted = RedactedStream(redactor)
 
-    async def take(self, piece: bytes | None) -> None:
-        """Passes on a piece, or what waits if there is a pause (None)."""
-        await self._pass(self.redacted.release() if piece is None else self.redacted.feed(piece))
-
-    async def finish(self) -> None:
-        await self._pass(self.redacted.finish())
-
-    async def _pass(self, known: bytes) -> None:
-        self.content += known
-        if known and self.delivery.begun:
-            await self.delivery.write(known)
+    async def give(self, clean: bytes) -> None:
+        self.content += clean
+        if self.delivery.begun:
+            await self.delivery.write(clean)

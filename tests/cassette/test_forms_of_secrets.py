@@ -7,6 +7,7 @@ import pytest
 
 from harness.cassettes.redacted_streams import RedactedStream
 from harness.cassettes.redaction import Redactor
+from tests.cassette.streaming import cut, passed
 
 SECRET = 's3cret/"of <the> day" é+1'
 _WRITTEN = json.dumps(SECRET)[1:-1]
@@ -40,8 +41,7 @@ def test_an_answer_with_escapes_and_without_a_secret_stays_byte_for_byte() -> No
 def test_a_stream_in_pieces_is_passed_without_it(size: int) -> None:
     stream = RedactedStream(Redactor({"KEY": SECRET}))
     whole = f"data: {SECRET} {FORMS['HTML']} end".encode()
-    passed = [stream.feed(whole[at : at + size]) for at in range(0, len(whole), size)]
-    assert b"data: <secret:KEY> <secret:KEY> end" == b"".join([*passed, stream.finish()])
+    assert b"data: <secret:KEY> <secret:KEY> end" == passed(stream, cut(whole, size))
 
 
 @pytest.mark.parametrize("name", ["ang", "angle"])

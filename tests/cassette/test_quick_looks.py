@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from harness.cassettes.redacted_streams import redacted_stream
 from harness.cassettes.redaction import Redactor
 from harness.values import canonical_json, compact_json, spaced_json
+from tests.cassette.streaming import passed
 
 SECRETS = {"KEY": "sk-live/aB3xY9+qLm=0815", "OTHER": "sk-live/other-key", "NUMBER": "12.0", "SPLIT": '1","b":2'}
 FIELDS = [
@@ -89,7 +90,7 @@ def test_a_whole_body_is_cleaned_as_a_stream_of_its_events() -> None:
             for at, text in enumerate(texts)
         )
         stream = redacted_stream(Redactor(SECRETS), "text/event-stream")
-        clean = stream.feed(body) + stream.finish()
+        clean = passed(stream, [body])
         assert clean == Redactor(SECRETS).for_agent(body) == Redactor(SECRETS).for_agent(bytes(bytearray(body)))
         changed += clean != body
     assert 100 < changed < 500

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from harness.cassettes.redacted_streams import RedactedStream
 from harness.cassettes.redaction import Redactor
+from tests.cassette.streaming import cut, passed
 
 SECRET = "sk-l1ve/+\"ä&<0815>'=%41 \\Wert"
 OTHER = "xx-t3st/+\"ö&<0816>'=%42 \\Preis"
@@ -107,9 +108,8 @@ def test_a_secret_is_found_in_every_spelling_and_other_text_in_the_same_spelling
 def test_it_is_found_in_a_stream_of_single_bytes_and_in_a_value(name: str) -> None:
     text = f"before {spelled(name, SECRET)} after"
     stream = RedactedStream(redactor())
-    passed = b"".join(stream.feed(bytes([byte])) for byte in text.encode()) + stream.finish()
 
-    assert redactor().text(text).encode() == passed
+    assert redactor().text(text).encode() == passed(stream, cut(text.encode(), 1))
     value = redactor().value({"a": [text]})
     assert value == {"a": [redactor().text(text)]}
     assert b"<secret:KEY>" in redactor().for_agent(json.dumps({"a": text}).encode())
@@ -125,9 +125,8 @@ def test_however_a_stream_is_cut_it_is_the_redacted_text(names: list[str], cuts:
     known = Redactor({"KEY": SECRET, "MORE": "sk-l1v"})
     text = "".join(spelled(name, SECRET) if name in SPELLINGS else name for name in names).encode()
     places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
-    stream = RedactedStream(known)
 
-    assert known.known(text) == b"".join([stream.feed(text[a:b]) for a, b in pairwise(places)]) + stream.finish()
+    assert known.known(text) == passed(RedactedStream(known), (text[a:b] for a, b in pairwise(places)))
 
 
 def test_a_long_secret_is_found_and_a_text_that_only_begins_like_it_is_kept() -> None:
@@ -149,10 +148,7 @@ def _search_s(piece: str, length: int) -> float:
     text = (piece * length)[:length].encode()
     began = time.process_time()
     known.content(text)
-    stream = RedactedStream(known)
-    for at in range(0, len(text), 1000):
-        stream.feed(text[at : at + 1000])
-    stream.finish()
+    passed(RedactedStream(known), cut(text, 1000))
     return time.process_time() - began
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from harness.cassettes.redacted_streams import RedactedEvents, redacted_stream
+from harness.cassettes.redacted_streams import redacted_stream
 from harness.cassettes.redaction import Redactor
+from tests.cassette.streaming import cut, paced, passed
 
 KEY = "sk-live/aB3xY9+qLm=0815"
 REDACTOR = Redactor({"KEY": KEY, "OTHER": "sk-live/other-key"})
@@ -41,8 +42,7 @@ def events_of(content_type: str, body: bytes) -> list[dict[str, dict[str, str]]]
 
 
 def streamed(content_type: str, body: bytes, size: int) -> bytes:
-    stream = redacted_stream(REDACTOR, content_type, is_array=not content_type)
-    return b"".join(stream.feed(body[at : at + size]) for at in range(0, len(body), size)) + stream.finish()
+    return passed(redacted_stream(REDACTOR, content_type, is_array=not content_type), cut(body, size))
 
 
 @pytest.mark.parametrize("content_type", FRAMED)
@@ -63,12 +63,9 @@ def test_a_key_in_pieces_does_not_come_out_in_one(content_type: str, size: int, 
 
 
 @pytest.mark.parametrize("content_type", FRAMED)
-def test_a_stream_without_a_key_is_the_same_bytes_and_waits_for_nothing(content_type: str) -> None:
+def test_a_stream_without_a_key_is_the_same_bytes(content_type: str) -> None:
     body = FRAMED[content_type]({"delta": {"text": one}} for one in ["quiet ", "sk", "y ", "skis", "", "s"])
     assert body == streamed(content_type, body, 5)
-    stream = RedactedEvents(REDACTOR, "sse")
-    assert sse([{"t": "skis"}]) == stream.feed(sse([{"t": "skis"}]))
-    assert not stream.waits
 
 
 def test_deltas_of_two_texts_at_once_are_kept_apart() -> None:
@@ -111,12 +108,23 @@ def test_as_many_texts_at_once_are_remembered_as_there_is_room_for(channels: int
     assert is_remembered != (KEY[8:] == last["text-0"])
 
 
-def test_a_stream_that_pauses_passes_on_what_waits_and_still_knows_it() -> None:
-    stream = RedactedEvents(REDACTOR, "sse")
-    assert b"" == stream.feed(sse([{"t": KEY[:8]}]))
-    assert stream.waits
-    assert sse([{"t": KEY[:8]}]) == stream.release()
-    assert KEY[8:].encode() not in stream.feed(sse([{"t": KEY[8:]}]))
+@pytest.mark.parametrize("content_type", [*FRAMED, "application/json"])
+@pytest.mark.parametrize("step", [3, 9, 100])
+@pytest.mark.parametrize("gap_s", [0.1, 1.5, 2.5])
+@pytest.mark.parametrize("broken", [False, True])
+def test_pace_and_borders_are_the_same_whatever_a_text_resembles(
+    content_type: str, step: int, gap_s: float, broken: bool
+) -> None:
+    def out(guess: str) -> list[tuple[float, int]]:
+        deltas = [{"delta": {"text": guess[at : at + step]}} for at in range(0, len(KEY), step)]
+        pieces = [FRAMED.get(content_type, lines)([one]) for one in deltas]
+        stream = redacted_stream(REDACTOR, content_type, is_array=not content_type)
+        timed = [(at * gap_s, piece) for at, piece in enumerate(pieces)]
+        return [(when, len(piece)) for when, piece in paced(stream, timed, len(pieces) * gap_s, broken=broken)]
+
+    unlike, *others = ("x" * len(KEY), KEY[:-1] + "x", KEY[:4] + "x" * (len(KEY) - 4), "<secret:".ljust(len(KEY), "x"))
+    assert [out(unlike)] * 3 == [out(guess) for guess in others]
+    assert [when for when, _ in out(unlike)] == [when for when, _ in out(KEY)]
 
 
 @pytest.mark.parametrize(
@@ -145,6 +153,13 @@ def test_events_that_are_nested_deeply_or_never_end_are_passed_on() -> None:
     assert endless == streamed("text/event-stream", endless, 65_536)
 
 
+def test_a_right_beginning_takes_no_longer_than_a_wrong_one() -> None:
+    """Else an agent that sends many guesses in one text reads a key by the clock."""
+    key = "sk-live/aB3xY9+qLm=0815 and more"
+    right, wrong = (tried({"KEY": key}, key[:known].encode().ljust(40) * 50) for known in (20, 5))
+    assert right == wrong
+
+
 def test_many_keys_with_one_beginning_take_no_longer_than_one() -> None:
     """The work is counted in tries of tokens, which no busy machine changes."""
     text = b"sk-live/" * 500
@@ -163,6 +178,7 @@ def tried(secrets: dict[str, str], text: bytes) -> int:
 
     search = Redactor(secrets).search
     assert search is not None
+    search.next(text[:100])  # the expressions are compiled once
     sys.setprofile(count)
     try:
         search.next(text)

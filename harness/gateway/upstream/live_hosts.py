@@ -11,14 +11,23 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from harness.cassettes.redacted_streams import RedactedEvents, RedactedStream, redacted_stream
+from harness.cassettes.redacted_streams import RedactedStream
 from harness.cassettes.redaction import Redactor
 from harness.errors import ServiceError
 from harness.gateway.budgets import RateLimiter, Waits
 from harness.gateway.upstream.host_calls import Sink, WebCall
 from harness.gateway.upstream.http_tools import MAX_ANSWER_BYTES, ToolUpstream
 from harness.gateway.upstream.sources import ToolAnswer
-from harness.gateway.upstream.transport import RetriedCall, begun, clean_header, is_readable, sent_body, with_pauses
+from harness.gateway.upstream.transport import (
+    RetriedCall,
+    TooLarge,
+    begun,
+    clean_header,
+    is_readable,
+    passed_on,
+    sent_body,
+    stream_of,
+)
 
 _OF_A_CONNECTION = frozenset(
     {
@@ -114,13 +123,22 @@ def passed_back(
     return back
 
 
+_Broken = Literal["timeout", "reset", "unreachable", "oversized", "garbled"]
+
+
 @dataclass(kw_only=True)
 class _Received:
-    """The part of an answer received so far."""
+    """The part of an answer that was received and passed on so far."""
 
+    sink: Sink
+    stream: RedactedStream | None = None
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytearray = field(default_factory=bytearray)
+
+    async def give(self, clean: bytes) -> None:
+        self.body += clean
+        await self.sink.write(clean)
 
 
 class LiveWeb:
@@ -161,54 +179,58 @@ class LiveWeb:
         return replace(answer, retried=tuple(tries.lost)) if tries.lost else answer
 
     async def _answered(self, call: WebCall, sink: Sink, tries: RetriedCall) -> ToolAnswer:
-        come = _Received()
-        passage = _BodyStream(come, sink, RedactedStream(self._redactor))
+        come = _Received(sink=sink)
+        outcome: _Broken
         try:
-            return await self._passed(call, come, passage, tries)
+            return await self._passed(call, come, tries)
         except TimeoutError:
-            return self._tool_answer("timeout", come)
+            outcome = "timeout"
         except aiohttp.ClientConnectorError as error:
             if call.host.service is not None:
                 raise ServiceError(f"service {call.host.service!r} cannot be reached any more: {error}") from error
-            return self._tool_answer("unreachable", come)
+            outcome = "unreachable"
         except aiohttp.ClientResponseError as error:
             if call.host.service is not None:
                 said = f"service {call.host.service!r} answered something that is not HTTP: {error.message}"
                 raise ServiceError(said, remedy="correct the service") from error
-            return self._tool_answer("garbled", come)
+            outcome = "garbled"
+        except TooLarge:
+            outcome = "oversized"
         except (aiohttp.ClientError, ConnectionError):
-            return self._tool_answer("reset", come)
+            outcome = "reset"
+        for clean in () if come.stream is None else come.stream.finish(broken=True):
+            await come.give(clean)
+        return self._tool_answer(outcome, come)
 
     async def _begun(self, call: WebCall, tries: RetriedCall) -> aiohttp.ClientResponse:
         if tries.lost:
             await self._limiter.wait_for(call.host.tool, call.host.rate_limit)
         return await begun(self._ask(call))
 
-    async def _passed(self, call: WebCall, come: _Received, passage: "_BodyStream", tries: RetriedCall) -> ToolAnswer:
+    async def _passed(self, call: WebCall, come: _Received, tries: RetriedCall) -> ToolAnswer:
         loop, host = asyncio.get_running_loop(), call.host
         async with asyncio.timeout(host.timeout_s) as limit, await tries(partial(self._begun, call, tries)) as response:
             headers = response.headers
             if not is_readable(headers) or (self._hides and is_part(response.status, headers)):
                 return self._tool_answer("garbled", come)
+            if (response.content_length or 0) > MAX_ANSWER_BYTES and call.method != "HEAD":
+                raise TooLarge
             come.headers = passed_back(
                 headers,
                 decoded="content-encoding" in headers,
                 redactor=self._redactor,
                 bodiless=call.method == "HEAD",
             )
-            if (response.content_length or 0) > MAX_ANSWER_BYTES and call.method != "HEAD":
-                return self._tool_answer("oversized", _Received())
             come.status = response.status
-            passage.redacted = redacted_stream(self._redactor, headers.get("content-type", ""))
-            await passage.sink.begin(response.status, come.headers)
-            async for piece in with_pauses(response.content, lambda: passage.redacted.waits):
-                await passage.take(piece)
-                if piece is None:
-                    continue
-                if passage.taken > MAX_ANSWER_BYTES:
-                    return self._tool_answer("oversized", come)
-                limit.reschedule(loop.time() + host.timeout_s)
-            await passage.finish()
+            come.stream = stream_of(headers, self._redactor)
+            await come.sink.begin(response.status, come.headers)
+            await passed_on(
+                response.content,
+                come.stream,
+                come.give,
+                lambda: limit.reschedule(loop.time() + host.timeout_s),
+                MAX_ANSWER_BYTES,
+            )
         return self._tool_answer("answer", come)
 
     def _ask(self, call: WebCall) -> aiohttp.client._RequestContextManager:
@@ -224,35 +246,7 @@ class LiveWeb:
             skip_auto_headers=("Content-Type", "User-Agent"),
         )
 
-    def _tool_answer(
-        self, outcome: Literal["answer", "timeout", "reset", "unreachable", "oversized", "garbled"], come: _Received
-    ) -> ToolAnswer:
+    def _tool_answer(self, outcome: Literal["answer"] | _Broken, come: _Received) -> ToolAnswer:
         return ToolAnswer(
             outcome=outcome, tier=self._tier, status=come.status, headers=come.headers, body=bytes(come.body)
         )
-
-
-@dataclass
-class _BodyStream:
-    """Streams one answer's body to the agent."""
-
-    come: _Received
-    sink: Sink
-    redacted: RedactedStream | RedactedEvents
-    taken: int = 0
-
-    async def take(self, piece: bytes | None) -> None:
-        """Passes on a piece, or what waits if there is a pause (None)."""
-        self.taken += len(piece or b"")
-        await self._pass(self.redacted.release() if piece is None else self.redacted.feed(piece))
-
-    async def finish(self) -> None:
-        """Returns the buffered bytes. If the host disconnects they are dropped, because they may be the beginning of
-        a secret.
-        """
-        await self._pass(self.redacted.finish())
-
-    async def _pass(self, clean: bytes) -> None:
-        self.come.body += clean
-        if clean:
-            await self.sink.write(clean)

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent import futures
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import aiohttp
 
-from harness.cassettes.redacted_streams import LONGEST_WAIT_S
+from harness.cassettes.redacted_streams import RedactedStream, redacted_stream
 from harness.cassettes.redaction import Redactor
 from harness.errors import GatewayError
 
@@ -130,21 +130,40 @@ async def begun(request: aiohttp.client._RequestContextManager) -> aiohttp.Clien
         raise NoAnswer(error) from None
 
 
-async def with_pauses(content: aiohttp.StreamReader, waits: Callable[[], bool]) -> AsyncIterator[bytes | None]:
-    """Each piece as it comes; None if nothing came for `LONGEST_WAIT_S` while `waits()`."""
+class TooLarge(aiohttp.ClientPayloadError):
+    """More than is passed on of one answer."""
+
+
+async def passed_on(
+    content: aiohttp.StreamReader,
+    stream: RedactedStream,
+    give: Callable[[bytes], Awaitable[None]],
+    came: Callable[[], None],
+    most: int,
+) -> None:
+    """Passes a body on through the stream's window; `came` is called for each piece when it comes. Raises TooLarge."""
+    now = asyncio.get_running_loop().time
+    taken = 0
     while True:
-        limit = asyncio.timeout(LONGEST_WAIT_S if waits() else None)
+        for clean in stream.release(now()):
+            await give(clean)
+        limit = asyncio.timeout_at(stream.due)
         try:
             async with limit:
                 piece = await content.readany()
         except TimeoutError:
             if not limit.expired():
                 raise
-            yield None
             continue
         if not piece:
-            return
-        yield piece
+            break
+        came()
+        taken += len(piece)
+        if taken > most:
+            raise TooLarge("the answer is too large")
+        stream.feed(piece, now())
+    for clean in stream.finish():
+        await give(clean)
 
 
 _LOOK_EVERY_S = 1.0
@@ -235,6 +254,16 @@ _DECODED: Final = frozenset({"", "identity", "gzip", "deflate"})
 def is_readable(headers: Mapping[str, str]) -> bool:
     """Whether the body has no encoding that is unknown here."""
     return headers.get("content-encoding", "").strip().lower() in _DECODED
+
+
+def stream_of(headers: Mapping[str, str], redactor: Redactor, *, is_array: bool = False) -> RedactedStream:
+    """What a readable body with these headers is passed on through."""
+    return redacted_stream(
+        redactor,
+        headers.get("content-type", ""),
+        is_array=is_array,
+        was_compressed="content-encoding" in headers,
+    )
 
 
 _LARGE: Final = 1024 * 1024
