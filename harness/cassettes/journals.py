@@ -8,7 +8,7 @@ import fcntl
 import os
 import shlex
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,10 +156,20 @@ class _Heading(Frozen):
 class TrialJournal:
     """The recordings of one trial, on disk line by line. Has one writer, and is not thread-safe."""
 
-    def __init__(self, cassettes: Path, *, suite: str, case: str, redactor: Redactor, kept: bool = False) -> None:
+    def __init__(
+        self,
+        cassettes: Path,
+        *,
+        suite: str,
+        case: str,
+        redactor: Redactor,
+        kept: bool = False,
+        wrote: Callable[[int], None] = lambda _: None,
+    ) -> None:
         """`kept` marks a journal that only its own trial uses: the journal of a killed trial is deleted,
-        never merged.
+        never merged. `wrote` is called with the size of each recording.
         """
+        self._wrote = wrote
         folder = cassettes / suite
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / (partial_name(case) if kept else f".{case}.{uuid.uuid4().hex[:8]}.journal")
@@ -177,7 +187,9 @@ class TrialJournal:
     def add(self, recording: Recording) -> None:
         """Raises CassetteError, and writes nothing, if the recording contains a known secret."""
         _refuse_secrets(recording, self.redactor, self.path)
-        self._file.write(recording.model_dump_json() + "\n")
+        line = recording.model_dump_json() + "\n"
+        self._wrote(len(line))
+        self._file.write(line)
         self.recordings.append(recording)
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from harness.cassettes.redaction import Redactor
 from harness.gateway.bodies import LargeWork, read_body
 from harness.gateway.upstream.transport import Refusal
 from harness.traces.otlp import NotOtlp, spans_of
-from harness.traces.recorder import TraceRecorder
+from harness.traces.recorder import TraceRecorder, Volume
 from harness.traces.spans import Span
 from harness.values import JsonObject
 
@@ -27,8 +27,9 @@ _PROTOBUF = "application/x-protobuf"
 class TracesHandler:
     """Accepts OTLP over HTTP, as protobuf and JSON; a trial stores a limited number of spans."""
 
-    def __init__(self, recorder: TraceRecorder, redactor: Redactor, large: LargeWork) -> None:
+    def __init__(self, recorder: TraceRecorder, redactor: Redactor, large: LargeWork, volume: Volume) -> None:
         self._recorder = recorder
+        self._volume = volume
         self._redactor = redactor
         self._large = large
         self._taken = 0
@@ -53,6 +54,7 @@ class TracesHandler:
     async def _take(self, body: bytes, *, as_json: bool) -> None:
         """Links the spans of a request, or those for which there is room. Raises Refusal, with none of them linked."""
         self._bytes += len(body)
+        self._volume.add(len(body))
         room = _MAX_SPANS - self._taken
         if room <= 0 or self._bytes > 4 * _MAX_BYTES or self._values > _MAX_VALUES:
             return

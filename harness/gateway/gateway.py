@@ -5,7 +5,7 @@ Everything that touches the network runs on that thread's event loop; the public
 
 import secrets
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -46,7 +46,7 @@ from harness.suite.cases import Case
 from harness.suite.checks import needs_browser
 from harness.suite.models import ModelMode, ToolMode
 from harness.suite.suites import Suite, state_names
-from harness.traces.recorder import TraceRecorder, TraceSubject, TrialProgress
+from harness.traces.recorder import TraceRecorder, TraceSubject, TrialProgress, Volume
 from harness.traces.tracer import Tracing
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ class GatewayOptions(TypedDict, total=False):
     """The run's budget."""
     users: UserSource | None
     """Opens the users of the trials; None: the scripts of the cases."""
+    volume: Callable[[], Volume]
+    """Makes the limits of what a trial asks for and has written."""
     limiter: RateLimiter
     """Enforces the rate limits of live calls, also over other gateways with the same limiter."""
 
@@ -143,6 +145,7 @@ class Gateway:
         self._users = options.get("users")
         self._toolbox = Toolbox(suite)
         self._limiter = options.get("limiter") or RateLimiter()
+        self._volume = options.get("volume", Volume)
         self.waiting = Waiting()
         self._reachability = Reachability()
         self._resets = Resets(suite)
@@ -243,7 +246,7 @@ class Gateway:
         route_handlers: list[RouteHandler] = [
             OpenApiHandler(toolbox, offered),
             McpHandler(calls),
-            TracesHandler(trial.recorder, trial.redactor, trial.exchange.large),
+            TracesHandler(trial.recorder, trial.redactor, trial.exchange.large, trial.ledger.volume),
         ]
         if self._models is not None:
             route_handlers.append(self._models.handler(trial))
@@ -277,8 +280,8 @@ class Gateway:
         )
         threads = TrialThreads()
         closing.callback(threads.close)
-        redactor = Redactor(self._secrets)
-        journals = self._journals.open(request, redactor, closing)
+        redactor, volume = Redactor(self._secrets), self._volume()
+        journals = self._journals.open(request, redactor, closing, volume)
         services, reached = self._services_and_addresses(request, closing)
         return TrialContext(
             request=request,
@@ -294,8 +297,8 @@ class Gateway:
             services=services,
             waits=partial(self.waiting.answer, request.trial_id),
             redactor=redactor,
-            recorder=TraceRecorder(subject, self._tracing),
-            ledger=self._ledger(request.case),
+            recorder=TraceRecorder(subject, self._tracing, volume),
+            ledger=self._ledger(request.case, volume),
             journals=journals,
             refresh=self._journals.refresh,
             volatile=self._volatile,
@@ -321,12 +324,13 @@ class Gateway:
             )
         )
 
-    def _ledger(self, case: Case) -> Ledger:
+    def _ledger(self, case: Case, volume: Volume) -> Ledger:
         limits, budget = case.limits, self._budget
         # A budget of one tool limits external services; a budget of all requests counts the suite's own services too.
         metered = {"live", "record"} if budget is None or budget.requests is None else {"live", "record", "sealed"}
         return Ledger(
             doubles=self._suite.doubles,
+            volume=volume,
             steps=limits.steps,
             tokens=limits.tokens,
             cost_usd=limits.cost_usd,

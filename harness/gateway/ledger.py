@@ -7,14 +7,13 @@ from harness.cassettes.keys import CallKey
 from harness.gateway.budgets import Budget
 from harness.gateway.user import HeardCall
 from harness.suite.models import CalledKind, Doubles, Provenance
+from harness.traces.recorder import Volume
 from harness.traces.trajectory import ReplayTier
 from harness.traces.trial import ModelUse
-from harness.values import JsonObject
+from harness.values import JsonObject, canonical_json
 
 _MAX_MISSES = 100
-_MAX_SAYINGS = 10_000
 _MAX_HEARD_CALLS = 10_000
-_MAX_SAID_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(kw_only=True)
@@ -57,8 +56,8 @@ class Ledger:
     final_reply: str | None = None
     thoughts: list[str] = field(default_factory=list)
     plan: tuple[str, ...] | None = None
-    sayings: int = 0
-    said_bytes: int = 0
+    volume: Volume = field(default_factory=Volume)
+    """What the trial has asked for and has had written, in all channels."""
 
     def admits_call(self) -> bool:
         """Counts a call; False past the case's limit."""
@@ -68,17 +67,13 @@ class Ledger:
         self.limit_reached = self.limit_reached or f"{self.steps} tool calls"
         return False
 
-    def admits_saying(self, size: int) -> bool:
-        """Counts a thought or a reply; False beyond the limit of one trial, which bounds the gateway's memory."""
-        self.sayings += 1
-        self.said_bytes += size
-        if self.sayings > _MAX_SAYINGS:
-            self.limit_reached = self.limit_reached or f"{_MAX_SAYINGS} thoughts and replies"
-        elif self.said_bytes > _MAX_SAID_BYTES:
-            self.limit_reached = self.limit_reached or f"{_MAX_SAID_BYTES} bytes of thoughts and replies"
-        else:
-            return True
-        return False
+    def refuses_request(self) -> str | None:
+        """Counts a request of the agent, in whichever channel; returns why it is refused."""
+        reached = self.volume.refuses_request()
+        if reached is None:
+            return None
+        self.limit_reached = self.limit_reached or reached
+        return f"the limit of {reached} is reached"
 
     def within_budget(self, tool: str) -> bool:
         """Counts a call against the run's budget; False if nothing is left for it."""
@@ -144,6 +139,7 @@ class Ledger:
 
     def think(self, text: str, plan: tuple[str, ...] | None) -> None:
         """Keeps a thought for the agent's next step; a later plan replaces an earlier one."""
+        self.volume.add(len(text))
         self.thoughts.append(text)
         self.plan = self.plan if plan is None else plan
 
@@ -155,6 +151,7 @@ class Ledger:
     def keep_miss(self, missed: JsonObject) -> None:
         """Keeps a miss that is counted elsewhere."""
         if missed not in self.misses and len(self.misses) < _MAX_MISSES:
+            self.volume.add(len(canonical_json(missed)))
             self.misses.append(missed)
 
     def hear_call(self, call: HeardCall) -> None:

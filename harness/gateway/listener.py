@@ -138,11 +138,15 @@ class Listener:
     def __init__(
         self,
         routes: Serving,
+        refuses: Callable[[], str | None],
         on_failure: Callable[[BaseException], None],
         hosts: "tuple[ForwardProxy, Authority] | None" = None,
     ) -> None:
-        """`hosts`: the forward proxy that is served too, and the certificate authority of its hosts."""
+        """`refuses` is asked for each request, and returns why it is refused. `hosts`: the forward proxy that is served
+        too, and the certificate authority of its hosts.
+        """
         self._routes = routes
+        self._refuses = refuses
         self._hosts = hosts
         self._context: ListenerContext | None = None
         self._on_failure = on_failure
@@ -171,6 +175,10 @@ class Listener:
         assert isinstance(connection, _ClientConnection)
         connection.answering = True
         try:
+            refused = self._refuses()
+            if refused is not None:
+                body = error_body("limit_reached", refused)
+                return web.Response(status=403, body=body, content_type="application/json")
             with self._intake.of(request):
                 response = await self._routes.handle(request, connection.bound)
                 if "upgrade" in request.headers:

@@ -285,7 +285,6 @@ class Routes:
 
     async def _thought(self, raw: bytes) -> ToolReply:
         thought = _parsed_body(raw, _THOUGHT)
-        self._admit(raw)
         text, *plan = await self._cleaned(raw, thought.text, *(thought.plan or ()))
         self._context.trial.ledger.think(text, None if thought.plan is None else tuple(plan))
         return _NOTHING
@@ -293,7 +292,6 @@ class Routes:
     async def _reply_sent(self, raw: bytes) -> ToolReply:
         recorder, started_ns = self._context.trial.recorder, self._context.trial.recorder.now_ns()
         said = _parsed_body(raw, _SAYING).message
-        self._admit(raw)
         (message,) = await self._cleaned(raw, said)
         self._context.trial.ledger.final_reply = message
         self._dialogue.hear(message)
@@ -305,11 +303,6 @@ class Routes:
         """Texts of a body without secrets."""
         clean = self._context.trial.redactor.everywhere
         return await self._context.trial.exchange.large.done(len(raw), lambda: list(map(clean, texts)))
-
-    def _admit(self, raw: bytes) -> None:
-        ledger = self._context.trial.ledger
-        if not ledger.admits_saying(len(raw)):
-            raise Refusal(403, "limit_reached", f"the limit of {ledger.limit_reached} is reached")
 
 
 _JSON = "application/json"

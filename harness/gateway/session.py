@@ -59,7 +59,8 @@ class TrialSession:
         self._parts = parts
         self._routes = Routes(parts.context, None if parts.web is None else parts.web.proxy)
         hosts = None if parts.web is None or parts.web.proxy is None else (parts.web.proxy, parts.web.authority)
-        self._listeners = [Listener(self._routes, parts.failures.append, hosts)]
+        refuses = parts.trial.ledger.refuses_request
+        self._listeners = [Listener(self._routes, refuses, parts.failures.append, hosts)]
         self._record: SessionRecord | None = None
         self._closed = False
         self._listen(self._listeners[0], parts.socket)
@@ -68,7 +69,7 @@ class TrialSession:
 
             proxy = parts.web.pages
             pages = PageRoutes(proxy, lambda: self._routes.is_open)
-            self._listeners.append(Listener(pages, parts.failures.append, (proxy, parts.web.authority)))
+            self._listeners.append(Listener(pages, refuses, parts.failures.append, (proxy, parts.web.authority)))
             self._listen(self._listeners[1], parts.pages_socket)
 
     @property

@@ -26,7 +26,7 @@ from harness.gateway.upstream.transport import TrialThreads
 from harness.suite.cases import Case
 from harness.suite.models import ToolMode
 from harness.suite.suites import Suite
-from harness.traces.recorder import TraceRecorder
+from harness.traces.recorder import TraceRecorder, Volume
 
 if TYPE_CHECKING:
     from harness.cassettes.journals import Merge, TrialJournal
@@ -60,7 +60,7 @@ class JournalKeeper:
     live: Path | None
     """The folder for the cassettes of tools that answer live."""
 
-    def open(self, request: SessionRequest, redactor: "Redactor", closing: ExitStack) -> Journals:
+    def open(self, request: SessionRequest, redactor: "Redactor", closing: ExitStack, volume: Volume) -> Journals:
         """Opens the journals of a trial, which are closed with `closing`; journals for the run's own cassettes are
         deleted where the trial has not ended.
         """
@@ -75,10 +75,10 @@ class JournalKeeper:
         case, recorded, kept = request.case.id, None, None
         name = f"{case}.{request.attempt}"
         if self.records_tools or self.records_models:
-            recorded = TrialJournal(self.cassettes, suite=self.suite, case=case, redactor=redactor)
+            recorded = TrialJournal(self.cassettes, suite=self.suite, case=case, redactor=redactor, wrote=volume.add)
             closing.callback(recorded.close)
         if self.live is not None:
-            kept = TrialJournal(self.live, suite=self.suite, case=name, redactor=redactor, kept=True)
+            kept = TrialJournal(self.live, suite=self.suite, case=name, redactor=redactor, kept=True, wrote=volume.add)
             closing.callback(kept.remove)
 
         def finish() -> "Merge | None":

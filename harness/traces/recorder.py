@@ -34,6 +34,32 @@ class TrialProgress(Frozen):
     """The name of the last one's span, such as `execute_tool look_up`; "" before the first."""
 
 
+_SPAN_BYTES = 1024
+"""What a span takes beside its texts."""
+
+
+class Volume:
+    """What one trial has asked for and has had written, in whichever channel: a tool, a model, a host, a page of its
+    browser, its own spans, messages, recordings. The limits are far above what an honest trial needs; past one of
+    them every request is refused, so that nothing happens unseen.
+    """
+
+    def __init__(self, most_requests: int = 50_000, most_bytes: int = 256 * 1024 * 1024) -> None:
+        self._most_requests, self._most_bytes = most_requests, most_bytes
+        self._requests = self._bytes = 0
+
+    def add(self, size: int) -> None:
+        """Counts what is written."""
+        self._bytes += size
+
+    def refuses_request(self) -> str | None:
+        """Counts a request; returns the limit past which it is refused."""
+        self._requests += 1
+        if self._bytes > self._most_bytes:
+            return f"{self._most_bytes} bytes of trace and recordings"
+        return f"{self._most_requests} requests" if self._requests > self._most_requests else None
+
+
 Attributes = Mapping[str, Plain | None]
 """None values are omitted: an absent attribute is unknown, never ""."""
 
@@ -63,8 +89,9 @@ class _Turn:
 class TraceRecorder:
     """The spans of one trial under one root span; may be used from several threads."""
 
-    def __init__(self, subject: TraceSubject, tracing: Tracing | None = None) -> None:
-        """`tracing`: the run's tracer; without one the spans are stored and not exported."""
+    def __init__(self, subject: TraceSubject, tracing: Tracing | None = None, volume: Volume | None = None) -> None:
+        """`tracing`: the run's tracer; without one the spans are stored and not exported. `volume` counts them."""
+        self._volume = volume or Volume()
         self._subject = subject
         self._last = ""
         self._tracing = tracing or unexported()
@@ -95,6 +122,7 @@ class TraceRecorder:
     def turn(self, message: str) -> None:
         """Starts a turn: the agent received a message of the user."""
         now = self.now_ns()
+        self._volume.add(_SPAN_BYTES + len(message))
         turn = self._turns[-1]
         if turn.said or turn.ended_ns is not None:
             self._end_turn(now)
@@ -123,6 +151,8 @@ class TraceRecorder:
         """
         ended_ns = self.now_ns() if ended_ns is None else ended_ns
         times = {names.STARTED_MONOTONIC: started_ns, names.ENDED_MONOTONIC: ended_ns}
+        texts = (value for value in attributes.values() if isinstance(value, str))
+        self._volume.add(_SPAN_BYTES + sum(map(len, texts)))
         span = self._start_span(name, self._parent_of(started_ns), {**_present(attributes), **times}, started_ns)
         if failed:
             span.set_status(otel.StatusCode.ERROR)

@@ -340,13 +340,3 @@ def test_a_saying_of_another_shape_is_refused_with_its_field(run, route: str, bo
 
     assert error_of(got[0]) == (expected, "bad_request")
     assert record.final_reply is None
-
-
-def test_an_agent_that_never_stops_talking_is_stopped(run) -> None:
-    long = {"message": "x" * 1_000_000}
-    statuses = []
-    record = run("live", lambda agent: statuses.extend(agent.ask("POST", "/reply", long)[0] for _ in range(18)))
-
-    assert statuses[:16] == [204] * 16
-    assert statuses[-1] == 403
-    assert record.limit_reached == "16777216 bytes of thoughts and replies"

@@ -24,6 +24,8 @@ from harness.values import JsonObject, canonical_json, object_of
 
 _MTOK = 1_000_000
 _BYTES_PER_TOKEN = 4
+_SHOWN_WITHOUT_REPLY = 4000
+"""Characters of each text of a request that no reply answers: an agent may send any number, at no cost."""
 
 
 def cost_usd(price: Price | None, used: Used) -> float | None:
@@ -213,10 +215,11 @@ def exchange_span(
         names.REPLAY_NEAREST: list(exchange.nearest) or None,
         **_error(exchange),
     }
-    name = f"{exchange.endpoint.operation} {asked.model or ''}".rstrip()
+    name = f"{exchange.endpoint.operation} {(asked.model or '')[:LONGEST_MODEL]}".rstrip()
+    most = None if replied.message is not None else _SHOWN_WITHOUT_REPLY
     return ExchangeSpan(
         name=str(keys.clean(name)),
-        attributes={key: _attribute_value(keys.clean(value)) for key, value in attributes.items()},
+        attributes={key: _attribute_value(keys.clean(value), most) for key, value in attributes.items()},
         failed=names.ERROR_TYPE in attributes and attributes[names.ERROR_TYPE] is not None,
     )
 
@@ -258,9 +261,9 @@ def _error(exchange: ModelExchange) -> Mapping[str, JsonValue]:
     return {names.ERROR_TYPE: exchange.failure}
 
 
-def _attribute_value(value: JsonValue) -> Plain | None:
+def _attribute_value(value: JsonValue, most: int | None) -> Plain | None:
     plain = json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
-    return _with_joined_surrogates(plain) if isinstance(plain, str) else plain
+    return _with_joined_surrogates(plain[:most]) if isinstance(plain, str) else plain
 
 
 def _with_joined_surrogates(text: str) -> str:
