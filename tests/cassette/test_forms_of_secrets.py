@@ -5,9 +5,7 @@ import json
 
 import pytest
 
-from harness.cassettes.redacted_streams import RedactedStream
 from harness.cassettes.redaction import Redactor
-from tests.cassette.streaming import cut, passed
 
 SECRET = 's3cret/"of <the> day" é+1'
 _WRITTEN = json.dumps(SECRET)[1:-1]
@@ -35,13 +33,6 @@ def test_an_agent_does_not_see_it_however_its_json_is_escaped() -> None:
 def test_an_answer_with_escapes_and_without_a_secret_stays_byte_for_byte() -> None:
     told = b'{ "a": "line\\nbreak \\u0041", "b" : 1.0}'
     assert told == Redactor({"KEY": SECRET}).for_agent(told)
-
-
-@pytest.mark.parametrize("size", [1, 3, 7])
-def test_a_stream_in_pieces_is_passed_without_it(size: int) -> None:
-    stream = RedactedStream(Redactor({"KEY": SECRET}))
-    whole = f"data: {SECRET} {FORMS['HTML']} end".encode()
-    assert b"data: <secret:KEY> <secret:KEY> end" == passed(stream, cut(whole, size))
 
 
 @pytest.mark.parametrize("name", ["ang", "angle"])

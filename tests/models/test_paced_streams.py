@@ -5,7 +5,7 @@ import gzip
 import json
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -45,12 +45,6 @@ async def echo(request: web.Request) -> web.StreamResponse:
     return response
 
 
-@pytest.fixture
-def server() -> Iterator[str]:
-    with served(echo, path="") as url:
-        yield url
-
-
 def chunks_of(path: Path, kind: str, guess: str) -> list[Chunk]:
     """The pieces as they come over the wire, with their times since the head of the answer came."""
     message = {"role": "user", "content": f"{kind} {guess}"}
@@ -76,7 +70,7 @@ def chunks_of(path: Path, kind: str, guess: str) -> list[Chunk]:
 
 
 @pytest.fixture
-def streams(run: Any, suite: Any, server: str) -> Callable[[str], dict[str, list[Chunk]]]:
+def streams(run: Any, suite: Any) -> Callable[[str], dict[str, list[Chunk]]]:
     """The pieces of the streams of all guesses, which are made side by side."""
 
     def made(kind: str) -> dict[str, list[Chunk]]:
@@ -84,13 +78,17 @@ def streams(run: Any, suite: Any, server: str) -> Callable[[str], dict[str, list
 
         def act(agent: Any) -> None:
             with ThreadPoolExecutor() as pool:
-                read = pool.map(partial(chunks_of, agent.path, kind), GUESSES.values())
-                found.update(zip(GUESSES, read, strict=True))
+                found.update(
+                    zip(GUESSES, pool.map(partial(chunks_of, agent.path, kind), GUESSES.values()), strict=True)
+                )
 
-        host = HostSpec(host=HOST, base_url=server, disposable=True)
-        model = ModelSpec(base_url=server, api_key="MODEL_KEY")
-        chosen = suite.model_copy(update={"hosts": (host,), "model": model})
-        run("live", act, suite=chosen, model_mode="live", secrets={"MODEL_KEY": KEY})
+        with served(echo, path="") as url:
+            told = {
+                "hosts": (HostSpec(host=HOST, base_url=url, disposable=True),),
+                "model": ModelSpec(base_url=url, api_key="MODEL_KEY"),
+            }
+            chosen = suite.model_copy(update=told)
+            run("live", act, suite=chosen, model_mode="live", secrets={"MODEL_KEY": KEY})
         return found
 
     return made
