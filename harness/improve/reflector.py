@@ -180,12 +180,17 @@ class RuleReflector:
         self._asked: Counter[str] = Counter()
 
     def __call__(self, request: str) -> str:
-        """The whole new text between ``` marks; the text as it is if no rule applies."""
-        self._asked[request] += 1
+        """The whole new text between ``` marks; the text as it is if no rule applies.
+
+        The rules that apply take turns for each text, so that the words of a request, which change with the harness,
+        do not decide which rule is met first.
+        """
         text, feedback = _text_and_feedback(request)
-        lottery = random.Random(f"{self._seed}:{self._asked[request]}:{request}")
         edits = [edited for rule in self._book.rules if (edited := _applied(rule, text, feedback)) is not None]
-        return f"{MARK}\n{lottery.choice(edits) if edits else text}\n{MARK}"
+        random.Random(f"{self._seed}:{text}").shuffle(edits)
+        turn = self._asked[text]
+        self._asked[text] += 1
+        return f"{MARK}\n{edits[turn % len(edits)] if edits else text}\n{MARK}"
 
 
 def _text_and_feedback(request: str) -> tuple[str, str]:
