@@ -31,7 +31,7 @@ def compared_arguments(tool: ToolSpec | None, arguments: JsonObject) -> JsonObje
     """The arguments that two calls are compared by."""
     if tool is None:
         return arguments
-    compared = _normal(without_volatile(tool, arguments), tool.parameters)
+    compared = _normal(without_volatile(tool, arguments) if tool.ignore else arguments, tool.parameters)
     assert isinstance(compared, dict)
     return compared
 
@@ -120,9 +120,12 @@ def _call_keys(evidence: Evidence) -> dict[int, str]:
 
 def _argument_faults(evidence: Evidence) -> dict[int, tuple[ParameterFault, str]]:
     tools = {tool.name: tool for tool in evidence.tools}
-    known = (call for call in calls_of(evidence) if call.name in tools)
-    found = ((id(call), argument_fault(tools[call.name], call)) for call in known)
-    return {call: fault for call, fault in found if fault is not None}
+    found: dict[int, tuple[ParameterFault, str]] = {}
+    for call in calls_of(evidence):
+        fault = argument_fault(tools[call.name], call) if call.name in tools else None
+        if fault is not None:
+            found[id(call)] = fault
+    return found
 
 
 def _normal(value: JsonValue, schema: JsonValue) -> JsonValue:

@@ -1,10 +1,10 @@
 """One trial's scorecard from its evidence: pure, so that a stored trial can be scored again by a later version."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args
 
 from harness.errors import HarnessError, OutOfTime, UsageError
 from harness.plugins import described
@@ -159,7 +159,7 @@ class Scorer:
             verdict = _unreadable if trial.unreadable else _verdict
             verdicts = (*(verdict(one, evidence) for one in checks), *_too_many_misses(evidence))
             complete = evidence.counted.model_copy(update={"verdicts": verdicts})
-            scores = tuple(score for metric in self.metrics for score in _scores_from(metric, complete))
+            scores = _scores_from(self.metrics, complete)
             rules = self._ruled(complete)
             scores = (*scores, *rules_held(rules))
         else:
@@ -175,7 +175,7 @@ class Scorer:
         """The scorecard with updated values of the figures that depend on the best known success."""
         complete = evidence.counted.model_copy(update={"verdicts": card.verdicts})
         own = (metric for metric in self.metrics if metric.name in _BY_OPTIMUM)
-        fresh = {score.metric: score for metric in own for score in _scores_from(metric, complete)}
+        fresh = {score.metric: score for score in _scores_from(own, complete)}
         scores = tuple(fresh.get(score.metric, score) for score in card.scores)
         return card.model_copy(update={"scores": scores})
 
@@ -335,15 +335,32 @@ def _cut(reason: str) -> str:
     return reason if left <= 0 else f"{reason[:half]}... ({left:,} characters left out) ...{reason[-half:]}"
 
 
-def _scores_from(metric: Metric | ItemEvaluator, evidence: Evidence) -> tuple[Score, ...]:
-    unknown = unknown_because(metric, evidence)
+def _scores_from(metrics: Iterable[Metric | ItemEvaluator], evidence: Evidence) -> tuple[Score, ...]:
+    """What the metrics measure, in their order; all are measured before any score is made of it."""
+    every = tuple(metrics)
+    unknown = {metric.name: unknown_because(metric, evidence) for metric in every}
+    measured: list[Any] = []
+    for metric in every:
+        try:
+            if unknown[metric.name] is not None:
+                measured.append(None)
+            else:
+                measure = metric.scores if isinstance(metric, ItemEvaluator) else metric.measure
+                measured.append(measure(evidence))
+        except Exception as error:  # noqa: BLE001 - as above: unknown, with the reason, and the run goes on
+            measured.append(error)
+    found = zip(every, measured, strict=True)
+    return tuple(score for metric, one in found for score in _made_scores(metric, one, unknown[metric.name]))
+
+
+def _made_scores(metric: Metric | ItemEvaluator, measured: Any, unknown: str | None) -> tuple[Score, ...]:
     if unknown is not None:
         return (_unknown(metric, unknown),)
     try:
-        if isinstance(metric, ItemEvaluator):
-            return _not_built_in(metric.scores(evidence))
-        return (_score_of(metric, *metric.measure(evidence)),)
-    except Exception as error:  # noqa: BLE001 - as above: unknown, with the reason, and the run goes on
+        if isinstance(measured, Exception):
+            raise measured
+        return _not_built_in(measured) if isinstance(metric, ItemEvaluator) else (_score_of(metric, *measured),)
+    except Exception as error:  # noqa: BLE001 - as above
         return (_failed_score(metric, error),)
 
 

@@ -6,7 +6,7 @@ arguments, or an identifier that first stood in the answer of a call that depend
 
 from collections.abc import Iterator, Sequence
 
-from harness.scoring.findings.reading import NEVER, Act, Reading, hands_in, identifiers, is_hand_over, opened
+from harness.scoring.findings.reading import Act, Reading, hands_in, identifiers, is_hand_over, opened
 from harness.scoring.scorecard import Diagnosis, Failure, Kind, fact
 from harness.suite.tools import IMPORTED_SERVER, ToolSpec
 
@@ -100,10 +100,10 @@ def _values(reading: Reading) -> Iterator[Diagnosis]:
         if act.tool is not None and not hands_in(act.call.name):
             for value in act.identifiers:
                 users.setdefault(value, []).append(act)
-    unknown = [(value, acts) for value, acts in users.items() if reading.given.since(value) > acts[0].moment]
-    for value, acts in unknown[:_MOST]:
-        first = acts[0]
-        alike = reading.given.lookalike(value, first.moment)
+    given = reading.given
+    for value in given.unknown({value: acts[0].moment for value, acts in users.items()})[:_MOST]:
+        first = users[value][0]
+        alike = given.lookalike(value, first.moment)
         harmful = first.told_error is not None or (first.writes and not reading.evidence.success)
         later = _dependents(reading, first, {value})
         if alike is not None and (harmful or later):
@@ -127,7 +127,7 @@ def _confirmed(value: str, act: Act) -> bool:
 def _dependents(reading: Reading, origin: Act, values: set[str]) -> list[int]:
     """The steps of later calls, but for equal ones, that depend on the values."""
     steps: dict[int, None] = {}
-    since = reading.given.since
+    given = reading.given
     for act in reading.acts[origin.number :]:
         if act is not origin:
             if act.step == origin.step or act.key == origin.key or values.isdisjoint(act.identifiers):
@@ -135,7 +135,7 @@ def _dependents(reading: Reading, origin: Act, values: set[str]) -> list[int]:
             steps[act.step] = None
         if act.seen is not None and not act.failed:
             told = list(identifiers(opened(act.seen.content)))[:_MOST]
-            values = values | {one for one in told if act.moment < since(one) < NEVER}
+            values = values | given.first_given(told, act.moment + 1)
     return list(steps)
 
 
@@ -144,7 +144,7 @@ def _dependents(reading: Reading, origin: Act, values: set[str]) -> list[int]:
 
 def _ignored_errors(reading: Reading) -> Iterator[Diagnosis]:
     failed: dict[str, Act] = {}
-    for act in reading.acts:
+    for act in reading.acts if reading.errors else ():
         if act.told_error is not None:
             for value in act.identifiers:
                 failed.setdefault(value, act)

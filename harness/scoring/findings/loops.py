@@ -75,7 +75,7 @@ def _cycles(reading: Reading) -> Iterator[Diagnosis]:
 
 def _events(reading: Reading) -> list[_Event]:
     """What the user says between calls is part of a cycle: if the user says something new, it is none."""
-    asked = Counter(act.gist_key for act in reading.acts)
+    asked = reading.asked
     by_step: dict[int, list[Act]] = {}
     for act in reading.acts:
         by_step.setdefault(act.step, []).append(act)
@@ -134,6 +134,8 @@ _HEAD: Final = 300
 
 
 def _retries(reading: Reading) -> Iterator[Diagnosis]:
+    if len(reading.errors) < 2:
+        return
     runs: dict[str, list[Act]] = {}
     running: dict[str, list[Act]] = {}
     eras, era = _eras(reading), 0
@@ -295,6 +297,8 @@ _AGAIN: Final = 4
 
 
 def _asked_again(reading: Reading) -> Iterator[Diagnosis]:
+    if len(reading.acts) < _AGAIN:
+        return
     asked: dict[tuple[int, str, str | None], list[Act]] = {}
     eras = _eras(reading)
     for act in reading.acts:

@@ -6,7 +6,8 @@ from moment `2 n + 1`; parallel calls therefore do not see each other's answers.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Final
@@ -163,6 +164,14 @@ class Given:
         """The moment from which on the value was known, in any spelling; NEVER if it is not."""
         found = max(map(self._first, atoms(value)), default=-1)
         return found if found < NEVER else self._spelled("".join(atoms(value)))
+
+    def unknown(self, values: Mapping[str, int]) -> list[str]:
+        """Those of the values that were not known at their moments."""
+        return [value for value, moment in values.items() if self.since(value) > moment]
+
+    def first_given(self, values: Iterable[str], moment: int) -> set[str]:
+        """Those of the values that were known from this moment on."""
+        return {value for value in values if self.since(value) == moment}
 
     def lookalike(self, value: str, moment: int) -> str | None:
         """What was given before `moment` and differs from the value in one or two characters, as atoms."""
@@ -396,6 +405,16 @@ class Reading:
     def last_step(self) -> int | None:
         """The last one of the agent."""
         return next((step.index for step in reversed(self.steps) if step.source == "agent"), None)
+
+    @cached_property
+    def asked(self) -> Mapping[str, int]:
+        """How often the same was asked, by `gist_key`."""
+        return Counter([act.gist_key for act in self.acts])
+
+    @cached_property
+    def errors(self) -> tuple[Act, ...]:
+        """The calls whose answers say that they failed."""
+        return tuple([act for act in self.acts if act.told_error is not None])
 
     @cached_property
     def turns(self) -> tuple[int, ...]:

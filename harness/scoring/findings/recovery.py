@@ -26,7 +26,6 @@ from harness.scoring.findings.reading import Act, Reading, atoms, read
 from harness.traces.trajectory import Step, ToolErrorType
 from harness.values import Frozen
 
-VERSION: Final = "2"
 WITHIN: Final = 3
 Response = Literal["retried_same", "changed_something", "used_another_tool", "told_user", "ignored"]
 
@@ -59,18 +58,19 @@ class ErrorRecovery(Frozen):
         return self.recovered_after is not None
 
 
-def recoveries(evidence: Evidence, *, within: int = WITHIN) -> tuple[ErrorRecovery, ...]:
-    """Every tool error of the agent's calls, in order."""
+def recoveries(evidence: Evidence) -> tuple[ErrorRecovery, ...]:
+    """Every tool error of the agent's calls, in order; found at most once for the same evidence."""
+    return evidence.once(_recoveries)
+
+
+def _recoveries(evidence: Evidence) -> tuple[ErrorRecovery, ...]:
     reading = read(evidence)
-    return tuple(
-        _recovery(reading, act, within)
-        for act in reading.acts
-        if act.seen is not None and act.seen.error is not None and act.seen.error.type not in _EXCLUDED
-    )
+    found = [(act, act.seen.error.type) for act in reading.acts if act.seen is not None and act.seen.error is not None]
+    return tuple([_recovery(reading, act) for act, error in found if error not in _EXCLUDED])
 
 
-def _recovery(reading: Reading, act: Act, within: int) -> ErrorRecovery:
-    later = _next_calls(reading.acts, act, within)
+def _recovery(reading: Reading, act: Act) -> ErrorRecovery:
+    later = _next_calls(reading.acts, act)
     related = [(one, how) for place, one in enumerate(later) if (how := _relation(act, one, place)) is not None]
     good = next((one for one, _ in related if one.seen is not None and not one.failed and not _is_idle(one)), None)
     return ErrorRecovery(
@@ -82,10 +82,10 @@ def _recovery(reading: Reading, act: Act, within: int) -> ErrorRecovery:
     )
 
 
-def _next_calls(acts: Sequence[Act], act: Act, within: int) -> list[Act]:
+def _next_calls(acts: Sequence[Act], act: Act) -> list[Act]:
     """Calls decided after the error was seen: parallel ones are none."""
     first = bisect_right(acts, act.moment, key=lambda one: one.moment)
-    return list(acts[first : first + within])
+    return list(acts[first : first + WITHIN])
 
 
 def _response(reading: Reading, act: Act, later: Sequence[Act], related: Sequence[tuple[Act, Response]]) -> Response:
