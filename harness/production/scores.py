@@ -233,7 +233,7 @@ def _of_rules(score: SessionScore) -> Iterator[tuple[str, float]]:
     yield UNREADABLE_SESSION, 0.0
     yield WITHOUT_CONTENT, float(bool(score.uncaptured))
     if score.card is not None and score.card.outcome in MEASURED:
-        yield from signals_of_card(score.card)
+        yield from _signals_of_card(score.card, searched="arguments" not in score.uncaptured)
     yield "duration_s", score.duration_s
     yield "steps", float(score.steps)
     yield from _of_tools(score)
@@ -249,14 +249,15 @@ def _of_tools(score: SessionScore) -> Iterator[tuple[str, float]]:
             yield f"shape:{name}|{shape}", 1.0
 
 
-def signals_of_card(card: Scorecard) -> Iterator[tuple[str, float]]:
-    """Of a session or trial that was measured: success, checks, failure modes and metrics, as far as they are known."""
+def _signals_of_card(card: Scorecard, *, searched: bool) -> Iterator[tuple[str, float]]:
+    """Success, checks, failure modes, metrics, as far as they are known. `searched`: whether modes could be found."""
     if card.success is not None:
         yield "success", float(not card.success)
     for verdict in card.verdicts:
         if verdict.passed is not None:
             yield f"check:{verdict.check}", float(not verdict.passed)
-    yield from _of_modes(card)
+    if searched or card.diagnoses:
+        yield from _of_modes(card)
     for measured in card.scores:
         if measured.value is not None:
             yield f"metric:{measured.metric}", measured.value
