@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
@@ -15,9 +16,11 @@ from harness.cassettes.cassette import Cassette, lines_of, load_cassette, open_c
 from harness.cassettes.keys import WORLD, initial_state, key_digest, next_state
 from harness.cassettes.recordings import Kind, Mark, Outcome, Recording, mark_in_file
 from harness.cassettes.redaction import Redactor
+from harness.cassettes.volatility import unfolded
 from harness.errors import CassetteError
 from harness.suite.documents import read_plain
-from harness.suite.tools import Effect
+from harness.suite.suites import Suite
+from harness.suite.tools import Effect, unmatched
 from harness.text import shortened
 from harness.values import Frozen, canonical_json
 
@@ -140,6 +143,35 @@ def check_cassette(path: Path, secrets: Mapping[str, str]) -> tuple[CassetteFind
         for index, recording in enumerate(_as_filed(path, cassette))
         for field, problem in _problems(index, recording, redactor)
     )
+
+
+def unmatched_pointers(suite: Suite, cassettes: Iterable[Cassette]) -> Iterator[str]:
+    """Describes each pointer of the suite into answers that matches none of the recorded ones, and each argument to
+    ignore that the tool does not have. Tools without a recording are left out.
+    """
+    answers: dict[str, list[JsonValue]] = {}
+    for recording in (one for cassette in cassettes for one in cassette.recordings if one.mark.kind != "model"):
+        answers.setdefault(recording.mark.tool, []).append(unfolded(recording.body.decode("utf-8", "replace")))
+    for tool in suite.tools:
+        properties = tool.parameters.get("properties")
+        names = [rule if isinstance(rule, str) else rule.at for rule in tool.ignore]
+        tops = [name if name.startswith("/") else f"/{name}" for name in names]
+        arguments: list[JsonValue] = [properties] if isinstance(properties, dict) else []
+        absent = [top for top in tops if arguments and unmatched([f"/{top.split('/')[1]}"], arguments)]
+        yield from (f"tool {tool.name!r}: ignore: {name} matches no parameter" for name in absent)
+    declared = [(f"tool {tool.name!r}: volatile", tool.name, tool.volatile) for tool in suite.tools]
+    declared += [(f"tool {tool.name!r}: generated_ids", tool.name, tool.generated_ids) for tool in suite.tools]
+    declared += [(f"host {host.host!r}: volatile", host.tool, host.volatile) for host in suite.hosts]
+    declared += [
+        (f"drift {pattern!r}", tool, tuple(rule.at for rule in rules if rule.at is not None))
+        for pattern, rules in suite.drift.items()
+        for tool in answers
+        if fnmatchcase(tool, pattern)
+    ]
+    for place, name, pointers in declared:
+        seen = answers.get(name, [])
+        for pointer in unmatched(pointers, seen) if seen else ():
+            yield f"{place}: {pointer} matches nothing in the {len(seen)} recorded answers of {name}"
 
 
 def shown_cassette(path: Path) -> ShownCassette:

@@ -28,9 +28,11 @@ def check(ctx: click.Context, suites: tuple[str, ...]) -> None:
     """Check the cassettes of SUITES (default: all suites).
 
     Each cassette must be readable by vcrpy, have the keys that follow from its calls, and contain no value of the
-    suite's secrets. Exit 1 if one does not.
+    suite's secrets. Exit 1 if one does not. Pointers of the suite (`volatile`, `generated_ids`, `ignore`, rules of
+    `drift`) that match nothing are named.
     """
-    from harness.cassettes.check import cassette_paths, check_cassette
+    from harness.cassettes.cassette import open_cassette
+    from harness.cassettes.check import cassette_paths, check_cassette, unmatched_pointers
     from harness.errors import ExitCode
     from harness.runs.plan.plan import secret_values
     from harness.suite.loading import load_suite
@@ -39,13 +41,17 @@ def check(ctx: click.Context, suites: tuple[str, ...]) -> None:
     project: Path = ctx.obj
     checked = problems = 0
     for name in suites or suite_names(project):
-        secrets = secret_values(load_suite(project, name))
+        suite = load_suite(project, name)
+        secrets, readable = secret_values(suite), []
         for path in cassette_paths(project / "cassettes", name):
             checked += 1
             findings = check_cassette(path, secrets)
             problems += len(findings)
+            readable += [] if findings else [open_cassette(path)]
             for finding in findings:
                 click.echo(str(finding))
+        for words in unmatched_pointers(suite, readable):
+            click.echo(f"{name}: {words}")
     click.echo(f"{checked} cassettes checked, {problems} problems")
     ctx.exit(ExitCode.VERDICT if problems else ExitCode.DONE)
 

@@ -1,7 +1,7 @@
 """A tool as the agent sees it, and where its answers come from."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Annotated, Literal, NamedTuple
 
@@ -170,6 +170,11 @@ def without(value: JsonValue, pointer: str) -> JsonValue:
 def values_at(value: JsonValue, pointer: str) -> tuple[JsonValue, ...]:
     """The values at the pointer: none, one, or with a star as many as there are."""
     return tuple(_values_at(value, _pointer_parts(pointer)))
+
+
+def unmatched(pointers: Iterable[str], values: Sequence[JsonValue]) -> list[str]:
+    """The pointers that match nothing in any of the values."""
+    return [pointer for pointer in pointers if not any(values_at(value, pointer) for value in values)]
 
 
 def _pointer_parts(pointer: str) -> list[str]:

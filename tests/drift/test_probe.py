@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.drift.check import DriftPlan, probe_suite
 from harness.suite.loading import load_suite
-from tests.drift.conftest import ITEM, Project, told
+from tests.drift.conftest import CASES, ITEM, TOOLS, Project, told
 
 
 def test_a_service_that_stayed_is_clean_and_is_never_written_to(project_of_shop: Project) -> None:
@@ -138,3 +138,21 @@ def test_a_host_is_asked_as_the_agent_asked_it(project_of_shop: Project) -> None
     report = project_of_shop.probe(status=1)
     assert ("http:api.example", "schema.removed", "name", "string -> absent") in told(report)
     assert "GET /v1/users/{}" == report["findings"][0]["operation"]
+
+
+def test_a_pointer_that_matches_nothing_is_told_wherever_the_suite_has_it(project_of_shop: Project) -> None:
+    tools = [
+        {
+            **TOOLS[0],
+            "volatile": ["/price", "/stock/*", "/prize"],
+            "generated_ids": ["/uuid"],
+            "ignore": ["trace", "id"],
+        },
+        *TOOLS[1:],
+    ]
+    rules = {"get_*": [{"at": "/tags/*", "compare": "ignore"}, {"at": "/label", "compare": "ignore"}]}
+    project_of_shop.write(CASES, tools, drift=rules)
+    said = project_of_shop.type("cassette", "check", "s")
+    told_of = [line for line in said.splitlines() if "matches no" in line]
+    assert 4 == len(told_of), said
+    assert all(any(part in line for line in told_of) for part in ("/prize", "/uuid", "/trace", "/label"))

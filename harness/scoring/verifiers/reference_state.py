@@ -13,7 +13,7 @@ from harness.scoring.texts import composed
 from harness.scoring.verifiers.files import matches_any
 from harness.suite.cases import StateProbe
 from harness.suite.suites import Suite
-from harness.suite.tools import ToolSpec, changed_at, values_at, without
+from harness.suite.tools import ToolSpec, changed_at, unmatched, without
 from harness.text import one_line, shortened
 from harness.traces.trial import EndState, FileChange, Trial
 from harness.values import Frozen, JsonObject
@@ -372,13 +372,12 @@ class EqualsReferenceState(Frozen):
         """In words the pointers that match nothing in either state; empty if there are none."""
         from harness.cassettes.volatility import unfolded
 
-        unmatched = [
+        found = [
             f"{name}{pointer}"
             for name, pointers in (*self.ignore.items(), *self.unordered.items())
-            for pointer in pointers
-            if not any(values_at(unfolded(side.get(name)), pointer) for side in (states, reference.states))
+            for pointer in unmatched(pointers, [unfolded(side.get(name)) for side in (states, reference.states)])
         ]
-        return f" (pointers that match nothing: {', '.join(unmatched)})" if unmatched else ""
+        return f" (pointers that match nothing: {', '.join(found)})" if found else ""
 
     def _differences(
         self,
