@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from harness.cassettes.keys import CallKey, key_digest, varied, varying
 from harness.cassettes.recordings import Kind, Recording, from_interaction, to_interaction
 from harness.cassettes.redaction import Redactor
 from harness.cassettes.volatility import Path as Steps
@@ -47,6 +48,11 @@ class Cassette:
             tools[recording.mark.tool].append(recording)
         self._places = dict(places)
         self._tools = dict(tools)
+        self._varying: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
+        for recording in self.recordings:
+            found = varying(recording.arguments) if recording.mark.kind == "http" else None
+            if found is not None:
+                self._varying[key_digest(recording.mark.tool, found[0], "http")].add(found[1])
         self._keys = {key for key, _ in places}
         self._kinds: dict[Kind, Cassette] = {}
         self._changing: dict[str, frozenset[Steps]] = {}
@@ -57,6 +63,11 @@ class Cassette:
 
     def __len__(self) -> int:
         return len(self.recordings)
+
+    def resolved(self, call: CallKey, state: str) -> CallKey:
+        """The call with the headers that the `Vary` of its recorded answers named."""
+        others = (varied(call, names) for names in sorted(self._varying.get(call.key, ())))
+        return next((other for other in others if self.answers(other.key, state)), call)
 
     def answers(self, key: str, state: str) -> list[Recording]:
         """The recordings of this call in this state, in recorded order."""

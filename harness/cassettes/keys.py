@@ -2,9 +2,10 @@
 
 import asyncio
 import hashlib
+import json
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from pydantic import JsonValue
@@ -12,11 +13,13 @@ from pydantic import JsonValue
 from harness.cassettes.redaction import Redactor
 from harness.suite.suites import StateNames
 from harness.suite.tools import Effect, ToolSpec, without_volatile
-from harness.values import JsonObject
+from harness.values import JsonObject, canonical_json
 
 # The *key* names the call: its tool and its canonical arguments. What has happened before is its *state*.
 
 _DIGITS = 32
+VARY = "vary"
+"""The member of a request's arguments with the headers that an answer's `Vary` named."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +31,26 @@ class CallKey:
     effect: Effect
     arguments: str
     key: str
+    noise: Mapping[str, JsonValue] = field(default_factory=dict, compare=False)
+    """Headers that do not choose the answer, unless the answer says so."""
+
+
+def varied(call: CallKey, names: Iterable[str]) -> CallKey:
+    """The call if the named headers choose its answer, too; `*`: all that are noise otherwise."""
+    vary = {name: dict(call.noise) if name == "*" else call.noise.get(name, "") for name in names}
+    if not vary:
+        return call
+    text = canonical_json(json.loads(call.arguments) | {VARY: vary})
+    return replace(call, arguments=text, key=key_digest(call.tool, text, "http"))
+
+
+def varying(arguments: str) -> tuple[str, tuple[str, ...]] | None:
+    """The arguments without the headers that an answer's `Vary` named, and their names; None: it named none."""
+    if f'"{VARY}":{{' not in arguments:
+        return None
+    asked = json.loads(arguments)
+    vary = asked.pop(VARY, None)
+    return (canonical_json(asked), tuple(vary)) if isinstance(vary, dict) else None
 
 
 def call_key(tool: ToolSpec, arguments: JsonObject, redactor: Redactor) -> CallKey:

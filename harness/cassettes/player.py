@@ -175,6 +175,7 @@ class Player:
         """
         with self._lock:
             state = self._chain.state(call.server)
+            call = self._cassette.resolved(call, state)
             doubtful = self._is_doubtful(call, state)
             answers = [] if doubtful else self._cassette.answers(call.key, state)
             number = self._given[call.key, state]

@@ -42,13 +42,15 @@ def sent_request(arguments: str) -> SentRequest | None:
     asked = json.loads(arguments)
     if not isinstance(asked, dict) or not isinstance(asked.get("url"), str):
         return None
-    stored = asked.get("headers")
+    stored, cookies = asked.get("headers"), asked.get("cookies")
     headers = {name: str(value) for name, value in stored.items()} if isinstance(stored, dict) else {}
+    if isinstance(cookies, dict):
+        headers["cookie"] = _encoded_pairs(cookies, plus=False).replace("&", "; ")
     kind, body = _content_type_and_body(asked)
     return SentRequest(
         method=str(asked.get("method")),
         uri=str(asked["url"]) + _query(asked.get("query")),
-        headers=headers | ({} if kind is None else {"content-type": kind}),
+        headers=({} if kind is None else {"content-type": kind}) | headers,
         body=body,
     )
 
@@ -194,7 +196,7 @@ def to_interaction(recording: Recording) -> tuple["Request", dict[str, Any]]:
     sent = sent_request(recording.arguments) if recording.mark.kind == "http" else None
     response = {
         "status": {"code": recording.status, "message": _phrase(recording.status)},
-        "headers": {name: [value] for name, value in recording.headers.items()},
+        "headers": {name: value.split("\n") for name, value in recording.headers.items()},
         "body": {"string": recording.body},
         "x-harness": marked if sent is None else marked | {"arguments": recording.arguments},
     }
@@ -261,7 +263,7 @@ def _mark_fields(recording: Recording) -> dict[str, Any]:
 
 
 def _single(values: object) -> object:
-    return values[0] if isinstance(values, list) and len(values) == 1 else values
+    return "\n".join(values) if isinstance(values, list) and all(isinstance(one, str) for one in values) else values
 
 
 def _phrase(status: int) -> str:

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from uuid import UUID
 
 from pydantic import JsonValue
 
@@ -26,11 +27,15 @@ _SECRET_FIELDS = frozenset(
         "accesstoken",
         "apikey",
         "apisecret",
+        "authenticitytoken",
         "authorization",
         "authtoken",
         "bearertoken",
         "clientsecret",
         "cookie",
+        "csrf",
+        "csrfmiddlewaretoken",
+        "csrftoken",
         "idtoken",
         "passphrase",
         "passwd",
@@ -43,9 +48,10 @@ _SECRET_FIELDS = frozenset(
         "setcookie",
         "token",
         "xapikey",
+        "xsrftoken",
     }
 )
-_STEMS = ("token", "secret", "cookie", "authorization", "key", "pass")
+_STEMS = ("token", "secret", "cookie", "csrf", "authorization", "key", "pass")
 """Each of the fields contains one of these."""
 
 
@@ -86,6 +92,9 @@ SECRET_HEADERS = frozenset(
 
 KEPT_HEADERS = ("content-type", "retry-after")
 
+_PREFIX = re.compile(r"[A-Za-z]{1,12}[_-]")
+_UUID = 36
+_NO_LETTERS = re.compile("[^a-z]")
 _PSEUDONYM = re.compile(rf"<secret:(?:[A-Za-z_][A-Za-z0-9_]*|{FIELD_PSEUDONYM})>")
 SHORTEST = 4
 """The number of characters below which a secret cannot be distinguished from ordinary text."""
@@ -113,12 +122,18 @@ class Redactor:
         known = tuple((name, value) for name, value in secrets.items() if value)
         self.search: SecretSearch | None = search_for(known) if known else None
         """The search for known values; None: there are none."""
-        self._digits: dict[str, str] = {}
         self._learned: dict[str, str] = {}
+        self._weak: dict[str, str] = {}
 
-    def bind(self, value: str, pseudonym: str) -> None:
-        """Registers `value` to be stored as `pseudonym` if it is a whole text."""
-        self._learned[value] = pseudonym
+    def bind(self, value: str, pseudonym: str, *, weak: bool = False) -> None:
+        """Registers `value` to be stored as `pseudonym` if it is a whole text; a `weak` one, which may occur by chance,
+        only as a credential.
+        """
+        (self._weak if weak else self._learned)[value] = pseudonym
+
+    def pseudonym(self, name: str, value: str) -> str:
+        """What stands for a credential, whatever its name."""
+        return self._pseudonym_for(_NO_LETTERS.sub("", name.lower()) or "value", value, learn=False)
 
     @property
     def knows_nothing(self) -> bool:
@@ -204,7 +219,7 @@ class Redactor:
             plain = json.loads(body)
             clean = self.value(plain, learn=True)
         except (ValueError, RecursionError):
-            return self._unsplit(self.known(body))
+            return self._unsplit(self.content(body))
         return self._unsplit(self._without_split_secrets(body if clean == plain else _json_bytes(clean)))
 
     def _without_split_secrets(self, body: bytes) -> bytes:
@@ -295,20 +310,38 @@ class Redactor:
                 return self._pseudonym_for(name, value if isinstance(value, str) else json.dumps(value), learn)
 
     def _pseudonym_for(self, name: str, value: str, learn: bool) -> str:
-        clean = self._learned.get(value) or self.text(value)
-        if _PSEUDONYM.fullmatch(clean):
+        bound = self._learned.get(value) or self._weak.get(value)
+        # of the value as it is stored: a token that a tool has issued is another one in every run
+        clean = bound or self.everywhere(value)
+        if bound or _PSEUDONYM.fullmatch(clean):
             return clean
-        if value not in self._digits:
-            self._digits[value] = self._digits_of(value.encode("utf-8", "surrogatepass"))
-        pseudonym = f"<secret:{plain_name(name)}:{self._digits[value]}>"
+        raw = clean.encode("utf-8", "surrogatepass")
+        digits = _slow_digits(raw) if self._key is None else hmac.digest(self._key, raw, "sha256")[:4].hex()
+        pseudonym = f"<secret:{plain_name(name)}:{digits}>"
         if learn and len(value) >= _LEARNABLE:
             self._learned[value] = pseudonym
         return pseudonym
 
-    def _digits_of(self, value: bytes) -> str:
-        if self._key is not None:
-            return hmac.digest(self._key, value, "sha256")[:4].hex()
-        return hashlib.scrypt(value, salt=b"harness pseudonym", n=2**12, r=8, p=1, dklen=4).hex()
+
+def stand_in(value: str, digest: str, digits: int = 12) -> str:
+    """A placeholder in the value's own format, so that it passes the same checks: a UUID, or a prefix such as `order_`
+    and digits.
+    """
+    if len(value) == _UUID:
+        try:
+            UUID(value)
+        except ValueError:
+            pass
+        else:
+            return str(UUID(hex=digest[:32]))
+    prefix = _PREFIX.match(value)
+    return f"{prefix[0] if prefix else 'id-'}{digest[:digits]}"
+
+
+@lru_cache(maxsize=4096)
+def _slow_digits(value: bytes) -> str:
+    """Remembered, because every trial sends the same credentials."""
+    return hashlib.scrypt(value, salt=b"harness pseudonym", n=2**12, r=8, p=1, dklen=4).hex()
 
 
 @lru_cache(maxsize=1024)

@@ -10,11 +10,12 @@ from urllib.parse import quote, urlencode
 from pydantic import JsonValue
 
 from harness.cassettes.cassette import Cassette
-from harness.cassettes.keys import WORLD, CallKey, StateChain, initial_state
+from harness.cassettes.keys import VARY, WORLD, CallKey, StateChain, initial_state
 from harness.cassettes.recordings import Recording
 from harness.cassettes.volatility import unfolded
 from harness.errors import OutOfTime
 from harness.gateway.toolbox import Toolbox
+from harness.gateway.upstream.effects import effect_of
 from harness.gateway.upstream.host_calls import WebCall, absolute_address
 from harness.gateway.upstream.http_tools import declared_resets
 from harness.gateway.upstream.sources import ToolRequest
@@ -167,16 +168,22 @@ def _web_call(host: HostSpec | None, asked: JsonObject, key: CallKey) -> WebCall
         address = absolute_address(url + _query(asked.get("query")))
     except Refusal as error:
         raise ValueError(str(error)) from None
-    if host.effect_of(method, address.path) != key.effect:
-        raise ValueError(_OTHER_EFFECT[key.effect])
-    stored = asked.get("headers")
-    headers = {name: str(value) for name, value in stored.items()} if isinstance(stored, dict) else {}
+    stored, vary = asked.get("headers"), asked.get(VARY)
     body, media = _body_and_type(asked)
+    headers = {"content-type": media} if media else {}
+    for part in (stored, vary):
+        named = part.items() if isinstance(part, dict) else ()
+        headers |= {name: str(value) for name, value in named if value and not isinstance(value, dict)}
+    if cookies := asked.get("cookies"):
+        assert isinstance(cookies, dict)  # one member for each name
+        headers["cookie"] = "; ".join(f"{name}={one}" for name, value in cookies.items() for one in _several(value))
+    if effect_of(host, address.path, address.query, method, headers, body) != key.effect:
+        raise ValueError(_OTHER_EFFECT[key.effect])
     return WebCall(
         host=host.model_copy(update={"rate_limit": None}),  # the sender waits itself, outside of the measured time
         address=address,
         method=method,
-        headers=headers | ({"content-type": media} if media else {}),
+        headers=headers,
         body=body,
         asked=asked,
         key=key,
@@ -206,7 +213,7 @@ def _body_and_type(asked: JsonObject) -> tuple[bytes, str | None]:
     if isinstance(form := asked.get("form"), dict):
         pairs = [(name, one) for name, value in form.items() for one in _several(value)]
         return urlencode(pairs).encode(), "application/x-www-form-urlencoded"
-    if "sha256" in asked or "json_sha256" in asked:
+    if {"sha256", "json_sha256", "multipart"} & set(asked):
         raise ValueError("only the digest of its body is stored")
     return b"", None
 

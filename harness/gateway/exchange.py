@@ -205,6 +205,10 @@ class Codec(Protocol[R]):
         """The headers to store, which may hold secrets."""
         ...
 
+    def key(self, request: R, answer: ToolAnswer) -> CallKey:
+        """The key of a request that was answered so."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recorder(Generic[R]):
@@ -224,11 +228,15 @@ class Recorder(Generic[R]):
         """The answer in the form that the agent receives, and whether it was held back."""
         recording, key, normalisation = self.trial_recording, request.key, self.normalisation
         async with recording.chain.turn(key.server):
+            if normalisation is not None:
+                key = normalisation.cassette.resolved(key, recording.chain.state(key.server))
             position = recording.position(key)
             held_back = normalisation is not None and (not self.codec.streams or normalisation.may_change(position))
             sent = request if normalisation is None else self.codec.sent(request, normalisation)
             try:
                 answer = await ask(sent, held_back)
+                if isinstance(answer, ToolAnswer) and (told := self.codec.key(request, answer)) != key:
+                    key, position = told, recording.position(told)
             except BaseException:
                 recording.fail(key)
                 raise
@@ -257,7 +265,7 @@ class Recorder(Generic[R]):
                 mark=self.codec.mark(position, outcome, answer),
                 arguments=position.call.arguments,
                 status=today.status or 504,
-                headers={name: self.redactor.text(value) for name, value in headers.items()},
+                headers={name: self.redactor.everywhere(value) for name, value in headers.items()},
                 body=self.redactor.body(today.body),
             ),
         )

@@ -9,11 +9,13 @@ from aiohttp import web
 from pydantic import JsonValue
 
 from harness.cassettes.redaction import Redactor
+from harness.errors import OutOfTime
 from harness.gateway.bodies import Delivery, error_body, read_json
 from harness.gateway.exchange import CallResult, Exchange, ReceivedCall, failed
 from harness.gateway.failures import CallFailure
 from harness.gateway.upstream.host_calls import (
     Address,
+    CallMemory,
     HostPort,
     Incoming,
     Sink,
@@ -223,6 +225,7 @@ class ForwardProxy:
         self._hosts = {host.host: host for host in hosts}
         self._handler = handler
         self._redactor = redactor
+        self._memory = CallMemory(ignored=handler.exchange.ledger.ignored)
 
     def knows(self, place: HostPort) -> bool:
         """Whether a host with this name and port is declared."""
@@ -273,7 +276,11 @@ class ForwardProxy:
         host = self._hosts[address.place.host]
         incoming = Incoming(method=request.method, headers=request.headers, body=body)
         delivery = Delivery(request)
-        failure, begun = await self._handler.answer(web_call(host, address, incoming, self._redactor), delivery)
+        try:
+            call = web_call(host, address, incoming, self._redactor, self._memory)
+        except OutOfTime as error:
+            raise Refusal(503, "tool_unavailable", f"the request cannot be compared: {error}") from None
+        failure, begun = await self._handler.answer(call, delivery)
         if begun and (failure is None or failure.type in {"tool_error", "tool_unavailable"}):
             return await delivery.end()
         if begun or failure is None:

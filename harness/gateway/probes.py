@@ -209,6 +209,10 @@ class _ProbeCodec:
         del request
         return answer.headers
 
+    def key(self, request: _ProbeRead, answer: ToolAnswer) -> CallKey:
+        del answer
+        return request.key
+
 
 def probe_client(trial: TrialContext, http: TrialTools) -> LiveProbes:
     """The client of the real services, after it has read the tables to compare. Raises ServiceError."""

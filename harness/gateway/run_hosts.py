@@ -4,17 +4,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from multidict import CIMultiDict
+
+from harness.cassettes.keys import CallKey, varied
 from harness.cassettes.normalisation import Normalisation
 from harness.cassettes.player import Player
 from harness.cassettes.recordings import Mark, Outcome
-from harness.cassettes.redaction import SECRET_HEADERS
 from harness.cassettes.trial_recording import CallPosition
 from harness.gateway.exchange import Recorder, replayed
 from harness.gateway.forward_proxy import ForwardProxy, PageHandler, WebHandler
 from harness.gateway.sniffer import Authority
 from harness.gateway.trial import TrialContext
 from harness.gateway.upstream.host_calls import Sink, WebCall, WebSource
+from harness.gateway.upstream.issued import REPLAYED, Issued, given
 from harness.gateway.upstream.live_hosts import LiveWeb
+from harness.gateway.upstream.request_parts import vary_names
 from harness.gateway.upstream.sources import Reachability, ToolAnswer, ToolMiss, external_servers
 from harness.sandbox.provider import ProxiedHosts
 from harness.suite.hosts import HostSpec
@@ -42,14 +46,15 @@ class ExternalHosts:
 def host_source(trial: TrialContext) -> WebSource:
     """The source of the answers of the suite's hosts."""
     player = trial.player("http")
+    issued = Issued(redactor=trial.redactor)
     if player is not None:
-        return ReplayWeb(player)
+        return ReplayWeb(player, issued)
     run = trial.run
     live: WebSource = LiveWeb(run.client, trial.reached, run.limiter, trial.tier, trial.redactor, trial.waits)
     if trial.tier != "sealed":
         live = ExternalHosts(live, external_servers(trial.suite), run.reachability)
-    recorder = trial.recording(HostCodec())
-    return live if recorder is None else RecordingWeb(live, recorder)
+    recorder = trial.recording(HostCodec(issued))
+    return live if recorder is None else RecordingWeb(live, recorder, issued)
 
 
 @dataclass(frozen=True)
@@ -57,11 +62,14 @@ class ReplayWeb:
     """Plays one trial's cassette; reaches no host."""
 
     player: Player
+    issued: Issued
 
     async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | ToolMiss:
         answer = replayed(self.player, call.key)
         if isinstance(answer, ToolAnswer) and answer.status:
-            await sink.begin(answer.status, _with_length(call, answer))
+            headers = _with_length(call, answer)
+            self.issued.receive(headers, REPLAYED)
+            await sink.begin(answer.status, headers)
             await sink.write(answer.body)
         return answer
 
@@ -81,15 +89,35 @@ class _BufferSink:
 
 
 @dataclass(frozen=True)
+class _IssuingSink:
+    """Learns what an answer issues before the agent receives it."""
+
+    inner: Sink
+    issued: Issued
+    place: tuple[object, ...]
+
+    async def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        self.issued.receive(headers, self.place)
+        await self.inner.begin(status, headers)
+
+    async def write(self, piece: bytes) -> None:
+        await self.inner.write(piece)
+
+
+@dataclass(frozen=True)
 class RecordingWeb:
     """Records the answers of another source."""
 
     inner: WebSource
     recorder: Recorder[WebCall]
+    issued: Issued
 
     async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | ToolMiss:
         async def ask(sent: WebCall, held_back: bool) -> ToolAnswer | ToolMiss:
-            return await self.inner.answer(sent, _BufferSink() if held_back else sink)
+            position = self.recorder.trial_recording.position(call.key)
+            place = (call.key.key, position.state, position.occurrence)
+            watched = _IssuingSink(_BufferSink() if held_back else sink, self.issued, place)
+            return await self.inner.answer(self.issued.sent(sent), watched)
 
         answer, held_back = await self.recorder.record(call, ask)
         assert answer is not None  # a request to a host always has an answer
@@ -102,16 +130,17 @@ class RecordingWeb:
 class HostCodec:
     """How requests to hosts are recorded."""
 
+    issued: Issued
     streams: bool = True
 
     def sent(self, request: WebCall, normalisation: Normalisation) -> WebCall:
         sent, address = normalisation.sent_text, request.address
         path, query = sent(address.path), "&".join(_sent_pair(pair, sent) for pair in address.query.split("&"))
-        headers = {name: sent(value) if name.lower() in _NAMING else value for name, value in request.headers.items()}
+        headers = CIMultiDict((name, sent(value)) for name, value in request.headers.items())
         return replace(
             request,
             address=replace(address, path=path, query=query),
-            headers=headers if headers != dict(request.headers) else request.headers,
+            headers=headers,
             body=normalisation.sent_body(request.body),
         )
 
@@ -121,12 +150,13 @@ class HostCodec:
         return position.mark("http", outcome, chunks)
 
     def headers(self, request: WebCall, answer: ToolAnswer) -> Mapping[str, str]:
-        left_out = SECRET_HEADERS | (frozenset() if request.method == "HEAD" else {"content-length"})
-        return {name: value for name, value in answer.headers.items() if name not in left_out}
+        stored = self.issued.stored(answer.headers)
+        return (
+            stored if request.method == "HEAD" else {name: stored[name] for name in stored if name != "content-length"}
+        )
 
-
-_NAMING = frozenset({"if-match", "if-none-match", "if-modified-since", "if-unmodified-since"})
-"""Request headers that repeat values of an earlier answer."""
+    def key(self, request: WebCall, answer: ToolAnswer) -> CallKey:
+        return varied(request.key, vary_names(answer.headers.get("vary", ""), request.host.ignore))
 
 
 def _sent_pair(pair: str, sent: Callable[[str], str]) -> str:
@@ -137,7 +167,8 @@ def _sent_pair(pair: str, sent: Callable[[str], str]) -> str:
 async def _give(call: WebCall, answer: ToolAnswer, sink: Sink) -> None:
     """Sends the buffered answer; nothing if the host has not started to answer."""
     if answer.status:
-        headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
+        headers = given(answer.headers)
+        headers.pop("content-length", None)
         if call.method != "HEAD" and answer.status not in {204, 304} and answer.outcome == "answer":
             headers["content-length"] = str(len(answer.body))
         await sink.begin(answer.status, headers)
@@ -146,11 +177,12 @@ async def _give(call: WebCall, answer: ToolAnswer, sink: Sink) -> None:
 
 def _with_length(call: WebCall, answer: ToolAnswer) -> Mapping[str, str]:
     """The length of the recorded body: without its secrets a body has a different length from the host's."""
-    headers = answer.headers
+    headers = given(answer.headers)
     whole = answer.outcome == "answer" and answer.status not in {204, 304} and call.method != "HEAD"
     if not whole or headers.get("content-type", "").startswith("text/event-stream"):
         return headers
-    return {**headers, "content-length": str(len(answer.body))}
+    headers["content-length"] = str(len(answer.body))
+    return headers
 
 
 CA_FILE = "ca.pem"

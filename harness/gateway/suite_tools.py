@@ -4,17 +4,16 @@ recorded.
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from pydantic import JsonValue
 
+from harness.cassettes.keys import CallKey
 from harness.cassettes.player import Player
-from harness.cassettes.redaction import KEPT_HEADERS, SECRET_HEADERS, Redactor
+from harness.cassettes.redaction import KEPT_HEADERS, SECRET_HEADERS, Redactor, stand_in
 from harness.cassettes.volatility import unfolded
 from harness.errors import ServiceError
 from harness.gateway.exchange import replayed
@@ -136,6 +135,10 @@ class ToolCodec:
         kept = {*KEPT_HEADERS, *self.header_rules(request.key.tool)} - SECRET_HEADERS
         return {name: value for name, value in answer.headers.items() if name in kept}
 
+    def key(self, request: ToolRequest, answer: ToolAnswer) -> CallKey:
+        del answer
+        return request.key
+
 
 # Ids and cursors that a real tool generates in every run, bound to the call that returned them.
 #
@@ -144,11 +147,9 @@ class ToolCodec:
 # client that replays recorded data (the oracle a case's reference, a model its recorded answers) sends the placeholder
 # instead; the tool receives the value of this run in its place.
 
-_PREFIX = re.compile(r"[A-Za-z]{1,12}[_-]")
 _SHORTEST = 4
 _SHORTEST_IN_TEXTS = 8
 """The shortest value that is replaced within a longer text; a shorter one is replaced only as a whole text."""
-_UUID = 36
 
 
 class GeneratedIdSource:
@@ -180,8 +181,8 @@ class GeneratedIdSource:
     def _with_real_values(self, value: JsonValue) -> JsonValue:
         match value:
             case str():
-                for stand_in, real in self._values.items():
-                    value = value.replace(stand_in, real)  # 12 digits of a hash do not occur in a text by chance
+                for placeholder, real in self._values.items():
+                    value = value.replace(placeholder, real)  # 12 digits of a hash do not occur in a text by chance
                 return value
             case list():
                 return [self._with_real_values(item) for item in value]
@@ -202,21 +203,6 @@ class GeneratedIdSource:
             for index, value in enumerate(plain or values_at(inside, pointer)):
                 if isinstance(value, str) and len(value) >= shortest:
                     place = f"{request.key.key}\0{number}\0{pointer}\0{index}"
-                    stand_in = _stand_in(value, hashlib.sha256(place.encode()).hexdigest())
-                    self._values[stand_in] = value
-                    self._redactor.bind(value, stand_in)
-
-
-def _stand_in(value: str, digest: str) -> str:
-    """A placeholder in the value's own format, so that it passes the same checks: a UUID, or a prefix such as `order_`
-    and digits.
-    """
-    if len(value) == _UUID:
-        try:
-            UUID(value)
-        except ValueError:
-            pass
-        else:
-            return str(UUID(hex=digest[:32]))
-    prefix = _PREFIX.match(value)
-    return f"{prefix[0] if prefix else 'id-'}{digest[:12]}"
+                    placeholder = stand_in(value, hashlib.sha256(place.encode()).hexdigest())
+                    self._values[placeholder] = value
+                    self._redactor.bind(value, placeholder)

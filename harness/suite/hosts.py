@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
-from harness.suite.tools import POINTER, Effect, Rate
+from harness.suite.tools import POINTER, Effect, Rate, VolatilePart
 from harness.values import Frozen
 
 
@@ -41,30 +41,6 @@ _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _GATEWAY_PORT = 8700
 
 
-class IgnoredParts(Frozen):
-    """What is left out of the cassette key, volatile by rule."""
-
-    query: tuple[str, ...] = ()
-    """Names of query parameters."""
-    headers: tuple[str, ...] = ()
-    """Names of headers that would matter otherwise."""
-    body: tuple[str, ...] = ()
-    """JSON pointers into the body; `*` matches every item of a list and member of an object."""
-
-    @field_validator("headers")
-    @classmethod
-    def _in_lower_case(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(name.lower() for name in value)
-
-    @field_validator("body")
-    @classmethod
-    def _pointers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for pointer in value:
-            if not re.match(POINTER, pointer):
-                raise ValueError(f"expected a JSON pointer, which begins with /, found {pointer!r}")
-        return value
-
-
 class HostSpec(Frozen):
     """One host. Its requests are recorded, replayed, limited and traced like the calls of a tool `http:<host>`.
 
@@ -95,12 +71,15 @@ class HostSpec(Frozen):
     """Only the pages of the trial's browser reach it, the agent by itself does not."""
     reads: tuple[str, ...] = ()
     """Patterns of requests that only read, such as `POST /search*`, or `/search*` for every method; `*` also matches
-    slashes."""
+    slashes. `POST /graphql#login` is a GraphQL operation by its name."""
     writes: tuple[str, ...] = ()
     """Patterns of requests that write; they come before `reads`. GET, HEAD and OPTIONS read if no pattern fits, and all
-    others write."""
-    ignore: IgnoredParts = IgnoredParts()
-    """What is left out of the cassette key."""
+    others write; at a path with a segment `graphql`, a query reads and a mutation writes. A request with a field that
+    overrides its method or its address writes."""
+    ignore: tuple[str | VolatilePart, ...] = ()
+    """What is left out of the cassette key, as `ignore` of a tool whose arguments are those in the trace: `/query/ts`,
+    `/headers/x-nonce`, `/cookies/visit`, `/form/csrf`, `/json/request_id`, `{at: /url, regex: ...}`. Names of headers
+    are in lower case."""
     volatile: tuple[str, ...] = ()
     """JSON pointers to what changes in the answers' bodies by itself; see ToolSpec.volatile."""
     rate_limit: Rate | None = None
@@ -136,12 +115,24 @@ class HostSpec(Frozen):
         """The name that its requests have in traces and cassettes, and in a case's lists of tools."""
         return f"http:{self.host}"
 
+    @field_validator("ignore")
+    @classmethod
+    def _names_parts(cls, value: tuple[str | VolatilePart, ...]) -> tuple[str | VolatilePart, ...]:
+        for rule in value:
+            if isinstance(rule, str) and not re.match(POINTER, rule):
+                raise ValueError(f"expected a JSON pointer, which begins with /, found {rule!r}")
+        return value
+
     def effect_of(self, method: str, path: str) -> Effect:
+        return self.declared(method, path) or ("read" if method in _READING else "write")
+
+    def declared(self, method: str, path: str) -> Effect | None:
+        """What a pattern says; one for a GraphQL operation, `path#name`, fits only that."""
         rules: tuple[tuple[Effect, tuple[str, ...]], ...] = (("write", self.writes), ("read", self.reads))
         for effect, patterns in rules:
-            if any(_fits(pattern, method, path) for pattern in patterns):
+            if any(("#" in one) == ("#" in path) and _fits(one, method, path) for one in patterns):
                 return effect
-        return "read" if method in _READING else "write"
+        return None
 
 
 def _fits(pattern: str, method: str, path: str) -> bool:

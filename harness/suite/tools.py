@@ -16,6 +16,7 @@ IMPORTED_SERVER = "imported"
 """The server of tools that an import found: their list may be incomplete."""
 POINTER = r"^(/[^/]*)+$"
 """A JSON pointer; `*` matches every item of a list and every member of an object."""
+_POINTER_OR_ALL = r"^(/[^/]*)*$"
 
 
 class HttpRoute(Frozen):
@@ -50,10 +51,11 @@ class RateLimit(NamedTuple):
 
 
 class VolatilePart(Frozen):
-    """What changes with every run inside an argument that otherwise matters."""
+    """What changes with every run inside texts that otherwise matter: a time, a UUID, a temporary path."""
 
-    at: str = Field(pattern=POINTER)
-    """JSON pointer to the argument; `*` matches every item of a list and every member of an object."""
+    at: str = Field(default="", pattern=_POINTER_OR_ALL)
+    """JSON pointer to the value, all of whose texts are searched; `*` matches every item of a list and every member of
+    an object. Without one, every text is searched."""
     regex: str
     """Regular expression; what it finds is left out of the key."""
 
@@ -136,29 +138,47 @@ class OmittedValue:
 Change = Callable[[JsonValue], JsonValue | OmittedValue]
 
 
-def without_volatile(tool: ToolSpec, arguments: JsonObject) -> JsonObject:
-    """The arguments that matter; `arguments` itself stays as it is.
+Rule = str | VolatilePart
+"""What is left out of a key: the name of a top-level member, a JSON pointer, or a part of texts."""
 
-    Raises OutOfTime for a pattern that takes too long.
+
+def without_ignored(rules: Iterable[Rule], value: JsonObject, where: str, used: set[str] | None = None) -> JsonObject:
+    """The parts of a request that matter; `value` itself stays as it is. `where` names the rules' place.
+
+    Adds to `used` the rules that found something. Raises OutOfTime for a pattern that takes too long.
     """
-    kept: JsonValue = arguments
-    assert isinstance(kept, dict)
-    for rule in tool.ignore:
+    kept: JsonValue = value
+    for rule in rules:
+        before = kept
         match rule:
             case VolatilePart():
-                kept = changed_at(kept, rule.at, partial(_without_pattern, tool.name, rule))
+                kept = changed_at(kept, rule.at, partial(_without_pattern, where, rule))
             case str() if rule.startswith("/"):
                 kept = changed_at(kept, rule, _leave_out)
-            case str():
+            case str() if isinstance(kept, dict):
                 kept = {name: item for name, item in kept.items() if name != rule}
-        assert isinstance(kept, dict)  # a pointer never names the whole
+            case _:
+                pass
+        if used is not None and kept != before:
+            used.add(rule_name(where, rule))
+    assert isinstance(kept, dict)  # no rule names the whole
     return kept
+
+
+def rule_name(where: str, rule: Rule) -> str:
+    """A rule as people are told of it."""
+    return f"{where}: ignore: " + (rule if isinstance(rule, str) else f"the regex at {rule.at or 'any text'}")
+
+
+def without_volatile(tool: ToolSpec, arguments: JsonObject, used: set[str] | None = None) -> JsonObject:
+    """The arguments that matter; see `without_ignored`."""
+    return without_ignored(tool.ignore, arguments, f"tool {tool.name!r}", used)
 
 
 def changed_at(value: JsonValue, pointer: str, change: Change) -> JsonValue:
     """`value` with `change` applied to the values at the pointer; `*`: every item and member."""
     changed = _with_change_at(value, _pointer_parts(pointer), change)
-    assert not isinstance(changed, OmittedValue)  # a pointer has at least one part
+    assert not isinstance(changed, OmittedValue)  # nothing leaves out the whole
     return changed
 
 
@@ -224,10 +244,16 @@ def _leave_out(value: JsonValue) -> OmittedValue:
     return OmittedValue()
 
 
-def _without_pattern(tool: str, rule: VolatilePart, value: JsonValue) -> JsonValue:
-    if not isinstance(value, str):
-        return value
-    return cut(rule.regex, value, field=f"tool {tool!r}: ignore: the regex at {rule.at}")
+def _without_pattern(where: str, rule: VolatilePart, value: JsonValue) -> JsonValue:
+    match value:
+        case str():
+            return cut(rule.regex, value, field=rule_name(where, rule))
+        case list():
+            return [_without_pattern(where, rule, item) for item in value]
+        case dict():
+            return {name: _without_pattern(where, rule, item) for name, item in value.items()}
+        case _:
+            return value
 
 
 def signature(tool: ToolSpec) -> str:

@@ -17,6 +17,7 @@ from harness.errors import ServiceError
 from harness.gateway.budgets import RateLimiter, Waits
 from harness.gateway.upstream.host_calls import Sink, WebCall
 from harness.gateway.upstream.http_tools import MAX_ANSWER_BYTES, ToolUpstream
+from harness.gateway.upstream.request_parts import NOT_FORWARDED, OF_A_CONNECTION
 from harness.gateway.upstream.sources import ToolAnswer
 from harness.gateway.upstream.transport import (
     RetriedCall,
@@ -29,32 +30,9 @@ from harness.gateway.upstream.transport import (
     stream_of,
 )
 
-_OF_A_CONNECTION = frozenset(
-    {
-        "connection",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
-_NOT_FORWARDED = _OF_A_CONNECTION | {
-    "accept-encoding",  # requests are sent without it, so that cassettes contain readable text
-    "content-encoding",  # undone when the body was read
-    "content-length",
-    "expect",
-    "host",
-    "traceparent",
-    "tracestate",
-    "baggage",
-}
 _OF_A_PART = frozenset({"if-range", "range", "request-range"})
 """They could be used to fetch a secret in pieces. A complete answer is a valid answer to a range request, too."""
-_NOT_PASSED_BACK = _OF_A_CONNECTION | {
+_NOT_PASSED_BACK = OF_A_CONNECTION | {
     "age",
     "alt-svc",  # would lead the client past the proxy
     "cf-ray",
@@ -79,7 +57,7 @@ _OF_THE_BYTES = frozenset(
 
 def forwarded(headers: Mapping[str, str], more: Mapping[str, str], *, whole: bool) -> CIMultiDict[str]:
     """The headers for a host: the agent's, overridden by the gateway's. `whole` removes requests for a part."""
-    left_out = _NOT_FORWARDED | (_OF_A_PART if whole else frozenset())
+    left_out = NOT_FORWARDED | (_OF_A_PART if whole else frozenset())
     named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
     passed = CIMultiDict[str]()
     for name, value in headers.items():

@@ -1,0 +1,136 @@
+"""Whether a request to a host reads or writes: by its method, unless something in it asks for more.
+
+Servers decode paths and merge slashes, and obey a method or an address that a header or a field names in place of the
+request's own. A field of an override is recognised by its letters alone, because servers read hyphens, underscores,
+dots and brackets as one another; whatever it says, the request is no read.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+from urllib.parse import unquote
+
+from pydantic import JsonValue
+
+from harness.gateway.upstream.request_parts import query_of
+from harness.suite.hosts import HostSpec
+from harness.suite.tools import Effect
+from harness.values import JsonObject, NotJson, parse_json
+
+_SLASHES: Final = re.compile("/{2,}")
+_NO_LETTERS: Final = re.compile("[^a-z0-9]")
+_OTHER_METHOD: Final = re.compile(r"x?(http)?(request)?(method|verb)(override|tunnel)?")
+_OTHER_ADDRESS: Final = re.compile(
+    r"(x|http|envoy)*(original|rewrite|forwarded|override|real|raw)+(request)?(method|verb|url|uri|path|target)"
+    r"|(x|http)*(url|uri|path)(override|rewrite)"
+)
+_SEPARATORS: Final = re.compile("[?&;]")
+_FIELD_NAME: Final = re.compile(rb"name\*?=\"?([^\";\r\n]+)", re.IGNORECASE)
+_SEARCHED_BYTES: Final = 1_048_576
+
+
+def effect_of(host: HostSpec, path: str, query: str, method: str, headers: Mapping[str, str], body: bytes) -> Effect:
+    """`write` if any reading of the request is one."""
+    if _asks_otherwise(f"{path}?{query}", headers, body):
+        return "write"
+    decoded = (path, unquote(path), unquote(unquote(path)))
+    paths = {form for one in decoded for form in (one, _SLASHES.sub("/", one))}
+    graphql = _graphql(path, query, body) if method in {"GET", "POST"} else None
+    if graphql is None:
+        return "write" if any(host.effect_of(method, one) == "write" for one in paths) else "read"
+    declared = [[host.declared(method, f"{one}#{name}") for one in paths] for name, _ in graphql]
+    if any("write" in one for one in declared) or any(host.declared(method, one) == "write" for one in paths):
+        return "write"
+    reads = (kind == "query" or "read" in one for (_, kind), one in zip(graphql, declared, strict=True))
+    return "read" if all(reads) else "write"
+
+
+def _asks_otherwise(target: str, headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether a header or a field names another method or address than the request's own."""
+    names = (_NO_LETTERS.sub("", name.lower()) for name in headers)
+    if any(_OTHER_METHOD.fullmatch(name) or _OTHER_ADDRESS.fullmatch(name) for name in names):
+        return True
+    return any(map(_is_override, _fields(target))) or any(map(_is_override, _fields_of_body(body)))
+
+
+def _fields(text: str) -> Iterator[str]:
+    """What may be the name of a field, wherever a server begins one."""
+    for piece in _SEPARATORS.split(unquote(unquote(text.replace("+", " ")))):
+        yield piece.partition("=")[0]
+
+
+def _fields_of_body(body: bytes) -> Iterator[str]:
+    for found in _FIELD_NAME.findall(body):
+        yield found.decode("latin-1").rpartition("''")[2]
+    try:
+        value = parse_json(body)
+    except NotJson:
+        yield from _fields(body[:_SEARCHED_BYTES].decode("latin-1"))
+        return
+    for one in value if isinstance(value, list) else [value]:
+        yield from one if isinstance(one, dict) else ()
+
+
+def _is_override(field: str) -> bool:
+    """`method` by itself is a field like any other: many servers use it for their own purposes."""
+    name = field.strip().lower()
+    letters = _NO_LETTERS.sub("", name)
+    named = letters.startswith("xhttp") or letters.endswith(("override", "tunnel")) or not name[:1].isalnum()
+    return named and _OTHER_METHOD.fullmatch(letters) is not None
+
+
+# GraphQL: the kind of the operation that is executed tells what it does.
+
+_GRAPHQL: Final = re.compile(r"/(graphql|gql)(/|$)", re.IGNORECASE)
+_GRAPHQL_FIELDS: Final = frozenset({"query", "variables", "operationName", "extensions"})
+_TOKEN: Final = re.compile(r'"""(?:[^"]|"(?!""))*"""|"(?:[^"\\\r\n]|\\.)*"|#[^\r\n]*|[_A-Za-z][_A-Za-z0-9]*|\S')
+_KINDS: Final = frozenset({"query", "mutation", "subscription", "fragment"})
+_UNREADABLE: Final = ("", "unreadable")
+Operation = tuple[str, str]
+"""Name and kind."""
+
+
+def _graphql(path: str, query: str, body: bytes) -> list[Operation] | None:
+    """The operations that are executed; None: the request asks for none, so that its method tells what it does."""
+    if not _GRAPHQL.search(unquote(path)):
+        return None
+    try:
+        asked = parse_json(body, once=True) if body else []
+    except NotJson:
+        return None
+    fields = query_of(query)
+    found: list[JsonValue] = [fields] if isinstance(fields, dict) and "query" in fields else []
+    found += asked if isinstance(asked, list) else [asked]
+    if isinstance(fields, str) or not all(isinstance(one, dict) and "query" in one for one in found):
+        return [_UNREADABLE] if body or isinstance(fields, str) else None
+    return [operation for one in found if isinstance(one, dict) for operation in _executed(one)] or None
+
+
+def _executed(asked: JsonObject) -> list[Operation]:
+    """The operation that is named, or all of the document; one that cannot be read counts as a write."""
+    document, wanted = asked["query"], asked.get("operationName") or None
+    if not isinstance(document, str) or not _GRAPHQL_FIELDS.issuperset(asked):
+        return [_UNREADABLE]
+    if '"""' in document and "\\" in document:  # readers end such a text at different places
+        return [_UNREADABLE]
+    named = [one for one in _operations(document) if wanted is None or one[0] == wanted]
+    return named or [_UNREADABLE]
+
+
+def _operations(document: str) -> Iterator[Operation]:
+    depth, kind, name, before = 0, "", "", ""
+    for token in _TOKEN.findall(document):
+        if token[0] in "#,":
+            continue
+        if depth == 0 and not kind and token in _KINDS:
+            kind, name = token, ""
+        elif depth == 0 and before == kind and not name and token[0].isidentifier():
+            name = token
+        elif depth == 0 and token == "{":
+            if kind != "fragment":
+                yield name, kind or "query"
+            kind = name = ""
+        elif depth == 0 and not kind and token != "}":
+            yield _UNREADABLE
+        depth += (token in "{([") - (token in "})]")
+        before = token
