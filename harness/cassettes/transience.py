@@ -8,6 +8,7 @@ Models                these, 409 (the provider's own locks) and every 5xx: no fa
                       of it; a stream without its end; a body that holds no reply.
 """
 
+import codecs
 import json
 import re
 from collections.abc import Iterator
@@ -57,7 +58,7 @@ def failure_of(
     events, is_stream = events_in(body) if said is None else said
     if any(map(_tells_error, events)):
         return "provider_error"
-    if is_stream and (is_reply or body.lstrip().startswith(_SSE)):
+    if is_stream and (is_reply or not body.lstrip().startswith(b"[")):
         return None if _has_ended(events) else "incomplete"
     return None if events and (not is_reply or _holds_reply(events[0])) else "no_reply"
 
@@ -69,9 +70,16 @@ def _tells_error(event: JsonObject) -> bool:
     reasons = [place.get(name) for place in (event, object_of(event.get("delta")), *choices) for name in _REASONS]
     return (
         any(place.get("error") for place in places)
+        or (_is_code_with_message(event) and not choices)
         or any(word in _FAILED for word in words)
         or any(isinstance(reason, str) and _BROKEN.fullmatch(reason) for reason in reasons)
     )
+
+
+def _is_code_with_message(event: JsonObject) -> bool:
+    """Whether an object is nothing but an error, which some gateways do not name so."""
+    message = event.get("message", event.get("msg"))
+    return bool(event.get("code")) and isinstance(message, str) and "data" not in event
 
 
 def _has_ended(events: list[JsonObject]) -> bool:
@@ -89,7 +97,8 @@ def _has_ended(events: list[JsonObject]) -> bool:
 
 def _holds_reply(body: JsonObject) -> bool:
     lists = any(isinstance(body.get(name), list) for name in ("content", "output"))
-    return lists or bool(_choices(body)) or bool(object_of(body.get("promptFeedback")).get("blockReason"))
+    told = objects_of(body.get("candidates")) or any(object_of(one.get("message")) for one in _choices(body))
+    return lists or bool(told) or bool(object_of(body.get("promptFeedback")).get("blockReason"))
 
 
 def _choices(event: JsonObject) -> list[JsonObject]:
@@ -109,9 +118,9 @@ Said = tuple[list[JsonObject], bool]
 
 def events_in(body: bytes) -> Said:
     """The events that are JSON objects, in order, without a truncated last one; and whether they are streamed."""
-    start = body.lstrip()
+    start = body.removeprefix(codecs.BOM_UTF8).lstrip()
     if start.startswith(_SSE):
-        return list(_server_sent(body)), True
+        return list(_server_sent(start)), True
     values = list(_values(start))
     return values, start.startswith(b"[") or len(values) > 1
 

@@ -58,6 +58,8 @@ FAILURES: list[tuple[str, bytes]] = [
     (CHAT, whole(BUSY)),
     (CHAT, whole({"choices": None, "base_resp": {"status_code": 1002, "status_msg": "rate limit"}})),  # MiniMax
     (CHAT, whole({"choices": [{"message": {"content": ""}, "finish_reason": "error", "error": {"code": 502}}]})),
+    (CHAT, events(chunk(), {"code": "1305", "message": "busy"}, chunk("stop"))),  # GLM
+    (CHAT, whole({"choices": [{"index": 0, "message": None}]})),
     (CHAT, b"<html>upstream busy</html>"),
     (CHAT, b""),
     (CHAT, b'{"choices": [{"message": {"content": "a'),
@@ -79,6 +81,7 @@ ANSWERS: list[tuple[str, bytes]] = [
     (MESSAGES, whole({"content": [], "stop_reason": "refusal"})),
     (CHAT, events(chunk(error=None), chunk("stop"))),
     (CHAT, events(chunk(), chunk(index=1), chunk("length"), chunk("content_filter", index=1))),
+    (CHAT, b"\xef\xbb\xbf" + whole({"choices": [{"message": {"content": "a"}}]})),
     (CHAT, b": keep-alive\n\n" + events(chunk("tool_calls"))),  # DeepSeek
     (CHAT, b"\n\n" + whole({"choices": [{"message": {"content": '{"error": "said by the model"}'}}], "error": None})),
     (RESPONSES, events(response("created"), response("incomplete", error=None))),

@@ -68,6 +68,8 @@ def responses(*said: Any, output: Any = ()) -> bytes:
         (CHAT, chat(zero("a", ""), zero("a", ONE), zero("a", ONE), zero("b", OTHER))),
         (CHAT, chat(zero("", ONE), zero("", OTHER))),  # Gemini's compatible endpoint
         (CHAT, chat(zero("a", ONE), zero("a", OTHER))),
+        (CHAT, chat(zero(None, f"{ONE} \n"), zero(None, OTHER))),
+        (CHAT, chat(zero(None, ONE) + zero(None, OTHER))),
         (CHAT, chat([piece(None, {"city": "Oslo"}), piece(None, {"city": "Rome"})])),  # Ollama
         (CHAT, chat(zero("a", None), zero(None, ONE, None), [piece("b", OTHER, index=1)])),
         (CHAT, chat([piece("a", ONE, index=0), piece("a", OTHER, index=1)])),

@@ -141,7 +141,7 @@ class _Call:
         """
         if not name or not self.arguments:
             return False
-        return name != self.name or (bool(more) and self.arguments.endswith("}") and _is_json(self.arguments))
+        return name != self.name or (bool(more) and self.arguments.rstrip().endswith("}") and _is_json(self.arguments))
 
 
 @dataclass(kw_only=True)
@@ -160,15 +160,16 @@ class _Deltas:
             more = delta.get(name)
             parts = [text_of(part.get("text")) or "" for part in objects_of(more)]
             self.texts[name] = self.texts.get(name, "") + (text_of(more) or "".join(parts))
-        older = delta.get("function_call")
+        older, before = delta.get("function_call"), len(self.calls)
         for place, piece in enumerate(objects_of(delta.get("tool_calls")) or objects_of([{"function": older}])):
             function = object_of(piece.get("function")) or object_of(piece.get("custom"))
             more = function.get("arguments", function.get("input"))
             text = canonical_json(more) if isinstance(more, dict) else text_of(more) or ""
             if function or piece.get("id"):
-                self._add_piece(place, piece, text_of(function.get("name")) or "", text)
+                self._add_piece(place, piece, text_of(function.get("name")) or "", text, before)
 
-    def _add_piece(self, place: int, piece: JsonObject, name: str, more: str) -> None:
+    def _add_piece(self, place: int, piece: JsonObject, name: str, more: str, before: int) -> None:
+        """`before`: how many calls earlier events began. The pieces of one event are pieces of different calls."""
         index, identity = count_of(piece.get("index")), text_of(piece.get("id"))
         slot = place if index is None else index
         call = next((call for call in reversed(self.calls) if call.slot == slot), None)
@@ -177,7 +178,7 @@ class _Deltas:
             call = known or (None if call is None or call.id is not None else call)
         if call is not None and call.id == identity is not None and (name, more) == (call.name, call.arguments):
             return  # the whole call once more, at the end of its pieces
-        if call is None or call.ends_before(name, more):
+        if call is None or call.ends_before(name, more) or (name and call in self.calls[before:]):
             call = _Call(slot=slot, id=identity)
             self.calls.append(call)
         call.id = call.id or identity
