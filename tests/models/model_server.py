@@ -137,7 +137,7 @@ class ModelServer:
         reason = "tool_calls" if calls else "stop"
         told = {"id": identity, "object": "chat.completion", "model": "small-1-2026"}
         whole = told | {"choices": [{"index": 0, "message": message, "finish_reason": reason}], "usage": usage}
-        pieces = _pieces(thought, calls)
+        pieces, told = _pieces(thought, calls), told | {"object": "chat.completion.chunk"}
         events = [told | {"choices": [{"index": 0, "delta": piece, "finish_reason": None}]} for piece in pieces]
         events.append(told | {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
         if self.tells_usage and (body.get("stream_options") or {}).get("include_usage"):
@@ -213,7 +213,13 @@ def _pieces(thought: Thought, calls: list[Json]) -> list[Json]:
     pieces += [{"content": word} for word in _words(thought.text)]
     for index, call in enumerate(calls):
         name, told = call["function"]["name"], call["function"]["arguments"]
-        pieces.append({"tool_calls": [{"index": index, "id": call["id"], "function": {"name": name, "arguments": ""}}]})
+        pieces.append(
+            {
+                "tool_calls": [
+                    {"index": index, "id": call["id"], "type": "function", "function": {"name": name, "arguments": ""}}
+                ]
+            }
+        )
         for part in (told[: len(told) // 2], told[len(told) // 2 :]):
             pieces.append({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
     return pieces
