@@ -92,7 +92,7 @@ def result_of(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | CallFailure:
         case "oversized":
             return _malformed(tool, f"more than {MAX_ANSWER_BYTES} bytes")
         case "garbled":
-            return _malformed(tool, "something that is not HTTP")
+            return _malformed(tool, answer.body.decode("utf-8", "replace") or "something that is not HTTP")
         case "answer":
             return _result_or_failure(tool, answer)
 

@@ -94,7 +94,7 @@ def test_a_server_over_http_is_told_apart_likewise_and_one_that_is_gone_is_unava
     release = tmp_path / "release.json"
     release.write_text(json.dumps(FIRST))
     with _served(release) as url:
-        project = _project(tmp_path / "project", {"url": url})
+        project = _project(tmp_path / "project", {"base_url": url})
         release.write_text(json.dumps(second()))
         assert SURFACE == told(project.probe(status=1))
     report = project.probe(status=3)

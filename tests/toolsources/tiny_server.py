@@ -109,8 +109,8 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def start_http() -> ThreadingHTTPServer:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+def start_http(handler: type[BaseHTTPRequestHandler] = Handler) -> ThreadingHTTPServer:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     return server
 

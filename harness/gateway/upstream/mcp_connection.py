@@ -12,6 +12,7 @@ from typing import Protocol
 
 import aiohttp
 from pydantic import JsonValue
+from yarl import URL
 
 from harness import __version__
 from harness.errors import ServiceError
@@ -26,6 +27,7 @@ MODERN = "2026-07-28"
 _KNOWN = ("2024-11-05", "2025-03-26", "2025-06-18", VERSION)
 _CLIENT: JsonObject = {"name": "trial-harness", "version": __version__}
 _MAX_PAGES = 1000
+_SESSIONS_AT_MOST = 3
 
 
 class Lost(Exception):
@@ -40,6 +42,10 @@ class Garbled(Exception):
     """The server's answer violates the protocol."""
 
 
+class SessionLost(Exception):
+    """The server no longer knows the session, and has not taken the request."""
+
+
 class ServerError(Exception):
     """The server answered with a JSON-RPC error: `error` is that member, unchanged."""
 
@@ -51,13 +57,16 @@ class ServerError(Exception):
 class McpTransport(Protocol):
     """Transports messages to one server."""
 
+    remedy: str
+    """What to do if the server does not start."""
+
     async def open(self) -> None:
         """Opens the transport; raises ServiceError if no server answers."""
         ...
 
     async def request(self, method: str, params: JsonObject, version: str | None) -> JsonObject:
-        """Returns the `result`. Raises ServerError, Lost, Oversized or Garbled; on cancellation, it notifies the
-        server.
+        """Returns the `result`. Raises ServerError, Lost, SessionLost, Oversized or Garbled; on cancellation, it
+        notifies the server. `initialize` begins a new session.
         """
         ...
 
@@ -77,21 +86,27 @@ class McpConnection:
         self._name = name
         self._channel = channel
         self._version: str | None = None
+        self._sessions = 0
+        self._turn = asyncio.Lock()
 
     async def open(self) -> None:
         """Negotiates a version. Raises ServiceError with the server's output."""
         await self._channel.open()
+        await self._begin_session()
+
+    async def _begin_session(self) -> None:
         try:
             try:
                 await self._shake_hands()
             except ServerError:
                 await self._discover()
-        except (ServerError, Lost, Oversized, Garbled) as error:
+        except (ServerError, Lost, SessionLost, Oversized, Garbled) as error:
             written = self._channel.said()
             raise ServiceError(
                 f"the MCP server {self._name!r} did not start: {error}" + (f"\n{written}" if written else ""),
-                remedy="start it by hand with the command in the suite's `tools:`",
+                remedy=self._channel.remedy,
             ) from None
+        self._sessions += 1
 
     async def tools(self) -> list[JsonObject]:
         """All pages of its listing, unchanged."""
@@ -124,7 +139,7 @@ class McpConnection:
 
     async def _discover(self) -> None:
         self._version = MODERN
-        result = await self._ask("server/discover", {})
+        result = await self._channel.request("server/discover", {"_meta": _modern_meta()}, MODERN)
         versions = result.get("supportedVersions")
         if not isinstance(versions, list) or MODERN not in versions:
             raise Garbled(f"it speaks the versions {versions!r} of the protocol")
@@ -132,7 +147,18 @@ class McpConnection:
     async def _ask(self, method: str, params: JsonObject) -> JsonObject:
         if self._version == MODERN:
             params = params | {"_meta": _modern_meta()}
-        return await self._channel.request(method, params, self._version)
+        for _ in range(_SESSIONS_AT_MOST):
+            session = self._sessions
+            try:
+                return await self._channel.request(method, params, self._version)
+            except SessionLost:
+                async with self._turn:
+                    if session == self._sessions:
+                        await self._begin_session()
+        raise ServiceError(
+            f"the MCP server {self._name!r} lost {_SESSIONS_AT_MOST} sessions within one request",
+            remedy="if several servers share the address, send the requests of one session to the same server",
+        )
 
 
 def _modern_meta() -> JsonObject:
@@ -145,10 +171,13 @@ def _modern_meta() -> JsonObject:
 
 _ACCEPT = "application/json, text/event-stream"
 _SESSION = "Mcp-Session-Id"
+_REDIRECTS_AT_MOST = 5
 
 
 class HttpTransport:
-    """Stores the session id that the server assigns, and ends the session."""
+    """Stores the session id that the server assigns, and ends the session. Follows redirects within the origin."""
+
+    remedy = "check `mcp.base_url` and `headers` of the server in the suite's `tools:`, and that it answers there"
 
     def __init__(self, name: str, client: aiohttp.ClientSession, url: str, headers: Mapping[str, str]) -> None:
         self._name = name
@@ -165,8 +194,12 @@ class HttpTransport:
         self._number += 1
         number = self._number
         message: JsonObject = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        self._session = session = None if method == "initialize" else self._session
         try:
-            async with self._post(message, version) as response:
+            async with await self._post(message, version) as response:
+                if response.status == _NOT_FOUND and session is not None:
+                    self._session = None if self._session == session else self._session
+                    raise SessionLost("it ended its session")
                 self._session = response.headers.get(_SESSION, self._session)
                 async for answer in _messages(response):
                     if answer.get("id") == number and "method" not in answer:
@@ -174,7 +207,9 @@ class HttpTransport:
                     if "method" not in answer and answer.get("id") is None and "error" in answer:
                         return _result_of(answer)
         except aiohttp.ClientConnectorError as error:
-            raise ServiceError(f"the MCP server {self._name!r} cannot be reached: {error}") from None
+            raise ServiceError(
+                f"the MCP server {self._name!r} cannot be reached: {error}", remedy=self.remedy
+            ) from None
         except aiohttp.ClientResponseError as error:
             raise Garbled(f"something that is not HTTP: {error.message}") from None
         except (aiohttp.ClientError, ConnectionError) as error:
@@ -183,7 +218,7 @@ class HttpTransport:
 
     async def notify(self, method: str, version: str | None) -> None:
         try:
-            async with self._post({"jsonrpc": "2.0", "method": method}, version) as response:
+            async with await self._post({"jsonrpc": "2.0", "method": method}, version) as response:
                 await response.read()
         except (aiohttp.ClientError, ConnectionError) as error:
             raise Lost(f"the connection was lost: {error}") from None
@@ -203,7 +238,7 @@ class HttpTransport:
     def said(self) -> str:
         return ""
 
-    def _post(self, message: JsonObject, version: str | None) -> "aiohttp.client._RequestContextManager":
+    async def _post(self, message: JsonObject, version: str | None) -> aiohttp.ClientResponse:
         headers = {"Content-Type": "application/json", "Accept": _ACCEPT, **self._headers}
         if version is not None:
             headers["MCP-Protocol-Version"] = version
@@ -215,7 +250,26 @@ class HttpTransport:
             if isinstance(params, dict) and isinstance(params.get("name"), str):
                 headers["Mcp-Name"] = str(params["name"])
         body = json.dumps(message, ensure_ascii=False).encode()
-        return self._client.post(self._url, data=sent_body(body), headers=headers, allow_redirects=False)
+        shown = ""
+        for _ in range(_REDIRECTS_AT_MOST):
+            response = await self._client.post(self._url, data=sent_body(body), headers=headers, allow_redirects=False)
+            if not 300 <= response.status < 400:
+                return response
+            response.close()
+            to = response.url.join(URL(response.headers.get("Location", "")))
+            shown = f"status {response.status} to {to.origin()}{to.path}"
+            if response.status not in _SAME_METHOD or to.origin() != response.url.origin():
+                break
+            self._url = str(to)
+        raise ServiceError(
+            f"the MCP server {self._name!r} redirects by {shown}, which is not followed",
+            remedy="if this is the server, set it as `mcp.base_url`",
+        )
+
+
+_NOT_FOUND = 404
+_SAME_METHOD = (307, 308)
+"""The redirects that keep method and body."""
 
 
 async def _messages(response: aiohttp.ClientResponse) -> AsyncIterator[JsonObject]:
@@ -275,6 +329,8 @@ _KEPT_LINE = 500
 
 class StdioTransport:
     """Starts the program in a process group of its own, and ends the whole group."""
+
+    remedy = "start it by hand with the command in the suite's `tools:`"
 
     def __init__(self, name: str, command: Sequence[str], env: Mapping[str, str], folder: Path) -> None:
         self._name = name
@@ -383,10 +439,10 @@ class StdioTransport:
     def _handle_line(self, line: bytes) -> None:
         try:
             message: JsonValue = parse_json(line)
-        except NotJson:
+        except NotJson as error:
             self._said.append(line.decode("utf-8", "replace").rstrip()[:_KEPT_LINE])
             if line.lstrip().startswith(b"{"):  # other lines are log output of the program
-                self._settle_all(Garbled("a message that is not JSON"))
+                self._settle_all(Garbled(f"something that is not JSON: {error}"))
             return
         if not isinstance(message, dict):
             return
@@ -416,13 +472,10 @@ async def _drained(process: asyncio.subprocess.Process) -> None:
 
 def settle(answer: asyncio.Future[JsonObject], message: JsonObject) -> None:
     """Completes the future that waits for a response."""
-    error, result = message.get("error"), message.get("result")
-    if isinstance(error, dict):
-        answer.set_exception(ServerError(error))
-    elif isinstance(result, dict):
-        answer.set_result(result)
-    else:
-        answer.set_exception(Garbled("a response without result"))
+    try:
+        answer.set_result(_result_of(message))
+    except (ServerError, Garbled) as error:
+        answer.set_exception(error)
 
 
 def refusal(message: JsonObject) -> JsonObject:

@@ -73,7 +73,7 @@ class McpSource:
         except Garbled as error:
             if tool.server in self._services:
                 raise ServiceError(f"the MCP server {tool.server!r}, a service, answered with {error}") from None
-            return ToolAnswer(outcome="garbled", tier=self._tier)
+            return ToolAnswer(outcome="garbled", tier=self._tier, body=str(error).encode("utf-8", "replace"))
         except tuple(_OUTCOMES) as error:
             return ToolAnswer(outcome=_OUTCOMES[type(error)], tier=self._tier)
         if tool.source == "python":
