@@ -96,6 +96,8 @@ if TYPE_CHECKING:
     from harness.traces.formats.transcript import ForeignCall as ForeignCall
     from harness.traces.formats.transcript import ForeignResult as ForeignResult
     from harness.traces.formats.transcript import ForeignStep as ForeignStep
+    from harness.traces.outcomes import MEASURED as MEASURED
+    from harness.traces.outcomes import Outcome as Outcome
     from harness.traces.spans import Span as Span
     from harness.traces.trajectory import Observation as Observation
     from harness.traces.trajectory import Step as Step
@@ -103,11 +105,9 @@ if TYPE_CHECKING:
     from harness.traces.trajectory import ToolFailure as ToolFailure
     from harness.traces.trajectory import Trajectory as Trajectory
     from harness.traces.trajectory import Usage as Usage
-    from harness.traces.trial import MEASURED as MEASURED
     from harness.traces.trial import CommandResult as CommandResult
     from harness.traces.trial import EndState as EndState
     from harness.traces.trial import FileChange as FileChange
-    from harness.traces.trial import Outcome as Outcome
     from harness.traces.trial import Trial as Trial
     from harness.values import Frozen as Frozen
     from harness.values import JsonObject as JsonObject
@@ -234,6 +234,7 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "ForeignResult",
         "ForeignStep",
     ),
+    "harness.traces.outcomes": ("MEASURED", "Outcome"),
     "harness.traces.spans": ("Span",),
     "harness.traces.trajectory": (
         "Observation",
@@ -247,8 +248,6 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "CommandResult",
         "EndState",
         "FileChange",
-        "MEASURED",
-        "Outcome",
         "Trial",
     ),
     "harness.values": (

@@ -8,10 +8,10 @@ An exception means that the *harness* could not do its work. What an agent or a 
     |   `-- InvalidDocument      2   a suite, case, environment or tool file is wrong: names file, line, field
     |-- SandboxError             3   the container engine, an image or a sandbox failed
     |   |-- EngineUnavailable    3   no container engine answers
+    |   |-- SandboxLost          3   a sandbox ended, or does not answer any more
     |   `-- ImageError           3   an image cannot be built or found
     |-- SnapshotError            3   a snapshot is missing, truncated or changed
     |-- ServiceError             3   a service did not start, died or cannot be reached
-    |   `-- UpstreamUnavailable  3   a live server, host or model of others cannot be reached
     |-- CassetteError            3   a cassette cannot be read or must not be written
     |-- GatewayError             3   the gateway could not open, serve or close a session
     |-- ResultsError             3   a run folder is missing, taken or damaged
@@ -26,7 +26,7 @@ Exit code 1 is not an exception: it is a verdict (failing cases, a gate that doe
 import errno
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,6 +49,8 @@ class HarnessError(Exception):
     """Something the harness could not do; the message says what happened, to what, and what to do."""
 
     exit_code: ExitCode = ExitCode.COULD_NOT
+    agent_had_begun: bool = False
+    """Whether the agent's program of the trial had been started, so that it may be the cause."""
 
     def __init__(self, message: str, *, remedy: str | None = None) -> None:
         if len(message) > _LONGEST:
@@ -98,6 +100,16 @@ class EngineUnavailable(SandboxError):
     """No container engine answers."""
 
 
+class SandboxLost(SandboxError):
+    """A sandbox ended, or does not answer any more. `by`: its own programs used up its memory, or the engine ended it
+    or does not answer itself; None: not known.
+    """
+
+    def __init__(self, message: str, by: Literal["memory", "engine"] | None) -> None:
+        super().__init__(message)
+        self.by = by
+
+
 class ImageError(SandboxError):
     """An image cannot be built, pulled or found."""
 
@@ -115,23 +127,6 @@ class ServiceError(HarnessError):
     def __init__(self, message: str, *, remedy: str | None = None, logs: Mapping[str, str] | None = None) -> None:
         super().__init__(message, remedy=remedy)
         self.logs = dict(logs or {})
-
-
-class UpstreamUnavailable(ServiceError):
-    """A live server, host or model provider of others gave no answer, after all retries: an outage, not a tool's error.
-
-    `server` is its name in the suite (`http:<host>` for a host, `model:<provider>` for a model), `tool` the call that
-    met the outage, `answered` whether the server has answered anything else in the run.
-    """
-
-    def __init__(
-        self, message: str, *, server: str, tool: str, reason: str, answered: bool, remedy: str | None = None
-    ) -> None:
-        super().__init__(message, remedy=remedy)
-        self.server = server
-        self.tool = tool
-        self.reason = reason
-        self.answered = answered
 
 
 class CassetteError(HarnessError):

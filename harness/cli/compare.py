@@ -146,7 +146,7 @@ def _prompt_texts(project: Path, run: RunFolder) -> dict[str, str]:
     "--allow-unmeasured",
     type=click.IntRange(0),
     default=0,
-    help="Maximum number of trials that may be missing from the run.",
+    help="Maximum number of trials that may be missing from the run, each left-out case of the suite included.",
 )
 @click.pass_obj
 def baseline_command(project: Path, run: str, allow_unmeasured: int) -> None:
@@ -160,8 +160,11 @@ def baseline_command(project: Path, run: str, allow_unmeasured: int) -> None:
     `harness compare baseline:drive_thru` shows it, and whether it is current.
     """
     from harness.runs.store.baseline import baseline_of, write_baseline
+    from harness.suite.loading import load_stored_suite
 
-    baseline = baseline_of(RunFolder.open(run_path(project, run)), allow_unmeasured)
+    folder = RunFolder.open(run_path(project, run))
+    suite = load_stored_suite(project, folder.manifest.suite, folder.path)
+    baseline = baseline_of(folder, allow_unmeasured, [case.id for case in suite.cases])
     click.echo(write_baseline(project, baseline))
 
 

@@ -14,7 +14,7 @@ from harness.runs.store.folder import RunFolder, StoredTrial
 from harness.scoring.scorecard import Scorecard
 from harness.suite.loading import load_suite
 from harness.text import one_line, visible
-from harness.traces.trial import MEASURED
+from harness.traces.outcomes import MEASURED
 
 # The runs of a pytest session: one for each suite, however many workers ask for its trials.
 

@@ -35,13 +35,6 @@ class PageOptions(TypedDict):
     show_default=True,
     help="Format of the report.",
 )
-@click.option(
-    "--max-inconclusive",
-    type=click.IntRange(0),
-    help="With --format junit: up to this number, trials with a replay miss are `skipped`; with more, all are"
-    " errors. Default:"
-    " the number that was set for the run.",
-)
 @click.option("--html", is_flag=True, help="Write a self-contained HTML file and print its path.")
 @click.option("--against", metavar="RUN", help="With --html: another run to compare with, case by case.")
 @click.option(
@@ -56,7 +49,6 @@ def command(
     /,
     run: str,
     form: Format,
-    max_inconclusive: int | None,
     html: bool,
     **of_page: Unpack[PageOptions],
 ) -> None:
@@ -74,13 +66,10 @@ def command(
     path = run_path(project, run)
     matrix = matrix_at(path)
     if html:
-        refuse_typed(ctx, ("form", "max_inconclusive"), "--html")
+        refuse_typed(ctx, ("form",), "--html")
     else:
         refuse_typed(ctx, of_page, "no --html")
-    if form in ("markdown", "json"):
-        refuse_typed(ctx, ("max_inconclusive",), f"--format {form}")
     if matrix is not None:
-        refuse_typed(ctx, ("max_inconclusive",), "a matrix")
         report_matrix(path, matrix, "html" if html else form)
         return
     if html:
@@ -90,30 +79,28 @@ def command(
     from harness.cli.showing import show_summary
     from harness.reports.render.markdown import junit_xml, summary_json, summary_markdown
     from harness.reports.summarising import summarise_run
-    from harness.runs.store.beside_trials import allowed_inconclusive
     from harness.runs.store.folder import RunFolder
 
     folder = RunFolder.open(run_path(project, run))
     summary = summarise_run(folder)
     match form:
         case "terminal":
-            show_summary(out(), summary, _kept(folder, summary, max_inconclusive))
+            show_summary(out(), summary, _kept(folder, summary))
         case "markdown":
             click.echo(summary_markdown(summary), nl=False)
         case "junit":
-            allowed = allowed_inconclusive(folder) if max_inconclusive is None else max_inconclusive
-            click.echo(junit_xml(summary, folder.scorecards(), allowed), nl=False)
+            click.echo(junit_xml(summary, folder.scorecards()), nl=False)
         case "json":
             click.echo(summary_json(summary), nl=False)
 
 
-def _kept(folder: "RunFolder", summary: "Summary", max_inconclusive: int | None) -> Path | None:
+def _kept(folder: "RunFolder", summary: "Summary") -> Path | None:
     """Stores the report next to the trials; a read-only run folder is not an error."""
     from harness.cli.console import say
     from harness.reports.render.markdown import write_report
 
     try:
-        return write_report(folder, summary, max_inconclusive)
+        return write_report(folder, summary)
     except OSError as error:
         say(f"the report is shown but could not be stored: {os_error_in_words(error)}")
         return None

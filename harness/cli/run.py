@@ -22,7 +22,7 @@ from harness.cli.options import (
     selection_options,
 )
 from harness.cli.report import matrix_and_runs, show_matrix
-from harness.cli.running import gated, run_and_report, warn_of_no_isolation, watched, with_checked_gates
+from harness.cli.running import check_gates, gated, run_and_report, warn_of_no_isolation, watched
 from harness.errors import ExitCode, HarnessError
 from harness.reports.matrix import matrix_table
 from harness.reports.render.markdown import write_report
@@ -32,7 +32,7 @@ from harness.runs.plan.plan import RunOptions
 
 _OF_NEW_RUNS = (
     *("suite", "agent", "tools", "model", "user", "cases", "only", "failed_in", "trials", "run_name", "release"),
-    "shard",
+    *("shard", "floors", "no_worse_than", "against_baseline", "max_inconclusive"),
 )
 """What a resumed run has in its folder; `plan_of` refuses variables and prompts."""
 
@@ -150,7 +150,7 @@ def command(ctx: click.Context, /, **typed: object) -> None:
 def run_matrix_and_report(project: Path, options: RunOptions) -> ExitCode:
     """Runs the missing trials of a new or resumed matrix, prints the table, and returns the worst exit status."""
     begun = begin_matrix(project, options, say) if options.resume is None else resume_matrix(project, options)
-    gates = with_checked_gates(project, options, begun.plans[0])
+    check_gates(project, begun.plans[0])
     warn_of_no_isolation(begun.plans[0].sandbox)
     unfinished = begun.unfinished
     with _resumable(project, begun):
@@ -166,9 +166,10 @@ def run_matrix_and_report(project: Path, options: RunOptions) -> ExitCode:
     codes = []
     for folder, summary in runs:
         write_report(folder, summary)
-        if gates.floors or gates.no_worse_than or gates.against_baseline:
+        gates = folder.manifest.gates
+        if gates.fail_under or gates.no_worse_than or gates.against_baseline:
             out(quiet=options.as_json).print(f"gates of {folder.manifest.run}:", markup=False)
-        codes.append(gated(project, folder, summary, gates))
+        codes.append(gated(project, folder, summary, quiet=options.as_json))
     return max(codes)
 
 

@@ -64,12 +64,6 @@ def score_command(project: Path, run: str, references: Path | None, as_json: boo
     help="Name of the merged run; default: the name of the first shard without the shard number.",
 )
 @click.option(
-    "--max-inconclusive",
-    type=click.IntRange(0),
-    show_default="the highest of the shards",
-    help="Maximum number of trials with a replay miss; with more, the exit status is 1.",
-)
-@click.option(
     "--max-gib",
     type=click.IntRange(1),
     default=16,
@@ -83,7 +77,6 @@ def merge_command(
     /,
     runs: tuple[str, ...],
     run_name: str | None,
-    max_inconclusive: int | None,
     max_gib: int,
     as_json: bool,
 ) -> None:
@@ -95,32 +88,30 @@ def merge_command(
     harness merge part-1 part-2 --run-name whole
 
     Trials are copied unchanged; the merged run equals a run on one machine. Judges' verdicts and drift reports are
-    copied too. The suite's gates are evaluated on the merged run, and the exit status is that of `harness run`: 1 if a
+    copied too. Their gates are evaluated on the merged run, and the exit status is that of `harness run`: 1 if a
     gate fails, too many trials are inconclusive, or every trial crashed; 3 if trials are missing or the harness failed
     in some.
     """
     from harness.cli.console import out, print_json
-    from harness.cli.running import check_baseline, judge_merged
+    from harness.cli.running import check_baseline, gated
     from harness.cli.showing import show_summary
     from harness.reports.render.markdown import write_report
     from harness.reports.summarising import summarise_run
     from harness.runs.rescore import merge_shards
     from harness.runs.store.folder import RunFolder
-    from harness.runs.store.merging import MergeLimits
     from harness.suite.loading import load_stored_suite
 
     project: Path = ctx.obj
     parts = [RunFolder.open(run_path(project, name)) for name in runs]
     suite = load_stored_suite(project, parts[0].manifest.suite, parts[0].path)
     name = run_name or parts[0].manifest.run.partition("-shard-")[0] + "-merged"
-    if suite.gates.against_baseline:
+    if parts[0].manifest.gates.against_baseline:
         check_baseline(project, suite)  # before anything is copied
-    limits = MergeLimits(max_bytes=max_gib << 30, max_inconclusive=max_inconclusive)
-    folder = merge_shards(parts, suite, project / "runs", name, limits)
+    folder = merge_shards(parts, suite, project / "runs", name, max_gib << 30)
     summary = summarise_run(folder)
     report = write_report(folder, summary)
     if as_json:
         print_json(summary.model_dump(mode="json"))
     else:
         show_summary(out(), summary, report)
-    ctx.exit(judge_merged(project, folder, summary, suite, as_json=as_json))
+    ctx.exit(gated(project, folder, summary, quiet=as_json))

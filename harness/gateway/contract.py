@@ -11,7 +11,7 @@ from harness.sandbox.tables import Table
 from harness.suite.cases import Case
 from harness.suite.interventions import TrialVariant
 from harness.traces.spans import Span
-from harness.traces.trial import ModelUse, RecordingReport, UserReport
+from harness.traces.trial import ModelUse, Outage, RecordingReport, UserReport
 from harness.values import JsonObject
 
 SHARED = "shared"
@@ -96,6 +96,10 @@ class SessionRecord:
     """The number of answers of tools, hosts, models and probes, by provenance; `unknown` if it is not known."""
     used: ModelUse | None = None
     """The usage of the model's replies; None if there was no reply."""
+    outage: Outage | None = None
+    """A server outside or a model that failed at the last request to it, not by the agent's doing."""
+    model_requests: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """See `Trial.model_requests`."""
     out_of_budget: str | None = None
     """Why the run's budget, and no other limit, rejected a call: such a trial measures nothing."""
     recorded: int = 0

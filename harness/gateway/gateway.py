@@ -37,7 +37,6 @@ from harness.gateway.toolbox import Toolbox
 from harness.gateway.trial import JournalKeeper, RunUpstream, TrialContext
 from harness.gateway.trial_tools import TrialSources
 from harness.gateway.upstream.http_tools import Resets, ToolUpstream
-from harness.gateway.upstream.sources import Reachability
 from harness.gateway.upstream.tool_servers import check_servers, needs_services, share_services, upstreams
 from harness.gateway.upstream.transport import LoopThread, TrialThreads, open_client
 from harness.gateway.user import User, UserContext, UserSource
@@ -147,7 +146,7 @@ class Gateway:
         self._limiter = options.get("limiter") or RateLimiter()
         self._volume = options.get("volume", Volume)
         self.waiting = Waiting()
-        self._reachability = Reachability()
+        self._answered: set[str] = set()
         self._resets = Resets(suite)
         self._web = run_hosts(suite, mode)
         self._budget = options.get("budget")
@@ -290,7 +289,7 @@ class Gateway:
                 suite=self._suite,
                 client=self._client,
                 limiter=TrialLimiter(self._limiter),
-                reachability=self._reachability,
+                answered=self._answered,
                 secrets=self._secrets,
             ),
             reached=reached,

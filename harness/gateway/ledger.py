@@ -9,10 +9,11 @@ from harness.gateway.user import HeardCall
 from harness.suite.models import CalledKind, Doubles, Provenance
 from harness.traces.recorder import Volume
 from harness.traces.trajectory import ReplayTier
-from harness.traces.trial import ModelUse
+from harness.traces.trial import ModelUse, Outage
 from harness.values import JsonObject, canonical_json
 
 _MAX_MISSES = 100
+_MAX_MODELS = 100
 _MAX_HEARD_CALLS = 10_000
 
 
@@ -44,6 +45,9 @@ class Ledger:
     model_tiers: Counter[ReplayTier] = field(default_factory=Counter)
     unrecorded_replies: Counter[str] = field(default_factory=Counter)
     """`model:<provider>` -> requests to it whose answer was to be recorded, but was a transient error."""
+    outages: dict[str, Outage] = field(default_factory=dict)
+    """The servers outside, and models, that failed at the last request to them."""
+    model_requests: dict[str, tuple[int, int]] = field(default_factory=dict)
     replies: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -155,6 +159,13 @@ class Ledger:
         if missed not in self.misses and len(self.misses) < _MAX_MISSES:
             self.volume.add(len(canonical_json(missed)))
             self.misses.append(missed)
+
+    def count_model_request(self, server: str, model: str, *, answered: bool) -> None:
+        """Counts a live request, of the first names that the agent made up one by one."""
+        name = f"{server}/{model}"
+        if name in self.model_requests or len(self.model_requests) < _MAX_MODELS:
+            asked, were = self.model_requests.get(name, (0, 0))
+            self.model_requests[name] = (asked + 1, were + answered)
 
     def hear_call(self, call: HeardCall) -> None:
         """Keeps a call for the user's next decision, within a bound."""

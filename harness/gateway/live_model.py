@@ -1,6 +1,8 @@
 """Requests that reach the real provider: requests and answers are passed on unchanged, except for known secrets."""
 
 import asyncio
+import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -10,19 +12,25 @@ from aiohttp import web
 
 from harness.cassettes.redacted_streams import RedactedStream
 from harness.cassettes.redaction import KEPT_HEADERS, Redactor
-from harness.errors import GatewayError
+from harness.cassettes.transience import failure_of, is_transient
 from harness.gateway.bodies import Delivery, LargeWork, deliver
 from harness.gateway.budgets import RateLimiter, Waits
+from harness.gateway.ledger import Ledger
+from harness.gateway.models.allowed import LONGEST_MODEL
 from harness.gateway.models.endpoints import Endpoint
 from harness.gateway.models.exchange import ModelExchange
 from harness.gateway.models.formats import ModelAnswer
 from harness.gateway.models.provider import ProviderUpstream, headers_back, hold_where_busy
-from harness.gateway.upstream.sources import Reachability
 from harness.gateway.upstream.transport import RetriedCall, clean_header, is_readable, passed_on, stream_of
 from harness.suite.models import ModelSpec, Provider
+from harness.traces.trial import Outage
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _REFUSED_KEY = frozenset({401, 403})
+_ASKED_AGAIN_AFTER_S = (0.0, 0.5, 1.0, 2.0)
+_OWN_REQUESTS_TAKE_S = 20.0
+_OWN_HEADERS = {"content-type": "application/json", "anthropic-version": "2023-06-01"}
+_LONGEST_REASON = 300
 _RETRIES = 2
 """Retries of a request whose connection failed before an answer began. A model request changes nothing at the
 provider.
@@ -38,7 +46,8 @@ class LiveModel:
     limiter: RateLimiter
     waits: Waits
     redactor: Redactor
-    reach: Reachability
+    answered: set[str]
+    ledger: Ledger
     large: LargeWork
 
     async def answer(
@@ -46,13 +55,80 @@ class LiveModel:
     ) -> web.StreamResponse:
         """Passes on the provider's answer, also an incomplete one; `keep` is called at its end.
 
-        Raises GatewayError if the provider rejects the key, unless it has accepted it in this run: an agent may ask
-        for what the key is not allowed, and gets that refusal as an answer. Raises UpstreamUnavailable if no
-        connection produced an answer after all retries: neither is a failure of the agent.
+        A failure of the provider that is not of the agent's doing is noted in the ledger.
         """
         exchange.tier = "live"
         with self.waits():
-            return await self._answer(request, exchange, keep)
+            passed = await self._answer(request, exchange, keep)
+            await self._note(exchange)
+        return passed
+
+    async def _note(self, exchange: ModelExchange) -> None:
+        """Notes whether the provider answered.
+
+        An agent can bring about most failures by what it asks for, so that a failure is the provider's only if a plain
+        request of the harness fails as well. A refusal (404, 401) is the agent's doing if the provider has answered
+        any request of the run.
+        """
+        answer, server = exchange.answer, _server(exchange.endpoint)
+        model = (exchange.asked.model or exchange.endpoint.name)[:LONGEST_MODEL]
+        failed = answer is None or failure_of("model", answer.status, answer.body, outcome=answer.outcome) is not None
+        answered = answer is not None and not failed and answer.status // 100 == 2
+        self.ledger.count_model_request(server, model, answered=answered)
+        if answered:
+            self.answered.add(server)
+        known = self.ledger.outages.get(server)
+        if failed and (known is not None and not known.refused):
+            return
+        if (not failed and server in self.answered) or (failed and not await self._is_down(exchange)):
+            self.ledger.outages.pop(server, None)
+            return
+        self.ledger.outages[server] = Outage(
+            server=server,
+            tool=exchange.endpoint.path,
+            reason=self._reason(exchange),
+            answered=server in self.answered,
+            model=model,
+            refused=not failed,
+        )
+
+    async def _is_down(self, exchange: ModelExchange) -> bool:
+        """Whether the provider also fails at a request that has nothing of the agent but the model's name."""
+        endpoint, model = exchange.endpoint, exchange.asked.model
+        own = {} if model is None or endpoint.model is not None else {"model": model}
+        body = json.dumps(own | endpoint.plain_request).encode()
+        deadline = time.monotonic() + _OWN_REQUESTS_TAKE_S
+        for wait_s in _ASKED_AGAIN_AFTER_S:
+            await asyncio.sleep(wait_s)
+            left_s = deadline - time.monotonic()
+            try:
+                async with asyncio.timeout(left_s):
+                    await self.limiter.wait_for(endpoint.server, self.spec.rate_limit)
+                async with (
+                    asyncio.timeout(min(self.spec.timeout_s, left_s)),
+                    self.upstreams[endpoint.provider].ask(
+                        endpoint, exchange.query, _OWN_HEADERS, body if endpoint.method == "POST" else b"", model=model
+                    ) as response,
+                ):
+                    if not is_transient(response.status, "model"):
+                        return False
+                    hold_where_busy(self.limiter, endpoint.server, response.status, response.headers)
+            except (TimeoutError, aiohttp.ClientError, ConnectionError):
+                continue
+        return True
+
+    def _reason(self, exchange: ModelExchange) -> str:
+        """The failure in words: the status and the provider's own message."""
+        answer = exchange.answer
+        if exchange.error is not None or answer is None:
+            return "it gave no answer" if exchange.error is None else exchange.error[1]
+        try:
+            said = json.loads(answer.body)["error"]["message"]
+        except (ValueError, LookupError, TypeError):
+            said = answer.body[:_LONGEST_REASON].decode("utf-8", "replace")
+        name = self.spec.servers[exchange.endpoint.provider].api_key
+        remedy = f"; check the variable {name}" if name and answer.status in _REFUSED_KEY else ""
+        return self.redactor.text(f"{answer.status} {str(said)[:_LONGEST_REASON]}".strip() + remedy)
 
     async def _answer(
         self, request: web.BaseRequest, exchange: ModelExchange, keep: Callable[[ModelExchange], None]
@@ -73,11 +149,6 @@ class LiveModel:
                     model=exchange.asked.model,
                 ) as response,
             ):
-                self.reach.answered(_server(endpoint))
-                if response.ok:
-                    self.reach.accepted(_server(endpoint))
-                elif response.status in _REFUSED_KEY and not self.reach.accepts(_server(endpoint)):
-                    await self._raise_for_key(endpoint, response)
                 hold_where_busy(self.limiter, endpoint.server, response.status, response.headers)
                 return await self._passed(exchange, response, passage, keep)
         except TimeoutError:
@@ -136,22 +207,15 @@ class LiveModel:
             answer.chunks, answer.first_chunk_ms = delivery.chunks, delivery.first_chunk_ms
             keep(exchange)
             return delivery.cut()
-        if what == "reset":
-            raise self.reach.lost(_server(exchange.endpoint), exchange.endpoint.path)
-        message = "the model gave no answer in time"
+        message = f"the model gave no answer{' in time' if what == 'timeout' else ': the connection failed'}"
+        status = 504 if what == "timeout" else 502
         exchange.error = (what, message)
         exchange.answer = ModelAnswer(
-            status=504, headers={"content-type": "application/json"}, body=exchange.endpoint.error(504, what, message)
+            status=status,
+            headers={"content-type": "application/json"},
+            body=exchange.endpoint.error(status, what, message),
         )
         return await deliver(request, exchange.answer)
-
-    async def _raise_for_key(self, endpoint: Endpoint, response: aiohttp.ClientResponse) -> None:
-        text = self.redactor.text((await response.content.read(500)).decode("utf-8", "replace"))
-        name = self.spec.servers[endpoint.provider].api_key
-        raise GatewayError(
-            f"the provider {endpoint.provider!r} refused the request with status {response.status}: {text}",
-            remedy="set `model.api_key`" if name is None else f"check the variable {name}",
-        )
 
 
 def _server(endpoint: Endpoint) -> str:

@@ -352,6 +352,7 @@ class RunModels:
             limiter=trial.run.limiter,
             waits=trial.waits,
             redactor=trial.redactor,
-            reach=trial.run.reachability,
+            answered=trial.run.answered,
+            ledger=trial.ledger,
             large=trial.exchange.large,
         )

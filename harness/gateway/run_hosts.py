@@ -14,12 +14,13 @@ from harness.cassettes.trial_recording import CallPosition
 from harness.gateway.exchange import Recorder, replayed
 from harness.gateway.forward_proxy import ForwardProxy, PageHandler, WebHandler
 from harness.gateway.sniffer import Authority
+from harness.gateway.suite_tools import Outages
 from harness.gateway.trial import TrialContext
 from harness.gateway.upstream.host_calls import Sink, WebCall, WebSource
 from harness.gateway.upstream.issued import REPLAYED, Issued, given
 from harness.gateway.upstream.live_hosts import LiveWeb
 from harness.gateway.upstream.request_parts import vary_names
-from harness.gateway.upstream.sources import Reachability, ToolAnswer, ToolMiss, external_servers
+from harness.gateway.upstream.sources import ToolAnswer, ToolMiss
 from harness.sandbox.provider import ProxiedHosts
 from harness.suite.hosts import HostSpec
 from harness.suite.models import ToolMode
@@ -29,17 +30,18 @@ from harness.suite.suites import Suite, allowed_hosts
 
 
 class ExternalHosts:
-    """Passes requests on to `inner`. Raises UpstreamUnavailable if the connection to an external host failed."""
+    """Passes requests on to `inner`, and notes outages of external hosts."""
 
-    def __init__(self, inner: WebSource, external: frozenset[str], reach: Reachability) -> None:
+    def __init__(self, inner: WebSource, outages: Outages) -> None:
         self._inner = inner
-        self._external = external
-        self._reach = reach
+        self._outages = outages
 
     async def answer(self, call: WebCall, sink: Sink) -> ToolAnswer | ToolMiss:
         answer = await self._inner.answer(call, sink)
-        if call.host.tool in self._external and isinstance(answer, ToolAnswer):
-            self._reach.note(call.host.tool, f"{call.method} {call.address.place.origin}", answer)
+        if call.host.tool in self._outages.external and isinstance(answer, ToolAnswer):
+            origin = call.address.place.origin
+            address = None if call.host.base_url is not None else origin
+            await self._outages.note(call.host.tool, f"{call.method} {origin}", answer, address)
         return answer
 
 
@@ -52,7 +54,7 @@ def host_source(trial: TrialContext) -> WebSource:
     run = trial.run
     live: WebSource = LiveWeb(run.client, trial.reached, run.limiter, trial.tier, trial.redactor, trial.waits)
     if trial.tier != "sealed":
-        live = ExternalHosts(live, external_servers(trial.suite), run.reachability)
+        live = ExternalHosts(live, Outages(trial))
     recorder = trial.recording(HostCodec(issued))
     return live if recorder is None else RecordingWeb(live, recorder, issued)
 

@@ -140,6 +140,8 @@ class TrialSession:
             provenances=dict(sorted(ledger.provenances.items())),
             model_tiers=dict(sorted(ledger.model_tiers.items())),
             used=ledger.used,
+            outage=next(iter(ledger.outages.values()), None),
+            model_requests=dict(ledger.model_requests),
             out_of_budget=ledger.out_of_budget,
             recorded=0 if merged is None else merged.added,
             differs=0 if merged is None else merged.differs,

@@ -2,6 +2,7 @@
 recorded.
 """
 
+import asyncio
 import hashlib
 import json
 from collections import Counter
@@ -9,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import aiohttp
 from pydantic import JsonValue
 
 from harness.cassettes.keys import CallKey
@@ -20,7 +22,6 @@ from harness.gateway.exchange import replayed
 from harness.gateway.trial import TrialContext
 from harness.gateway.upstream.http_tools import HttpSource
 from harness.gateway.upstream.sources import (
-    Reachability,
     ToolAnswer,
     ToolMiss,
     ToolRequest,
@@ -28,6 +29,7 @@ from harness.gateway.upstream.sources import (
     external_servers,
 )
 from harness.suite.tools import values_at
+from harness.traces.trial import Outage
 
 if TYPE_CHECKING:
     from harness.cassettes.normalisation import Normalisation
@@ -36,27 +38,88 @@ if TYPE_CHECKING:
     from harness.gateway.exchange import Recorder
 
 
-# Answers of servers outside of the run: their outage makes the trial inconclusive instead of reaching the agent.
+# Answers of servers outside of the run: a trial that met their outage is no measurement of the agent.
+
+_LOST = {"unreachable": "no connection could be made", "reset": "the connection was lost before the answer"}
+_FAILING = frozenset({429, 500, 502, 503, 504})
+_ASKED_AGAIN_AFTER_S = (0.0, 0.5, 1.5)
+_OWN_REQUEST_TAKES_S = 10.0
+
+
+class Outages:
+    """Notes which external servers and hosts fail in one trial.
+
+    An agent can bring about a failure by its arguments, so that one is the server's only if it also fails at a plain
+    request of the harness for its address.
+    """
+
+    def __init__(self, trial: TrialContext) -> None:
+        self._trial = trial
+        self.external = external_servers(trial.suite)
+
+    async def note(
+        self, server: str, tool: str, answer: ToolAnswer, address: str | None = None, *, probe: bool = False
+    ) -> None:
+        """Notes a connection that failed before any answer, or a status of failure that the harness gets too."""
+        outages, answered = self._trial.ledger.outages, self._trial.run.answered
+        lost, failing = answer.status == 0 and answer.outcome in _LOST, answer.status in _FAILING
+        if lost or (failing and (server in outages or await self._is_down(server, address))):
+            said = answer.body[:200].decode("utf-8", "replace")
+            reason = " ".join((_LOST[answer.outcome], *answer.retried[-1:])) if lost else f"{answer.status} {said}"
+            self.keep(server, tool, reason)
+            return
+        if not probe:  # a read of the harness after the agent's last call does not undo what that met
+            outages.pop(server, None)
+        if answer.status and not failing:  # also an answer that broke off: the agent has received a part of it
+            answered.add(server)
+
+    def keep(self, server: str, tool: str, reason: str) -> None:
+        """Notes that the server failed, not by the agent's doing."""
+        outage = Outage(
+            server=server,
+            tool=tool,
+            reason=self._trial.redactor.text(reason).strip(),
+            answered=server in self._trial.run.answered,
+        )
+        self._trial.ledger.outages.setdefault(server, outage)
+
+    async def _is_down(self, server: str, address: str | None) -> bool:
+        reached = self._trial.reached[server]
+        for wait_s in _ASKED_AGAIN_AFTER_S:
+            await asyncio.sleep(wait_s)
+            try:
+                async with (
+                    asyncio.timeout(_OWN_REQUEST_TAKES_S),
+                    self._trial.run.client.get(
+                        address or reached.base_url, headers=reached.headers, allow_redirects=False
+                    ) as response,
+                ):
+                    works = response.status // 100 < 5 or server in self._trial.run.answered
+                    if response.status not in _FAILING and works:
+                        return False
+            except (TimeoutError, aiohttp.ClientError, ConnectionError):
+                continue
+        return True
 
 
 class ExternalTools:
-    """Passes calls on to `inner`. Raises UpstreamUnavailable if the connection to an external server failed."""
+    """Passes calls on to `inner`, and notes outages of external servers."""
 
-    def __init__(self, inner: TrialTools, external: frozenset[str], reach: Reachability) -> None:
+    def __init__(self, inner: TrialTools, outages: Outages) -> None:
         self._inner = inner
-        self._external = external
-        self._reach = reach
+        self._outages = outages
 
     async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
         server, tool = request.tool.server, request.tool.name
-        if server not in self._external:
+        if server not in self._outages.external:
             return await self._inner.call(request)
         try:
             answer = await self._inner.call(request)
         except ServiceError as error:  # an MCP server that could not be opened
-            raise self._reach.lost(server, tool, error.message) from error
+            self._outages.keep(server, tool, error.message)
+            return ToolAnswer(outcome="unreachable", tier="live")
         if isinstance(answer, ToolAnswer):
-            self._reach.note(server, tool, answer)
+            await self._outages.note(server, tool, answer, probe=request.probe)
         return answer
 
 
@@ -79,7 +142,7 @@ def external_tools(trial: TrialContext, source: TrialTools) -> TrialTools:
     """Wraps `source`; its servers may be unavailable if the run did not start them."""
     if trial.tier == "sealed":
         return source
-    return ExternalTools(source, external_servers(trial.suite), trial.run.reachability)
+    return ExternalTools(source, Outages(trial))
 
 
 def api_source(trial: TrialContext) -> TrialTools:

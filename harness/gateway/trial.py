@@ -21,7 +21,7 @@ from harness.gateway.contract import QueryableServices, SessionRequest
 from harness.gateway.exchange import Exchange
 from harness.gateway.ledger import Ledger
 from harness.gateway.upstream.http_tools import ToolUpstream
-from harness.gateway.upstream.sources import Reachability, Reached
+from harness.gateway.upstream.sources import Reached
 from harness.gateway.upstream.transport import TrialThreads
 from harness.suite.cases import Case
 from harness.suite.models import ToolMode
@@ -106,7 +106,8 @@ class RunUpstream:
     suite: Suite
     client: aiohttp.ClientSession
     limiter: RateLimiter
-    reachability: Reachability
+    answered: set[str]
+    """The servers, hosts (`http:<host>`) and models (`model:<provider>`) outside that have worked in this run."""
     secrets: Mapping[str, str]
 
 

@@ -27,7 +27,8 @@ from harness.suite.cases import Case
 from harness.suite.interventions import Intervention
 from harness.suite.models import ToolMode
 from harness.suite.suites import Suite
-from harness.traces.trial import MEASURED, Trial
+from harness.traces.outcomes import MEASURED
+from harness.traces.trial import Trial
 from harness.values import digest_of
 
 

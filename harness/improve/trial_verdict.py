@@ -22,8 +22,9 @@ from harness.judging.verdicts import Judgement, score_rubric
 from harness.scoring.scorecard import Diagnosis, Scorecard
 from harness.suite.cases import Case
 from harness.suite.suites import Suite
+from harness.traces.outcomes import MEASURED
 from harness.traces.trajectory import Step, Trajectory
-from harness.traces.trial import MEASURED, Trial
+from harness.traces.trial import Trial
 from harness.values import canonical_json
 
 CHECKS: Final = "checks"

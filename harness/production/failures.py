@@ -20,8 +20,8 @@ from harness.runs.store.judgements import judged_rubrics, kept_rubric, latest, r
 from harness.scoring.evidence import content_words
 from harness.scoring.scorecard import Diagnosis, Scorecard
 from harness.text import shortened
+from harness.traces.outcomes import MEASURED, Outcome
 from harness.traces.trajectory import Content, Step, ToolErrorType, Trajectory
-from harness.traces.trial import MEASURED, Outcome
 from harness.values import Frozen
 
 # One failure: one thing that went wrong in one session or trial, with what is known of its cause.

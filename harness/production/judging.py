@@ -31,7 +31,8 @@ from harness.production.store import SessionStore
 from harness.scoring.evidence import content_words
 from harness.suite.cases import Case
 from harness.suite.suites import Suite
-from harness.traces.trial import MEASURED, Trial
+from harness.traces.outcomes import MEASURED
+from harness.traces.trial import Trial
 from harness.values import Frozen, digest_of
 
 _BATCH: Final = 16

@@ -12,8 +12,8 @@ from pydantic import JsonValue, model_validator
 from harness.judging.verdicts import Judgement
 from harness.production.session import SessionRow
 from harness.scoring.scorecard import Scorecard
+from harness.traces.outcomes import MEASURED
 from harness.traces.trajectory import Content, Trajectory
-from harness.traces.trial import MEASURED
 from harness.values import Frozen
 
 ScoreKind = Literal["rules", "judge"]

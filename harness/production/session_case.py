@@ -31,7 +31,8 @@ from harness.suite.conversations import CaseUser, UserTurn
 from harness.suite.conversations import Conversation as CaseConversation
 from harness.suite.loading import load_suite
 from harness.suite.suites import Suite
-from harness.traces.trial import MEASURED, Trial
+from harness.traces.outcomes import MEASURED
+from harness.traces.trial import Trial
 from harness.users.log import UserLog, log_of_trajectory
 
 _SHOWN = 300

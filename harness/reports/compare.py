@@ -15,7 +15,7 @@ from harness.runs.store.folder import RunFolder, gc_paused
 from harness.runs.store.manifest import ManifestDifference, RunManifest, differences
 from harness.scoring.scorecard import Failure, Scorecard
 from harness.suite.cases import Difficulty
-from harness.traces.trial import MEASURED
+from harness.traces.outcomes import MEASURED
 from harness.values import Frozen
 
 # Attributes a change between two runs to the parts that differ, and names the run that would separate them.
@@ -71,7 +71,8 @@ def attribute(
     changed = tuple(
         PartChange(part=part, before=_short(old[part]), after=_short(new[part]))
         for part in old
-        if old[part] != new[part]
+        # models that were seen in one run only are not known of the other: nobody answered it
+        if old[part] != new[part] and not (part == "model" and None in (old[part], new[part]))
     )
     several = changed if len(changed) > 1 else ()
     return Attribution(changed=changed, separating=tuple(_separating(one, before, after) for one in several[:-1]))
@@ -373,7 +374,7 @@ def _moved(before: str, after: str) -> Sequence[str]:
 
 
 def _is_hidden(card: Scorecard) -> bool:
-    return card.success is None and (card.undecided or card.outcome == "inconclusive")
+    return card.success is None and (card.undecided or card.may_hide_failure)
 
 
 def _case(old: Scorecard, new: Scorecard) -> CaseChange:
@@ -438,7 +439,7 @@ def compare_with_baseline(baseline: Baseline, folder: RunFolder) -> Comparison:
 def hold_against(
     baseline: Baseline, folder: RunFolder, comparison: Comparison, allow_unmeasured: int = 0
 ) -> BaselineGate:
-    """The gate. Not measured: trials of the run that the baseline has and that could not be measured now."""
+    """The gate. Not measured: trials that could not be measured now, and cases that the baseline does not cover."""
     left_out = tuple(name.partition(":")[2] for name in _other_versions(baseline.manifest, folder.manifest))
     known = {(card.case_id, card.attempt): card for card in baseline.scorecards}
     cards, stop = folder.scorecards(), stop_of(folder)
@@ -446,12 +447,17 @@ def hold_against(
     asked = {(one.case_id, one.attempt) for one in folder.manifest.planned}
     if stop is not None and stop.decided:  # trials that a sequential test left out are not missing
         asked &= {(card.case_id, card.attempt) for card in cards}
-    missing = len((asked & known.keys()) - measured)
+    covered = {case_id for case_id, _ in known}
+    beyond = {key for key in asked if key[0] not in covered}
+    held = (asked & known.keys()) | beyond
+    missing = len((asked & known.keys()) - measured) + len(beyond)
     lost = (*(one for one in comparison.changed if one.before), *comparison.hidden)
     success = comparison.held or comparison.success
     holding: Holding
     if missing > allow_unmeasured or not success.pairs:
-        holding, reason = "not_measured", f"{missing} of {len(asked & known.keys())} trials could not be measured"
+        holding, reason = "not_measured", f"{missing} of {len(held)} trials could not be measured"
+        if beyond:
+            reason += f" against the baseline, which does not cover {len({case_id for case_id, _ in beyond})} cases"
     elif is_replayed(folder.manifest):
         holding = "fails" if lost else "holds"
         reason = f"{len(lost)} of {success.pairs} trials succeeded in the baseline and fail now"

@@ -9,8 +9,8 @@ from harness.reports.change import MetricChange, change, corrected
 from harness.reports.compare import short_prompt
 from harness.runs.store.folder import RunFolder, TrialKey
 from harness.scoring.scorecard import Scorecard, ToolUse
+from harness.traces.outcomes import MEASURED
 from harness.traces.trajectory import Step, Trajectory
-from harness.traces.trial import MEASURED
 from harness.values import Frozen, digest_of
 
 Group = Literal["argument_encoding", "invalid_arguments", "failure_mode", "outcome"]

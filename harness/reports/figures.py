@@ -25,7 +25,7 @@ from harness.scoring.statistics.intervals import (
     rounded,
     variance_components,
 )
-from harness.traces.trial import MEASURED
+from harness.traces.outcomes import MEASURED
 from harness.values import Frozen
 
 # The frequency of each failure mode in a run, and the trials to inspect first.

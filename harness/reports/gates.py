@@ -49,8 +49,8 @@ def gate(summary: Summary, floors: Sequence[str], allow_unmeasured: int = 0) -> 
 
     `task_success` is the success rate; other names are metrics' means or the suite's run metrics. The result is not
     measured where no trial was measured, where more are unmeasured than allowed (for `task_success`, including those
-    with unknown success), or where the figure is None. An allowed measured trial whose checks are undecided counts as
-    failed.
+    with unknown success), or where the figure is None. An allowed trial whose checks are undecided, or that
+    the agent may have kept from being measured, counts as failed.
 
     Raises UsageError for a floor that is malformed or names no figure of the run.
     """
@@ -117,13 +117,11 @@ def _check(summary: Summary, metric: str, floor: float, allow_unmeasured: int) -
 
 
 def _success_at_least(summary: Summary) -> float | None:
-    """The success rate in which each measured trial with undecided checks counts as failed: hiding a failure must not
-    pay.
+    """The success rate in which each trial with undecided checks counts as failed, and each that was not measured and
+    may be so by the agent's doing: hiding a failure must not pay.
     """
-    rate = summary.success
-    if rate.rate is None or not summary.counts.undecided:
-        return rate.rate
-    return rate.successes / (rate.n + summary.counts.undecided)
+    rate, hidden = summary.success, summary.counts.undecided + summary.counts.held_against
+    return rate.rate if rate.rate is None else rate.successes / (rate.n + hidden)
 
 
 def _value(summary: Summary, metric: str) -> float | None:

@@ -18,7 +18,7 @@ from harness.runs.store.manifest import RunManifest
 from harness.scoring.scorecard import Scorecard
 from harness.scoring.statistics.intervals import Interval, cases_for_margin
 from harness.text import alternatives
-from harness.traces.trial import MEASURED
+from harness.traces.outcomes import MEASURED
 from harness.values import Frozen
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from harness.reports.margin import refuse_unusable, repetitions_of
 from harness.runs.store.baseline import read_baseline, real_durations
 from harness.runs.store.folder import RunFolder, run_path
 from harness.scoring.scorecard import Failure, Scorecard
-from harness.traces.trial import Outcome
+from harness.traces.outcomes import Outcome
 from harness.values import Frozen
 
 _PREFIX = "baseline:"

@@ -9,7 +9,7 @@ from harness.reports.durations import LatencyCollector, LogEnds
 from harness.reports.figures import by_model, by_tool, failed_code, failure_modes, reliability, sweep
 from harness.reports.judged_figures import JudgedRubric
 from harness.reports.replay import replay_of
-from harness.reports.summary import Counts, FailedCase, Figure, Rate, Summary, TrialGroup, Unmeasured
+from harness.reports.summary import Counts, FailedCase, Figure, Rate, Retried, Summary, TrialGroup, Unmeasured
 from harness.runs.store.beside_trials import Stop, stop_of
 from harness.runs.store.folder import RunFolder, gc_paused
 from harness.runs.store.judgements import judged_rubrics
@@ -17,7 +17,8 @@ from harness.runs.store.manifest import RunManifest
 from harness.scoring.scorecard import Score, Scorecard
 from harness.scoring.statistics.intervals import bootstrap, effective_n, wilson
 from harness.suite.cases import Difficulty
-from harness.traces.trial import MEASURED, Trial
+from harness.traces.outcomes import MEASURED
+from harness.traces.trial import Trial
 
 Part = TypeVar("Part")
 
@@ -88,7 +89,10 @@ def summarise_run(folder: RunFolder) -> Summary:
         stopped=stop_of(folder),
         latencies=latencies,
     )
-    return summary.model_copy(update={"judged": _judged(folder)})
+    retried = tuple(
+        Retried(case_id=card.case_id, attempt=card.attempt, reason=card.reason) for card in folder.earlier_tries()
+    )
+    return summary.model_copy(update={"judged": _judged(folder), "retried": retried})
 
 
 def _judged(folder: RunFolder) -> tuple[JudgedRubric, ...]:
@@ -118,7 +122,8 @@ def _counts(manifest: RunManifest, cards: Sequence[Scorecard], decided: bool) ->
     planned = max(len(manifest.planned), len(cards))
     undecided = sum(card.undecided for card in cards)
     missing = {"left_out" if decided else "not_run": planned - len(cards)}
-    return Counts(planned=planned, undecided=undecided, **missing, **outcomes)
+    doubtful = sum(card.may_hide_failure for card in cards) + missing.get("not_run", 0)
+    return Counts(planned=planned, undecided=undecided, held_against=doubtful, **missing, **outcomes)
 
 
 def _rate(cards: Sequence[Scorecard], planned: int = 0) -> Rate:

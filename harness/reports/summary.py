@@ -40,6 +40,10 @@ class Counts(Frozen):
     planned: int
     undecided: int = 0
     """The number of measured trials whose checks do not decide whether they succeeded."""
+    held_against: int = 0
+    """The number of unmeasured trials of which the agent may be the cause: a gate that allows them counts them as
+    failed.
+    """
     finished: int = 0
     limit_reached: int = 0
     agent_failed: int = 0
@@ -87,6 +91,14 @@ class Unmeasured(Frozen):
     """The last output of the agent's program."""
 
 
+class Retried(Frozen):
+    """An earlier try of a trial, which a later one replaced."""
+
+    case_id: str
+    attempt: int
+    reason: str | None
+
+
 class FailedCase(Frozen):
     """A trial with a failed or undecided check."""
 
@@ -113,6 +125,8 @@ class Summary(Frozen):
     """From easy to hard."""
     failed: tuple[FailedCase, ...]
     unmeasured: tuple[Unmeasured, ...]
+    retried: tuple[Retried, ...] = ()
+    """Tries that the harness could not finish, each of which another one followed."""
     misses: tuple[MissedTool, ...] = ()
     tiers: dict[str, int] = {}
     fidelity: float | None = None

@@ -32,7 +32,7 @@ from harness.reports.figures import has_failure
 from harness.runs.store.folder import RunFolder
 from harness.scoring.scorecard import Failure, Scorecard
 from harness.scoring.statistics.significance import fisher_greater, holm, level_of_look, sign_test_greater
-from harness.traces.trial import MEASURED
+from harness.traces.outcomes import MEASURED
 from harness.values import Frozen
 
 # Whether a release is worse than those before it, tested after each of its runs; `trend.py` uses it.

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
+from harness.traces.outcomes import MEASURED
 from harness.traces.trajectory import Step, Trajectory, step_identity
-from harness.traces.trial import MEASURED, Trial
+from harness.traces.trial import Trial
 from harness.values import Frozen, canonical_json
 
 _SHOWN = 200

@@ -13,7 +13,7 @@ from harness.scoring.registry import named_code
 from harness.suite.loading import load_stored_suite, load_suite
 from harness.suite.suite_file import suite_names
 from harness.suite.suites import Suite, check_cases
-from harness.traces.trial import MEASURED, Outcome
+from harness.traces.outcomes import MEASURED, Outcome
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 

@@ -21,7 +21,7 @@ from harness.runs.measured_trials import suite_of
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.judgements import add_comparison, read_comparisons
 from harness.suite.suites import Suite, check_cases
-from harness.traces.trial import MEASURED
+from harness.traces.outcomes import MEASURED
 from harness.values import Frozen
 
 PROMPT = "compare"

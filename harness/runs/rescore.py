@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness import __version__
 from harness.errors import UsageError
@@ -19,10 +18,7 @@ from harness.scoring.scorer import Scorer, build_scorer
 from harness.scoring.tool_use import decisions
 from harness.suite.digests import case_digests
 from harness.suite.suites import Suite
-from harness.traces.trial import MEASURED
-
-if TYPE_CHECKING:
-    from harness.runs.store.merging import MergeLimits
+from harness.traces.outcomes import MEASURED
 
 
 @gc_paused()  # the garbage collector would traverse the stored scorecards repeatedly
@@ -143,7 +139,7 @@ def items_of(folder: RunFolder, suite: Suite, scorer: Scorer) -> dict[TrialKey, 
     return {(one.case.id, one.trial.attempt): item_of(one) for one in evidence_of(folder, suite)}
 
 
-def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str, limits: "MergeLimits") -> RunFolder:
+def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str, max_bytes: int) -> RunFolder:
     """The merged run, closed for writing; its trials' scorecards are the shards' own, byte for byte.
 
     Raises UsageError if they are not the shards of one run, exceed the limit of size, or ran another suite.
@@ -157,6 +153,6 @@ def merge_shards(parts: Sequence[RunFolder], suite: Suite, runs: Path, name: str
                 remedy="check out the commit that the shards were run from",
             )
     scorer = build_scorer(suite)
-    with merge_runs(parts, runs, name, limits) as folder:
+    with merge_runs(parts, runs, name, max_bytes) as folder:
         finish_scores(folder, suite, scorer)
     return RunFolder.open(folder.path)

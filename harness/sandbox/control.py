@@ -28,7 +28,9 @@ class LauncherRefusal(Exception):
 
 
 class LauncherLost(SandboxError):
-    """The launcher sent no answer, and will send none."""
+    """The launcher sent no answer, and will send none. `has_ended`: it closed the connection."""
+
+    has_ended = False
 
 
 class ControlListener:
@@ -260,4 +262,6 @@ def _lost(error: Exception) -> LauncherLost:
         case ValueError():
             return LauncherLost(f"the sandbox answered with something else: {error}")
         case _:
-            return LauncherLost("the sandbox is gone: its launcher closed the connection")
+            lost = LauncherLost("the sandbox is gone: its launcher closed the connection")
+            lost.has_ended = True
+            return lost

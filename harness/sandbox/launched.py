@@ -4,13 +4,14 @@ import codecs
 import errno
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from harness.errors import SandboxError
+from harness.errors import SandboxError, SandboxLost
 from harness.sandbox.control import Control, LauncherLost, LauncherRefusal
 from harness.sandbox.endstate import RestoredFiles, write_end_state
 from harness.sandbox.layout import OWN_HOME, OWN_WORK, Layout, clean_environment, instant_ns
@@ -53,6 +54,7 @@ CLOCK_LIBRARY = "/usr/local/lib/harness-clock.so"
 
 _ANSWER_WITHIN_S = 60.0
 _ENDING_TAKES_S = 45.0
+_ENGINE_TELLS_WITHIN_S = 10.0
 _ENTRIES_MAX = 20_000
 _BYTES_MAX = 64 * 1024 * 1024
 _WRITE_MAX = 64 * 1024 * 1024
@@ -75,7 +77,9 @@ class LauncherView:
 
 
 class LaunchedSandbox:
-    """Implements `Sandbox` over the control channel. `why_dead` explains a lost launcher, `discard` cleans up."""
+    """Implements `Sandbox` over the control channel. `why_dead` explains a lost launcher, `lost_by` tells
+    whose doing that was, `discard` cleans up.
+    """
 
     def __init__(
         self,
@@ -84,6 +88,7 @@ class LaunchedSandbox:
         spec: SandboxSpec,
         why_dead: Callable[[], str | None],
         discard: Callable[[], None],
+        lost_by: Callable[[], Literal["memory", "engine"] | None] = lambda: None,
     ) -> None:
         self._control = control
         self._inside = inside
@@ -91,6 +96,7 @@ class LaunchedSandbox:
         self._clock_ns = None if spec.clock is None else instant_ns(spec.clock)
         self._why_dead = why_dead
         self._discard = discard
+        self._lost_by = lost_by
         self._outside = spec.outside
         self._own_home = spec.own_home
         self._cwd = spec.cwd
@@ -238,11 +244,12 @@ class LaunchedSandbox:
         try:
             yield
         except LauncherLost as lost:
-            reason = self._why_dead()
+            deadline = time.monotonic() + (_ENGINE_TELLS_WITHIN_S if lost.has_ended else 0.0)
+            while (reason := self._why_dead()) is None and time.monotonic() < deadline:
+                time.sleep(0.05)
+            by = self._lost_by()
             self.close()
-            if reason is None:
-                raise
-            raise SandboxError(f"{lost.message}; {reason}") from lost
+            raise SandboxLost(lost.message if reason is None else f"{lost.message}; {reason}", by) from lost
 
     def _pinned(self, snapshot: Snapshot) -> dict[str, str]:
         pinned = {

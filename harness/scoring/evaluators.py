@@ -181,11 +181,6 @@ SUCCESS = "task_success"
 _SPEC = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*=\s*(\S+)\s*")
 
 
-def success_floor(floors: Sequence[str]) -> float | None:
-    """The highest floor of `task_success`; None: there is none. Raises UsageError for a malformed floor."""
-    return max((value for metric, value in map(floor_of, floors) if metric == SUCCESS), default=None)
-
-
 def floor_of(floor: str) -> tuple[str, float]:
     """Metric and value of `METRIC=VALUE`. Raises UsageError for anything else."""
     found = _SPEC.fullmatch(floor)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from harness.scoring.evidence import Evidence, Verdict
 from harness.scoring.rules.learned import RuleResult
-from harness.traces.trial import MEASURED, Outcome
+from harness.traces.outcomes import MEASURED, Cause, Outcome
 from harness.values import Frozen, JsonObject
 
 Failure = Literal["loop_trap", "goal_drift", "tool_hallucination", "premature_commitment", "cascading_error", "other"]
@@ -148,6 +148,8 @@ class Scorecard(Frozen):
     tags: tuple[str, ...] = ()
     outcome: Outcome
     reason: str | None = None
+    cause: Cause | None = None
+    """See `Trial.cause`."""
     success: bool | None
     """True if every verdict passed; None if the outcome is "not measured", when no check failed and one is
     undecided, or when the case has no check.
@@ -168,6 +170,11 @@ class Scorecard(Frozen):
     """The prompts that spans name (`name@version`), else the digest of the system messages seen; None: neither was."""
     digest: str
     """The trajectory's."""
+
+    @property
+    def may_hide_failure(self) -> bool:
+        """Whether it was not measured, and the agent may be the cause: a gate that allows it counts it as failed."""
+        return self.outcome == "inconclusive" or (self.cause is not None and self.cause.counts_as_failed)
 
     @property
     def undecided(self) -> bool:

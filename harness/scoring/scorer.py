@@ -31,8 +31,8 @@ from harness.scoring.scorecard import (
 from harness.scoring.tool_use import models, prompt, tool_use
 from harness.suite.cases import CheckSpec
 from harness.suite.suites import Suite
+from harness.traces.outcomes import MEASURED
 from harness.traces.trajectory import Content, Trajectory
-from harness.traces.trial import MEASURED
 
 # What a verifier or a metric reads of a trajectory: what the spans do not carry is unknown, neither right nor wrong.
 #
@@ -202,6 +202,7 @@ class Scorer:
             difficulty=evidence.case.difficulty,
             tags=evidence.case.tags,
             outcome=trial.outcome,
+            cause=trial.cause,
             reason=trial.reason,
             success=evidence.success if measured else None,
             verdicts=verdicts,

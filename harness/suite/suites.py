@@ -87,6 +87,16 @@ class Gates(Frozen):
     max_inconclusive: int = Field(default=0, ge=0)
     """Trials with a replay miss before the run exits 1."""
 
+    @property
+    def floors(self) -> tuple[str, ...]:
+        """`fail_under` as the command line takes it."""
+        return tuple(f"{figure}={least!r}" for figure, least in self.fail_under.items())
+
+    @property
+    def margins(self) -> tuple[str, ...]:
+        """`no_worse_than` as the command line takes it."""
+        return tuple(f"{figure}={margin}" for figure, margin in self.no_worse_than.items())
+
 
 class McpServer(Frozen):
     """That a server speaks MCP, and how it is started if it is a program."""

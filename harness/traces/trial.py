@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from harness.traces.outcomes import Cause, Outcome
 from harness.traces.trajectory import Trajectory
 from harness.values import Frozen, JsonObject
 
@@ -147,14 +148,6 @@ class PageSeen(Frozen):
     """A PNG in the trial's folder."""
 
 
-Outcome = Literal["finished", "limit_reached", "agent_failed", "inconclusive", "simulator_failed", "harness_failed"]
-"""`inconclusive` (a replay miss), `simulator_failed` (the simulated user invalidated the conversation) and
-`harness_failed` are "not measured": they are excluded from all denominators.
-"""
-
-MEASURED: frozenset[Outcome] = frozenset({"finished", "limit_reached", "agent_failed"})
-
-
 class ProgramExit(Frozen):
     """How the agent's program ended, and its output."""
 
@@ -222,7 +215,7 @@ class ModelUse(Frozen):
 
 
 class Outage(Frozen):
-    """An external live server, host or model that gave no answer after all retries."""
+    """An external live server, host or model that gave no answer, or failed, to the last call of it."""
 
     server: str
     """Its name in the suite; `http:<host>` of a host, `model:<provider>` of a model."""
@@ -231,6 +224,10 @@ class Outage(Frozen):
     reason: str
     answered: bool
     """Whether it had answered any other request in the run."""
+    model: str | None = None
+    """The model that was asked for."""
+    refused: bool = False
+    """Whether a model refused the request (404, 401): that is an outage only if it refused all requests of the run."""
 
 
 class RecordingReport(Frozen):
@@ -267,6 +264,8 @@ class Trial(Frozen):
     outcome: Outcome
     reason: str | None = None
     """Why the outcome is not `finished`."""
+    cause: Cause | None = None
+    """The row of the table of outcomes; None: it finished, or is of another program."""
     trajectory: Trajectory
     exit: ProgramExit | None = None
     end_state: EndState | None = None
@@ -277,6 +276,8 @@ class Trial(Frozen):
     """The end of what each service printed, if the harness failed for a service."""
     outage: Outage | None = None
     """The unavailable service, if it is the cause of the outcome `harness_failed`."""
+    model_requests: dict[str, tuple[int, int]] = {}
+    """`model:<provider>/<model>` -> live requests for it, and how many of them were answered."""
     pages: dict[str, PageSeen] = {}
     """Maps checks of pages by name to the page's content at the end."""
     misses: tuple[JsonObject, ...] = ()

@@ -31,6 +31,14 @@ from qa.optimise_eval.settings import SETTINGS
 from tests.optimise.conftest import grocery
 
 
+def with_cases(plan: RunPlan, cases: Sequence[Case]) -> RunPlan:
+    """The plan with other cases in its suite, whose digest is renewed, and without trials of cases left out."""
+    suite = plan.suite.model_copy(update={"cases": tuple(cases)})
+    ids = {case.id for case in cases}
+    planned = tuple(one for one in plan.planned if one.case_id in ids)
+    return replace(plan, suite=suite.model_copy(update={"digest": suite_digest(suite)}), planned=planned)
+
+
 @dataclass(frozen=True)
 class Used:
     """Seconds of processor time so far."""
@@ -43,14 +51,6 @@ class Used:
     def now(cls, doubles: list[int]) -> "Used":
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         return cls(time.process_time(), children.ru_utime + children.ru_stime, sum(map(_seconds, doubles)))
-
-
-def with_cases(plan: RunPlan, cases: Sequence[Case]) -> RunPlan:
-    """The plan with other cases in its suite, whose digest is renewed, and without trials of cases left out."""
-    suite = plan.suite.model_copy(update={"cases": tuple(cases)})
-    ids = {case.id for case in cases}
-    planned = tuple(one for one in plan.planned if one.case_id in ids)
-    return replace(plan, suite=suite.model_copy(update={"digest": suite_digest(suite)}), planned=planned)
 
 
 def _seconds(pid: int) -> float:

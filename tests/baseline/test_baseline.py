@@ -28,8 +28,9 @@ from harness.runs.store.manifest import PlannedTrial, RunManifest
 from harness.scoring.evidence import Verdict
 from harness.scoring.scorecard import Score, Scorecard
 from harness.suite.loading import load_suite
+from harness.traces.outcomes import Outcome
 from harness.traces.trajectory import Trajectory
-from harness.traces.trial import Outcome, Trial
+from harness.traces.trial import Trial
 
 Make = Callable[..., RunFolder]
 VERSIONS = {"verifier:v": "1", "metric:m": "1"}

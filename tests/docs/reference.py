@@ -25,6 +25,7 @@ from harness.scoring.registry import METRICS, VERIFIERS
 from harness.scoring.scorecard import FACTS_VERSION, Failure
 from harness.suite.documents import all_models, field_docs, name_in_file
 from tests.docs.api_page import api_page
+from tests.docs.outcomes import outcomes_page
 from tests.docs.surface import ROOT, commands, options
 
 FOLDER = ROOT / "docs" / "reference"
@@ -41,6 +42,7 @@ def pages() -> dict[str, str]:
         "metrics.md": _metrics(),
         "detectors.md": _detectors(),
         "errors.md": _errors(),
+        "outcomes.md": outcomes_page(_NOTE),
         "themes.md": _themes(),
         "api.md": api_page(),
     }

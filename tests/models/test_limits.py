@@ -242,8 +242,9 @@ def test_a_missing_key_is_refused_before_anything_runs(run, models: Models, mode
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_key_that_the_provider_refuses_is_never_a_result(play, models: Models, status: int) -> None:
     models.statuses = [status]
-    with pytest.raises(GatewayError, match=f"status {status}"):
-        play("live", lambda agent: agent.ask("POST", CHAT, HELLO), model="record")
+    outage = play("live", lambda agent: agent.ask("POST", CHAT, HELLO), model="record").outage
+    assert (True, True) == (outage.refused, outage.reason.startswith(str(status)))
+    assert "MODEL_KEY" in outage.reason
 
 
 def test_a_provider_that_the_suite_does_not_declare_is_refused(play, suite: Suite, models: Models) -> None:

@@ -4,8 +4,9 @@ import re
 
 from harness.runs.cases.drafting import limits_for, regression_id
 from harness.suite.cases import Limits
+from harness.traces.outcomes import Outcome
 from harness.traces.trajectory import Step, ToolCall, Trajectory
-from harness.traces.trial import ModelUse, Outcome, ProgramExit, Trial
+from harness.traces.trial import ModelUse, ProgramExit, Trial
 
 
 def trial(calls: int, *, outcome: Outcome = "finished", seconds: float = 30.5, timed_out: bool = False) -> Trial:

@@ -29,6 +29,7 @@ from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import RunManifest
 from harness.scoring.evidence import Verdict
 from harness.scoring.scorecard import Score, Scorecard
+from harness.suite.suites import Gates
 from harness.traces.trajectory import Trajectory
 from harness.traces.trial import Trial
 
@@ -212,7 +213,8 @@ def test_junit_takes_inconclusive_trials_as_the_exit_status_does(
     card: Card, manifest: Manifest, allowed: int, tag: str
 ) -> None:
     cards = [card(name, None, outcome="inconclusive", reason="no recording") for name in ("a", "b")]
-    root = ET.fromstring(junit_xml(summarise(manifest(cards), cards), cards, allowed))
+    gated = manifest(cards).model_copy(update={"gates": Gates(max_inconclusive=allowed)})
+    root = ET.fromstring(junit_xml(summarise(gated, cards), cards))
 
     assert [tag, tag] == [part.tag for test in root.iter("testcase") for part in test]
 

@@ -29,6 +29,7 @@ def test_trials_that_were_not_measured_are_in_no_denominator(card: Card, manifes
     assert summary.counts.model_dump() == {
         "planned": 7,
         "undecided": 1,
+        "held_against": 2,
         "finished": 3,
         "limit_reached": 1,
         "agent_failed": 0,

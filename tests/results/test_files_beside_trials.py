@@ -13,13 +13,11 @@ from harness.judging.verdicts import JudgeIdentity, Judgement
 from harness.runs.store.beside_trials import (
     KeptCause,
     Stop,
-    allowed_inconclusive,
     cause_of,
     fork_of,
     keep_cause,
     stop_of,
     stop_reason,
-    write_allowance,
     write_stop,
 )
 from harness.runs.store.drift_report import DriftFinding, DriftReport, read_drift, write_drift
@@ -70,14 +68,6 @@ def test_the_fork_of_a_cause_is_its_trial_and_none_where_it_was_not_kept_or_is_g
     assert trial == fork_of(folder, cause(fork=".variants/fork"))
     assert None is fork_of(folder, cause())
     assert None is fork_of(folder, cause(fork=".variants/gone"))
-
-
-def test_an_allowance_of_none_is_no_file(folder: RunFolder) -> None:
-    assert 0 == allowed_inconclusive(folder)
-    for allowed in (2, 0, 0):
-        write_allowance(folder, allowed)
-        assert allowed == allowed_inconclusive(folder)
-    assert not (folder.path / "allowance.json").exists()
 
 
 def test_why_a_run_stopped_is_known_until_a_later_part_of_it_ends_whole(folder: RunFolder) -> None:

@@ -11,12 +11,12 @@ from harness.errors import UsageError
 from harness.judging.pairwise import PairwiseComparison, Preference
 from harness.judging.verdicts import JudgeIdentity
 from harness.runs.plan.plan import shard_of
-from harness.runs.store.beside_trials import Stop, allowed_inconclusive, stop_reason, write_allowance, write_stop
+from harness.runs.store.beside_trials import Stop, stop_reason, write_stop
 from harness.runs.store.drift_report import DriftFinding, DriftReport, read_drift, write_drift
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.judgements import JudgementWriter, add_comparison, keep_rubric, kept_rubric, read_comparisons
 from harness.runs.store.manifest import PlannedTrial, RunManifest, Scoring
-from harness.runs.store.merging import MergeLimits, merge_runs
+from harness.runs.store.merging import merge_runs
 from tests.judge.labelling import RUBRIC, judgement
 from tests.results.conftest import PLAN, Record
 
@@ -117,25 +117,14 @@ def test_live_cassettes_of_all_parts_are_in_the_folders_of_their_suites(store: A
     assert answers == {str(file.relative_to(live.parent)): file.read_text() for file in sorted(live.glob("*/*"))}
 
 
-@pytest.mark.parametrize(("limit", "allowed"), [(None, 2), (0, 0), (1, 1), (5, 5)])
-def test_as_many_misses_are_allowed_as_the_merge_says_or_the_most_lenient_part(
-    store: Any, runs: Path, limit: int | None, allowed: int
-) -> None:
-    parts = [store(f"part-{number}", f"{number}/2", shard_of(PLAN, number, 2)) for number in (1, 2)]
-    write_allowance(parts[0], 2)
-    write_allowance(parts[1], 1)
-    with merge_runs(parts, runs, "merged", MergeLimits(max_inconclusive=limit)) as merged:
-        assert allowed == allowed_inconclusive(merged)
-
-
 def test_shards_that_are_too_large_together_are_refused_before_anything_is_copied(store: Any, runs: Path) -> None:
     parts = [store(f"part-{number}", f"{number}/2", shard_of(PLAN, number, 2)) for number in (1, 2)]
     size = sum(path.stat().st_size for part in parts for path in part.path.rglob("*") if path.is_file())
     with pytest.raises(UsageError, match="'part-2'") as refused:
-        merge_runs(parts, runs, "merged", MergeLimits(max_bytes=size - 1))
+        merge_runs(parts, runs, "merged", size - 1)
     assert "--max-gib" in (refused.value.remedy or "")
     assert not (runs / "merged").exists()
-    with merge_runs(parts, runs, "merged", MergeLimits(max_bytes=size)):
+    with merge_runs(parts, runs, "merged", size):
         pass
 
     for number in range(17):  # sparse: nothing on this disk, 17 GiB where they are copied

@@ -106,6 +106,19 @@ class Endpoint:
         wire = self.wire or self.checked_as
         return iter(()) if wire is None else wire.hosted(body)
 
+    @property
+    def plain_request(self) -> JsonObject:
+        """The body of a short request that the provider can answer, without the model's name."""
+        asked = "Answer with one word."
+        if self.provider == "gemini":
+            return {"contents": [{"role": "user", "parts": [{"text": asked}]}]}
+        if self.known_as == EMBEDDINGS:
+            return {"input": asked}
+        if self.known_as == RESPONSES:
+            return {"input": asked, "max_output_tokens": 16}
+        limit = {"max_tokens": 16} if self.provider == "anthropic" else {}
+        return {"messages": [{"role": "user", "content": asked}], **limit}
+
     def path_for(self, model: str | None) -> str:
         """The path of a request for this model."""
         return self.path.replace(_MODEL, quote(model or "", safe=""))

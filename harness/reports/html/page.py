@@ -24,7 +24,8 @@ from harness.runs.store.beside_trials import cause_of, fork_of
 from harness.runs.store.folder import RunFolder, StoredTrial, gc_paused
 from harness.runs.store.storage import read_checked
 from harness.scoring.scorecard import Scorecard
-from harness.traces.trial import MEASURED, Trial
+from harness.traces.outcomes import MEASURED
+from harness.traces.trial import Trial
 from harness.values import JsonObject
 
 # The cause of a failed trial in the trajectory viewer: the change and the resulting branch.

@@ -50,7 +50,6 @@ from harness.reports.render.wording import (
 )
 from harness.reports.summary import Summary, TrialGroup
 from harness.reports.trend import Trend
-from harness.runs.store.beside_trials import allowed_inconclusive
 from harness.runs.store.folder import RunFolder
 from harness.scoring.scorecard import Scorecard
 from harness.values import JsonObject
@@ -321,15 +320,16 @@ def _text(value: Summary | JsonObject) -> str:
 # and `system-out` of a trial without success.
 
 
-def junit_xml(summary: Summary, scorecards: Sequence[Scorecard], max_inconclusive: int = 0) -> str:
-    """One test suite a category, one test case a trial. `max_inconclusive`: how many such trials the run may have."""
+def junit_xml(summary: Summary, scorecards: Sequence[Scorecard]) -> str:
+    """One test suite a category, one test case a trial."""
+    most = summary.manifest.gates.max_inconclusive
     run = summary.manifest
     root = ET.Element("testsuites", name=printable(f"{run.suite} {run.agent}"))
     cards = {(card.case_id, card.attempt): card for card in scorecards}
     categories = list(dict.fromkeys(card.category for card in scorecards))
     for category in categories:
         own = [card for card in cards.values() if card.category == category]
-        _suite(root, category, own, summary, allowed=summary.counts.inconclusive <= max_inconclusive)
+        _suite(root, category, own, summary, allowed=summary.counts.inconclusive <= most)
     never = [one for one in summary.unmeasured if one.outcome == "not_run"]
     if never:
         suite = ET.SubElement(root, "testsuite", name="not run")
@@ -415,17 +415,15 @@ def _count(element: ET.Element) -> None:
 # Writes the report of a stored run into its folder.
 
 
-def write_report(folder: RunFolder, summary: Summary, max_inconclusive: int | None = None) -> Path:
+def write_report(folder: RunFolder, summary: Summary) -> Path:
     """Writes `report/summary.md`, `junit.xml` and `summary.json` into the run folder; returns the path of the Markdown.
 
     `summary` is the folder's own: the same folder gives the same bytes, and an older report is replaced.
-    `max_inconclusive`: how many such trials the run may have, for JUnit; None: as many as it was allowed when it ran.
     """
     target = folder.path / "report"
-    allowed = allowed_inconclusive(folder) if max_inconclusive is None else max_inconclusive
     texts = {
         "summary.json": summary_json(summary),
-        "junit.xml": junit_xml(summary, folder.scorecards(), allowed),
+        "junit.xml": junit_xml(summary, folder.scorecards()),
         "summary.md": summary_markdown(summary),
     }
     for name, text in texts.items():

@@ -274,6 +274,7 @@ def overlay_words(summary: Summary) -> list[str]:
     """Notes about lenient answers, unfired faults, unused turns of the scripted user, and self-reported calls."""
     degraded = ", ".join(summary.degraded)
     found = [f"some answers are from an earlier state and may be wrong: {degraded}"] if degraded else []
+    found += [f"tried again: {one.case_id}/{one.attempt}, after: {one.reason}" for one in summary.retried]
     found += [f"fault that no call triggered: {one}" for one in summary.unfired_faults]
     found += [f"message that the scripted user did not send: {one}" for one in summary.unsaid_turns]
     if summary.manifest.tool_mode == "imported":

@@ -310,9 +310,10 @@ class ClusterExecutor:
                 yield None
                 continue
             _commit(delivered, folder)
-            tried.failures += delivered.trial.outcome == "harness_failed"
+            cause = delivered.trial.cause
+            tried.failures += (again := cause is not None and cause.is_tried_again)
             tried.failed_at = station
-            if delivered.trial.outcome == "harness_failed" and tried.failures < INFRASTRUCTURE_TRIES:
+            if again and tried.failures < INFRASTRUCTURE_TRIES:
                 self._again.append(tried)
             else:
                 yield delivered.trial, delivered.card

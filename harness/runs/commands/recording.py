@@ -68,7 +68,8 @@ from harness.sandbox.snapshots import SnapshotStore
 from harness.suite.cases import Case
 from harness.suite.loading import load_suite
 from harness.suite.suites import Suite
-from harness.traces.trial import MEASURED, EndState
+from harness.traces.outcomes import MEASURED
+from harness.traces.trial import EndState
 from harness.values import canonical_json
 
 _WORLD = ("images", "snapshots")

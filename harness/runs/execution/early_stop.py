@@ -10,7 +10,7 @@ from harness.runs.store.manifest import PlannedTrial
 from harness.scoring.scorecard import Scorecard
 from harness.scoring.statistics.intervals import Interval
 from harness.scoring.statistics.significance import confidence_sequence
-from harness.traces.trial import MEASURED
+from harness.traces.outcomes import MEASURED
 
 WIDTH = 0.1
 """Without a floor for the success rate, a run ends when the bounds are at most this far apart."""

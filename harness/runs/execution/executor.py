@@ -26,8 +26,8 @@ from harness.traces.spans import Span
 from harness.traces.trial import Trial
 
 INFRASTRUCTURE_TRIES = 2
-"""The number of tries of a trial that the harness could not run; the record of the first try is kept beside
-the second.
+"""The number of tries of a trial that failed for a reason that no agent can cause; the record of the first try is kept
+beside the second, and the report names it.
 """
 
 Ended = tuple[Trial, Scorecard] | None
@@ -102,7 +102,7 @@ class Attempt:
         case = case_of(self.runner.suite, planned.case_id)
         for _ in range(INFRASTRUCTURE_TRIES - 1):
             trial, card = self._run_attempt(case, planned.attempt)
-            if trial.outcome != "harness_failed":
+            if trial.cause is None or not trial.cause.is_tried_again:
                 return trial, card
         return self._run_attempt(case, planned.attempt)
 

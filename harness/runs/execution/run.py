@@ -24,18 +24,20 @@ from harness.runs.store.beside_trials import (
     stop_requested,
     stored_reference_states,
     withdraw_stop,
-    write_allowance,
     write_stop,
 )
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import PlannedTrial, RunManifest, VariedTrial, begin_run, default_run_name
 from harness.runs.trial.agents import Agent, open_agent
+from harness.runs.trial.end_state import PICTURES
 from harness.sandbox.providers import isolates
-from harness.scoring.evidence import ReferenceState
+from harness.scoring.evidence import Evidence, ReferenceState
 from harness.scoring.scorecard import Scorecard
 from harness.scoring.scorer import Scorer, build_scorer
 from harness.suite.digests import tools_digest
-from harness.traces.trial import Trial
+from harness.suite.suites import case_of
+from harness.traces.outcomes import Cause
+from harness.traces.trial import Outage, Trial
 
 # A checked plan whose environment is not open yet.
 
@@ -131,7 +133,6 @@ def _carried_out(job: Job, folder: RunFolder, executor: Executor, watch: Watch) 
     withdraw_stop(folder)
     rule = stop_rule(plan, folder)
     keep_reference_states(folder, job.scorer.reference_states)
-    write_allowance(folder, plan.max_inconclusive)
     watch.began(folder.manifest)
     with closing(executor.run(_while_it_can(plan, folder, outages, rule), folder)) as results:
         for ended in results:
@@ -141,8 +142,12 @@ def _carried_out(job: Job, folder: RunFolder, executor: Executor, watch: Watch) 
                     rule.note(ended[1])
                 watch.finished(*ended)
     spent = None if plan.budget is None else plan.budget.reached
+    for trial in outages.brought_about():
+        _store_again(job, folder, trial)
     complete = len(folder.finished()) == len(folder.manifest.planned)
-    cut_short = outages.reached or spent or (_BY_A_PERSON if stop_requested(folder) and not complete else None)
+    cut_short = (
+        outages.words or outages.reached or spent or (_BY_A_PERSON if stop_requested(folder) and not complete else None)
+    )
     decided = None if rule is None or complete else rule.reached
     write_stop(folder, decided if cut_short is None else Stop(reason=cut_short))
     finish_scores(folder, plan.suite, job.scorer)
@@ -175,16 +180,59 @@ class _Outages:
 
     def __init__(self) -> None:
         self._never_answered: Counter[str] = Counter()
-        self.reached: str | None = None
+        self._doubtful: list[tuple[Trial, Outage]] = []
+        self._asked = 0
+        self._answered: Counter[str] = Counter()
+        self._last: Outage | None = None
+
+    @property
+    def reached(self) -> str | None:
         """Why the run starts no further trial; None while it continues."""
+        last = self._last
+        if last is None or self._never_answered[last.server] < _TRIALS_BEFORE_STOPPING:
+            return None
+        return self.words or f"{last.server!r} answered no trial: {last.reason}"
+
+    @property
+    def words(self) -> str | None:
+        """That no model request of the run was answered; None: one was, or none failed."""
+        if self._last is None or not self._asked or self._answered.total():
+            return None
+        return f"0 of {self._asked} model requests were answered: {self._last.reason}"
 
     def note(self, trial: Trial) -> None:
-        if trial.outage is None or trial.outage.answered:
+        for name, (asked, answered) in trial.model_requests.items():
+            self._asked += asked
+            self._answered[name] += answered
+        outage = trial.outage
+        if outage is None or trial.outcome != "harness_failed":
             return
-        server = trial.outage.server
-        self._never_answered[server] += 1
-        if self._never_answered[server] == _TRIALS_BEFORE_STOPPING:
-            self.reached = f"{server!r} answered no trial: {trial.outage.reason}"
+        if outage.model is not None:
+            self._doubtful.append((trial, outage))
+        if not outage.answered:
+            self._last = outage
+            self._never_answered[outage.server] += 1
+
+    def brought_about(self) -> Iterator[Trial]:
+        """Trials of which the rest of the run shows that the agent itself asked for what nobody answers: the provider
+        has answered others, and refused this trial everything, or never answered for this model.
+        """
+        for trial, outage in self._doubtful:
+            server = f"{outage.server}/"
+            others = any(count for name, count in self._answered.items() if name.startswith(server))
+            if others and (outage.refused or not self._answered[f"{server}{outage.model}"]):
+                why = {"outcome": "agent_failed", "cause": Cause.CRASH, "reason": f"its model: {outage.reason}"}
+                yield trial.model_copy(update=why)
+
+
+def _store_again(job: Job, folder: RunFolder, trial: Trial) -> None:
+    """With another outcome; the first record stays beside it."""
+    stored = folder.stored(trial.case_id, trial.attempt)
+    assert stored is not None  # this run has committed it
+    case = case_of(job.plan.suite, trial.case_id)
+    evidence = Evidence(case=case, trial=trial, tools=job.plan.suite.tools, end_state_archive=stored.end_state)
+    pictures = sorted(stored.folder.glob(PICTURES))
+    folder.commit(trial, stored.spans, job.scorer.score(evidence), stored.end_state, *pictures)
 
 
 def _while_it_can(
@@ -236,6 +284,7 @@ def manifest_of(job: Job) -> RunManifest:
         provider=plan.sandbox,
         isolates=isolates(plan.sandbox),
         pins=pins(plan, world),
+        gates=plan.gates,
         scorer_versions=job.scorer.versions,
         planned=plan.own,
         variants=tuple(

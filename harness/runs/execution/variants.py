@@ -34,8 +34,8 @@ from harness.suite.cases import Case
 from harness.suite.interventions import TrialVariant
 from harness.suite.models import ToolMode
 from harness.suite.suites import Suite
+from harness.traces.outcomes import MEASURED
 from harness.traces.trajectory import with_final_answer
-from harness.traces.trial import MEASURED
 
 
 class VariantStates:

@@ -18,7 +18,7 @@ from harness.sandbox.providers import ProviderName
 from harness.suite.cases import Case
 from harness.suite.interventions import TrialVariant
 from harness.suite.models import ModelMode, ToolMode
-from harness.suite.suites import Suite, check_cases
+from harness.suite.suites import Gates, Suite, check_cases
 from harness.text import alternatives
 from harness.users.users import UserOptions
 from harness.values import Frozen
@@ -86,8 +86,8 @@ class RunPlan:
     """Containers that are started before they are needed; only with the sandbox `docker`."""
     replay: Literal["strict", "lenient"] = "strict"
     """`lenient`: a call that the cassette does not hold in this state is answered as at an earlier one."""
-    max_inconclusive: int = 0
-    """Trials with a replay miss that the run may have; kept with it for its reports."""
+    gates: Gates = field(default_factory=Gates)
+    """What the run is judged by; its manifest keeps them."""
     refresh: bool = False
     """Recording replaces answers that differ from the cassette's."""
     otlp_endpoint: str | None = None

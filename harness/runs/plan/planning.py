@@ -16,10 +16,10 @@ from harness.runs.store.folder import RunFolder, run_path
 from harness.runs.store.manifest import RunManifest
 from harness.runs.trial.parallel import jobs_held, trials_held
 from harness.sandbox.providers import provider_of
-from harness.scoring.evaluators import SUCCESS, success_floor
+from harness.scoring.evaluators import SUCCESS, floor_of
 from harness.suite.loading import load_stored_suite, load_suite
 from harness.suite.models import ModelMode, ToolMode
-from harness.suite.suites import Suite
+from harness.suite.suites import Gates, Suite
 
 
 def release_of(project: Path) -> str | None:
@@ -76,7 +76,7 @@ def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
         failed_in=None if options.failed_in is None else run_path(project, options.failed_in),
     )
     planned = planned_trials(suite, selection, options.trials)
-    users = user_options(project, suite, options)
+    gates, users = _gates(suite, options), user_options(project, suite, options)
     refuse_cases_without_log(suite, users, planned)
     refuse_contradicted_plans(suite, users, planned)
     return RunPlan(
@@ -95,11 +95,11 @@ def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
         release=options.release or release_of(project),
         shard=options.shard,
         **_side_by_side(suite, options),
-        max_inconclusive=_max_inconclusive(suite, options),
+        gates=gates,
         replay=options.replay,
         refresh=options.refresh,
         otlp_endpoint=_collector(options),
-        early=_early(suite, options),
+        early=_early(gates, options),
     )
 
 
@@ -108,7 +108,7 @@ def callable_names(suite: Suite) -> tuple[str, ...]:
     return (*(tool.name for tool in suite.tools), *(host.tool for host in suite.hosts))
 
 
-def _early(suite: Suite, options: RunOptions) -> StopEarly | None:
+def _early(gates: Gates, options: RunOptions) -> StopEarly | None:
     if not options.stop_early:
         return None
     if options.shard is not None:
@@ -116,12 +116,23 @@ def _early(suite: Suite, options: RunOptions) -> StopEarly | None:
             "--stop-early and --shard exclude each other: a shard has only some of the cases",
             remedy="omit one of the two",
         )
-    typed = success_floor(options.floors)
-    return StopEarly(floor=suite.gates.fail_under.get(SUCCESS) if typed is None else typed)
+    return StopEarly(floor=gates.fail_under.get(SUCCESS))
 
 
-def _max_inconclusive(suite: Suite, options: RunOptions) -> int:
-    return suite.gates.max_inconclusive if options.max_inconclusive is None else options.max_inconclusive
+def _gates(suite: Suite, options: RunOptions) -> Gates:
+    """Those of the suite, with those of the command line in their place."""
+    typed: dict[str, float] = {}
+    for metric, least in map(floor_of, options.floors):
+        typed[metric] = max(least, typed.get(metric, least))
+    margins = {figure.strip(): margin for figure, _, margin in (spec.partition("=") for spec in options.no_worse_than)}
+    own = suite.gates
+    return Gates(
+        fail_under=own.fail_under | typed,
+        no_worse_than=own.no_worse_than | margins,
+        against_baseline=options.against_baseline or own.against_baseline,
+        allow_unmeasured=own.allow_unmeasured if options.allow_unmeasured is None else options.allow_unmeasured,
+        max_inconclusive=own.max_inconclusive if options.max_inconclusive is None else options.max_inconclusive,
+    )
 
 
 def _collector(options: RunOptions) -> str | None:
@@ -179,9 +190,9 @@ def _plan_of_run(project: Path, options: RunOptions, path: Path) -> RunPlan:
         variants={(one.case_id, one.attempt): one.variant for one in manifest.variants},
         release=manifest.release,
         **_side_by_side(suite, options),
-        max_inconclusive=_max_inconclusive(suite, options),
+        gates=manifest.gates,
         otlp_endpoint=_collector(options),
-        early=_early(suite, options),
+        early=_early(manifest.gates, options),
     )
 
 

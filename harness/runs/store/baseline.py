@@ -1,6 +1,7 @@
 """What a run is compared with: the committed baseline, or the earlier run, and its trials in pairs."""
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 
@@ -12,7 +13,7 @@ from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import RunManifest
 from harness.scoring.scorecard import Scorecard
 from harness.suite.documents import read_document
-from harness.traces.trial import MEASURED
+from harness.traces.outcomes import MEASURED
 from harness.values import Frozen
 
 
@@ -63,15 +64,21 @@ class Baseline(Frozen):
     """`case/attempt` -> duration in seconds; empty for a replay, whose durations have no meaning."""
 
 
-def baseline_of(folder: RunFolder, allow_unmeasured: int = 0) -> Baseline:
-    """Raises UsageError if more trials than allowed were not measured: later losses there would not be detected."""
+def baseline_of(folder: RunFolder, allow_unmeasured: int = 0, cases: Collection[str] = ()) -> Baseline:
+    """Raises UsageError if more trials than allowed were not measured: later losses there would not be detected.
+
+    `cases`: those of the suite; each that was not planned is a trial that was not measured.
+    """
     manifest, cards = folder.manifest, folder.scorecards()
     measured = sum(card.outcome in MEASURED for card in cards)
-    missing = len(manifest.planned) - measured
+    left_out = set(cases) - {one.case_id for one in manifest.planned}
+    planned = len(manifest.planned) + len(left_out)
+    missing = planned - measured
     if missing > allow_unmeasured or not measured:
         raise UsageError(
-            f"run {manifest.run!r} has {missing} trials of {len(manifest.planned)} that were not measured",
-            remedy=f"record the missing answers and run again, or allow it: --allow-unmeasured {missing}",
+            f"run {manifest.run!r} has {missing} trials of {planned} that were not measured"
+            + (f": it leaves out {len(left_out)} cases of the suite" if left_out else ""),
+            remedy=f"run every case, with recordings of all answers, or allow it: --allow-unmeasured {missing}",
         )
     return Baseline(
         manifest=manifest, scorecards=tuple(_slim(card) for card in cards), durations=real_durations(folder)

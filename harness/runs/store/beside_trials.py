@@ -1,4 +1,4 @@
-"""Small files beside the trials of a run: tags, allowance, reason of its end, trials in flight, causes, states
+"""Small files beside the trials of a run: tags, reason of its end, trials in flight, causes, states
 of references.
 """
 
@@ -53,32 +53,6 @@ def set_tags(run: Path, tags: Sequence[str]) -> None:
             remedy="at most 12 tags of at most 40 characters each, without commas",
         ) from None
     write_atomically(run / _TAGS, json_bytes(named))
-
-
-# The allowed number of inconclusive trials. It is not in the manifest, because a resumed run may change it.
-
-_ALLOWANCE = "allowance.json"
-
-
-class Allowance(Frozen):
-    """The limit of `--max-inconclusive` or the suite's gates."""
-
-    max_inconclusive: int = Field(ge=0)
-
-
-def write_allowance(folder: RunFolder, max_inconclusive: int) -> None:
-    """Stores the number of trials that may have a replay miss before the run exits 1; an earlier number is replaced."""
-    path = folder.path / _ALLOWANCE
-    if max_inconclusive:
-        write_atomically(path, json_bytes(Allowance(max_inconclusive=max_inconclusive)))
-    else:
-        path.unlink(missing_ok=True)
-
-
-def allowed_inconclusive(folder: RunFolder) -> int:
-    """The stored number; 0 if there is none."""
-    path = folder.path / _ALLOWANCE
-    return read_as(path, Allowance).max_inconclusive if path.exists() else 0
 
 
 _STOP = "stopped.json"

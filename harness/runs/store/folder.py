@@ -101,16 +101,16 @@ def commit_times(trials: Path, keys: Iterable[TrialKey]) -> dict[TrialKey, int]:
     return found
 
 
-def set_failed_aside(target: Path) -> None:
-    """Renames a trial that the harness could not finish, so that the second try takes its place."""
+def set_failed_aside(target: Path) -> Path:
+    """Renames a trial that the harness could not finish, so that the second try takes its place; where it is now."""
     if not target.exists():
-        return
+        return target
     if first_scorecard(target).outcome != "harness_failed":
         raise ResultsError(f"{target} is already committed", remedy="a finished trial is never overwritten")
     number = 1
     while (aside := target.with_name(f"{target.name}.failed-{number}")).exists():
         number += 1
-    target.rename(aside)
+    return target.rename(aside)
 
 
 def stored_trial(folder: Path) -> StoredTrial:
@@ -335,7 +335,10 @@ class RunFolder:
         files |= {picture.name: picture for picture in pictures}
         target = self._trial_folder(key)
         with self._threads:
-            set_failed_aside(target)
+            aside = set_failed_aside(target)
+            for name, file in files.items():
+                if isinstance(file, Path) and file.parent == target:  # of the first record itself
+                    files[name] = aside / name
             commit_folder(target, files)
         return target
 
@@ -412,6 +415,11 @@ class RunFolder:
         """The latest scorecard of each committed trial, in the planned order."""
         later = {(card.case_id, card.attempt): card for card in self._scorings.scorecards()}
         return tuple(later.get(key_of(folder)) or first_scorecard(folder) for folder in self._committed_folders())
+
+    def earlier_tries(self) -> tuple[Scorecard, ...]:
+        """The scorecards of tries that another one followed."""
+        asides = [aside for place in self._committed_folders() for aside in place.parent.glob(f"{place.name}.failed-*")]
+        return tuple(parsed(one / "scorecard.json", read_checked(one, "scorecard.json"), Scorecard) for one in asides)
 
     def run_scores(self) -> tuple[Score, ...]:
         """The latest figures over the whole run; empty if none was written yet."""

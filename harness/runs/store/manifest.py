@@ -15,6 +15,7 @@ from harness.errors import UsageError
 from harness.runs.store.storage import commit_folder, json_bytes, read_as, refused_entry
 from harness.suite.agents import VariableName, VariableValue
 from harness.suite.interventions import TrialVariant
+from harness.suite.suites import Gates
 from harness.values import Frozen
 
 SUITE_NAME = r"^[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]{0,254}$"
@@ -87,6 +88,8 @@ class RunManifest(Frozen):
     provider: str
     isolates: bool
     """Whether the sandbox isolated; if not, scores may owe something to the machine."""
+    gates: Gates = Gates()
+    """What the run is judged by, also if it is resumed or merged."""
     pins: dict[str, str] = {}
     """Values that were fixed for the agent: clock, seeds, locale, time zone."""
     scorer_versions: dict[str, str] = {}

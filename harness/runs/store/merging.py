@@ -5,8 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar, get_args
 
-from pydantic import Field
-
 from harness.cassettes.journals import FOLDER as LIVE_ANSWERS
 from harness.disk import UnusableEntry, open_plain, size_below
 from harness.errors import UsageError
@@ -14,10 +12,8 @@ from harness.judging.pairwise import PairwiseComparison
 from harness.judging.verdicts import Judgement
 from harness.runs.store.beside_trials import (
     Stop,
-    allowed_inconclusive,
     carry_reference_states,
     stop_reason,
-    write_allowance,
     write_stop,
 )
 from harness.runs.store.drift_report import DRIFT, DriftFinding, DriftReport, Severity, read_drift, write_drift
@@ -34,40 +30,26 @@ from harness.runs.store.judgements import (
 )
 from harness.runs.store.manifest import PlannedTrial, RunManifest
 from harness.runs.store.storage import refused_entry
-from harness.values import Frozen
 
-
-class MergeLimits(Frozen):
-    """The limits of a merge and of the merged run."""
-
-    max_bytes: int = Field(default=16 << 30, ge=0)
-    """The size of all files of the parts together, sparse ones in full, as copying writes them."""
-    max_inconclusive: int | None = Field(default=None, ge=0)
-    """Trials with a replay miss that the merged run may have; None: as many as the most lenient part."""
-
-
+_MAX_BYTES = 16 << 30
 _OWN = ("run", "created", "planned", "shard")
 """In these the parts of one run differ."""
 
 
-def merge_runs(parts: Sequence[RunFolder], root: Path, name: str, limits: MergeLimits | None = None) -> RunFolder:
+def merge_runs(parts: Sequence[RunFolder], root: Path, name: str, max_bytes: int = _MAX_BYTES) -> RunFolder:
     """Creates the run folder `root/name`, open for writing, with every trial of the parts as it was committed, and the
     parts' live cassettes, judgements and drift reports.
 
     Its manifest is that of the undivided run. It holds no run scores yet. Raises UsageError if the parts are not the
-    shards of one run, each once, or are larger together than the limit, and ResultsError if one is damaged.
+    shards of one run, each once, or are together larger than `max_bytes`, and ResultsError if one is damaged.
     """
-
-    limits = limits or MergeLimits()
     ordered = _shards_in_order(parts)
-    _refuse_too_large(ordered, limits.max_bytes)
+    _refuse_too_large(ordered, max_bytes)
     merged = RunFolder.create(root, _manifest([part.manifest for part in ordered], name))
     try:
         for part in ordered:
             merged.adopt(part)
         carry(ordered, merged)
-        lenient = max(map(allowed_inconclusive, ordered))
-        write_allowance(merged, lenient if limits.max_inconclusive is None else limits.max_inconclusive)
         reasons = [reason for part in ordered if (reason := stop_reason(part)) is not None]
         write_stop(merged, Stop(reason="; ".join(dict.fromkeys(reasons))) if reasons else None)
     except BaseException:

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue
 
-from harness.errors import HarnessError, SandboxError, ServiceError, UpstreamUnavailable, os_error_in_words
+from harness.errors import (
+    EngineUnavailable,
+    HarnessError,
+    SandboxError,
+    SandboxLost,
+    ServiceError,
+    os_error_in_words,
+)
 from harness.gateway.budgets import OutOfBudget
 from harness.gateway.contract import SessionRecord, SessionRequest
 from harness.gateway.gateway import Gateway
@@ -27,61 +34,75 @@ from harness.suite.cases import Case
 from harness.suite.checks import looks_of
 from harness.suite.interventions import TrialVariant
 from harness.suite.suites import Suite
+from harness.traces.outcomes import Cause, Outcome
 from harness.traces.projection import trajectory_from
 from harness.traces.spans import Span
 from harness.traces.trajectory import Trajectory, with_final_answer
-from harness.traces.trial import CommandResult, EndState, Outage, Outcome, ProgramExit, Trial, UserReport
+from harness.traces.trial import CommandResult, EndState, Outage, ProgramExit, Trial, UserReport
 
 if TYPE_CHECKING:
     from harness.sandbox.tasks import PreparedTask
 
 
-def outcome_of(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str | None]:
-    """The outcome of a trial whose agent's program has ended, and its reason; a finished trial has none."""
+_WORDS = {
+    Cause.UNREADABLE: "what the agent sent or left could not be read",
+    Cause.MEMORY: "the agent used up the memory of its sandbox",
+}
+Ended = tuple[Cause, str]
+"""Why a trial did not finish: the row of the table of outcomes, and the reason in words."""
+
+
+def cause_of(case: Case, record: SessionRecord, exit_: ProgramExit) -> Ended | None:
+    """Why a trial whose agent's program has ended is not `finished`; None: it is."""
     # takes precedence over a miss, which the agent could cause in addition
     if record.user is not None and record.user.steered:
-        return "agent_failed", f"the agent tried to steer the simulated user: {record.user.steered[0]}"
-    if record.misses:
-        return _outcome_of_misses(case, len(record.misses))
+        return Cause.STEERED_USER, f"the agent tried to steer the simulated user: {record.user.steered[0]}"
+    misses, most = len(record.misses), case.limits.misses
+    if most is not None and misses > most:
+        return Cause.MANY_MISSES, f"{misses} call(s) met no recording: more than `limits.misses: {most}` allows"
+    if (outage := record.outage) is not None:
+        return _cause_of_outage(outage), f"{outage.server} failed at {outage.tool}: {outage.reason}"
+    if misses:
+        return Cause.REPLAY_MISS, f"{misses} call(s) met no recording"
     has_crashed = not exit_.timed_out and (exit_.signal is not None or exit_.code != 0)
-    if not has_crashed and (of_user := _outcome_of_user(case, record, exit_)) is not None:
+    if not has_crashed and (of_user := _cause_of_user(case, record, exit_)) is not None:
         return of_user  # no fault of a user makes an agent crash: a crash counts
-    return _outcome_of_agent(case, record, exit_)
+    return _cause_of_agent(case, record, exit_)
 
 
-def _outcome_of_misses(case: Case, misses: int) -> tuple[Outcome, str]:
-    """The outcome of a trial with this number of distinct replay misses."""
-    said = f"{misses} call(s) met no recording"
-    if case.limits.misses is not None and misses > case.limits.misses:
-        return "limit_reached", f"{said}: more than `limits.misses: {case.limits.misses}` allows"
-    return "inconclusive", said
+def _cause_of_outage(outage: Outage) -> Cause:
+    if outage.refused:
+        return Cause.NO_MODEL_ANSWERED
+    if outage.model is None:
+        return Cause.TOOL_OUTAGE
+    return Cause.RATE_LIMIT if outage.reason.startswith("429 ") else Cause.MODEL_OUTAGE
 
 
-def _outcome_of_user(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str] | None:
-    """The outcome of a trial whose simulated user failed; None if it did not fail."""
+def _cause_of_user(case: Case, record: SessionRecord, exit_: ProgramExit) -> Ended | None:
+    """The cause if the simulated user failed; None if it did not fail."""
     user = record.user
     if user is None:
         return None
     own_s = None if exit_.duration_s is None else exit_.duration_s - user.waited_s
     if exit_.timed_out and user.waited_s >= case.limits.seconds and own_s is not None and own_s < case.limits.seconds:
         return (
-            "simulator_failed",
+            Cause.INVALID_USER,
             f"the user took {user.waited_s:g} s, {user.waited_s / max(1, user.turns - 1):.0f} s a message",
         )
     if user.invalid is not None:
-        return "simulator_failed", f"turn {user.invalid.turn}, {user.invalid.fault}: {user.invalid.reason}"
+        return Cause.INVALID_USER, f"turn {user.invalid.turn}, {user.invalid.fault}: {user.invalid.reason}"
     return None
 
 
-def _outcome_of_agent(case: Case, record: SessionRecord, exit_: ProgramExit) -> tuple[Outcome, str | None]:
+def _cause_of_agent(case: Case, record: SessionRecord, exit_: ProgramExit) -> Ended | None:
     if record.limit_reached is not None:
-        return "limit_reached", record.limit_reached
+        return Cause.LIMIT, record.limit_reached
     if _is_over_time(case, record.user, exit_):
-        return "limit_reached", f"the time limit of {case.limits.seconds:g} s"
+        return Cause.LIMIT, f"the time limit of {case.limits.seconds:g} s"
     if exit_.signal is not None or exit_.code != 0:
         how = f"exited with status {exit_.code}" if exit_.signal is None else f"was ended by signal {exit_.signal}"
-        return "agent_failed", f"the agent's program {how}"
-    return "finished", None
+        return Cause.CRASH, f"the agent's program {how}"
+    return None
 
 
 def _is_over_time(case: Case, user: UserReport | None, exit_: ProgramExit) -> bool:
@@ -151,13 +172,16 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error)[:_LONGEST]}"
 
 
-def unreadable_trial(case_id: str, attempt: int, agent: str, version: str, problem: str) -> Trial:
+def unreadable_trial(
+    case_id: str, attempt: int, agent: str, version: str, problem: str, cause: Cause = Cause.UNREADABLE
+) -> Trial:
     """A trial whose agent failed and whose checks all fail: unreadable data must not score above readable data."""
     return Trial(
         case_id=case_id,
         attempt=attempt,
-        outcome="agent_failed",
-        reason=f"what the agent sent or left could not be read: {problem.encode('ascii', 'backslashreplace').decode()}",
+        outcome=outcome_of(cause),
+        cause=cause,
+        reason=f"{_WORDS[cause]}: {problem.encode('ascii', 'backslashreplace').decode()}",
         trajectory=Trajectory(trace_id="", agent=agent, version=version, steps=()),
         unreadable=True,
     )
@@ -245,6 +269,7 @@ class TrialRunner:
             browsers = self._browsers(session, spec, self.snapshot_of(case), stack)
             begins_with = self._begins_with(case, program)
             exit_, end_state = self._run_program(session, program, spec, begins_with, archive)
+            stack.enter_context(_agent_has_begun())
             stack.enter_context(reading_what_the_agent_left())
             pages = {} if browsers is None else browsers.look(looks_of(self.suite, case), archive.parent)
             commands = CheckCommands(
@@ -270,12 +295,15 @@ class TrialRunner:
             trajectory = _trajectory(record, program, exit_)
             if variant is not None and variant.final_answer is not None:
                 trajectory = with_final_answer(trajectory, variant.final_answer)
-        outcome, reason = outcome_of(case, record, exit_)
+        cause, reason = cause_of(case, record, exit_) or (None, None)
         trial = Trial(
             case_id=case.id,
             attempt=attempt,
-            outcome=outcome,
+            outcome=outcome_of(cause),
             reason=reason,
+            cause=cause,
+            outage=record.outage,
+            model_requests=dict(record.model_requests),
             trajectory=trajectory,
             exit=exit_,
             end_state=end_state,
@@ -308,9 +336,10 @@ class TrialRunner:
         try:
             env = self._models_env(sandbox) | dict(program.env)
             session.attach(sandbox)
-            exit_ = self._exec(session, sandbox, program, env, spec)
-            session.attach(None)
-            return exit_, sandbox.end_state(archive)
+            with _agent_has_begun():
+                exit_ = self._exec(session, sandbox, program, env, spec)
+                session.attach(None)
+                return exit_, sandbox.end_state(archive)
         finally:
             session.attach(None)
             sandbox.close()
@@ -344,15 +373,44 @@ class TrialRunner:
         return {} if spec is None else dict(model_environment(sandbox.places.gateway_url, spec))
 
     def _failed_trial(self, case: Case, attempt: int, error: HarnessError) -> Trial:
+        if isinstance(error, SandboxLost) and error.by == "memory" and error.agent_had_begun:
+            return unreadable_trial(case.id, attempt, self.suite.name, self.agent.name, error.message, Cause.MEMORY)
         logs = error.logs if isinstance(error, ServiceError) else {}
         clean = self.gateway.clean
         failed = failed_trial(self.suite, self.agent.name, case.id, attempt, clean(str(error)))
-        outage = None
-        if isinstance(error, UpstreamUnavailable):
-            outage = Outage(server=error.server, tool=error.tool, reason=clean(error.reason), answered=error.answered)
         return failed.model_copy(
-            update={"service_logs": {name: clean(text) for name, text in logs.items()}, "outage": outage}
+            update={
+                "service_logs": {name: clean(text) for name, text in logs.items()},
+                "cause": _cause_of_failure(error),
+            }
         )
+
+
+def _cause_of_failure(error: HarnessError) -> Cause:
+    match error:
+        case SandboxLost(by="engine") | EngineUnavailable():
+            return Cause.MACHINE
+        case _:
+            return Cause.BROKEN_OFF if error.agent_had_begun else Cause.MACHINE
+
+
+@contextmanager
+def _agent_has_begun() -> Iterator[None]:
+    """Marks what fails from here on: the agent may be the cause."""
+    try:
+        yield
+    except HarnessError as error:
+        error.agent_had_begun = True
+        raise
+    except OSError as error:
+        failed = os_error_in_words(error)
+        failed.agent_had_begun = True
+        raise failed from error
+
+
+def outcome_of(cause: Cause | None) -> Outcome:
+    """What the table of outcomes says of a trial."""
+    return "finished" if cause is None else cause.outcome or "finished"
 
 
 def failed_trial(suite: Suite, version: str, case_id: str, attempt: int, reason: str) -> Trial:
@@ -361,6 +419,7 @@ def failed_trial(suite: Suite, version: str, case_id: str, attempt: int, reason:
         case_id=case_id,
         attempt=attempt,
         outcome="harness_failed",
+        cause=Cause.MACHINE,
         reason=reason,
         trajectory=Trajectory(trace_id="", agent=suite.name, version=version, steps=()),
     )

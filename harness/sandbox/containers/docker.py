@@ -234,7 +234,7 @@ class DockerSandboxProvider:
     def _restored(self, cell: "_TrialContainer", spec: SandboxSpec, snapshot: Snapshot, layout: Layout) -> Sandbox:
         assert cell.control is not None  # it has started
         sandbox = LaunchedSandbox(
-            cell.control, self._containers.launcher_view(spec, layout), spec, cell.why_dead, cell.discard
+            cell.control, self._containers.launcher_view(spec, layout), spec, cell.why_dead, cell.discard, cell.lost_by
         )
         sandbox.restore(snapshot, layout, gateway_ports(spec))
         return sandbox
@@ -263,6 +263,7 @@ class _TrialContainer:
             raise
         self.start = self._container.start
         self.why_dead = self._container.why_dead
+        self.lost_by = self._container.lost_by
 
     def relay(self, sockets: Mapping[bytes, Path]) -> RelayContainer:
         """A relay that ends with the container."""

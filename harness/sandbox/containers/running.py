@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import docker
 import requests
@@ -21,6 +21,7 @@ from harness.sandbox import inside as inside_package
 
 _GONE_WITHIN_S = 60.0
 _FORCE_AFTER_S = 2.0
+_FULL = 0.95
 
 
 class RunningContainer:
@@ -29,7 +30,8 @@ class RunningContainer:
     def __init__(self, client: docker.DockerClient) -> None:
         self._client = client
         self._id: str | None = None
-        self._began = int(time.time())
+        self.began = int(time.time())
+        """The engine's earlier events do not count."""
 
     def start(self, container: dict[str, Any]) -> None:
         """Raises SandboxError with the engine's reason."""
@@ -74,16 +76,35 @@ class RunningContainer:
             state = {"Running": False}
         if state["Running"]:
             return None
-        filters = {"container": container, "event": ["die", "oom"]}
-        events = [
-            json.loads(line)
-            for line in self._client.api.events(since=self._began, until=int(time.time()) + 1, filters=filters)
-            if line.strip()
-        ]
+        events = self._events(container)
         codes = [event["Actor"]["Attributes"].get("exitCode") for event in events if event["Action"] == "die"]
         code = codes[-1] if codes else state.get("ExitCode", "unknown")
         memory = " after it ran out of memory" if any(event["Action"] == "oom" for event in events) else ""
         return f"its container ended with exit code {code}{memory}"
+
+    def lost_by(self) -> Literal["memory", "engine"] | None:
+        """Whose doing it is that the launcher ended, or does not answer: of the programs inside, which used up the
+        memory, or of the engine; None: not known.
+        """
+        try:
+            actions = {event["Action"] for event in self._events(self._id or "")}
+            if "kill" in actions:
+                return "engine"
+            return "memory" if "oom" in actions or ("die" not in actions and self._is_full()) else None
+        except (DockerException, OSError):
+            return "engine"
+
+    def _events(self, container: str) -> list[dict[str, Any]]:
+        filters = {"container": container, "event": ["die", "oom", "kill"]}
+        events = self._client.api.events(since=self.began, until=int(time.time()) + 1, filters=filters)
+        return [json.loads(line) for line in events if line.strip()]
+
+    def _is_full(self) -> bool:
+        """Whether the memory is at its limit, without what the kernel can drop at once."""
+        memory = self._client.api.stats(self._id, stream=False)["memory_stats"]
+        seen = memory.get("stats", {})
+        droppable = seen.get("total_inactive_file", seen.get("inactive_file", 0))
+        return bool(memory.get("usage", 0) - droppable >= _FULL * memory.get("limit", float("inf")))
 
 
 def remove_labelled(client: docker.DockerClient, label: str) -> None:

@@ -70,6 +70,7 @@ class WarmContainer:
         self._gateway = self.folder / "gateway"
         self._created = False
         self.remove = self._container.remove
+        self.lost_by = self._container.lost_by
 
     def start(self, config: dict[str, Any], spec: SandboxSpec, layout: Layout) -> None:
         """Raises SandboxError, also if the data that is kept for all trials does not fit."""
@@ -94,6 +95,7 @@ class WarmContainer:
         if spec.gateway_socket is not None:
             link_gateway(spec.gateway_socket, self._gateway)
         self._running, self._ended = True, None
+        self._container.began = int(time.time())
         request = {
             "do": "trial",
             "gateway": None if spec.gateway_socket is None else self._gateway.name,
@@ -348,7 +350,12 @@ class WarmDockerSandboxProvider:
     ) -> Sandbox:
         control = warm.begin(spec, layout)
         sandbox = LaunchedSandbox(
-            control, launcher_view(spec, layout), spec, warm.why_dead, lambda: self._give_back(warm, kind)
+            control,
+            launcher_view(spec, layout),
+            spec,
+            warm.why_dead,
+            lambda: self._give_back(warm, kind),
+            warm.lost_by,
         )
         sandbox.restore(snapshot, layout, gateway_ports(spec), created=warm.has_created(spec))
         return sandbox

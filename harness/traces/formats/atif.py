@@ -14,10 +14,11 @@ from harness.suite.tools import ToolSpec
 from harness.traces.foreign_json import Record, embedded_json, has_other_parts, kind_of, read_json, result_of, text_of
 from harness.traces.formats.found import Found, FoundRun, Importer, Source, task_id, tools_of, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
+from harness.traces.outcomes import Outcome
 from harness.traces.spans import Span
 from harness.traces.trajectory import Observation, ReplayTier, Step, ToolFailure, Usage
 from harness.traces.trajectory import Source as StepSource
-from harness.traces.trial import Outcome, Trial
+from harness.traces.trial import Trial
 from harness.traces.usage import usage_in
 from harness.values import Frozen, JsonObject
 

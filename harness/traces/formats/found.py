@@ -12,9 +12,9 @@ from harness.cassettes.credentials import Cleaner
 from harness.suite.cases import UNTOLD_TASK, Case
 from harness.traces.foreign_json import LINES, Record, kind_of, read_json, read_lines, read_text
 from harness.traces.formats.transcript import TranscriptBuilder
+from harness.traces.outcomes import Outcome
 from harness.traces.spans import Span
 from harness.traces.trajectory import Content, Step
-from harness.traces.trial import Outcome
 from harness.values import Frozen, JsonObject, digest_of
 
 READS = (

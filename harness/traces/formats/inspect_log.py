@@ -33,8 +33,8 @@ from harness.traces.foreign_json import (
 )
 from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, task_id, tools_of, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep
+from harness.traces.outcomes import Outcome
 from harness.traces.trajectory import Step, ToolErrorType, ToolFailure
-from harness.traces.trial import Outcome
 from harness.traces.usage import usage_in
 from harness.values import JsonObject, canonical_json
 

@@ -24,8 +24,8 @@ from harness.traces.formats.inspect_log import sample_facts
 from harness.traces.formats.otel import cleaned_span, conversation_in, is_ours
 from harness.traces.formats.span_files import exported_spans
 from harness.traces.formats.transcript import ForeignStep
+from harness.traces.outcomes import Outcome
 from harness.traces.spans import Span
-from harness.traces.trial import Outcome
 from harness.values import JsonObject, canonical_json
 
 _TASKS: Final = ("task", "question", "query", "input", "prompt", "text")

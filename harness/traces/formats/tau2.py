@@ -13,8 +13,8 @@ from harness.suite.scenarios import case_id
 from harness.traces.foreign_json import Record, kind_of, result_of, text_of
 from harness.traces.formats.found import Found, FoundRun, FoundTool, Importer, Source, tools_of, wall_ns
 from harness.traces.formats.transcript import ForeignCall, ForeignResult, ForeignStep, TranscriptBuilder
+from harness.traces.outcomes import Outcome
 from harness.traces.trajectory import ToolErrorType, ToolFailure
-from harness.traces.trial import Outcome
 from harness.traces.usage import usage_in
 from harness.values import JsonObject, canonical_json
 

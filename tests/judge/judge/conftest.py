@@ -15,8 +15,9 @@ from harness.scoring.scorecard import Scorecard
 from harness.suite.agents import AgentVersion
 from harness.suite.cases import Case
 from harness.suite.suites import Suite
+from harness.traces.outcomes import Outcome
 from harness.traces.trajectory import Trajectory
-from harness.traces.trial import Outcome, Trial
+from harness.traces.trial import Trial
 from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.material import MIND, RUBRIC, Steps
 

@@ -1,0 +1,173 @@
+"""Models and tool servers that fail: no measurement of the agent, unless the agent itself brings the failure about."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.runs.store.folder import RunFolder
+from harness.traces.trial import Trial
+from tests.drift.conftest import Project
+from tests.drift.shop import Shop
+
+AGENT = """
+import json, os, sys, urllib.request
+from urllib.error import HTTPError
+
+def post(url, body):
+    sent = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(sent) as answer:
+        return json.loads(answer.read() or b"null")
+
+gateway = os.environ["HARNESS_GATEWAY_URL"]
+with urllib.request.urlopen(gateway + "/turn") as turn:
+    asks = json.loads(json.loads(turn.read())["message"])
+for kind, value in asks:
+    try:
+        if kind == "tool":
+            post(gateway + "/tools/" + value[0], value[1])
+        else:
+            message = {"role": "user", "content": "x" * 3_000_000 if kind == "large" else kind}
+            post(os.environ["OPENAI_BASE_URL"] + "/chat/completions", {"model": value, "messages": [message]})
+    except HTTPError as error:
+        if kind != "careless":
+            sys.exit(f"{error.code}")
+post(gateway + "/reply", {"message": "done"})
+"""
+ANSWER = {
+    "id": "1", "object": "chat.completion", "model": "good",
+    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "yes"}}],
+    "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+}  # fmt: skip
+
+
+class Provider(BaseHTTPRequestHandler):
+    """A provider, and a tool server beside it. What it does depends on `down`, or on what it is asked."""
+
+    down: int | None = None
+    served = 0
+    recovers_after: int | None = None
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        asked = json.loads(body or b"{}")
+        said = json.dumps(asked.get("messages"))
+        type(self).served += 1
+        if self.recovers_after is not None and self.served > self.recovers_after:
+            type(self).down = None
+        if self.down is not None:
+            self._answer(self.down, {"error": {"message": "model not found" if self.down == 404 else "out of order"}})
+        elif len(body) > 2_000_000:
+            self.connection.close()
+        elif '"poison"' in said or asked.get("id") == 13:
+            self._answer(500, {"error": {"message": "it broke"}})
+        elif asked.get("model") == "no-channel":
+            self._answer(503, {"error": {"message": "no channel for this model"}})
+        elif asked.get("model", "good") != "good":
+            self._answer(404, {"error": {"message": "model not found"}})
+        else:
+            self._answer(200, ANSWER)
+
+    def do_GET(self) -> None:
+        self._answer(self.down or (500 if self.path.endswith("/13") else 200), {"id": 1})
+
+    do_HEAD = do_GET
+
+    def _answer(self, status: int, body: Any) -> None:
+        text = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(text)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing is printed."""
+
+
+@pytest.fixture
+def provider() -> Iterator[type[Provider]]:
+    own = type("Own", (Provider,), {})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), own)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    own.url = f"http://127.0.0.1:{server.server_address[1]}"
+    yield own
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def project(tmp_path: Path, provider: Any) -> Project:
+    return Project(tmp_path, Shop(url=provider.url))
+
+
+def run(project: Project, asks: list[list[Any]], *words: str, status: int) -> tuple[str, list[Trial]]:
+    """What a run of a case for each list of requests prints, and its trials."""
+    model = {"base_url": f"{project.shop.url}/v1", "timeout_s": 10}
+    project.write({f"c{number}": each for number, each in enumerate(asks)}, model=model)
+    (project.suite / "agent" / "agent.py").write_text(AGENT)
+    said = project.live("r", "--model", "live", "--jobs", "1", *words, status=status)
+    return said, [stored.trial for stored in RunFolder.open(project.folder / "runs" / "r").trials()]
+
+
+FINE, POISON = [["hello", "good"]], [["hello", "good"], ["poison", "good"]]
+
+
+@pytest.mark.parametrize("status", [503, *(pytest.param(status, marks=pytest.mark.slow) for status in (429, 500, 529))])
+def test_an_outage_is_no_measurement(project: Project, provider: type[Provider], status: int) -> None:
+    provider.down = status
+    _, (trial, *_) = run(project, [FINE], status=3)
+    assert ("harness_failed", "model_outage") == (trial.outcome, trial.cause)
+    assert trial.trajectory.steps
+
+
+@pytest.mark.parametrize(("status", "words"), [(404, "404 model not found"), (503, "503 out of order")])
+def test_a_run_of_which_no_request_was_answered_stops_early(
+    project: Project, provider: type[Provider], status: int, words: str
+) -> None:
+    provider.down = status
+    said, trials = run(project, [FINE] * 5, "--fail-under", "task_success=1", status=3)
+    assert {"harness_failed"} == {trial.outcome for trial in trials}
+    assert len(trials) < 5
+    assert f"0 of {len(trials)} model requests were answered: {words}" in " ".join(said.split())
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        pytest.param([[["hello", "bad"]], FINE], id="a name of its own choice, asked first"),
+        pytest.param([FINE, [["hello", "good"], ["hello", "bad"]]], id="a name of its own choice, asked last"),
+        pytest.param([[["hello", "no-channel"]], FINE], id="a name for which a router has no channel"),
+        pytest.param([FINE, [["large", "good"]]], id="a request so large that the connection is cut"),
+        pytest.param([FINE, POISON], id="a request that the server breaks at"),
+        pytest.param([FINE, [["tool", ["get_item", {"id": 13}]]]], id="arguments that a tool breaks at"),
+    ],
+)
+def test_what_the_agent_itself_brings_about_costs_it_a_failure(project: Project, asks: list[list[Any]]) -> None:
+    _, trials = run(project, asks, status=0)
+    assert ["agent_failed", "finished"] == sorted(trial.outcome for trial in trials)
+
+
+def test_an_agent_that_goes_on_after_an_outage_is_measured(project: Project, provider: type[Provider]) -> None:
+    provider.down, provider.recovers_after = 503, 5  # the agent's own request, and four of the harness
+    _, (trial,) = run(project, [[["careless", "good"], *FINE]], status=0)
+    assert ("finished", None) == (trial.outcome, trial.outage)
+
+
+def test_a_comparison_with_an_outage_names_no_other_model(project: Project, provider: type[Provider]) -> None:
+    run(project, [FINE], status=0)
+    provider.down = 503
+    project.live("down", "--model", "live", status=3)
+    said = project.type("compare", "r", "down", "--format", "json")
+    assert [] == json.loads(said)["attribution"]["changed"]
+
+
+def test_a_tool_server_that_is_down_is_no_measurement(project: Project, provider: type[Provider]) -> None:
+    provider.down = 503
+    _, (trial,) = run(project, [[["tool", ["get_item", {"id": 1}]]]], status=3)
+    assert ("harness_failed", "tool_outage") == (trial.outcome, trial.cause)
