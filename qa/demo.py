@@ -41,7 +41,7 @@ def demonstrate(project: Path, name: str, *, install_tools: bool) -> ExitCode:
         folder = run_ungated(project, options)
         summary = summarise_run(folder)
         show_summary(out(), summary, write_report(folder, summary))
-        codes.append(judge(summary, options))
+        codes.append(judge(summary, quiet=options.as_json))
         folders.append(folder)
     for before, after in pairwise(folders):
         show_comparison(out(), compare_runs(before, after))
