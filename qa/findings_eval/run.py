@@ -13,12 +13,13 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[2]))  # the table of perturbations is the tests' own
 
 import facts
+import rules
 from corpus import data_folder
 from layout import Figure, table
 from needed import needed_calls
 from perturbed import perturbations
 
-FIGURES: dict[str, Callable[[Path], Iterator[Figure]]] = {"facts": facts.figures}
+FIGURES: dict[str, Callable[[Path], Iterator[Figure]]] = {"facts": facts.figures, "rules": rules.figures}
 """What adds rows to the table of figures to reach."""
 TABLES: dict[str, Callable[[Path], None]] = {"perturbations": perturbations, "needed-calls": needed_calls}
 
