@@ -70,14 +70,6 @@ def find_semaphores(token):
     checked(LIBC.semget(number_of(token), 1, 0o666))
 
 
-def named_queue(token):
-    checked(LIBC.mq_open(f"/{token}".encode(), os.O_CREAT | os.O_RDWR, 0o666, None))
-
-
-def find_named_queue(token):
-    checked(LIBC.mq_open(f"/{token}".encode(), os.O_RDWR))
-
-
 def file_in(folder):
     def leave(token):
         with open(f"{folder}/{token}", "w") as stream:
@@ -119,7 +111,6 @@ REMAINS = {
     "a shared segment": (shared_segment, find_shared_segment),
     "a message queue": (message_queue, find_message_queue),
     "semaphores": (semaphores, find_semaphores),
-    "a named queue": (named_queue, find_named_queue),
     "a file in /dev/shm": (file_in("/dev/shm"), find_file_in("/dev/shm")),
     "a file in /tmp": (file_in("/tmp"), find_file_in("/tmp")),
     "a process": (process, find_process),

@@ -148,6 +148,7 @@ def test_no_container_and_no_volume_is_left_of_a_harness_that_was_killed(
         deadline = time.monotonic() + 60
         while containers(owner) and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert (2, 2, []) == (len(both), len(volumes), containers(owner))
+        assert (2, []) == (len(both), containers(owner))
+        assert volumes
         left = {volume["Name"] for volume in client.api.volumes()["Volumes"] or ()}
         assert volumes.isdisjoint(left)
