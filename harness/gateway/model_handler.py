@@ -9,7 +9,7 @@ from aiohttp import web
 from pydantic import JsonValue
 
 from harness.cassettes.player import Missed, Played, Player
-from harness.errors import GatewayError
+from harness.errors import GatewayError, OutOfTime
 from harness.gateway.agent_spans import OWN_TRACES
 from harness.gateway.bodies import deliver, read_json
 from harness.gateway.exchange import Exchange
@@ -162,7 +162,10 @@ class ModelHandler:
             refused = problem or self._over_limit(exchange, model or "")
         if refused is not None:
             return await self._refuse(request, exchange, *refused)
-        exchange.key = await large.done(size, lambda: self._parts.keys.key(exchange.endpoint, exchange.body))
+        try:
+            exchange.key = await large.done(size, lambda: self._parts.keys.key(exchange.endpoint, exchange.body))
+        except OutOfTime as error:
+            return await self._refuse(request, exchange, "invalid_request", f"it cannot be compared: {error}")
         source = self._parts.source
         if isinstance(source, Player):
             return await self._replayed(request, exchange, source)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from harness.suite.documents import read_document
-from harness.suite.tools import Rate
+from harness.suite.tools import Rate, VolatilePart
 from harness.values import Frozen
 
 Provenance = Literal["service", "double", "trajectory", "hand"]
@@ -136,8 +136,9 @@ class ModelSpec(Frozen):
     tools of its own (web search, code, remote MCP), outside of the sandbox."""
     models: tuple[str, ...] = ()
     """The models that the agent may ask; none: any."""
-    ignore: tuple[str, ...] = ()
-    """Top-level fields of a request that are left out of the cassette key, beside those that never matter."""
+    ignore: tuple[str | VolatilePart, ...] = ()
+    """What is left out of the cassette key of a request, beside what never matters: a top-level field (`store`), a
+    JSON pointer (`/messages/0`), or a part of texts (`{regex: "Today is [^.]*"}`), such as a time in a prompt."""
     rate_limit: Rate | None = None
     """Of each provider (`20/s`, `100/60s`), over all trials together; live calls only."""
     timeout_s: float = Field(default=300.0, gt=0)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from harness.cassettes.redaction import Redactor
 from harness.gateway.models.endpoints import endpoint_of
 from harness.gateway.models.keys import RequestKeys
+from harness.suite.tools import VolatilePart
 
 Json = dict[str, Any]
 JSON = st.recursive(
@@ -47,6 +48,27 @@ def anthropic(identity: str, item: str) -> Json:
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": identity, "content": "ok"}]},
         ],
     }
+
+
+def test_what_changes_by_itself_in_a_prompt_can_be_left_out() -> None:
+    endpoint = endpoint_of("POST", "/v1/chat/completions", anthropic=False)
+    assert endpoint is not None
+    ignored = (
+        VolatilePart(regex=r"\d\d:\d\d:\d\d"),
+        VolatilePart(at="/messages/1/content", regex="/tmp/[a-z0-9]+"),
+        "trace",
+    )
+
+    def told(time: str, folder: str, question: str, trace: str) -> str:
+        system = f"You work in {folder}. It is {time}."
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": f"{question} in {folder}"}]
+        body: Json = {"model": "m", "messages": messages, "trace": trace}
+        return RequestKeys(Redactor({}), ignored).key(endpoint, body).key
+
+    first = told("10:11:12", "/tmp/a1", "Eggs?", "x")
+    assert first == told("23:59:01", "/tmp/a1", "Eggs?", "y")
+    assert first != told("10:11:12", "/tmp/a1", "Ham?", "x")
+    assert first != told("10:11:12", "/tmp/b2", "Eggs?", "x")  # the system prompt has the folder too
 
 
 def test_minted_ids_do_not_matter_and_arguments_do() -> None:

@@ -15,6 +15,7 @@ from harness.cassettes.keys import CallKey, chained_digest, key_digest
 from harness.cassettes.redaction import Redactor
 from harness.gateway.models.endpoints import Endpoint
 from harness.gateway.models.formats import Replied
+from harness.suite.tools import Rule, without_ignored
 from harness.values import JsonObject, NotJson, canonical_json, object_of, objects_of, parse_json
 
 _IDLE = frozenset(
@@ -44,13 +45,14 @@ _HISTORY = ("messages", "input", "contents")
 class RequestKeys:
     """The keys of one trial's requests."""
 
-    def __init__(self, redactor: Redactor, ignore: tuple[str, ...]) -> None:
+    def __init__(self, redactor: Redactor, ignore: tuple[Rule, ...]) -> None:
         self._redactor = redactor
-        self._left_out = _IDLE | frozenset(ignore)
+        self._ignore = ignore
         self._turns: dict[str, str] = {}
         """Id, or sealed data -> the turn that it stands for."""
 
     def key(self, endpoint: Endpoint, body: JsonObject) -> CallKey:
+        """Raises OutOfTime for a pattern of `ignore` that takes too long."""
         text = canonical_json(self.clean(self._canonical(body)))
         return CallKey(
             server=endpoint.server,
@@ -93,7 +95,8 @@ class RequestKeys:
                 return value
 
     def _canonical(self, body: JsonObject) -> JsonObject:
-        kept = {name: value for name, value in body.items() if name not in self._left_out}
+        kept = {name: value for name, value in body.items() if name not in _IDLE}
+        kept = without_ignored(self._ignore, kept, "model")
         labels: dict[str, str] = {}
         for name in _HISTORY:
             if isinstance(kept.get(name), list):
