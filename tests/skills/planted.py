@@ -98,8 +98,6 @@ def main():
         call("find_order", order=order)
         call("cancel_order", order=order)
         said = "Order %d was open." % order
-    elif kind == "liar":
-        said = "I have cancelled order %d." % order
     elif kind == "crash":
         sys.exit(7)
     elif kind == "hang":
@@ -140,7 +138,6 @@ CAUSES = {
     "lazy": Planted("Cancel", "agent: it leaves out a write", "cancel_order"),
     "wrong": Planted("Send to Elm 5:", "agent: it does the right thing with wrong values", "set_address"),
     "eager": Planted("What is the state of", "agent: it writes what nobody asked for"),
-    "liar": Planted("Cancel", "agent: it states what no tool answered", "cancel_order"),
     "crash": Planted("What is the state of", "agent: its program crashes"),
     "hang": Planted("What is the state of", "agent: it reaches a limit of the case"),
 }  # fmt: skip

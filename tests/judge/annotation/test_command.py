@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from harness.cli.main import harness
 from harness.errors import UsageError
 from tests.judge.verbs.stored import store
+from tests.view.client import unknown
 
 _AS_ANN = ("--rubric", "prices", "--as", "ann")
 
@@ -40,7 +41,8 @@ def _opened(project: Path, *words: str) -> Iterator[tuple[httpx.Client, httpx.Re
     link = httpx.URL(process.stdout.readline().strip())
     try:
         origin = f"http://{link.host}:{link.port}"
-        with httpx.Client(headers={"Origin": origin}, follow_redirects=True, timeout=60) as client:
+        with unknown() as client:
+            client.headers["Origin"] = origin
             yield client, client.get(link)
     finally:
         process.send_signal(signal.SIGINT)
