@@ -163,7 +163,7 @@ class Scorer:
             rules = self._ruled(complete)
             scores = (*scores, *rules_held(rules))
         else:
-            rules, reason = (), f"not measured: {trial.outcome}"
+            rules, reason = self._ruled(evidence.counted), f"not measured: {trial.outcome}"
             verdicts = tuple(_unmeasured(one, reason) for one in checks)
             complete = evidence.counted
             scores = tuple(_unknown(metric, reason) for metric in self.metrics)
@@ -180,9 +180,13 @@ class Scorer:
         return card.model_copy(update={"scores": scores})
 
     def _ruled(self, evidence: Evidence) -> tuple[RuleResult, ...]:
-        if not self.rules.rules or not self.diagnoses:
+        """Of a trial with a replay miss, what the agent did until then: a call that nobody recorded is a change."""
+        trial, case = evidence.trial, evidence.case
+        if not self.rules.rules or not self.diagnoses or trial.outcome not in (*MEASURED, "inconclusive"):
             return ()
-        return self.rules.results(row_of(evidence), evidence.case.id, evidence.case.category)
+        ended = trial.outcome in MEASURED or all("probe" in miss for miss in trial.misses)
+        row = row_of(evidence)
+        return self.rules.results(row if ended else row.until_miss, case.id, case.category, ended=ended)
 
     def _card(
         self,

@@ -39,6 +39,34 @@ def test_the_cassettes_hold_what_the_database_held(library: Walk) -> None:
     assert " was added" in said
 
 
+@pytest.mark.parametrize(
+    ("careful", "changed", "case", "rule", "step"),
+    [
+        ("query=title", "query=title.split()[0]", "lend", "find_books(query) in ", 2),  # no recording answers it
+        ('    call("return_book", loan_id=loan["id"])\n', "", "give-back", "require return_book", 2),
+        ('if member.get("blocked")', "if False", "blocked", "only get_member", 2),
+    ],
+    ids=["another search", "a write less", "a check less"],
+)
+def test_a_change_that_a_replay_cannot_measure_is_seen_by_the_rules(
+    tmp_path: Path, careful: str, changed: str, case: str, rule: str, step: int
+) -> None:
+    for name in ("images/postgres", "images/library_desk", "snapshots/library_desk", "suites/library_desk"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / "cassettes" / "library_desk", tmp_path / "cassettes" / "library_desk")
+    agent = tmp_path / "suites/library_desk/agents/careful/agent.py"
+    assert careful in agent.read_text()
+    agent.write_text(agent.read_text().replace(careful, changed))
+
+    walk = Walk(tmp_path)
+    walk("run", "library_desk", "--case", case, "--sandbox", "local", "--run-name", "changed", status=1)
+
+    (card,) = RunFolder.open(tmp_path / "runs/changed").scorecards()
+    broken = {one.rule: one.step for one in card.rules if one.state == "broken"}
+    assert card.success is None
+    assert any(text.startswith(rule) and at == step for text, at in broken.items()), broken
+
+
 @pytest.mark.docker
 @pytest.mark.slow
 def test_sealed_and_replayed_give_the_same_scorecards_and_the_cases_are_right(library: Walk) -> None:

@@ -44,6 +44,8 @@ class Event:
     """What was said, in `user` and `reply`."""
     content: JsonValue = None
     """What a call that did not fail was answered."""
+    missed: bool = False
+    """Whether no recording answered the call."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,12 @@ class Row:
     def __post_init__(self) -> None:
         for place, event in enumerate(self.events):
             self.places.setdefault(event.name, []).append(place)
+
+    @property
+    def until_miss(self) -> "Row":
+        """The row up to the first call that no recording answered: what follows may be the miss's doing."""
+        end = next((place + 1 for place, event in enumerate(self.events) if event.missed), len(self.events))
+        return Row(self.events[:end])
 
     @cached_property
     def calls(self) -> tuple[int, ...]:
@@ -96,10 +104,16 @@ def _row(evidence: Evidence) -> Row:
 
 
 def _of_step(step: Step, answers: dict[str, JsonValue]) -> Iterator[Event]:
-    failed = {seen.call_id for seen in step.observations if seen.error is not None}
+    failed = {seen.call_id: seen.error.type for seen in step.observations if seen.error is not None}
     for call in step.calls:
-        content = answers.get(call.id)
-        yield Event(name=call.name, step=step.index, is_call=True, arguments=call.arguments, content=content)
+        yield Event(
+            name=call.name,
+            step=step.index,
+            is_call=True,
+            arguments=call.arguments,
+            content=answers.get(call.id),
+            missed=failed.get(call.id) == "replay_miss",
+        )
         if call.id in failed:
             yield Event(name="error", step=step.index)
     if step.message is not None and not step.calls and step.source != "system":

@@ -279,6 +279,9 @@ _FORMS: Final[dict[str, Callable[[Rule, Row], Kept]]] = {
     ">=": _at_most_value,
 }
 
+OF_THE_WHOLE: Final = frozenset({"require", "choice", "exclusive", "last", "then"})
+"""Forms that are broken by what does not happen until the trial's end."""
+
 # Values as rules compare them: a number and its text are one, and spaces around a text have no meaning.
 
 _LONGEST_VALUE: Final = 300

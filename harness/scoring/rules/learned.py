@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from harness.scoring.rules.candidates import SUITE, Scope
 from harness.scoring.rules.events import Row
-from harness.scoring.rules.language import Rule, State, parsed_rule
+from harness.scoring.rules.language import NO_OCCASION, OF_THE_WHOLE, Rule, State, parsed_rule
 from harness.scoring.rules.mining import Learned, Mined
 from harness.suite.documents import read_document
 from harness.values import Frozen
@@ -79,12 +79,15 @@ class Ruleset:
 
     rules: Mapping[Scope, Sequence[tuple[LearnedRule, Rule]]]
 
-    def results(self, row: Row, case: str, category: str) -> tuple[RuleResult, ...]:
-        """What a trial did with the rules of its case, its category and the suite."""
+    def results(self, row: Row, case: str, category: str, *, ended: bool = True) -> tuple[RuleResult, ...]:
+        """What a trial did with the rules of its case, its category and the suite.
+
+        `ended`: whether the row has all that the agent would have done; else nothing is broken by what is not there.
+        """
         found: list[RuleResult] = []
         for scope in (SUITE, Scope("category", category), Scope("case", case)):
             for one, rule in self.rules.get(scope, ()):
-                kept = rule.kept(row)
+                kept = rule.kept(row) if ended or rule.form not in OF_THE_WHOLE else NO_OCCASION
                 found.append(
                     RuleResult(
                         rule=one.rule,

@@ -175,12 +175,7 @@ def _without_implied(chosen: Sequence[Candidate]) -> Iterator[Candidate]:
     keys = {one.key for one in chosen}
     before = {key[1:] for key in keys if key[0] == "before"}
     then = {key[1:] for key in keys if key[0] == "then"}
-    calls = [key for key in keys if key[0] == "call"]
-    called = Counter[str]()
-    for key in calls:
-        called[key[1]] += int(key[2])
-    counted = {key[1] for key in keys if key[0] == "most" and called[key[1]] == int(key[2])}
-    fixed = {(key[1], name) for key in calls for name in key[3:] if key[1] in counted}
+    called = {key[1] for key in keys if key[0] == "call"}
     ends = {key[1] for key in keys if key[0] in ("first", "last")}
     sourced = {key[1:3]: key[3:] for key in keys if key[0] == "is"}
     from_tool = {(other, tool) for (tool, _), others in sourced.items() for other in others if len(others) == 1}
@@ -198,7 +193,7 @@ def _without_implied(chosen: Sequence[Candidate]) -> Iterator[Candidate]:
             case "bound_before":
                 implied = best[key[3:]] != key or key[1] in sourced.get(key[3:], ())
             case "<=" | ">=" | "in":
-                implied = key[1:3] in sourced or key[1:3] in fixed
+                implied = key[1:3] in sourced
             case "first" | "last":
                 implied = key[1] == "of" and any(other[0] == key[0] and other[1] != "of" for other in keys)
             case _:
