@@ -155,7 +155,9 @@ class Trajectory(Frozen):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of actions and observations: without times, ids, replay tiers and versions."""
+        """SHA-256 of actions and observations: without times, ids, replay tiers and versions, and without the order of
+        the calls of one step.
+        """
         # the canonical JSON of {"final_output", "steps"}, put together step by step: most have its quick way
         try:
             steps, output = ",".join(map(_identity_text, self.steps)), canonical_json(self.final_output)
@@ -170,9 +172,21 @@ def step_identity(step: Step) -> JsonObject:
     plain: JsonObject = {name: value for name, value in vars(step).items() if name not in _NO_IDENTITY}
     plain["plan"] = None if step.plan is None else list(step.plan)
     plain["usage"] = None if step.usage is None else dict(vars(step.usage))
-    plain["calls"] = [_call_identity(call) for call in step.calls]
-    plain["observations"] = [_result_identity(seen) for seen in step.observations]
+    plain["calls"] = _in_fixed_order([_call_identity(call) for call in step.calls])
+    plain["observations"] = _in_fixed_order([_result_identity(seen) for seen in step.observations])
     return plain | _evidence_fields(step.evidence)
+
+
+def _in_fixed_order(parts: list[JsonValue]) -> list[JsonValue]:
+    """The calls of one step are decided together, and an agent that makes them at once does not order them: which one
+    crosses the gateway first is chance.
+    """
+    if len(parts) < 2:
+        return parts
+    try:
+        return sorted(parts, key=canonical_json)
+    except ValueError:  # NaN has no canonical JSON
+        return sorted(parts, key=lambda part: json.dumps(part, sort_keys=True, ensure_ascii=False))
 
 
 def _call_identity(call: ToolCall) -> JsonObject:
@@ -212,7 +226,7 @@ def _identity_text(step: Step) -> str:
 
 
 def _calls_text(calls: tuple[ToolCall, ...]) -> str:
-    return "[" + ",".join(map(_call_text, calls)) + "]"
+    return "[" + ",".join(sorted(map(_call_text, calls))) + "]"
 
 
 def _call_text(call: ToolCall) -> str:
@@ -224,7 +238,7 @@ def _call_text(call: ToolCall) -> str:
 
 
 def _results_text(observations: tuple[Observation, ...]) -> str:
-    return "[" + ",".join(map(_result_text, observations)) + "]"
+    return "[" + ",".join(sorted(map(_result_text, observations))) + "]"
 
 
 def _result_text(seen: Observation) -> str:

@@ -33,3 +33,24 @@ def test_the_digest_is_that_of_the_canonical_identities(value: JsonValue, eviden
     trajectory = Trajectory(trace_id="t", agent="a", steps=steps, final_output=value)
     wanted = {"final_output": value, "steps": [step_identity(step) for step in steps]}
     assert trajectory.digest == digest_of(wanted)
+
+
+@pytest.mark.parametrize("value", [1.0, float("nan")])
+def test_calls_that_are_made_at_once_have_no_order_and_those_of_two_steps_have(value: float) -> None:
+    calls = [ToolCall(id=name, name=name, arguments={"a": value}) for name in ("look", "find")]
+    seen = [Observation(call_id=call.id, content=call.name) for call in calls]
+
+    def digest(*steps: int) -> str:
+        made = [
+            Step(
+                index=0,
+                source="agent",
+                calls=tuple(calls[place] for place in group),
+                observations=tuple(seen[place] for place in group),
+            )
+            for group in ([steps] if len(steps) == 2 else [[place] for place in steps[:2]])
+        ]
+        return Trajectory(trace_id="t", agent="a", steps=tuple(made)).digest
+
+    assert digest(0, 1) == digest(1, 0)
+    assert digest(0, 1, -1) != digest(1, 0, -1)
