@@ -1,6 +1,7 @@
 """Servers that send their callers on to another origin: no client of the harness takes its keys along."""
 
 import http.server
+import json
 import os
 import random
 import ssl
@@ -25,6 +26,7 @@ from tests.commands.starting import HARNESS
 STATUSES = (301, 302, 303, 307, 308)
 KINDS = {"echo", "refuse", "host", "model", "judge", "repos", "collector"}
 """First words of the paths: tools, declared hosts, models, judges, GitHub, the collector of spans."""
+_TOLD = [{"role": "user", "content": "Eggs?"}, {"role": "assistant", "content": "Twelve."}]
 _RUN = ["run", "s", "--sandbox", "local"]
 
 
@@ -123,6 +125,7 @@ def _row(secure: bool, statuses: tuple[int, ...]) -> Row:
                 write_project(here.folder, origins.first, CHANNELS)
                 judge = f"model: small\nbase_url: {origins.first}/judge\napi_key: JUDGE_KEY\n"
                 (here.folder / "judge.yaml").write_text(judge)
+                (here.folder / "told.jsonl").write_text(json.dumps({"messages": _TOLD}))
                 for words, more in _verbs(origins):
                     tries += 1
                     # In a process of its own: whom it trusts is read when the program is.
@@ -160,7 +163,9 @@ def _verbs(origins: Origins) -> list[tuple[list[str], dict[str, str]]]:
         (["tool", "refresh", "s"], {}),
         ([*_RUN, "--tools", "live", "--model", "live", "--run-name", "live", "--otlp", f"{url}/collector"], collector),
         ([*_RUN, "--tools", "record", "--model", "record", "--run-name", "record"], {}),
-        (["judge", "run", "live", "--rubric", "tool_agent"], {}),
+        # A trial whose model answered nobody is no measurement, and is not judged.
+        (["import", "openai-chat", "told.jsonl", "--run-name", "told"], {}),
+        (["judge", "run", "told", "--rubric", "tool_agent"], {}),
         (["issue", "list", "--tracker", "github"], github),
     ]
 
