@@ -56,8 +56,9 @@ def _bait(folder: Path, url: str) -> bool:
 
 
 def _optimised(project: Path, *words: str) -> bool:
-    """Whether a candidate was accepted; its evidence and the difference are printed."""
-    code = _harness(project, "optimise", "grocery", *words, *COMMON, *SANDBOX, "--run-name", "optimisation")
+    """Whether a candidate was accepted; the evidence, and the difference of an accepted one, are printed."""
+    words = ("optimise", "grocery", *words, *COMMON, *SANDBOX, "--run-name", "optimisation")
+    code = _harness(project, *words, shown=True)
     if code == 0:
         _harness(project, "optimise", "promote", "optimisation", shown=True)
     return code == 0
