@@ -108,7 +108,7 @@ def test_a_relay_and_its_trial_are_in_no_network(two: tuple[Sandbox, Sandbox]) -
     assert {"none"} == {one["HostConfig"]["NetworkMode"] for one in described}
     assert all(one["HostConfig"]["CapDrop"] == ["ALL"] and one["HostConfig"]["ReadonlyRootfs"] for one in described)
     volumes = [{mount["Name"] for mount in one["Mounts"] if mount["Type"] == "volume"} for one in described]
-    assert 4 == len(set().union(*volumes))
+    assert 6 == len(set().union(*volumes))  # of each pair: its control, its gateway, the trial's terminals
 
 
 def test_a_trial_finds_its_own_gateway_and_nothing_else(two: tuple[Sandbox, Sandbox]) -> None:
