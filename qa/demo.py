@@ -36,7 +36,7 @@ def demonstrate(project: Path, name: str, *, install_tools: bool) -> ExitCode:
     sandbox = _sandbox(project, suite, install_tools)
     folders: list[RunFolder] = []
     codes = [ExitCode.DONE]
-    for version in suite.agents:
+    for version in reversed(list(suite.agents)):  # the default one is named first, and runs last
         options = RunOptions(suite=name, agent=version, sandbox=sandbox)
         folder = run_ungated(project, options)
         summary = summarise_run(folder)
