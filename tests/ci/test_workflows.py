@@ -243,7 +243,10 @@ def test_their_steps_work_in_their_order(project: Path, tmp_path: Path) -> None:
         runner = Runner(
             folder, server, {"matrix.suite": "drive_thru", "matrix.options": "--case order-correctness-000"}
         )
-        for command in ("run drive_thru --case order-correctness-000 --run-name first", "baseline first --allow-unmeasured 24"):
+        for command in (
+            "run drive_thru --case order-correctness-000 --run-name first",
+            "baseline first --allow-unmeasured 24",
+        ):
             subprocess.run(
                 [BIN / "harness", *command.split()], cwd=folder, check=True, capture_output=True, timeout=300
             )
