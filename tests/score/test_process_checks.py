@@ -302,3 +302,19 @@ def test_a_jsonpath_with_a_number_past_every_float_is_refused() -> None:
         PathRule(path="$.a[?1e400 == 1]")
     with pytest.raises(ValueError, match="invalid JSONPath"):
         strict_path("$.a[?1e400 == 1]")
+
+
+@pytest.mark.parametrize(
+    ("paid", "allowed", "holds"),
+    [
+        (12345.67, "12345.67", True),
+        (12345.71, "12345.67", False),  # equal in six digits
+        ("12345.670", "12345.67", True),
+        (123456789012345679, "123456789012345678", False),  # equal as floats
+        (20, "20.0", True),
+        ("0020", "20", False),  # a name
+    ],
+)
+def test_the_numbers_of_a_rule_are_compared_exactly(evidence: Build, paid: Any, allowed: str, holds: bool) -> None:
+    paying = evidence([("pay", {"amount": paid})])
+    assert holds is verdict("rules", paying, rules=[f"pay(amount) in [{allowed}]"])[0]

@@ -5,6 +5,7 @@ from bisect import bisect
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from harness.scoring.evidence import Evidence
@@ -136,23 +137,20 @@ _HEAD: Final = 300
 def _retries(reading: Reading) -> Iterator[Diagnosis]:
     if len(reading.errors) < 2:
         return
-    runs: dict[str, list[Act]] = {}
     running: dict[str, list[Act]] = {}
-    eras, era = _eras(reading), 0
-    for act in reading.acts:
-        if eras[act.number] != era:
-            yield from _unchanged(runs)
-            runs, era = {}, eras[act.number]
-        error = _error(act)
-        if act.told_error is not None:
-            runs.setdefault(act.gist_key, []).append(act)
-        row = running.setdefault(act.call.name, [])
-        if not error or (row and _error(row[-1]) != error):
-            yield from _same_error(row)
-            row.clear()
-        if error:
-            row.append(act)
-    yield from _unchanged(runs)
+    for acts in _by_era(reading):
+        runs: dict[str, list[Act]] = {}
+        for act in acts:
+            error = _error(act)
+            if act.told_error is not None:
+                runs.setdefault(act.gist_key, []).append(act)
+            row = running.setdefault(act.call.name, [])
+            if not error or (row and _error(row[-1]) != error):
+                yield from _same_error(row)
+                row.clear()
+            if error:
+                row.append(act)
+        yield from _unchanged(runs)
     for row in running.values():
         yield from _same_error(row)
 
@@ -250,24 +248,21 @@ def _without_news(reading: Reading) -> Iterator[Diagnosis]:
     known: set[str] = set()
     tells: set[str] = set()
     """Tools that told something new at all: one that takes notes never does."""
-    runs: dict[str, list[Act]] = {}
-    eras, era = _eras(reading), 0
-    for act in reading.acts:
-        if eras[act.number] != era:
-            yield from _barren(runs)
-            runs, era = {}, eras[act.number]
-        name, answered = act.call.name, act.seen is not None and not act.failed
-        told = set(atoms("\n".join(texts(act.seen.content)))) if act.seen is not None and answered else set[str]()
-        if act.number in queries:
-            known |= {word for text in act.argument_texts for word in atoms(text)}
-            if answered and told <= known and act.number in again and name in tells:
-                runs.setdefault(name, []).append(act)
-            else:
-                yield from _barren({name: runs.pop(name, [])})
-        if not told <= known:
-            tells.add(name)
-        known |= told
-    yield from _barren(runs)
+    for acts in _by_era(reading):
+        runs: dict[str, list[Act]] = {}
+        for act in acts:
+            name, answered = act.call.name, act.seen is not None and not act.failed
+            told = set(atoms("\n".join(texts(act.seen.content)))) if act.seen is not None and answered else set[str]()
+            if act.number in queries:
+                known |= {word for text in act.argument_texts for word in atoms(text)}
+                if answered and told <= known and act.number in again and name in tells:
+                    runs.setdefault(name, []).append(act)
+                else:
+                    yield from _barren({name: runs.pop(name, [])})
+            if not told <= known:
+                tells.add(name)
+            known |= told
+        yield from _barren(runs)
 
 
 def _asking_again(reading: Reading, queries: Mapping[int, _Query]) -> set[int]:
@@ -320,3 +315,9 @@ def _eras(reading: Reading) -> list[int]:
         found.append(bisect(reading.turns, act.moment) + wrote)
         wrote += (act.tool is None or act.writes) and act.told_error is None
     return found
+
+
+def _by_era(reading: Reading) -> Iterator[Iterator[Act]]:
+    """The calls of each era, in order."""
+    eras = _eras(reading)
+    return (acts for _, acts in groupby(reading.acts, key=lambda act: eras[act.number]))

@@ -3,8 +3,10 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import combinations
-from typing import Final, NamedTuple
+from operator import or_
+from typing import Final, Literal, NamedTuple
 
 from pydantic import JsonValue
 
@@ -34,8 +36,13 @@ _MOST_LEFT_OUT: Final = 15
 class Scope(NamedTuple):
     """What a rule holds for: `("suite", "")`, `("category", NAME)` or `("case", ID)`."""
 
-    kind: str
+    kind: Literal["suite", "category", "case"]
     name: str
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """The widest first, then by name."""
+        return ("suite", "category", "case").index(self.kind), self.name
 
 
 SUITE: Final = Scope("suite", "")
@@ -103,10 +110,7 @@ class Units:
         yield from self._choices()
         yield from self._listed()
         yield from self._ends()
-        if self.scope.kind != "case":
-            yield from _provenance(self)
-        if self.scope.kind == "case":
-            yield from _calls(self)
+        yield from _calls(self) if self.scope.kind == "case" else _provenance(self)
 
     def _plain(self) -> Iterator[Candidate]:
         distinct: dict[Key, set[str]] = defaultdict(set)
@@ -164,13 +168,10 @@ class Units:
 
     def _absent(self) -> Iterator[Candidate]:
         usage = self._usage()
-        alone = 0
-        for mask in usage.values():
-            alone |= mask if mask.bit_count() == 1 else 0
         if usage:
             text = "only " + ", ".join(map(written_name, sorted(usage)))
             many = sum(map(len, self.units))
-            yield self.made(("only",), self.every, alone, text=text, trials=many)
+            yield self.made(("only",), self.every, _alone(usage.values()), text=text, trials=many)
 
     def _ends(self) -> Iterator[Candidate]:
         """The few tools that trials begin or end with."""
@@ -185,11 +186,9 @@ class Units:
             ends = sorted(tool for tool, mask in tools.items() if mask)
             enough = used.bit_count() >= (LEAST_ORDERS if self.scope.kind == "case" else self.least)
             if 1 < len(ends) <= _MOST_LISTED and len(ends) < len(tools) and enough:
-                alone = 0
-                for tool in ends:
-                    alone |= tools[tool] if tools[tool].bit_count() == 1 else 0
                 text = f"{form} " + " or ".join(map(written_name, ends))
-                yield self.made((form, "of"), used, alone, text=text, trials=sum(map(len, self.units)))
+                many = sum(map(len, self.units))
+                yield self.made((form, "of"), used, _alone(tools.values()), text=text, trials=many)
 
     def _choices(self) -> Iterator[Candidate]:
         usage = {tool: mask for tool, mask in self._usage().items() if mask != self.every}
@@ -214,17 +213,12 @@ class Units:
                     for value in values if len(known) <= _MOST_LISTED * 4 else ():
                         known[value] = known.get(value, 0) | 1 << index
         for (tool, name), known in sorted(seen.items()):
-            used = 0
-            for mask in known.values():
-                used |= mask
+            used = reduce(or_, known.values())
             few = 1 if self.scope.kind == "case" else len(known)
             if len(known) > _MOST_LISTED or used.bit_count() < max(self.least, 2 * few):
                 continue
-            alone = 0
-            for mask in known.values():
-                alone |= mask if mask.bit_count() == 1 else 0
             text = f"{written_name(tool)}({name}) in {written_values([_number_or_text(value) for value in known])}"
-            yield self.made(("in", tool, name), used, alone, text=text, trials=self.trials_with(tool))
+            yield self.made(("in", tool, name), used, _alone(known.values()), text=text, trials=self.trials_with(tool))
 
 
 def _provenance(units: Units) -> Iterator[Candidate]:
@@ -247,7 +241,7 @@ def _provenance(units: Units) -> Iterator[Candidate]:
         without = _mask(index for index, one in left if not one.named)
         if without.bit_count() > 1 or not (sources or by_user):
             continue
-        alone |= by_user if by_user.bit_count() == 1 else 0
+        alone |= _alone([by_user])
         words = [*map(str, sources), *["the user's"] * bool(by_user)]
         text = f"{written_name(tool)}({name}) is {' or '.join(words)}"
         key = ("is", tool, name, *sorted({one.tool for one in sources}))
@@ -271,7 +265,7 @@ def _cover(
         needing = _mask(index for index, one in left if best in one.sources)
         if chosen and needing.bit_count() == 1 and all(one.named for _, one in left):
             break
-        alone |= needing if needing.bit_count() == 1 else 0
+        alone |= _alone([needing])
         chosen.append(best)
         left = [(index, one) for index, one in left if best not in one.sources]
     return chosen, alone, left
@@ -282,10 +276,12 @@ def _preferred_source(source: Source) -> tuple[bool, bool, int, Source]:
 
 
 def _mask(indices: Iterable[int]) -> int:
-    found = 0
-    for index in indices:
-        found |= 1 << index
-    return found
+    return reduce(or_, (1 << index for index in indices), 0)
+
+
+def _alone(masks: Iterable[int]) -> int:
+    """The units that are the only one of a mask."""
+    return reduce(or_, (mask for mask in masks if mask.bit_count() == 1), 0)
 
 
 def _calls(units: Units) -> Iterator[Candidate]:
@@ -373,7 +369,6 @@ def _text(key: Key) -> str:
 
 
 def _number_or_text(value: str) -> JsonValue:
-    number = as_number(value)
-    if number is None:
+    if as_number(value) is None:
         return value
-    return int(number) if number == int(number) else number
+    return float(value) if "." in value else int(value)

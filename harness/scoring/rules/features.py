@@ -93,8 +93,8 @@ class _Values:
         """Value -> (tool, path of its answer) -> the places."""
         self._asked: dict[str, set[tuple[str, str]]] = defaultdict(set)
         """Value -> (tool, argument) of earlier calls."""
-        self._numbers: dict[str, dict[str, tuple[int, float, float]]] = {}
-        """Tool -> path -> place, least and greatest number of its latest answer."""
+        self._numbers: dict[str, dict[str, tuple[float, float]]] = {}
+        """Tool -> path -> least and greatest number of its latest answer."""
         self._candidates: dict[Key, list[set[Key]]] = defaultdict(list)
 
     def read(self) -> None:
@@ -140,18 +140,17 @@ class _Values:
         if number is None:
             return
         for other, paths in self._numbers.items():
-            for path, (_, least, most) in paths.items():
-                equal = number in (least, most)
+            for path, (least, most) in paths.items():
                 if number <= most:
                     yield "<=", tool, name, other, path
                 if number >= least:
                     yield ">=", tool, name, other, path
-                if equal:
+                if number in (least, most):
                     yield "=", tool, name, other, path
 
     def _take_answer(self, place: int) -> None:
         tool, known = self._row.events[place].name, values_of(self._row, place)
-        numbers: dict[str, tuple[int, float, float]] = {}
+        numbers: dict[str, tuple[float, float]] = {}
         for path, values in known.items():
             for value in values:
                 where = self._answered[value]
@@ -160,7 +159,7 @@ class _Values:
                         where.setdefault(source, []).append(place)
             found = [one for value in values if (one := as_number(value)) is not None]
             if found and "*" not in path and path:
-                numbers[path] = (place, min(found), max(found))
+                numbers[path] = (min(found), max(found))
         self._numbers[tool] = numbers
         for text in texts_in(self._row.events[place].content):
             for token in {*_TOKEN.findall(text[:20_000])} if " " in text else ():

@@ -27,6 +27,8 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from pydantic import JsonValue
@@ -302,8 +304,10 @@ def value_key(value: JsonValue) -> str | None:
     text = value.strip() if isinstance(value, str) else str(value)
     if not text or len(text) > _LONGEST_VALUE:
         return None
-    number = as_number(text)
-    return text if number is None else f"{number:g}" if abs(number) < 1e6 else repr(number)
+    if as_number(text) is None:
+        return text
+    digits = f"{Decimal(text):f}"  # exact: a float has no room for long numbers
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?")
@@ -444,6 +448,7 @@ HELP: Final = (
 )
 
 
+@lru_cache(maxsize=4096)
 def parsed_rule(text: str) -> Rule:
     """A rule from its line. Raises ValueError, with the forms that exist, for a line that is none."""
     for form, pattern in _NOTATION:

@@ -140,15 +140,12 @@ def updated(old: RulesFile | None, learned: Learned) -> Update:
         fresh.setdefault(one.scope, []).append(_as_rule(one))
     after: dict[Scope, tuple[LearnedRule, ...]] = {}
     changes: list[str] = []
-    for scope in sorted({*before, *fresh}, key=lambda one: (_ORDER.index(one.kind), one.name)):
+    for scope in sorted({*before, *fresh}, key=lambda one: one.order):
         pinned = [one for one in before.get(scope, ()) if one.pinned is not None]
         fixed = {one.rule for one in pinned}
         after[scope] = (*pinned, *(one for one in fresh.get(scope, ()) if one.rule not in fixed))
         changes += _changes(scope, before.get(scope, ()), after[scope])
     return Update(file=_file(after), changes=tuple(changes))
-
-
-_ORDER: Final = ("suite", "category", "case")
 
 
 def _as_rule(one: Mined) -> LearnedRule:
@@ -158,7 +155,7 @@ def _as_rule(one: Mined) -> LearnedRule:
 def _changes(scope: Scope, old: Sequence[LearnedRule], new: Sequence[LearnedRule]) -> Iterator[str]:
     before, after = ({one.rule: one for one in rules} for rules in (old, new))
     where = " ".join(part for part in scope if part)
-    for rule in before.keys() | after.keys():
+    for rule in {**before, **after}:
         was, now = before.get(rule), after.get(rule)
         if was is None and now is not None:
             yield f"new     {where}: {rule} (in {now.trials} trials of {now.cases} cases)"

@@ -46,9 +46,6 @@ class Learned:
     """Of these, trials that break a rule of their case which the case's other trials teach."""
 
 
-# Which candidates become rules.
-
-
 def learn(trials: Iterable[Trial], limit: float = 0.02, most: int | None = 40) -> Learned:
     """The rules of passing trials.
 
@@ -69,11 +66,11 @@ def learn(trials: Iterable[Trial], limit: float = 0.02, most: int | None = 40) -
     rules: list[Mined] = []
     categories = {case: own[0].category for case, own in by_case.items()}
     texts: dict[Scope, set[str]] = defaultdict(set)
-    for scope in sorted({*kept, *kept_narrow}, key=lambda one: (_WIDEST.index(one.kind), one.name)):
+    for scope in sorted({*kept, *kept_narrow}, key=lambda one: one.order):
         wider = texts[SUITE] if scope != SUITE else set()
         wider = wider | texts[Scope("category", categories[scope.name])] if scope.kind == "case" else wider
         chosen = [one for one in (*kept.get(scope, ()), *kept_narrow.get(scope, ())) if one.text not in wider]
-        chosen = sorted(_without_implied(chosen), key=lambda one: (-one.support, _RANK[_template(one)], one.text))
+        chosen = sorted(_without_implied(chosen), key=lambda one: (-one.support, _RANK[one.key[0]], one.text))
         for one in chosen[:most]:
             cases = 1 if scope.kind == "case" else one.support
             rules.append(Mined(scope=scope, text=one.text, cases=cases, trials=one.trials))
@@ -87,7 +84,6 @@ def learn(trials: Iterable[Trial], limit: float = 0.02, most: int | None = 40) -
     )
 
 
-_WIDEST: Final = ("suite", "category", "case")
 _TEMPLATES: Final = (
     "is",
     "bound_before",
@@ -105,10 +101,6 @@ _TEMPLATES: Final = (
     "most",
 )
 _RANK: Final = {template: rank for rank, template in enumerate(_TEMPLATES)}
-
-
-def _template(one: Candidate) -> str:
-    return one.key[0]
 
 
 def _scopes(by_case: Mapping[str, list[Trial]]) -> Iterator[Units]:
@@ -133,18 +125,14 @@ def _taken(
     found: Mapping[Scope, Sequence[Candidate]], numbers: Mapping[Scope, Sequence[int]], limit: float, units: int
 ) -> tuple[dict[Scope, list[Candidate]], set[int]]:
     """The candidates that are learned, and the units that break one when they are left out."""
+    every = [one for candidates in found.values() for one in candidates]
     record: Counter[Key] = Counter()
-    for candidates in found.values():
-        for one in candidates:
-            record[_kin(one)] += one.support
+    for one in every:
+        record[_kin(one)] += one.support
     groups: dict[tuple[int, Key], list[Candidate]] = defaultdict(list)
-    for candidates in found.values():
-        for one in candidates:
-            kin = _kin(one)
-            groups[
-                one.support,
-                kin if one.scope.kind == "case" and record[kin] >= _OWN_RECORD else (one.scope.kind, _template(one)),
-            ].append(one)
+    for one in every:
+        own = one.scope.kind == "case" and record[_kin(one)] >= _OWN_RECORD
+        groups[one.support, _kin(one) if own else (one.scope.kind, one.key[0])].append(one)
     kept: dict[Scope, list[Candidate]] = defaultdict(list)
     flagged: set[int] = set()
     closed: set[Key] = set()
