@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -136,7 +137,7 @@ class Exchange:
         await self.followed(self.large.finished(size, self._traced(size, call, result, failed=failed)))
 
     async def _traced(self, size: int, call: ReceivedCall, result: CallResult, *, failed: bool) -> None:
-        ended_ns = self.recorder.now_ns()
+        ended_ns = time.monotonic_ns()
         name, attributes = await self.large.done(size, lambda: self._span(call, result))
         failed = failed or result.failure is not None
         self.recorder.record(name, attributes, call.started_ns, failed=failed, ended_ns=ended_ns)

@@ -1,6 +1,7 @@
 """The forward proxy of one session: which requests are for a declared host, and how they are answered."""
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -142,7 +143,7 @@ class WebHandler:
         return ReceivedCall(
             name=call.key.tool,
             id=f"http_{self._number}",
-            started_ns=self.exchange.recorder.now_ns(),
+            started_ns=time.monotonic_ns(),
             arguments=call.asked,
             kind=self.kind,
             effect=call.key.effect,
@@ -166,7 +167,7 @@ class WebHandler:
                 names.ERROR_TYPE: "not_allowed",
                 names.TOOL_ERROR_MESSAGE: clean.text(reason),
             },
-            recorder.now_ns(),
+            time.monotonic_ns(),
             failed=True,
         )
 

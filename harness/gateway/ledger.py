@@ -30,6 +30,8 @@ class Ledger:
     tool_budget: Budget | None = None
     model_budget: Budget | None = None
     """The run's budget; None: the trial's requests cost nothing."""
+    requests: int = 0
+    """Of the agent, in whichever channel."""
     calls: int = 0
     doubles: Doubles = field(default_factory=Doubles)
     """Which of the suite's servers and hosts are doubles of real ones."""
@@ -75,8 +77,13 @@ class Ledger:
 
     def refuses_request(self) -> str | None:
         """Counts a request of the agent, in whichever channel; returns why it is refused."""
-        reached = self.volume.refuses_request()
-        if reached is None:
+        self.requests += 1
+        volume = self.volume
+        if volume.written > volume.most_bytes:
+            reached = f"{volume.most_bytes} bytes of trace and recordings"
+        elif self.requests > volume.most_requests:
+            reached = f"{volume.most_requests} requests"
+        else:
             return None
         self.limit_reached = self.limit_reached or reached
         return f"the limit of {reached} is reached"

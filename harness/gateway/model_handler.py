@@ -1,6 +1,7 @@
 """The model endpoints of one trial's socket: refused, replayed, recorded or passed through, and always traced."""
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -136,7 +137,7 @@ class ModelHandler:
                 f"there is no model endpoint {request.method[:20]} {raw_path[:200]}",
             )
         raw = await read_json(request, self._parts.exchange.large, MAX_REQUEST_BYTES)
-        started_ns = self._parts.exchange.recorder.now_ns()  # it crosses once all of it is here
+        started_ns = time.monotonic_ns()  # it crosses once all of it is here
         exchange = ModelExchange(endpoint=endpoint, started_ns=started_ns, parent=_parent(request), raw=raw)
         if not is_open:
             return await self._refuse(request, exchange, "limit_reached", "the trial has ended")
@@ -263,7 +264,7 @@ class ModelHandler:
 
     async def _traced(self, size: int, exchange: ModelExchange, replied: Replied) -> None:
         parts, recorder = self._parts, self._parts.exchange.recorder
-        ended_ns = recorder.now_ns()
+        ended_ns = time.monotonic_ns()
         span = await parts.exchange.large.done(
             size, lambda: exchange_span(exchange, replied, parts.keys, parts.spec, parts.prompts)
         )

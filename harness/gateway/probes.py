@@ -6,6 +6,7 @@ not at all.
 """
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -143,7 +144,7 @@ class TrialProbes:
             call = ReceivedCall(
                 name=key.tool,
                 id=None,
-                started_ns=self._trial.recorder.now_ns(),
+                started_ns=time.monotonic_ns(),
                 arguments=json.loads(key.arguments),
                 kind=names.PROBE,
                 effect="read",

@@ -290,7 +290,7 @@ class Routes:
         return _NOTHING
 
     async def _reply_sent(self, raw: bytes) -> ToolReply:
-        recorder, started_ns = self._context.trial.recorder, self._context.trial.recorder.now_ns()
+        recorder, started_ns = self._context.trial.recorder, time.monotonic_ns()
         said = _parsed_body(raw, _SAYING).message
         (message,) = await self._cleaned(raw, said)
         self._context.trial.ledger.final_reply = message

@@ -1,6 +1,7 @@
 """A trial's connection to the outside: a socket while the agent runs, a record afterwards."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -258,7 +259,7 @@ class TrialSession:
         attributes, recorder = thought_attributes(self._parts.trial.ledger), self._parts.trial.recorder
         if any(attributes.values()):
             attributes_of_step = {names.STEP_KIND: names.TRAILING_THOUGHT, **attributes}
-            recorder.record(names.TRAILING_THOUGHT, attributes_of_step, recorder.now_ns())
+            recorder.record(names.TRAILING_THOUGHT, attributes_of_step, time.monotonic_ns())
 
     def _raise_failure(self) -> None:
         for failure in self._parts.failures:

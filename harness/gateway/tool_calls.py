@@ -1,6 +1,7 @@
 """Handles every tool call of a trial: the call is looked up, admitted, validated, answered and traced."""
 
 import json
+import time
 from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -104,7 +105,7 @@ class ToolCallHandler:
         return ReceivedCall(
             name=name,
             id=f"call_{self._number}",
-            started_ns=self.exchange.recorder.now_ns(),
+            started_ns=time.monotonic_ns(),
             arguments=arguments,
             effect=None if spec is None else spec.effect,
             unparsed=unparsed,

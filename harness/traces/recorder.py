@@ -8,16 +8,18 @@ below their turn, as in the GenAI conventions: a tool runs after the model's rep
 harness's own reads after the agent has ended are children of the trial itself.
 """
 
+import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from opentelemetry import trace as otel
+from opentelemetry.sdk.trace import Span as SdkSpan
 from pydantic import JsonValue
 
 from harness.traces import names
 from harness.traces.spans import Span
-from harness.traces.tracer import Plain, RecordingSpan, StoredSpan, Tracing, attributes_of, reported_span, unexported
+from harness.traces.tracer import Plain, Tracing, attributes_of, reported_span, unexported
 from harness.values import Frozen
 
 
@@ -38,26 +40,21 @@ _SPAN_BYTES = 1024
 """What a span takes beside its texts."""
 
 
+@dataclass(kw_only=True)
 class Volume:
-    """What one trial has asked for and has had written, in whichever channel: a tool, a model, a host, a page of its
+    """What one trial may ask for and has had written, in whichever channel: a tool, a model, a host, a page of its
     browser, its own spans, messages, recordings. The limits are far above what an honest trial needs; past one of
     them every request is refused, so that nothing happens unseen.
     """
 
-    def __init__(self, most_requests: int = 50_000, most_bytes: int = 256 * 1024 * 1024) -> None:
-        self._most_requests, self._most_bytes = most_requests, most_bytes
-        self._requests = self._bytes = 0
+    most_requests: int = 50_000
+    most_bytes: int = 256 * 1024 * 1024
+    written: int = 0
+    """Bytes."""
 
     def add(self, size: int) -> None:
         """Counts what is written."""
-        self._bytes += size
-
-    def refuses_request(self) -> str | None:
-        """Counts a request; returns the limit past which it is refused."""
-        self._requests += 1
-        if self._bytes > self._most_bytes:
-            return f"{self._most_bytes} bytes of trace and recordings"
-        return f"{self._most_requests} requests" if self._requests > self._most_requests else None
+        self.written += size
 
 
 Attributes = Mapping[str, Plain | None]
@@ -73,6 +70,73 @@ class TraceSubject:
     attempt: int
     agent: str
     version: str | None = None
+
+
+class StoredSpan:
+    """Has the methods of the SDK's span that the recorder calls; used under the same rules by one thread at a time.
+
+    The SDK's tracer creates a span that samplers, processors and other threads may read. If the run has no processor,
+    none does, and a trial of a hundredth of a second has ten spans.
+    """
+
+    __slots__ = ("_attributes", "_end_ns", "_name", "_parent_id", "_start_ns", "_status", "span_id", "trace_id")
+
+    def __init__(
+        self, name: str, parent: "StoredSpan | None", attributes: Mapping[str, Plain], start_time: int
+    ) -> None:
+        self._name = name
+        self._attributes = dict(attributes)
+        self._start_ns = start_time
+        self._end_ns: int | None = None
+        self._status = "unset"
+        self.span_id = _random_id(8)
+        self.trace_id: str = _random_id(16) if parent is None else parent.trace_id
+        self._parent_id = None if parent is None else parent.span_id
+
+    def set_attributes(self, attributes: Mapping[str, Plain]) -> None:
+        for name, value in attributes.items():
+            self.set_attribute(name, value)
+
+    def set_attribute(self, key: str, value: Plain) -> None:
+        if self._end_ns is None:
+            self._attributes.pop(key, None)  # a value that is set again goes to the end, as in the SDK
+            self._attributes[key] = value
+
+    def set_status(self, status: otel.StatusCode) -> None:
+        if self._end_ns is None:
+            self._status = status.name.lower()
+
+    def is_recording(self) -> bool:
+        return self._end_ns is None
+
+    def end(self, end_time: int) -> None:
+        """Ends the span; later calls have no effect."""
+        if self._end_ns is None:
+            self._end_ns = end_time
+
+    def stored(self) -> Span:
+        return Span(
+            trace_id=self.trace_id,
+            span_id=self.span_id,
+            parent_id=self._parent_id,
+            name=self._name,
+            start_ns=self._start_ns,
+            end_ns=self._end_ns or 0,
+            attributes={**self._attributes},
+            status=self._status,
+        )
+
+
+def _random_id(size: int) -> str:
+    """Hexadecimal digits that are not all zero, which is no id in OTLP."""
+    while True:
+        made = os.urandom(size)
+        if any(made):
+            return made.hex()
+
+
+RecordingSpan = SdkSpan | StoredSpan
+"""A span that is not ended yet, or has just been."""
 
 
 @dataclass(kw_only=True)
@@ -103,10 +167,6 @@ class TraceRecorder:
         self._root = self._start_span(f"{names.INVOKE_AGENT} {subject.agent}", None, _call_attributes(subject), 0)
         self._turns = [self._begun_turn(0)]
 
-    def now_ns(self) -> int:
-        """Nanoseconds of the monotonic clock since this recorder was created."""
-        return time.monotonic_ns() - self._opened_ns
-
     @property
     def progress(self) -> TrialProgress:
         """How far the trial is; may be asked for from any thread."""
@@ -121,7 +181,7 @@ class TraceRecorder:
 
     def turn(self, message: str) -> None:
         """Starts a turn: the agent received a message of the user."""
-        now = self.now_ns()
+        now = self._now_ns()
         self._volume.add(_SPAN_BYTES + len(message))
         turn = self._turns[-1]
         if turn.said or turn.ended_ns is not None:
@@ -135,7 +195,7 @@ class TraceRecorder:
 
     def end_turns(self) -> None:
         """Called when the agent has ended: later spans belong to no turn."""
-        self._end_turn(self.now_ns())
+        self._end_turn(self._now_ns())
 
     def record(
         self,
@@ -146,10 +206,11 @@ class TraceRecorder:
         failed: bool = False,
         ended_ns: int | None = None,
     ) -> None:
-        """Records one interaction from `started_ns` until `ended_ns` (of `now_ns`; None: now); it belongs to the turn
-        in which it started.
+        """Records one interaction from `started_ns` until `ended_ns` (of `time.monotonic_ns`; None: now); it belongs to
+        the turn in which it started.
         """
-        ended_ns = self.now_ns() if ended_ns is None else ended_ns
+        started_ns -= self._opened_ns
+        ended_ns = (time.monotonic_ns() if ended_ns is None else ended_ns) - self._opened_ns
         times = {names.STARTED_MONOTONIC: started_ns, names.ENDED_MONOTONIC: ended_ns}
         texts = (value for value in attributes.values() if isinstance(value, str))
         self._volume.add(_SPAN_BYTES + sum(map(len, texts)))
@@ -177,7 +238,7 @@ class TraceRecorder:
     def finish(self) -> tuple[Span, ...]:
         """Ends the root span; returns all spans in the order of their start. Later calls return the same."""
         if self._spans is None:
-            now = self.now_ns()
+            now = self._now_ns()
             self._end_turn(now)
             root = self._end_root(now)
             turns = [turn.span for turn in self._turns]
@@ -195,13 +256,17 @@ class TraceRecorder:
         cycle collection runs: without this call, the spans of many requests would stay in memory for dozens of trials.
         """
         if self._root.is_recording():
-            now = self.now_ns()
+            now = self._now_ns()
             self._end_turn(now)
             self._root.set_status(otel.StatusCode.ERROR)
             self._end_root(now)
         self._recorded.clear()
         self._turns = self._turns[-1:]
         self._spans, self._linked = (), []
+
+    def _now_ns(self) -> int:
+        """Nanoseconds of the monotonic clock since this recorder was created."""
+        return time.monotonic_ns() - self._opened_ns
 
     def _begun_turn(self, began_ns: int) -> _Turn:
         times = {names.STARTED_MONOTONIC: began_ns, names.ENDED_MONOTONIC: began_ns}
@@ -227,7 +292,11 @@ class TraceRecorder:
         self, name: str, parent: RecordingSpan | None, attributes: Mapping[str, Plain], started_ns: int
     ) -> RecordingSpan:
         # Wall times are those of the opening plus monotonic time: a clock set during a trial moves nothing.
-        return self._tracing.started(name, parent, attributes, self._opened_wall_ns + started_ns)
+        start_time = self._opened_wall_ns + started_ns
+        if not isinstance(parent, SdkSpan) and not self._tracing.is_exported:
+            return StoredSpan(name, parent, attributes, start_time)
+        assert not isinstance(parent, StoredSpan)  # one tracer makes all spans of a trial
+        return self._tracing.started(name, parent, attributes, start_time)
 
     def _end_span(self, span: RecordingSpan, ended_ns: int) -> RecordingSpan:
         span.end(self._opened_wall_ns + ended_ns)

@@ -1,7 +1,6 @@
 """The OpenTelemetry tracer of trials, the spans that it makes, and their form for export."""
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from random import SystemRandom
@@ -35,77 +34,10 @@ from harness.traces import names
 from harness.traces.spans import Span
 from harness.values import JsonObject
 
-# The SDK's tracer creates a span that samplers, processors and other threads may read. If the run has no processor,
-# none does, and a trial of a hundredth of a second has ten spans.
-
-Plain = str | bool | int | float
-
-
-class StoredSpan:
-    """Has the methods of the SDK's span that the recorder calls; used under the same rules by one thread at a time."""
-
-    __slots__ = ("_attributes", "_end_ns", "_name", "_parent_id", "_start_ns", "_status", "span_id", "trace_id")
-
-    def __init__(
-        self, name: str, parent: "StoredSpan | None", attributes: Mapping[str, Plain], start_time: int
-    ) -> None:
-        self._name = name
-        self._attributes = dict(attributes)
-        self._start_ns = start_time
-        self._end_ns: int | None = None
-        self._status = "unset"
-        self.span_id = _random_id(8)
-        self.trace_id: str = _random_id(16) if parent is None else parent.trace_id
-        self._parent_id = None if parent is None else parent.span_id
-
-    def set_attributes(self, attributes: Mapping[str, Plain]) -> None:
-        for name, value in attributes.items():
-            self.set_attribute(name, value)
-
-    def set_attribute(self, key: str, value: Plain) -> None:
-        if self._end_ns is None:
-            self._attributes.pop(key, None)  # a value that is set again goes to the end, as in the SDK
-            self._attributes[key] = value
-
-    def set_status(self, status: otel.StatusCode) -> None:
-        if self._end_ns is None:
-            self._status = status.name.lower()
-
-    def is_recording(self) -> bool:
-        return self._end_ns is None
-
-    def end(self, end_time: int) -> None:
-        """Ends the span; later calls have no effect."""
-        if self._end_ns is None:
-            self._end_ns = end_time
-
-    def stored(self) -> Span:
-        return Span(
-            trace_id=self.trace_id,
-            span_id=self.span_id,
-            parent_id=self._parent_id,
-            name=self._name,
-            start_ns=self._start_ns,
-            end_ns=self._end_ns or 0,
-            attributes={**self._attributes},
-            status=self._status,
-        )
-
-
-def _random_id(size: int) -> str:
-    """Hexadecimal digits that are not all zero, which is no id in OTLP."""
-    while True:
-        made = os.urandom(size)
-        if any(made):
-            return made.hex()
-
-
 # A trial is scored by its spans, so nothing outside of the program may truncate or drop them: sampler, limits, ids and
 # resource are set here, and the environment variables that OpenTelemetry reads for each of them have no effect.
 
-RecordingSpan = SdkSpan | StoredSpan
-"""A span that is not ended yet, or has just been."""
-
+Plain = str | bool | int | float
 SCOPE = "harness"
 _UNLIMITED = SpanLimits(
     max_attributes=SpanLimits.UNSET,
@@ -143,16 +75,9 @@ class Tracing:
         self.is_exported = bool(processors)
         """Whether spans are passed to any processor besides the recorder of their trial."""
 
-    def started(
-        self, name: str, parent: RecordingSpan | None, attributes: Mapping[str, Plain], start_time: int
-    ) -> RecordingSpan:
-        """A span below `parent`, or the root of a new trace. Raises HarnessError if it would not record.
-
-        Without a processor, the SDK does not create the span.
-        """
-        if not isinstance(parent, SdkSpan) and not self.is_exported:
-            return StoredSpan(name, parent, attributes, start_time)
-        within = Context() if parent is None else otel.set_span_in_context(_of_sdk(parent), Context())
+    def started(self, name: str, parent: SdkSpan | None, attributes: Mapping[str, Plain], start_time: int) -> SdkSpan:
+        """A span below `parent`, or the root of a new trace. Raises HarnessError if it would not record."""
+        within = Context() if parent is None else otel.set_span_in_context(parent, Context())
         kind = otel.SpanKind.CLIENT if attributes.get(names.STEP_KIND) == names.MODEL else otel.SpanKind.INTERNAL
         return _of_sdk(self.tracer.start_span(name, within, kind, attributes, start_time=start_time))
 

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import time
 from functools import partial
 from pathlib import Path
 
@@ -160,13 +161,13 @@ def _asked(path: str, content: bytes, folder: Path) -> None:
     keys = RequestKeys(Redactor({"K": "secret-value-0123456789"}), ())
     keys.key(endpoint, body)
     list(endpoint.wire.hosted(body))
-    _traced(ModelExchange(endpoint=endpoint, started_ns=1, body=body, raw=content), keys)
+    _traced(ModelExchange(endpoint=endpoint, started_ns=time.monotonic_ns(), body=body, raw=content), keys)
 
 
 def _said(kind: str, path: str, content: bytes, folder: Path) -> None:
     endpoint = endpoint_of("POST", path, anthropic=False)
     assert endpoint is not None
-    crossing = ModelExchange(endpoint=endpoint, started_ns=1, body=json.loads(MODELS[path][0]))
+    crossing = ModelExchange(endpoint=endpoint, started_ns=time.monotonic_ns(), body=json.loads(MODELS[path][0]))
     crossing.answer = ModelAnswer(status=200, headers={"content-type": kind}, body=content)
     _traced(crossing, RequestKeys(Redactor({}), ()))
 

@@ -40,7 +40,7 @@ def exported(url: str) -> Iterator[Exported]:
 
 
 def call(recorder: TraceRecorder, name: str = "look", result: str = "1") -> None:
-    recorder.record(f"execute_tool {name}", {names.TOOL_NAME: name, names.TOOL_RESULT: result}, recorder.now_ns())
+    recorder.record(f"execute_tool {name}", {names.TOOL_NAME: name, names.TOOL_RESULT: result}, time.monotonic_ns())
 
 
 @pytest.fixture
@@ -166,7 +166,9 @@ def test_what_one_span_cannot_say_keeps_no_other_from_being_sent(receiver: Recei
     with exported(receiver.url) as sent:
         recorder = sent.recorder()
         call(recorder, "whole")
-        recorder.record("execute_tool odd", {"half": "a\ud800b", "large": 1 << 70, "tiny": -(1 << 63)}, 0)
+        recorder.record(
+            "execute_tool odd", {"half": "a\ud800b", "large": 1 << 70, "tiny": -(1 << 63)}, time.monotonic_ns()
+        )
         recorder.link(reported(span_id) for span_id in ("00000000000000aa", "", "0" * 16, "abc", "f" * 32))
         recorder.finish()
 

@@ -115,7 +115,7 @@ def test_a_request_that_repeats_one_message_often_is_read_in_seconds() -> None:
         names.INPUT_MESSAGES: json.dumps(messages),
         names.OUTPUT_MESSAGES: '[{"role":"assistant","parts":[{"type":"text","content":"yes"}]}]',
     }
-    recorder.record("chat", facts, 0)
+    recorder.record("chat", facts, time.monotonic_ns())
     began = time.process_time()
     steps = trajectory_from(recorder.finish()).steps
     assert time.process_time() - began < 10

@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -35,7 +36,7 @@ def tool_call(recorder: TraceRecorder, started_ns: int, call_id: str = "call_1",
 
 def test_the_root_span_says_whose_trial_it_is_and_every_crossing_lies_under_it() -> None:
     recorder = TraceRecorder(SUBJECT)
-    tool_call(recorder, recorder.now_ns())
+    tool_call(recorder, time.monotonic_ns())
     root, turn, call = recorder.finish()
 
     assert ("taker", "v1", "t1", "c1", 2) == tuple(
@@ -51,15 +52,15 @@ def test_the_root_span_says_whose_trial_it_is_and_every_crossing_lies_under_it()
 
 def test_each_message_of_the_user_begins_a_turn_and_what_happens_belongs_to_the_turn_that_it_began_in() -> None:
     recorder = TraceRecorder(SUBJECT)
-    tool_call(recorder, 0, "before the message was asked for")
+    tool_call(recorder, time.monotonic_ns(), "before the message was asked for")
     recorder.turn("an egg")
-    tool_call(recorder, recorder.now_ns(), "first")
-    late = recorder.now_ns()
+    tool_call(recorder, time.monotonic_ns(), "first")
+    late = time.monotonic_ns()
     recorder.turn("and ham")
     tool_call(recorder, late, "late")
-    tool_call(recorder, recorder.now_ns(), "second")
+    tool_call(recorder, time.monotonic_ns(), "second")
     recorder.end_turns()
-    recorder.record("probe", {names.STEP_KIND: names.PROBE, names.TOOL_NAME: "look"}, recorder.now_ns())
+    recorder.record("probe", {names.STEP_KIND: names.PROBE, names.TOOL_NAME: "look"}, time.monotonic_ns())
     spans = recorder.finish()
 
     root, (egg, ham) = spans[0], [span for span in spans if span.name == "turn"]
@@ -86,14 +87,17 @@ def test_a_trace_is_stored_alike_whether_or_not_it_is_sent_anywhere() -> None:
     stored = []
     for tracing in (Tracing(), Tracing(processors=[_Receiver()])):
         recorder = TraceRecorder(SUBJECT, tracing)
-        tool_call(recorder, 0, extra=None)
+        tool_call(recorder, time.monotonic_ns(), extra=None)
         recorder.turn("an egg")
         recorder.record(
-            "chat", {names.STEP_KIND: names.MODEL, "text": "\u00e4 \ud800", "whole": 1 << 70}, 0, failed=True
+            "chat",
+            {names.STEP_KIND: names.MODEL, "text": "\u00e4 \ud800", "whole": 1 << 70},
+            time.monotonic_ns(),
+            failed=True,
         )
         recorder.turn("and ham")
         recorder.end_turns()
-        recorder.record("probe", {names.STEP_KIND: names.PROBE, "share": 0.5, "sure": True}, recorder.now_ns())
+        recorder.record("probe", {names.STEP_KIND: names.PROBE, "share": 0.5, "sure": True}, time.monotonic_ns())
         spans = recorder.finish()
         assert spans == recorder.finish()
         place = {span.span_id: number for number, span in enumerate(spans)}
@@ -112,7 +116,7 @@ def test_a_trace_is_stored_alike_whether_or_not_it_is_sent_anywhere() -> None:
 
 def test_a_turn_whose_message_the_agent_never_asked_for_is_no_step() -> None:
     recorder = TraceRecorder(SUBJECT)
-    tool_call(recorder, recorder.now_ns())
+    tool_call(recorder, time.monotonic_ns())
 
     assert ["agent"] == [step.source for step in trajectory_from(recorder.finish()).steps]
 
@@ -120,7 +124,7 @@ def test_a_turn_whose_message_the_agent_never_asked_for_is_no_step() -> None:
 def test_traces_that_were_stored_before_spans_were_nested_give_the_same_trajectory() -> None:
     recorder = TraceRecorder(SUBJECT)
     recorder.turn("an egg")
-    tool_call(recorder, recorder.now_ns())
+    tool_call(recorder, time.monotonic_ns())
     spans = recorder.finish()
     flat = [
         span if span.parent_id is None else span.model_copy(update={"parent_id": spans[0].span_id}) for span in spans
@@ -145,7 +149,7 @@ def test_no_environment_variable_cuts_or_drops_what_was_observed(monkeypatch: py
     monkeypatch.setenv("OTEL_TRACES_SAMPLER", "always_off")
     recorder = TraceRecorder(SUBJECT)
     long = json.dumps("x" * 1_000_000)
-    tool_call(recorder, 0, **{names.TOOL_RESULT: long})
+    tool_call(recorder, time.monotonic_ns(), **{names.TOOL_RESULT: long})
 
     assert recorder.finish()[2].attributes[names.TOOL_RESULT] == long
 
@@ -153,7 +157,7 @@ def test_no_environment_variable_cuts_or_drops_what_was_observed(monkeypatch: py
 def test_a_trial_is_traced_also_where_opentelemetry_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
     recorder = TraceRecorder(SUBJECT)
-    tool_call(recorder, 0)
+    tool_call(recorder, time.monotonic_ns())
 
     assert [span.parent_id is None for span in recorder.finish()] == [True, False, False]
 
@@ -167,7 +171,7 @@ def test_two_recorders_do_not_see_each_other() -> None:
 
 def test_spans_are_the_same_after_they_were_written_and_read() -> None:
     recorder = TraceRecorder(SUBJECT)
-    tool_call(recorder, recorder.now_ns(), **{names.THOUGHT: "eggs? \u2028 \U0001f373 \r\n"})
+    tool_call(recorder, time.monotonic_ns(), **{names.THOUGHT: "eggs? \u2028 \U0001f373 \r\n"})
     spans = recorder.finish()
 
     assert tuple(Span.model_validate_json(span.model_dump_json()) for span in spans) == spans
@@ -176,7 +180,7 @@ def test_spans_are_the_same_after_they_were_written_and_read() -> None:
 def test_the_projection_gives_turns_calls_and_replies_in_the_order_of_their_beginning() -> None:
     recorder = TraceRecorder(SUBJECT)
     recorder.turn("an egg")
-    asked = recorder.now_ns()
+    asked = time.monotonic_ns()
     recorder.record("reply", {names.STEP_KIND: names.REPLY, names.MESSAGE: "here you are"}, asked + 30)
     tool_call(
         recorder,
@@ -209,7 +213,7 @@ def test_the_projection_gives_turns_calls_and_replies_in_the_order_of_their_begi
 
 def test_an_absent_thought_is_none_and_an_unparsed_call_keeps_what_was_sent() -> None:
     recorder = TraceRecorder(SUBJECT)
-    tool_call(recorder, 0, **{names.TOOL_ARGUMENTS: None, names.TOOL_UNPARSED: "{nope"})
+    tool_call(recorder, time.monotonic_ns(), **{names.TOOL_ARGUMENTS: None, names.TOOL_UNPARSED: "{nope"})
     step = trajectory_from(recorder.finish()).steps[0]
 
     assert (step.thought, step.plan) == (None, None)
@@ -233,6 +237,6 @@ def test_spans_that_are_no_trial_are_refused() -> None:
 
 def test_a_span_with_a_broken_attribute_is_named() -> None:
     recorder = TraceRecorder(SUBJECT)
-    tool_call(recorder, 0, **{names.TOOL_ARGUMENTS: "{"})
+    tool_call(recorder, time.monotonic_ns(), **{names.TOOL_ARGUMENTS: "{"})
     with pytest.raises(ResultsError, match=r"gen_ai\.tool\.call\.arguments"):
         trajectory_from(recorder.finish())
