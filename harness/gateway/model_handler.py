@@ -15,7 +15,7 @@ from harness.gateway.agent_spans import OWN_TRACES
 from harness.gateway.bodies import deliver, read_json
 from harness.gateway.exchange import Exchange
 from harness.gateway.live_model import LiveModel
-from harness.gateway.models.allowed import hosted_field, plain_path, plain_query, unknown_field
+from harness.gateway.models.allowed import hosted_field, parts_beside, plain_path, plain_query, unknown_field
 from harness.gateway.models.endpoints import PREFIXES, endpoint_of
 from harness.gateway.models.exchange import (
     ModelExchange,
@@ -164,7 +164,11 @@ class ModelHandler:
         if refused is not None:
             return await self._refuse(request, exchange, *refused)
         try:
-            exchange.key = await large.done(size, lambda: self._parts.keys.key(exchange.endpoint, exchange.body))
+            own = self._parts.spec.servers[exchange.endpoint.provider].headers
+            beside = parts_beside(request.headers, exchange.query, own)
+            exchange.key = await large.done(
+                size, lambda: self._parts.keys.key(exchange.endpoint, exchange.body, beside)
+            )
         except OutOfTime as error:
             return await self._refuse(request, exchange, "invalid_request", f"it cannot be compared: {error}")
         source = self._parts.source
@@ -330,7 +334,7 @@ class RunModels:
 
     def handler(self, trial: TrialContext) -> ModelHandler:
         """The model endpoints of one trial."""
-        keys = RequestKeys(trial.redactor, self._spec.ignore)
+        keys = RequestKeys(trial.redactor, self._spec.ignore, trial.ledger.ignored)
         changes = model_changes(trial.request.variant)
         return ModelHandler(
             ModelContext(

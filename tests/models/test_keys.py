@@ -93,6 +93,69 @@ def test_what_changes_the_answer_is_part_of_the_key(field: str) -> None:
     assert key(chat("a")) != key(chat("a") | {field: "another"})
 
 
+TOOLS: list[Json] = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in "abc"]
+DECLARED: list[Json] = [{"name": name} for name in "abc"]
+
+
+@pytest.mark.parametrize(
+    ("tools", "reordered"),
+    [
+        ({"tools": TOOLS}, {"tools": TOOLS[::-1]}),
+        ({"functions": DECLARED}, {"functions": DECLARED[::-1]}),
+        (
+            {"tools": [{"functionDeclarations": DECLARED}, {"codeExecution": {}}]},
+            {"tools": [{"codeExecution": {}}, {"functionDeclarations": DECLARED[::-1]}]},
+        ),
+    ],
+)
+def test_definitions_of_tools_are_the_same_in_any_order(tools: Json, reordered: Json) -> None:
+    assert key(chat("a") | tools) == key(chat("a") | reordered)
+    assert key(chat("a") | tools) != key(chat("a") | {name: value[:-1] for name, value in tools.items()})
+
+
+CHAT, MESSAGES = "/v1/chat/completions", "/v1/messages"
+AZURE = "/openai/deployments/small-1/chat/completions?api-version="
+NOISE = {
+    "User-Agent": "other/2",
+    "X-Stainless-Lang": "js",
+    "Accept": "text/event-stream",
+    "X-Title": "a",
+    "Authorization": "Bearer x",
+    "x-api-key": "y",
+    "Idempotency-Key": "z",
+    "X-Client-Request-Id": "1",
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "paths", "headers"),
+    [
+        ("POST", (MESSAGES, MESSAGES), ({"Anthropic-Beta": "context-1m"}, {})),
+        ("POST", (MESSAGES, MESSAGES), ({"anthropic-version": "2023-06-01"}, {"anthropic-version": "2023-01-01"})),
+        ("POST", (CHAT, CHAT), ({"OpenAI-Beta": "a=v1"}, {"OpenAI-Beta": "a=v2"})),
+        ("POST", (f"{AZURE}2024-10-21", f"{AZURE}2025-01-01"), ({}, {})),
+        ("GET", ("/v1/models?after=a", "/v1/models?after=b"), ({}, {})),
+    ],
+)
+def test_headers_and_query_of_a_model_request_are_in_its_key(play, every_suite, method, paths, headers) -> None:
+    statuses = []
+
+    def ask(mode: str, which: int, noise: Json) -> None:
+        body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9} if method == "POST" else None
+        named = {} if body is None or paths[which].startswith(AZURE) else {"model": "small-1"}
+        asked = None if body is None else named | body
+
+        def act(agent: Any) -> None:
+            statuses.append(agent.ask(method, paths[which], asked, headers[which] | noise)[0])
+
+        play(mode, act, model="record" if mode == "live" else mode, suite=every_suite)
+
+    ask("live", 0, {})
+    ask("replay", 0, NOISE)
+    ask("replay", 1, {})
+    assert [200, 200, 424] == statuses
+
+
 @given(JSON, JSON)
 def test_one_json_text_has_one_key_however_it_is_written(content: Any, other: Any) -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": content}]}

@@ -9,7 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
+from pydantic import JsonValue
+
 from harness.gateway.models.endpoints import Endpoint
+from harness.gateway.upstream.request_parts import headers_of
 from harness.suite.models import ModelSpec
 from harness.values import JsonObject, objects_of
 
@@ -48,6 +51,8 @@ _HEADERS: Final = frozenset(
     }
 )
 _HEADERS_OF_SDKS: Final = "x-stainless-"
+_IDLE_HEADERS: Final = frozenset({"accept", "http-referer", "idempotency-key", "x-title"})
+"""Whether the answer is streamed, body and path say; nor do the agent's name and the number of a try choose it."""
 
 
 def _listed_names(*lines: str) -> frozenset[str]:
@@ -160,6 +165,15 @@ def plain_headers(headers: Mapping[str, str]) -> dict[str, str]:
         for name, value in headers.items()
         if name.lower() in _HEADERS or name.lower().startswith(_HEADERS_OF_SDKS)
     }
+
+
+def parts_beside(headers: Mapping[str, str], query: str, own: Iterable[str]) -> dict[str, JsonValue]:
+    """What chooses the answer beside path and body: the query, and of the headers that the provider receives all but
+    noise. `own`: names of headers that the gateway sets itself.
+    """
+    sent = headers_of(plain_headers(headers), map(str.lower, own), {}).chosen
+    chosen: dict[str, JsonValue] = {name: value for name, value in sent.items() if name not in _IDLE_HEADERS}
+    return {"headers": chosen, "query": dict(parse_qsl(query, keep_blank_values=True))}
 
 
 def hosted_field(endpoint: Endpoint, body: JsonObject) -> str | None:

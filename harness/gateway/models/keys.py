@@ -4,10 +4,11 @@ Parts that do not affect the answer are left out. An id that joins parts of one 
 order in which it appears. One that stands for an earlier turn (a reply, an item, a conversation, sealed reasoning)
 becomes a digest of that turn: of the request, and of what the gateway gave as its answer. So it is the same in every
 trial that had the same conversation, and in no other. An id that the gateway has not given stands for itself. JSON
-inside texts is compared by value, because frameworks serialise it again.
+inside texts is compared by value, because frameworks serialise it again, and definitions of tools in any order. Headers
+and query are parts of the key, as `headers` and `query`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
@@ -40,20 +41,26 @@ _CONTENTS = ("content", "role", "call_id", "function", "custom", "name", "output
 _THE_AGENTS_OWN = frozenset({"input", "arguments", "action", "operation", "args", "response", "json"})
 """These fields contain the arguments and results of tools, where an `id` is not an id of the protocol."""
 _HISTORY = ("messages", "input", "contents")
+_DEFINITIONS = ("tools", "functions", "functionDeclarations", "function_declarations")
 
 
 class RequestKeys:
     """The keys of one trial's requests."""
 
-    def __init__(self, redactor: Redactor, ignore: tuple[Rule, ...]) -> None:
+    def __init__(self, redactor: Redactor, ignore: tuple[Rule, ...], ignored: set[str] | None = None) -> None:
+        """`ignored` receives the rules of `ignore` that find something."""
         self._redactor = redactor
         self._ignore = ignore
+        self._ignored = ignored
         self._turns: dict[str, str] = {}
         """Id, or sealed data -> the turn that it stands for."""
 
-    def key(self, endpoint: Endpoint, body: JsonObject) -> CallKey:
-        """Raises OutOfTime for a pattern of `ignore` that takes too long."""
-        text = canonical_json(self.clean(self._canonical(body)))
+    def key(self, endpoint: Endpoint, body: JsonObject, beside: Mapping[str, JsonValue] | None = None) -> CallKey:
+        """`beside`: the parts of the request that are not in its body.
+
+        Raises OutOfTime for a pattern of `ignore` that takes too long.
+        """
+        text = canonical_json(self.clean(self._canonical(body, {} if beside is None else beside)))
         return CallKey(
             server=endpoint.server,
             tool=endpoint.name,
@@ -94,9 +101,11 @@ class RequestKeys:
             case _:
                 return value
 
-    def _canonical(self, body: JsonObject) -> JsonObject:
+    def _canonical(self, body: JsonObject, beside: Mapping[str, JsonValue]) -> JsonObject:
         kept = {name: value for name, value in body.items() if name not in _IDLE}
-        kept = without_ignored(self._ignore, kept, "model")
+        kept |= {name: [part, kept[name]] if name in kept else part for name, part in beside.items() if part}
+        kept = without_ignored(self._ignore, kept, "model", self._ignored)
+        kept |= {name: _in_any_order(kept[name]) for name in _DEFINITIONS if name in kept}
         labels: dict[str, str] = {}
         for name in _HISTORY:
             if isinstance(kept.get(name), list):
@@ -123,6 +132,19 @@ class RequestKeys:
                 return labels[value]
             return self._turn(value) if _refers(owner, name) else labels.setdefault(value, f"id-{len(labels) + 1}")
         return _texts_as_values(value) if name in _THE_AGENTS_OWN else self._with_turns(value, labels)
+
+
+def _in_any_order(definitions: JsonValue) -> JsonValue:
+    """Definitions of tools, and those inside of one (Gemini's), sorted."""
+    if not isinstance(definitions, list):
+        return definitions
+    plain = [
+        {name: _in_any_order(value) if name in _DEFINITIONS else value for name, value in one.items()}
+        if isinstance(one, dict)
+        else one
+        for one in definitions
+    ]
+    return sorted(plain, key=canonical_json)
 
 
 def _refers(owner: JsonObject, name: str) -> bool:
