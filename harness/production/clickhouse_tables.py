@@ -6,8 +6,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from harness.production.otlp import bounded
-from harness.production.record import STATUS_MESSAGE, RawRecord, RecordKind, StoredRecord, with_body
+from harness.production.record import StoredRecord
+from harness.traces.otlp import RawRecord, RecordKind, bounded, with_body
+from harness.traces.step_names import STATUS_MESSAGE
 from harness.values import JsonObject
 
 # The exporter names the columns that it inserts, so that more columns with defaults do not disturb it. What it writes

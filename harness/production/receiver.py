@@ -23,11 +23,10 @@ from harness.production.clickhouse import TTL_REMEDY, Database, RecordSender
 from harness.production.compaction import Compactor
 from harness.production.engine import connect
 from harness.production.journal import MAX_WAITING, SEGMENT_BYTES, JournalUnavailable, StoreJournal
-from harness.production.otlp import Decoded, Signal, answer, decode
-from harness.production.otlp_protobuf import BadRequest
 from harness.production.record import RecordCleaner, line_of, stored
 from harness.production.settings import ClickHouseSettings
 from harness.production.storage import StoreLayout
+from harness.traces.otlp import Decoded, NotOtlp, Signal, answer, decode
 from harness.values import Frozen, JsonObject
 
 DEFAULT_SOURCE: Final = "default"
@@ -199,7 +198,7 @@ class Intake:
 def _decoded(signal: Signal, body: bytes, as_json: bool) -> Decoded:
     try:
         return decode(signal, body, as_json=as_json)
-    except BadRequest as error:
+    except NotOtlp as error:
         raise Refused(400, str(error)) from None
 
 

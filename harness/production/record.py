@@ -3,34 +3,14 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
 from harness.cassettes.credentials import Cleaner
+from harness.traces.otlp import RawRecord, RecordKind
 from harness.traces.step_names import CONVERSATION_NAMES
 from harness.values import JsonObject
-
-RecordKind = Literal["span", "log"]
-
-
-@dataclass(slots=True, kw_only=True)
-class RawRecord:
-    """A record as it was decoded: within all bounds, and not yet redacted."""
-
-    kind: RecordKind
-    trace_id: str
-    """32 hexadecimal digits; empty if a log record names no trace."""
-    span_id: str
-    parent_id: str = ""
-    name: str
-    start_ns: int
-    end_ns: int
-    status: str = "unset"
-    attributes: JsonObject
-    events: list[JsonObject] = field(default_factory=list)
-    resource: JsonObject = field(default_factory=dict)
 
 
 class StoredRecord(NamedTuple):
@@ -70,9 +50,6 @@ COLUMNS: Final = {
 """Columns of the store and their SQL types, in order."""
 _HEAD: Final = tuple(COLUMNS)[:-1]
 """All columns but the body, which is the last."""
-
-STATUS_MESSAGE: Final = "otel.status_description"
-"""The attribute that holds a span's status message."""
 
 USER: Final = ("user.id", "enduser.id", "langfuse.user.id")
 RELEASE: Final = ("harness.release", "gen_ai.agent.version", "langfuse.release", "service.version")
@@ -120,13 +97,6 @@ def stored(record: RawRecord, *, source: str, trusted: bool, received_ns: int) -
         feedback=_feedback(record),
         body=body,
     )
-
-
-def with_body(body: JsonValue, attributes: JsonObject) -> JsonObject:
-    """A log record's attributes with its body: an object's members beside them, anything else under `content`."""
-    if body is None:
-        return attributes
-    return {**(body if isinstance(body, dict) else {"content": body}), **attributes}
 
 
 def line_of(row: StoredRecord) -> bytes:

@@ -1,335 +1,605 @@
-"""OTLP: spans as an agent sends them (protobuf or JSON), typed values as plain JSON, and spans as OTLP JSON for
-collectors.
+"""OTLP, the one codec: export requests in protobuf and JSON as records, and spans as OTLP JSON for collectors.
+
+A record that is not what OTLP says is rejected by itself and counted; the others of its request are taken (partial
+success). Everything is bounded here: nesting, the number of attributes, events and values, and the length of texts. A
+text that is too long is cut, and the record says so in `harness.cut_characters`.
 """
 
+import base64
+import binascii
 import json
 import math
-import re
-import struct
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final, Literal
 
+from google.protobuf.json_format import MessageToJson
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
 from pydantic import JsonValue
 
-from harness.traces.foreign_json import Record
 from harness.traces.spans import Span
 from harness.traces.step_names import STATUS_MESSAGE
 from harness.values import JsonObject, NotJson, check_depth, check_values
 
-# Spans that an agent sends about itself: OTLP over HTTP, as protobuf or as JSON.
-#
-# Protobuf's wire format is parsed here: the few messages of a span need fifty lines, and the generated classes would be
-# a dependency of every installation. Unknown fields are skipped, as the format requires.
-#
-# Everything is limited here, on entry, because accepted data is stored, walked and scored later: nesting, the number of
-# attributes and events, the number of values, the lengths of names and ids, and integers, which have 64 bits as in
-# protobuf. Spans are made one by one, so that whoever asks for them can stop, and can let other tasks run in between.
+Signal = Literal["traces", "logs"]
+RecordKind = Literal["span", "log"]
 
-_MAX_DEPTH = 32
-"""The depth of values; their JSON has four levels for each, and ten above them."""
-_MAX_JSON_DEPTH = 4 * _MAX_DEPTH + 10
-_MAX_VALUES = 200_000
-"""Of one request: fields in protobuf; objects, lists and commas in JSON."""
-_MAX_ATTRIBUTES = 2_000
-_MAX_EVENTS = 2_000
-_MAX_NAME = 1_000
-_MAX_NS = 1 << 63
-_ID = re.compile(r"[0-9a-f]{0,32}")
-_STATUS = ("unset", "ok", "error")
-_LENGTHS = {1: 8, 5: 4}
+MAX_VALUES: Final = 50_000
+"""Values of one record, those inside of lists and objects included: a line of the journal has a longest length."""
+MAX_TEXT: Final = 1 << 20
+"""Characters of one text."""
+MAX_RECORD: Final = 2 << 20
+"""Characters of all texts of one record."""
+MAX_RESOURCE: Final = 1 << 16
+"""Characters of all texts of one resource, which is stored with every record of it."""
+MAX_RECORDS: Final = 500_000
+"""Records of one request, well-formed or not."""
+MAX_MESSAGES: Final = 1_000_000
+"""Records, attributes, values, events and links of one request in protobuf together."""
+MAX_JSON_VALUES: Final = 4_000_000
+"""Objects, lists and commas of a request in JSON: an object of two bytes takes 64 when it is read, and all of the text
+is read at once.
+"""
+_MAX_DEPTH: Final = 32
+"""Of a value."""
+_MAX_JSON_DEPTH: Final = 150
+"""Of a text: a value nests four levels for each of its own, and ten above them."""
+_MAX_ATTRIBUTES: Final = 1_000
+_MAX_EVENTS: Final = 2_000
+_MAX_NAME: Final = 1_000
+_MAX_NS: Final = 1 << 63
+_INT64: Final = 1 << 63
+CUT: Final = "harness.cut_characters"
+_STATUS: Final = ("unset", "ok", "error")
 
 
 class NotOtlp(ValueError):
-    """The body is not an OTLP export request; the message gives the reason."""
+    """The body is not an OTLP export request, or is beyond the bounds of one; the message gives the reason."""
 
 
-def spans_of(body: bytes, *, as_json: bool) -> Iterator[Span]:
-    """The unchanged spans of an ExportTraceServiceRequest, each made when it is asked for. Raises NotOtlp, also if a
-    limit is exceeded.
+class Rejected(ValueError):
+    """One record is not taken; the message is the kind of reason, without content of the record."""
+
+    def __init__(self, reason: str, place: str = "") -> None:
+        super().__init__(reason)
+        self.place = place
+        """The field of the record in JSON; "" if it is none alone."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RawRecord:
+    """A span or a log record as it was decoded, not yet redacted."""
+
+    kind: RecordKind
+    trace_id: str
+    """32 hexadecimal digits; empty if a log record names no trace."""
+    span_id: str
+    parent_id: str = ""
+    name: str
+    start_ns: int
+    end_ns: int
+    status: str = "unset"
+    attributes: JsonObject
+    """A span's status message is one of them; so are the members of a log record's body."""
+    events: list[JsonObject] = field(default_factory=list)
+    resource: JsonObject = field(default_factory=dict)
+
+    def span(self) -> Span:
+        """The record as a span, without its resource."""
+        return Span(
+            trace_id=self.trace_id,
+            span_id=self.span_id,
+            parent_id=self.parent_id or None,
+            name=self.name,
+            start_ns=self.start_ns,
+            end_ns=self.end_ns,
+            attributes=self.attributes,
+            events=tuple(self.events),
+            status=self.status,
+        )
+
+    def event(self) -> JsonObject:
+        """A log record as an event of its span: content moved between them in versions of the conventions."""
+        return {"name": self.name, "time_ns": self.start_ns, "attributes": self.attributes}
+
+
+@dataclass(kw_only=True)
+class Decoded:
+    """The records of one request, and how many were not taken, by reason."""
+
+    records: list[RawRecord] = field(default_factory=list)
+    rejected: Counter[str] = field(default_factory=Counter)
+    cut: int = 0
+    """Records of which a text was cut."""
+    _resources: dict[int, tuple[JsonObject, JsonObject]] = field(default_factory=dict)
+    """Identity -> a resource as it came, and within the bounds: records share it."""
+
+    def add(self, make: "_Make", raw: Any, resource: JsonObject) -> None:
+        """Adds the record that `make` gives, or counts why it is none."""
+        try:
+            record = bounded(make(raw, resource))
+            record.resource = self._bounded_resource(resource)
+        except Rejected as reason:
+            self.rejected[str(reason)] += 1
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            self.rejected[f"malformed ({type(error).__name__})"] += 1
+        else:
+            self.cut += CUT in record.attributes or CUT in record.resource
+            self.records.append(record)
+
+    def _bounded_resource(self, resource: JsonObject) -> JsonObject:
+        found = self._resources.get(id(resource))
+        if found is not None:
+            return found[1]
+        if len(resource) > _MAX_ATTRIBUTES:
+            raise Rejected(f"its resource has more than {_MAX_ATTRIBUTES} attributes")
+        cutter = _Cutter(left=MAX_RESOURCE)
+        kept = cutter.object(resource)
+        if cutter.cut:
+            kept[CUT] = cutter.cut
+        self._resources[id(resource)] = resource, kept
+        return kept
+
+
+_Make = Callable[[Any, JsonObject], RawRecord]
+_Found = Iterator[tuple[_Make, Any, JsonObject]]
+"""How a record is read, the record, and its resource."""
+
+
+def decode(signal: Signal, body: bytes, *, as_json: bool, most: int | None = None) -> Decoded:
+    """The records of an export request, each within all bounds. Raises NotOtlp if the body as a whole cannot be read.
+
+    `most`: a lower bound of the messages, or of the values in JSON, of the request.
     """
+    decoded = Decoded()
     try:
-        for span in _json_spans(body) if as_json else _protobuf_spans(body):
-            yield _within_limits(span)
+        if as_json:
+            found = _json_records(signal, body, most or MAX_JSON_VALUES)
+        else:
+            found = _protobuf_records(signal, body, most or MAX_MESSAGES)
+        for number, one in enumerate(found):
+            if number >= MAX_RECORDS:
+                raise NotOtlp(_TOO_MANY_RECORDS)
+            decoded.add(*one)
     except NotOtlp:
         raise
-    except NotJson as error:
-        raise NotOtlp(f"{error}; send smaller batches") from None
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, struct.error, RecursionError) as error:
-        raise NotOtlp(f"the body is not an OTLP export request: {type(error).__name__}: {str(error)[:200]}") from None
+    except DecodeError:
+        raise NotOtlp("the body is not an OTLP export request in protobuf") from None
+    except (ValueError, RecursionError) as error:
+        raise NotOtlp(f"the body is not an OTLP export request in JSON: {str(error)[:200]}") from None
+    return decoded
 
 
-def _within_limits(span: Span) -> Span:
-    """The span itself. Raises NotOtlp with the exceeded limit."""
-    ids = {"trace id": span.trace_id, "span id": span.span_id, "parent span id": span.parent_id or ""}
-    for name, value in ids.items():
-        if _ID.fullmatch(value) is None:
-            raise NotOtlp(f"a {name} is at most 32 hexadecimal digits, not {value[:40]!r}")
-    if len(span.name) > _MAX_NAME:
-        raise NotOtlp(f"a span's name has {len(span.name)} characters; at most {_MAX_NAME} are taken")
-    if not (0 <= span.start_ns < _MAX_NS and 0 <= span.end_ns < _MAX_NS):
-        raise NotOtlp(f"span {span.span_id!r}: its times are not nanoseconds since the epoch in 63 bits")
-    events = [event["attributes"] for event in span.events]
-    for kind, count, most in (
-        ("events", len(span.events), _MAX_EVENTS),
-        ("attributes", len(span.attributes) + sum(map(_size, events)), _MAX_ATTRIBUTES),
-    ):
-        if count > most:
-            raise NotOtlp(f"span {span.span_id!r} has {count} {kind}; at most {most} are taken")
-    return span
+def answer(signal: Signal, decoded: Decoded, *, as_json: bool) -> bytes:
+    """The response message: empty, or a partial success with the number and the reasons of what was not taken."""
+    count = decoded.rejected.total()
+    reasons = [f"{number} rejected: {reason}" for reason, number in decoded.rejected.most_common(5)]
+    if decoded.cut:
+        reasons.append(f"{decoded.cut} records had texts cut (at {MAX_TEXT} characters, of a resource {MAX_RESOURCE})")
+    response = ExportTraceServiceResponse() if signal == "traces" else ExportLogsServiceResponse()
+    if reasons:
+        response.partial_success.error_message = "; ".join(reasons)
+        setattr(response.partial_success, "rejected_spans" if signal == "traces" else "rejected_log_records", count)
+    return MessageToJson(response, indent=None).encode() if as_json else bytes(response.SerializeToString())
 
 
-def _size(attributes: JsonValue) -> int:
-    return len(attributes) if isinstance(attributes, dict) else 0
+_TOO_MANY_RECORDS: Final = f"a request has at most {MAX_RECORDS} records; send smaller batches"
 
 
-def _protobuf_spans(body: bytes) -> Iterator[Span]:
-    budget = _Budget(_MAX_VALUES)
-    for resource in _Message(body, budget).messages(1):
-        for scope in resource.messages(2):
-            for span in scope.messages(2):
-                status = next(iter(span.messages(15)), _Message(b"", budget))
-                yield Span(
-                    trace_id=span.data(1).hex(),
-                    span_id=span.data(2).hex(),
-                    parent_id=span.data(4).hex() or None,
-                    name=span.text(5),
-                    start_ns=span.number(7),
-                    end_ns=span.number(8),
-                    attributes=_attributes_in(span, 9),
-                    events=tuple(_protobuf_event(event) for event in span.messages(11)),
-                    status=_status(status.number(3)),
+# What a record may hold.
+
+
+def bounded(record: RawRecord) -> RawRecord:
+    """The record within all bounds but those of its resource. Raises Rejected with the bound that it is beyond."""
+    _check_ids(record)
+    if not (0 <= record.start_ns < _MAX_NS and 0 <= record.end_ns < _MAX_NS):
+        raise Rejected("its times are not nanoseconds since the epoch")
+    if len(record.attributes) > _MAX_ATTRIBUTES or len(record.events) > _MAX_EVENTS:
+        raise Rejected(f"more than {_MAX_ATTRIBUTES} attributes or {_MAX_EVENTS} events")
+    cutter = _Cutter()
+    record.name = cutter.text(record.name[:_MAX_NAME])
+    record.attributes = cutter.object(record.attributes)
+    record.events = [cutter.object(event) for event in record.events]
+    if cutter.cut:
+        record.attributes[CUT] = cutter.cut
+    return record
+
+
+def _check_ids(record: RawRecord) -> None:
+    needed = record.kind == "span"
+    for name, raw, digits in (("trace id", record.trace_id, 32), ("span id", record.span_id, 16)):
+        if (raw or needed) and (len(raw) != digits or not _is_hex(raw) or not raw.strip("0")):
+            raise Rejected(f"its {name} is not {digits} hexadecimal digits that are not all zero")
+    if record.parent_id and (len(record.parent_id) != 16 or not _is_hex(record.parent_id)):
+        raise Rejected("its parent's span id is not 16 hexadecimal digits")
+    if not record.parent_id.strip("0"):
+        record.parent_id = ""
+
+
+def _is_hex(text: str) -> bool:
+    return not text.strip("0123456789abcdef")
+
+
+@dataclass(slots=True)
+class _Cutter:
+    """Copies JSON values within the bounds of texts, numbers and nesting."""
+
+    left: int = MAX_RECORD
+    values: int = MAX_VALUES
+    cut: int = 0
+
+    def object(self, value: JsonObject, depth: int = 0) -> JsonObject:
+        return {self.text(name): self.value(item, depth) for name, item in value.items()}
+
+    def value(self, value: JsonValue, depth: int) -> JsonValue:
+        if depth > _MAX_DEPTH:
+            raise Rejected(f"a value is nested more than {_MAX_DEPTH} levels deep")
+        self.values -= 1
+        if self.values < 0:
+            raise Rejected(f"more than {MAX_VALUES} values")
+        match value:
+            case str():
+                return self.text(value)
+            case dict():
+                return self.object(value, depth + 1)
+            case list():
+                return [self.value(item, depth + 1) for item in value]
+            case float() if not math.isfinite(value):
+                return str(value)
+            case int() if not -_INT64 <= value < 2 * _INT64:
+                raise Rejected("a number has more than 64 bits")
+            case _:
+                return value
+
+    def text(self, text: str) -> str:
+        if len(text) > MAX_TEXT or len(text) > self.left:
+            kept = max(0, min(MAX_TEXT, self.left))
+            self.cut += len(text) - kept
+            text = text[:kept]
+        self.left -= len(text)
+        return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+# Protobuf, read by OpenTelemetry's own classes.
+
+
+def _protobuf_records(signal: Signal, body: bytes, most: int) -> _Found:
+    _check_messages(signal, body, most)
+    if signal == "traces":
+        for group in ExportTraceServiceRequest.FromString(body).resource_spans:
+            resource = _attributes_in(group.resource.attributes)
+            for spans in group.scope_spans:
+                for span in spans.spans:
+                    yield _protobuf_span, span, resource
+        return
+    for group in ExportLogsServiceRequest.FromString(body).resource_logs:
+        resource = _attributes_in(group.resource.attributes)
+        for logs in group.scope_logs:
+            for log in logs.log_records:
+                yield _protobuf_log, log, resource
+
+
+def _protobuf_span(span: Any, resource: JsonObject) -> RawRecord:
+    attributes = _attributes_in(span.attributes)
+    if span.status.message:
+        attributes[STATUS_MESSAGE] = span.status.message
+    return RawRecord(
+        kind="span",
+        trace_id=span.trace_id.hex(),
+        span_id=span.span_id.hex(),
+        parent_id=span.parent_span_id.hex(),
+        name=span.name,
+        start_ns=span.start_time_unix_nano,
+        end_ns=span.end_time_unix_nano,
+        status=_status(span.status.code),
+        attributes=attributes,
+        events=[
+            {"name": event.name, "time_ns": event.time_unix_nano, "attributes": _attributes_in(event.attributes)}
+            for event in span.events
+        ],
+        resource=resource,
+    )
+
+
+def _protobuf_log(log: Any, resource: JsonObject) -> RawRecord:
+    attributes = _attributes_in(log.attributes)
+    at = log.time_unix_nano or log.observed_time_unix_nano
+    return RawRecord(
+        kind="log",
+        trace_id=log.trace_id.hex(),
+        span_id=log.span_id.hex(),
+        name=log.event_name or str(attributes.get("event.name") or ""),
+        start_ns=at,
+        end_ns=at,
+        attributes=with_body(_attribute_value(log.body), attributes),
+        resource=resource,
+    )
+
+
+def with_body(body: JsonValue, attributes: JsonObject) -> JsonObject:
+    """A log record's attributes with its body: an object's members beside them, anything else under `content`."""
+    if body is None:
+        return attributes
+    return {**(body if isinstance(body, dict) else {"content": body}), **attributes}
+
+
+def _attributes_in(pairs: Any) -> JsonObject:
+    return {pair.key: _attribute_value(pair.value) for pair in pairs}
+
+
+def _attribute_value(value: Any) -> JsonValue:
+    match value.WhichOneof("value"):
+        case None:
+            return None
+        case "array_value":
+            return [_attribute_value(item) for item in value.array_value.values]
+        case "kvlist_value":
+            return _attributes_in(value.kvlist_value.values)
+        case "bytes_value":
+            return str(value.bytes_value.hex())
+        case name:
+            found: JsonValue = getattr(value, name)
+            return found
+
+
+_RECORDS: Final = frozenset({"ResourceSpans", "ScopeSpans", "Span", "ResourceLogs", "ScopeLogs", "LogRecord"})
+"""Records, and the groups that hold them."""
+
+
+@cache
+def _inner_messages(kind: Any) -> Mapping[int, tuple[Any, bool]]:
+    """By the number of each field of a message that holds messages: their kind, and whether it counts as a record."""
+    held = [one for one in kind.fields if one.message_type is not None]
+    return {one.number: (one.message_type, one.message_type.name in _RECORDS) for one in held}
+
+
+def _check_messages(signal: Signal, body: bytes, most: int) -> None:
+    """Raises NotOtlp if there are too many records or messages: each takes much more than its two bytes once it is
+    parsed. What is malformed is left to the parser; fields that are no messages count as some, because each takes time.
+    """
+    left, records = most, MAX_RECORDS
+    if len(body) <= 2 * min(left, records):
+        return
+    request = ExportTraceServiceRequest if signal == "traces" else ExportLogsServiceRequest
+    waiting: list[tuple[Any, int, int]] = [(request.DESCRIPTOR, 0, len(body))]
+    while waiting:
+        kind, start, end = waiting.pop()
+        inner = _inner_messages(kind)
+        for number, begins, ends in _fields(body, start, end):
+            left -= 1
+            found, is_record = inner.get(number, (None, False))
+            records -= is_record
+            if records < 0:
+                raise NotOtlp(_TOO_MANY_RECORDS)
+            if left < 0:
+                raise NotOtlp(
+                    f"a request has at most {most} attributes, values, events and links; send smaller batches"
                 )
+            if found is not None and begins < ends:
+                waiting.append((found, begins, ends))
 
 
-def _protobuf_event(event: "_Message") -> JsonObject:
-    return {"time_ns": event.number(1), "name": event.text(2), "attributes": _attributes_in(event, 3)}
+def _fields(body: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """The number of each field, and where its content begins and ends; a field without a length is empty."""
+    while start < end:
+        tag, start = _varint(body, start, end)
+        match tag & 7:
+            case 0:
+                _, start = _varint(body, start, end)
+                yield 0, start, start
+            case (1 | 5) as kind:
+                start += 8 if kind == 1 else 4
+                yield 0, start, start
+            case 2:
+                length, start = _varint(body, start, end)
+                yield tag >> 3, start, min(end, start + length)
+                start += length
+            case _:
+                return
 
 
-def _attributes_in(holder: "_Message", field: int, depth: int = 0) -> JsonObject:
-    found: JsonObject = {}
-    for pair in holder.messages(field):
-        value = next(iter(pair.messages(2)), None)
-        found[pair.text(1)] = None if value is None else _any_value(value, depth)
+def _varint(body: bytes, start: int, end: int) -> tuple[int, int]:
+    """The number and where it ends; past the end for a number that is cut off or longer than 64 bits."""
+    if start < end and body[start] < 0x80:
+        return body[start], start + 1
+    value = 0
+    for shift, place in enumerate(range(start, min(end, start + 10))):
+        value |= (body[place] & 0x7F) << 7 * shift
+        if body[place] < 0x80:
+            return value, place + 1
+    return 0, end
+
+
+# JSON: ids in hexadecimal digits (protobuf's own mapping writes base64, and some writers do), 64-bit numbers as text,
+# enumerations as numbers or names. Files also have the names of protobuf and attributes as a plain object.
+
+_GROUP_FIELDS: Final = {"resource", "scope", "schemaUrl"}
+"""Fields beside the records: who has these alone sends none."""
+
+
+def _json_records(signal: Signal, body: bytes, most: int) -> _Found:
+    text = body.decode("utf-8")
+    try:
+        check_values(text, most)
+    except NotJson as error:
+        raise ValueError(f"{error}; send smaller batches") from None
+    check_depth(text, _MAX_JSON_DEPTH)
+    whole = json.loads(text, parse_constant=str)
+    outer, inner, records = (
+        ("resourceSpans", "scopeSpans", "spans") if signal == "traces" else ("resourceLogs", "scopeLogs", "logRecords")
+    )
+    if not isinstance(whole, dict) or not isinstance(whole.get(outer, None if whole else []), list):
+        raise ValueError(f"expected an object with the list {outer!r}")
+    read = json_span if signal == "traces" else json_log
+
+    def make(record: JsonValue, resource: JsonObject) -> RawRecord:
+        if not isinstance(record, dict):
+            raise Rejected(f"it is not in a list {records!r} of objects")
+        return read(record, resource)
+
+    for group in whole.get(outer, []):
+        raw = group.get("resource") if isinstance(group, dict) else None
+        resource = _json_attributes(raw) if isinstance(raw, dict) else {}
+        for scope in _list_in(group, inner):
+            for record in _list_in(scope, records):
+                yield make, record, resource
+
+
+def _list_in(holder: JsonValue, name: str) -> Iterator[JsonValue]:
+    """What the list holds; if there is no such list, one element that is not an object and so is counted."""
+    found = holder.get(name) if isinstance(holder, dict) else None
+    if isinstance(found, list):
+        yield from found
+    elif not isinstance(holder, dict) or found is not None or not _GROUP_FIELDS.issuperset(holder):
+        yield None
+
+
+def json_span(span: JsonObject, resource: JsonObject) -> RawRecord:
+    """A span in JSON, not yet within the bounds. Raises Rejected with the place of what is malformed."""
+    attributes = _json_attributes(span)
+    status = span.get("status")
+    fields = status if isinstance(status, dict) else {}
+    if fields.get("message"):
+        attributes[STATUS_MESSAGE] = str(fields["message"])
+    return RawRecord(
+        kind="span",
+        trace_id=_id(span, "traceId", "trace_id"),
+        span_id=_id(span, "spanId", "span_id"),
+        parent_id=_id(span, "parentSpanId", "parent_span_id", "parent_id"),
+        name=str(span.get("name") or ""),
+        start_ns=_time(span, "startTimeUnixNano", "start_time_unix_nano"),
+        end_ns=_time(span, "endTimeUnixNano", "end_time_unix_nano"),
+        status=_status(fields.get("code")),
+        attributes=attributes,
+        events=[
+            {
+                "name": str(event.get("name") or ""),
+                "time_ns": _time(event, "timeUnixNano", "time_unix_nano"),
+                "attributes": _json_attributes(event),
+            }
+            for event in _objects_in(span, "events")
+        ],
+        resource=resource,
+    )
+
+
+def json_log(log: JsonObject, resource: JsonObject) -> RawRecord:
+    """A log record in JSON, not yet within the bounds. Raises Rejected with the place of what is malformed."""
+    attributes = _json_attributes(log)
+    at = _time(log, "timeUnixNano", "time_unix_nano") or _time(log, "observedTimeUnixNano", "observed_time_unix_nano")
+    return RawRecord(
+        kind="log",
+        trace_id=_id(log, "traceId", "trace_id"),
+        span_id=_id(log, "spanId", "span_id"),
+        name=str(_named(log, "eventName", "event_name") or attributes.get("event.name") or ""),
+        start_ns=at,
+        end_ns=at,
+        attributes=with_body(_json_value(log.get("body")), attributes),
+        resource=resource,
+    )
+
+
+def _named(holder: JsonObject, *names: str) -> JsonValue:
+    return next((holder[name] for name in names if holder.get(name) is not None), None)
+
+
+def _objects_in(holder: JsonObject, name: str) -> list[JsonObject]:
+    value = holder.get(name)
+    if value is None:
+        return []
+    found = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    if not isinstance(value, list) or len(found) < len(value):
+        raise Rejected("its attributes, values or events are not a list of objects", name)
     return found
 
 
-def _any_value(value: "_Message", depth: int) -> JsonValue:
-    if depth > _MAX_DEPTH:
-        raise NotOtlp(f"a value is nested more than {_MAX_DEPTH} levels deep")
-    for field, raw in value.fields:
-        match field, raw:
-            case ((2 | 3), int()):
-                return raw != 0 if field == 2 else raw - ((raw >> 63) << 64)
-            case 5, bytes():
-                return [_any_value(item, depth + 1) for item in value.inner(raw).messages(1)]
-            case 6, bytes():
-                return _attributes_in(value.inner(raw), 1, depth + 1)
-            case _, bytes() if field in _PLAIN:
-                return _PLAIN[field](raw)
-            case _:
-                continue
-    return None
-
-
-_PLAIN: Mapping[int, Callable[[bytes], JsonValue]] = {
-    1: lambda raw: raw.decode("utf-8", "replace"),
-    4: lambda raw: _json_number(float(struct.unpack("<d", raw)[0])),
-    7: bytes.hex,
-}
-"""Fields of an AnyValue that contain a text, a double or bytes."""
-
-
-class _Budget:
-    """The fields that all messages of one request may still have."""
-
-    def __init__(self, most: int) -> None:
-        self.most = self._left = most
-
-    def take(self) -> None:
-        self._left -= 1
-        if self._left < 0:
-            raise NotOtlp(f"the request has more than {self.most} fields; send smaller batches")
-
-
-@dataclass(frozen=True)
-class _Message:
-    """A message in protobuf's wire format."""
-
-    content: bytes
-    budget: _Budget
-
-    @cached_property
-    def fields(self) -> list[tuple[int, int | bytes]]:
-        """Field number and value; fixed-size numbers as their bytes."""
-        return list(self._fields_in())
-
-    def inner(self, content: bytes) -> "_Message":
-        """A message that a field of this one holds."""
-        return _Message(content, self.budget)
-
-    def _fields_in(self) -> Iterator[tuple[int, int | bytes]]:
-        at = 0
-        while at < len(self.content):
-            self.budget.take()
-            key, at = self._varint(at)
-            match key & 7:
-                case 0:
-                    number, at = self._varint(at)
-                    yield key >> 3, number
-                case 2:
-                    length, at = self._varint(at)
-                    yield key >> 3, self._slice(at, length)
-                    at += length
-                case (1 | 5) as kind:
-                    yield key >> 3, self._slice(at, _LENGTHS[kind])
-                    at += _LENGTHS[kind]
-                case kind:
-                    raise NotOtlp(f"wire type {kind} at byte {at} is none of protobuf's")
-
-    def messages(self, field: int) -> "Iterator[_Message]":
-        return (self.inner(value) for number, value in self.fields if number == field and isinstance(value, bytes))
-
-    def data(self, field: int) -> bytes:
-        found = b""
-        for number, value in self.fields:
-            found = value if number == field and isinstance(value, bytes) else found
-        return found
-
-    def text(self, field: int) -> str:
-        return self.data(field).decode("utf-8", "replace")
-
-    def number(self, field: int) -> int:
-        """The value of a varint or a fixed 64-bit field; 0 if it is absent."""
-        found: int | bytes = 0
-        for number, value in self.fields:
-            found = value if number == field else found
-        return int.from_bytes(found, "little") if isinstance(found, bytes) else found
-
-    def _slice(self, at: int, length: int) -> bytes:
-        if at + length > len(self.content):
-            raise NotOtlp(f"the message ends in the middle of a field (at byte {at})")
-        return self.content[at : at + length]
-
-    def _varint(self, at: int) -> tuple[int, int]:
-        value = shift = 0
-        while True:
-            if at >= len(self.content) or shift > 63:
-                raise NotOtlp(f"the message ends in the middle of a number (at byte {at})")
-            byte = self.content[at]
-            value |= (byte & 0x7F) << shift
-            at, shift = at + 1, shift + 7
-            if byte < 0x80:
-                return value, at
-
-
-def _json_spans(body: bytes) -> Iterator[Span]:
-    text = body.decode("utf-8")
-    check_values(text, _MAX_VALUES)
-    check_depth(text, _MAX_JSON_DEPTH)
-    whole: JsonValue = json.loads(
-        text, parse_constant=str, parse_float=lambda number: _json_number(float(number)), parse_int=_integer
-    )
-    json.dumps(whole, ensure_ascii=False).encode("utf-8")  # half of a surrogate pair could not be stored
-    for resource in _list(whole, "resourceSpans"):
-        for scope in _list(resource, "scopeSpans"):
-            for span in _list(scope, "spans"):
-                status = span.get("status")
-                yield Span(
-                    trace_id=str(span.get("traceId", "")).lower(),
-                    span_id=str(span.get("spanId", "")).lower(),
-                    parent_id=str(span.get("parentSpanId") or "").lower() or None,
-                    name=str(span.get("name", "")),
-                    start_ns=_integer_field(span, "startTimeUnixNano"),
-                    end_ns=_integer_field(span, "endTimeUnixNano"),
-                    attributes=_json_pairs(span),
-                    events=tuple(_json_event(event) for event in _list(span, "events")),
-                    status=_status(status.get("code") if isinstance(status, dict) else 0),
-                )
-
-
-def _json_event(event: JsonObject) -> JsonObject:
-    return {
-        "time_ns": _integer_field(event, "timeUnixNano"),
-        "name": str(event.get("name", "")),
-        "attributes": _json_pairs(event),
-    }
-
-
-def _json_pairs(holder: JsonValue, name: str = "attributes") -> JsonObject:
-    return {str(pair.get("key", "")): _json_value(pair.get("value")) for pair in _list(holder, name)}
+def _json_attributes(holder: JsonObject, name: str = "attributes") -> JsonObject:
+    plain = holder.get(name)
+    if isinstance(plain, dict):
+        return dict(plain)
+    return {str(pair.get("key", "")): _json_value(pair.get("value")) for pair in _objects_in(holder, name)}
 
 
 def _json_value(value: JsonValue) -> JsonValue:
     kind, raw = next(iter(value.items()), ("", None)) if isinstance(value, dict) else ("", None)
-    match kind:
+    match kind.replace("_v", "V"):
         case "intValue":
-            return _integer(raw)
+            return _whole_number(raw, "attributes", -_INT64)
+        case "doubleValue":
+            return _double(raw)
+        case "bytesValue":
+            return _bytes(raw)
         case "arrayValue":
-            return [_json_value(item) for item in _list(raw, "values")]
+            return [_json_value(item) for item in _objects_in(raw, "values")] if isinstance(raw, dict) else []
         case "kvlistValue":
-            return _json_pairs(raw, "values")
+            return _json_attributes(raw, "values") if isinstance(raw, dict) else {}
         case _:
             return raw
 
 
-def _list(holder: JsonValue, name: str) -> list[JsonObject]:
-    value = holder.get(name) if isinstance(holder, dict) else None
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+def _id(holder: JsonObject, *names: str) -> str:
+    raw = _named(holder, *names)
+    digits = raw.strip().lower().removeprefix("0x") if isinstance(raw, str) else ""
+    if _is_hex(digits):
+        return digits
+    try:
+        return base64.b64decode(str(raw), validate=True).hex()
+    except (binascii.Error, ValueError):
+        raise Rejected("an id is not hexadecimal digits", names[0]) from None
 
 
-def _integer_field(holder: JsonObject, name: str) -> int:
-    return _integer(holder.get(name) or 0)
+def _time(holder: JsonObject, *names: str) -> int:
+    return _whole_number(_named(holder, *names), names[0], 0)
 
 
-def _integer(raw: JsonValue) -> int:
-    """The integer in a JSON number or text, which protobuf's JSON uses for 64-bit integers. Raises NotOtlp."""
-    text = str(raw)
-    if len(text) > 20 or not -(1 << 63) <= (value := int(text)) < 1 << 64:
-        raise NotOtlp(f"the integer {text[:40]!r} has more than 64 bits")
+def _whole_number(raw: JsonValue, place: str, least: int) -> int:
+    text = "0" if raw is None else str(raw)
+    try:
+        value = int(text) if len(text) <= 20 else 2 * _INT64
+    except ValueError:
+        value = 2 * _INT64
+    if not least <= value < 2 * _INT64:
+        raise Rejected("a time or an integer is not a whole number of 64 bits", place)
     return value
 
 
-def _json_number(number: float) -> float | str:
-    """A number that JSON cannot represent becomes text."""
-    return number if math.isfinite(number) else str(number)
+def _double(raw: JsonValue) -> JsonValue:
+    """As protobuf has it: 1 is 1.0, and what is not finite comes as a text."""
+    if isinstance(raw, bool) or not isinstance(raw, int | float | str):
+        return raw
+    if isinstance(raw, int) and raw.bit_length() > 64:
+        return raw  # rejected like every number of more than 64 bits
+    try:
+        return float(raw)
+    except (ValueError, OverflowError):
+        raise Rejected("a doubleValue is not a number", "attributes") from None
 
 
-def _status(code: object) -> str:
+def _bytes(raw: JsonValue) -> JsonValue:
+    """In hexadecimal digits, as bytes of protobuf are stored: the same span by both is one."""
+    if not isinstance(raw, str):
+        return raw
+    try:
+        return base64.b64decode(raw, validate=True).hex()
+    except (binascii.Error, ValueError):
+        raise Rejected("a bytesValue is not base64", "attributes") from None
+
+
+def _status(code: JsonValue) -> str:
     if isinstance(code, int):
         return _STATUS[code] if 0 <= code < len(_STATUS) else "unset"
-    return str(code).removeprefix("STATUS_CODE_").lower()
+    found = str(code or "unset").removeprefix("STATUS_CODE_").lower()
+    return found if found in _STATUS else "unset"
 
 
-_INT64 = 2**63
-
-
-def attributes_of(holder: Record) -> JsonObject:
-    """The `attributes` of a span, event or log record; a plain object is taken as it is."""
-    raw = holder.value("attributes")
-    if isinstance(raw, dict):
-        return dict(raw)
-    return plain_pairs(holder.records("attributes"))
-
-
-def plain_value(value: Record | None) -> JsonValue:
-    """An AnyValue as plain JSON; None for an empty one."""
-    if value is None or not value.data:
-        return None
-    name, found = next(iter(value.data.items()))
-    match name.replace("_v", "V"):
-        case "arrayValue" if isinstance(found, dict):
-            return [plain_value(item) for item in value.within(name, found).records("values")]
-        case "kvlistValue" if isinstance(found, dict):
-            return plain_pairs(value.within(name, found).records("values"))
-        case "intValue" if isinstance(found, str):
-            return _parsed_integer(value, name, found)
-        case _:
-            return found
-
-
-def plain_pairs(pairs: Iterable[Record]) -> JsonObject:
-    return {pair.text("key") or "": plain_value(pair.record("value")) for pair in pairs}
+# Spans as OTLP JSON, as collectors accept it: ids in hexadecimal, 64-bit numbers as text.
 
 
 def typed_value(value: JsonValue) -> JsonObject:
@@ -341,33 +611,17 @@ def typed_value(value: JsonValue) -> JsonObject:
             return {"arrayValue": {"values": [typed_value(item) for item in value]}}
         case dict():
             return {"kvlistValue": {"values": typed_pairs(value)}}
+        case bool() | float():
+            return {"boolValue" if isinstance(value, bool) else "doubleValue": value}
+        case int() if -_INT64 <= value < _INT64:
+            return {"intValue": str(value)}
         case _:
-            return _typed_scalar(value)
-
-
-def _typed_scalar(value: str | float) -> JsonObject:
-    match value:
-        case bool():
-            return {"boolValue": value}
-        case int():
-            return {"intValue": str(value)} if -_INT64 <= value < _INT64 else {"stringValue": str(value)}
-        case float():
-            return {"doubleValue": value}
-        case str():
-            return {"stringValue": value}
+            return {"stringValue": str(value)}
 
 
 def typed_pairs(values: JsonObject) -> list[JsonValue]:
     return [{"key": name, "value": typed_value(value)} for name, value in values.items()]
 
-
-def _parsed_integer(value: Record, name: str, digits: str) -> int:
-    if len(digits) > 20 or not digits.removeprefix("-").isdecimal() or not digits.isascii():
-        raise value.refusal(name, f"{digits[:40]!r} is no 64-bit number")
-    return int(digits)
-
-
-# Spans as OTLP JSON, as collectors accept it: ids in hexadecimal, 64-bit numbers as text.
 
 _CODES = {"ok": 1, "error": 2}
 _INTERNAL = 1

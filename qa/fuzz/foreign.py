@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 
 from harness.runs.foreign_runs import import_file
-from harness.traces.otlp import NotOtlp, spans_of
+from harness.traces.otlp import NotOtlp, decode
 from harness.traces.trial import Trial
 from qa.fuzz.projects import ROOT, files, write
 from qa.fuzz.reader import Reader, Syntax
@@ -87,12 +87,12 @@ def _archive() -> bytes:
 
 def _json_spans(content: bytes, folder: Path) -> None:
     del folder
-    assert all(span.model_dump_json() for span in spans_of(content, as_json=True))
+    assert all(one.span().model_dump_json() for one in decode("traces", content, as_json=True).records)
 
 
 def _protobuf_spans(content: bytes, folder: Path) -> None:
     del folder
-    assert all(span.model_dump_json() for span in spans_of(content, as_json=False))
+    assert all(one.span().model_dump_json() for one in decode("traces", content, as_json=False).records)
 
 
 def _field(number: int, content: bytes) -> bytes:

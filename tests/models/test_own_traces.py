@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import format_span_id, format_trace_id
 
-from harness.traces.otlp import NotOtlp, spans_of
+from harness.traces.otlp import NotOtlp, decode
 from harness.traces.projection import trajectory_from
 
 
@@ -58,7 +58,7 @@ def as_json(spans: Sequence[ReadableSpan]) -> bytes:
 
 def test_protobuf_is_read_as_the_sdk_writes_it() -> None:
     sent, _, inner_id = some_spans()
-    inner, outer = spans_of(encode_spans(sent).SerializeToString(), as_json=False)
+    inner, outer = decode("traces", encode_spans(sent).SerializeToString(), as_json=False).records
 
     assert ("inner", inner_id, outer.span_id) == (inner.name, inner.span_id, inner.parent_id)
     assert dict(sent[0].attributes or {}) == {
@@ -99,7 +99,7 @@ def test_spans_are_linked_and_name_the_agent_of_a_request(play, encoding: str) -
 )
 def test_what_is_no_export_request_is_refused(play, body: bytes) -> None:
     with pytest.raises(NotOtlp):
-        tuple(spans_of(body, as_json=body == b"{"))
+        decode("traces", body, as_json=body == b"{")
     answers = []
     content_type = {"Content-Type": "application/json" if body == b"{" else "application/x-protobuf"}
     play("live", lambda agent: answers.append(agent.ask("POST", "/v1/traces", body, content_type)), model="live")
@@ -140,17 +140,40 @@ def test_calls_that_only_the_agents_spans_tell_are_steps_and_others_are_not_told
 
 
 def with_attribute(told: str) -> bytes:
-    before = '{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "x", "attributes": [{"key": "a", "value": '
+    ids = f'"traceId": "{"a" * 32}", "spanId": "{"b" * 16}"'
+    before = f'{{"resourceSpans": [{{"scopeSpans": [{{"spans": [{{{ids}, "attributes": [{{"key": "a", "value": '
     return f"{before}{told}}}]}}]}}]}}]}}".encode()
 
 
-@pytest.mark.parametrize("told", [r'"\ud800"', r'{"stringValue": "\ud800"}', "1" * 5000, "[" * 100_000])
-def test_spans_that_could_not_be_stored_are_refused(told: str) -> None:
+@pytest.mark.parametrize("told", ["1" * 5000, "[" * 100_000])
+def test_a_request_that_could_not_be_stored_is_refused(told: str) -> None:
     with pytest.raises(NotOtlp):
-        tuple(spans_of(with_attribute(told), as_json=True))
+        decode("traces", with_attribute(told), as_json=True)
 
 
-@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e400"])
-def test_a_number_that_json_does_not_have_stands_as_text(number: str) -> None:
-    (span,) = spans_of(with_attribute(f'{{"doubleValue": {number}}}'), as_json=True)
-    assert isinstance(span.attributes["a"], str)
+@pytest.mark.parametrize(
+    ("told", "read"),
+    [
+        ('{"stringValue": "\\ud800"}', "?"),
+        ('{"doubleValue": NaN}', "nan"),
+        ('{"doubleValue": -Infinity}', "-inf"),
+        ('{"doubleValue": 1e400}', "inf"),
+    ],
+)
+def test_what_json_does_not_have_stands_as_text(told: str, read: str) -> None:
+    (span,) = decode("traces", with_attribute(told), as_json=True).records
+    assert read == span.attributes["a"]
+
+
+def test_a_span_that_is_none_is_rejected_by_itself_and_the_agent_is_told(play) -> None:
+    spans, _, _ = some_spans()
+    body = as_json(spans).replace(b'"spanId": "', b'"spanId": "x', 1)
+    answers = []
+    content_type = {"Content-Type": "application/json"}
+    record = play(
+        "live", lambda agent: answers.append(agent.ask("POST", "/v1/traces", body, content_type)), model="live"
+    )
+
+    ((status, told),) = answers
+    assert (200, "1") == (status, told["partialSuccess"]["rejectedSpans"])
+    assert ["outer"] == [span.name for span in record.spans if span.attributes.get("harness.origin") == "agent"]

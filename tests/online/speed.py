@@ -21,7 +21,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from harness.production.compaction import Compactor
 from harness.production.days import DayFacts
-from harness.production.record import RawRecord, line_of, stored
+from harness.production.record import line_of, stored
 from harness.production.score_store import ScoreStore
 from harness.production.scores import SessionSampling, SessionScore
 from harness.production.scoring import ScoringRequest, score_sessions
@@ -32,6 +32,7 @@ from harness.production.watch import daily_report
 from harness.scoring.evidence import Verdict
 from harness.scoring.scorecard import Scorecard
 from harness.suite.loading import load_suite
+from harness.traces.otlp import RawRecord
 from tests.online.senders import PROJECT, ReceiverProgram
 
 WORDS = [hashlib.md5(str(number).encode()).hexdigest()[:6] for number in range(5000)]

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ResultsError
-from harness.production.record import RawRecord, line_of, stored
+from harness.production.record import line_of, stored
 from harness.production.storage import StoreLayout
 from harness.production.store import SessionStore
+from harness.traces.otlp import RawRecord
 from tests.online.receiving import Answer, Served, request, serving, span
 from tests.online.senders import ReceiverProgram, kill_at_random_moments
 

@@ -1,9 +1,7 @@
 """Files of spans as `Span` values: OTLP JSON, this harness's spans.jsonl, printed SDK spans, exports of platforms."""
 
-import base64
-import binascii
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from pydantic import JsonValue
@@ -13,7 +11,7 @@ from harness.traces import step_names as own_names
 from harness.traces.foreign_json import Record, kind_of
 from harness.traces.formats.dialects import dumped, opened
 from harness.traces.formats.found import Source, wall_ns
-from harness.traces.otlp import attributes_of, plain_value
+from harness.traces.otlp import RawRecord, Rejected, json_log, json_span
 from harness.traces.spans import Span
 from harness.traces.step_names import STATUS_MESSAGE
 from harness.values import JsonObject
@@ -120,12 +118,7 @@ def _is_kept(name: str, value: JsonValue) -> bool:
     return value is not None and not name.startswith("langfuse.")
 
 
-# OTLP JSON writes ids in hexadecimal (protobuf's own JSON mapping would write base64, and some writers do), 64-bit
-# numbers as text and enumerations as numbers or names. Log records that belong to a span become its events: content
-# moved there and back between versions of the conventions.
-
-_HEX = re.compile(r"[0-9a-f]*")
-_STATUS = {0: "unset", 1: "ok", 2: "error"}
+# Log records that belong to a span become its events: content moved there and back between versions of the conventions.
 
 
 def spans_in(source: Source) -> list[Span]:
@@ -177,122 +170,51 @@ def _single_spans(record: Record) -> Iterator[Span]:
     if exported is not None:
         yield from exported
     elif record.value("context") is not None:
-        yield _python_sdk_span(record)
+        yield _otlp(_printed_by_sdk(record))
     elif record.value("traceId", "start_time_unix_nano", "startTimeUnixNano") is not None:
         yield _otlp(record)
     elif record.value("trace_id") is not None:
-        yield _python_sdk_span(record) if record.value("start_ns") is None else record.shaped(Span)
+        yield _otlp(_printed_by_sdk(record)) if record.value("start_ns") is None else record.shaped(Span)
     else:
         raise record.refusal("resourceSpans", f"is {kind_of(None)}: neither OTLP JSON nor a span")
 
 
 def _otlp(span: Record) -> Span:
-    status = span.record("status")
-    attributes = attributes_of(span)
-    message = status.text("message") if status else None
-    if message:
-        attributes[STATUS_MESSAGE] = message
-    return Span(
-        trace_id=_required_id(span, "traceId", "trace_id"),
-        span_id=_required_id(span, "spanId", "span_id"),
-        parent_id=_id(span, "parentSpanId", "parent_span_id", "parent_id") or None,
-        name=span.text("name") or "",
-        start_ns=_time(span, "startTimeUnixNano", "start_time_unix_nano"),
-        end_ns=_time(span, "endTimeUnixNano", "end_time_unix_nano"),
-        attributes=attributes,
-        events=tuple(_otlp_event(event) for event in span.records("events")),
-        status=_otlp_status(status),
-    )
+    found = _read(span, json_span)
+    for identifier, name in ((found.trace_id, "traceId"), (found.span_id, "spanId")):
+        if not identifier:
+            raise span.refusal(name, "is missing")
+    return found.span()
 
 
-def _otlp_event(event: Record) -> JsonObject:
-    return {
-        "name": event.text("name") or "",
-        "time_ns": _time(event, "timeUnixNano", "time_unix_nano"),
-        "attributes": attributes_of(event),
-    }
-
-
-def _otlp_status(status: Record | None) -> str:
-    code = status.value("code") if status else None
-    if isinstance(code, int):
-        return _STATUS.get(code, "unset")
-    return str(code).removeprefix("STATUS_CODE_").lower() if code is not None else "unset"
+def _read(record: Record, read: Callable[[JsonObject, JsonObject], RawRecord]) -> RawRecord:
+    try:
+        return read(record.data, {})
+    except Rejected as reason:
+        raise record.refusal(reason.place, str(reason)) from None
 
 
 def _logs(record: Record) -> Iterator[tuple[tuple[str, str], JsonObject]]:
     for resource in record.records("resourceLogs", "resource_logs"):
         for scope in resource.records("scopeLogs", "scope_logs"):
             for log in scope.records("logRecords", "log_records"):
-                attributes = attributes_of(log)
-                name = log.text("eventName", "event_name") or attributes.get("event.name")
-                body = plain_value(log.record("body"))
-                content: JsonObject = body if isinstance(body, dict) else {"content": body}
-                event: JsonObject = {
-                    "name": str(name or ""),
-                    "time_ns": _time(log, "timeUnixNano", "observedTimeUnixNano"),
-                    "attributes": {**content, **attributes} if body is not None else attributes,
-                }
-                key = (_id(log, "traceId", "trace_id"), _id(log, "spanId", "span_id"))
-                yield key, event
+                found = _read(log, json_log)
+                yield (found.trace_id, found.span_id), found.event()
 
 
 def _with_events(span: Span, events: list[JsonObject]) -> Span:
     return span.model_copy(update={"events": (*span.events, *events)}) if events else span
 
 
-def _python_sdk_span(record: Record) -> Span:
-    """A span as the Python SDK prints it."""
-    context = record.record("context") or record
-    attributes = record.record("attributes")
-    status = record.record("status")
-    parent = record.text("parent_id", "parent_span_id")
-    return Span(
-        trace_id=_required_id(context, "trace_id"),
-        span_id=_required_id(context, "span_id"),
-        parent_id=parent.removeprefix("0x") if parent else None,
-        name=record.text("name") or "",
-        start_ns=wall_ns(record.value("start_time")) or 0,
-        end_ns=wall_ns(record.value("end_time")) or 0,
-        attributes=dict(attributes.data) if attributes else {},
-        events=tuple(_printed_event(event) for event in record.records("events")),
-        status=(status.text("status_code", "code") or "unset").lower() if status else "unset",
-    )
-
-
-def _printed_event(event: Record) -> JsonObject:
-    attributes = event.record("attributes")
-    return {
-        "name": event.text("name") or "",
-        "time_ns": wall_ns(event.value("timestamp")) or 0,
-        "attributes": attributes.data if attributes else {},
+def _printed_by_sdk(span: Record) -> Record:
+    """A span as the Python SDK prints it, under the names of OTLP."""
+    status = span.record("status")
+    context = span.fields("context")
+    code = status.text("status_code", "code") if status else None
+    facts: JsonObject = {
+        "startTimeUnixNano": wall_ns(span.value("start_time")),
+        "endTimeUnixNano": wall_ns(span.value("end_time")),
+        "status": {"code": code, "message": status.text("description") if status else None},
+        "events": [{**one.data, "timeUnixNano": wall_ns(one.value("timestamp"))} for one in span.records("events")],
     }
-
-
-def _required_id(record: Record, *names: str) -> str:
-    found = _id(record, *names)
-    if not found:
-        raise record.refusal(names[0], "is missing")
-    return found
-
-
-def _id(record: Record, *names: str) -> str:
-    """Lower-case hexadecimal digits, also of an id that is written in base64."""
-    identifier = (record.text(*names) or "").strip().removeprefix("0x")
-    if _HEX.fullmatch(identifier.lower()):
-        return identifier.lower()
-    try:
-        return base64.b64decode(identifier, validate=True).hex()
-    except (binascii.Error, ValueError):
-        raise record.refusal(names[0], f"{identifier!r} is not an id in hexadecimal digits") from None
-
-
-def _time(record: Record, *names: str) -> int:
-    raw: JsonValue = record.value(*names)
-    if raw is None:
-        return 0
-    if isinstance(raw, str) and raw.isascii() and raw.isdigit() and len(raw) < 30:
-        return int(raw)
-    if isinstance(raw, int) and not isinstance(raw, bool) and 0 <= raw < 10**30:
-        return raw
-    raise record.refusal(names[0], f"{raw!r} is not a time in nanoseconds")
+    return replace(span, data={**span.data, **context, **facts})
