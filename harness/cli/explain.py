@@ -101,7 +101,7 @@ def _show_trial(
         found, unjudged = _with_judge(project, folder, trial, found)
     kept = cause_of(folder, found.case_id, attempt)
     if shown["as_json"]:
-        named = suspects(found.diagnoses, trial.trajectory, success=found.success)
+        named = suspects(found.diagnoses, trial.trajectory, success=found.success, rules=found.rules)
         print_json(
             {
                 "trial": trial.model_dump(mode="json"),

@@ -61,7 +61,7 @@ class StoredSubject:
     @property
     def guesses(self) -> tuple[int, ...]:
         """The steps that the detectors name, the most probable first."""
-        named = suspects(self.card.diagnoses, self.trial.trajectory, success=self.card.success)
+        named = suspects(self.card.diagnoses, self.trial.trajectory, success=self.card.success, rules=self.card.rules)
         return tuple(one.step for one in named)
 
     @property

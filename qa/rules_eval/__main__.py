@@ -4,7 +4,9 @@ flagged; see `faults`.
 `python -m qa.rules_eval import FORMAT FILE ...` imports the files and joins them to one suite.
 `python -m qa.rules_eval run RUN ...` takes stored runs of one suite of this project.
 
-Whole cases are left out, a fifth at a time. Of stored runs, the same cases are tried too: three trials of each case
+Whole cases are left out, a fifth at a time, and the harmful faults are counted. A fault is found if the trial breaks
+a rule that it kept without the fault; its step is the one named first (`harness.scoring.rules.learned.broken`). Of
+stored runs, the same cases are tried too: three trials of each case
 teach, of an agent that makes its reads in another order each time, and two more are tried.
 """
 
@@ -22,16 +24,17 @@ from harness.runs.measured_trials import suite_of
 from harness.runs.rescore import evidence_of
 from harness.runs.store.folder import RunFolder, run_path
 from harness.scoring.evidence import Evidence
-from harness.scoring.rules.candidates import SUITE, Scope
+from harness.scoring.rules.candidates import Scope
 from harness.scoring.rules.events import Event, Row, row_of
 from harness.scoring.rules.features import trial_of
 from harness.scoring.rules.language import Rule, parsed_rule
+from harness.scoring.rules.learned import LearnedRule, RuleResult, Ruleset, broken
 from harness.scoring.rules.mining import Learned, learn
 from qa.rules_eval.faults import World, planted
 
 ROOT = Path(__file__).parents[2]
 FOLDS = 5
-Breaks = list[tuple[Rule, int | None]]
+Breaks = tuple[RuleResult, ...]
 
 
 class Passing(NamedTuple):
@@ -70,19 +73,12 @@ def imported(format: str, path: Path) -> tuple[list[Passing], frozenset[str]]:
 
 def breaks_of(learned: Learned) -> Callable[[Row, str, str], Breaks]:
     """What a trial of a case and category breaks."""
-    scopes: dict[Scope, list[Rule]] = defaultdict(list)
+    rules: dict[Scope, list[tuple[LearnedRule, Rule]]] = defaultdict(list)
     for one in learned.rules:
-        scopes[one.scope].append(parsed_rule(one.text))
-
-    def breaks(row: Row, case: str, category: str) -> Breaks:
-        kept = [
-            (rule, rule.kept(row))
-            for scope in (SUITE, Scope("category", category), Scope("case", case))
-            for rule in scopes.get(scope, ())
-        ]
-        return [(rule, one.step) for rule, one in kept if one.state == "broken"]
-
-    return breaks
+        rule = LearnedRule(rule=one.text, cases=one.cases, trials=one.trials)
+        rules[one.scope].append((rule, parsed_rule(one.text)))
+    ruleset = Ruleset(rules=rules)
+    return lambda row, case, category: broken(ruleset.results(row, case, category))
 
 
 def cases_left_out(trials: Sequence[Passing], writes: frozenset[str]) -> Counts:
@@ -97,7 +93,7 @@ def cases_left_out(trials: Sequence[Passing], writes: frozenset[str]) -> Counts:
         breaks = breaks_of(learn(trial_of(one.row, one.case, one.category, writes) for one in train))
         for one in trials:
             if one.case in out:
-                _try(one, world, breaks, chosen, counts)
+                _try(one, world, breaks, chosen, counts, harmful=True)
     return counts
 
 
@@ -126,7 +122,7 @@ def same_cases(trials: Sequence[Passing], writes: frozenset[str]) -> Counts:
     world = World(rows=[own[0] for own in rows.values()], writes=writes)
     for case, own in rows.items():
         for row in own[3:]:
-            _try(Passing(case, first[case].category, row), world, breaks, chosen, counts)
+            _try(Passing(case, first[case].category, row), world, breaks, chosen, counts, harmful=False)
     return counts
 
 
@@ -144,17 +140,26 @@ def stored(run: str) -> tuple[list[Passing], frozenset[str]]:
 
 
 def _try(
-    one: Passing, world: World, breaks: Callable[[Row, str, str], Breaks], chosen: random.Random, counts: Counts
+    one: Passing,
+    world: World,
+    breaks: Callable[[Row, str, str], Breaks],
+    chosen: random.Random,
+    counts: Counts,
+    *,
+    harmful: bool,
 ) -> None:
     flagged = breaks(one.row, one.case, one.category)
     counts.trials += 1
     counts.flagged += bool(flagged)
-    counts.blamed.update(rule.form for rule, _ in flagged)
+    known = {rule.rule for rule in flagged}
+    counts.blamed.update(parsed_rule(rule).form for rule in known)
     for fault in planted(one.row, world, chosen):
-        hits = breaks(fault.row, one.case, one.category)
+        if harmful and not fault.harmful:
+            continue
+        hits = [rule for rule in breaks(fault.row, one.case, one.category) if rule.rule not in known]
         counts.tried[fault.fault] += 1
         counts.found[fault.fault] += bool(hits)
-        counts.exact[fault.fault] += any(step == fault.step for _, step in hits)
+        counts.exact[fault.fault] += bool(hits) and fault.first <= (hits[0].step or 0) <= fault.last
 
 
 def main() -> None:

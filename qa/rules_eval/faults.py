@@ -1,4 +1,12 @@
-"""Single faults planted into passing trials, as rows of events: each changes calls alone."""
+"""Single faults planted into passing trials, as rows of events: each changes calls alone.
+
+The true step of a call that is made otherwise, or too much, is its own. A call that is not made, or made too late, has
+none: true is each step from the call that stands in its place to the first write after it, the one that went ahead
+without it; or to the end, if there is no such write. At the end it is each step from the last call.
+
+A fault is harmful if it changes what is written, or takes a read away from before a write that has a value of the
+read's arguments or answer. In a trial that writes nothing, each is.
+"""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -8,6 +16,7 @@ from pydantic import JsonValue
 
 from harness.scoring.rules.events import Event, Row
 from harness.scoring.rules.features import plain_arguments
+from harness.scoring.rules.language import leaves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,10 +25,10 @@ class Planted:
 
     fault: str
     row: Row
-    step: int
-    """Of the changed call, or of the first one after a call that is gone."""
-    write: bool
-    """Whether it changes a write, or a read that a later write may depend on."""
+    first: int
+    last: int
+    """The true steps; see above."""
+    harmful: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +50,28 @@ def planted(row: Row, world: World, chosen: random.Random) -> Iterator[Planted]:
             yield found
 
 
-def _made(fault: str, row: Row, events: list[Event], place: int, world: World) -> Planted:
-    after = events[min(place, len(events) - 1)] if events else row.events[place]
-    tool = row.events[min(place, len(row.events) - 1)].name
-    return Planted(fault=fault, row=Row(tuple(events)), step=after.step, write=tool in world.writes)
+def _changed(fault: str, events: list[Event], place: int) -> Planted:
+    """A call was made otherwise, or too much."""
+    step = events[place].step
+    return Planted(fault=fault, row=Row(tuple(events)), first=step, last=step)
+
+
+def _omitted(fault: str, row: Row, events: list[Event], place: int, writes: frozenset[str]) -> Planted | None:
+    """What stood at a place was not made, or made later."""
+    if not events:
+        return None
+    rest = events[place:] or events[max((at for at, one in enumerate(events) if one.is_call), default=-1) :]
+    write = next((one for one in rest if one.name in writes), rest[-1])
+    gone = [one for one in row.events[place:] if one.name == row.events[place].name]
+    told = {value for one in gone for value in _values(one)}
+    harmful = gone[0].name in writes or any(told & _values(one) for one in rest if one.name in writes)
+    return Planted(fault=fault, row=Row(tuple(events)), first=rest[0].step, last=write.step, harmful=harmful)
+
+
+def _values(event: Event) -> set[str]:
+    """What a call names and is answered; short values are equal by chance."""
+    told = [value for _, value in (*leaves(event.arguments), *leaves(event.content))]
+    return {value for value in told if len(value) > 2}
 
 
 def _skipped_check(row: Row, world: World, chosen: random.Random) -> Planted | None:
@@ -57,7 +84,7 @@ def _skipped_check(row: Row, world: World, chosen: random.Random) -> Planted | N
         return None
     gone = chosen.choice(reads)
     place = row.places[gone][0]
-    return _made("skipped_check", row, [one for one in row.events if one.name != gone], place, world)
+    return _omitted("skipped_check", row, [one for one in row.events if one.name != gone], place, world.writes)
 
 
 def _early_stop(row: Row, world: World, chosen: random.Random) -> Planted | None:
@@ -66,7 +93,7 @@ def _early_stop(row: Row, world: World, chosen: random.Random) -> Planted | None
     writes = [place for place in row.calls if row.events[place].name in world.writes]
     if not writes:
         return None
-    return _made("early_stop", row, list(row.events[: writes[-1]]), writes[-1], world)
+    return _omitted("early_stop", row, list(row.events[: writes[-1]]), writes[-1], world.writes)
 
 
 def _changed_argument(fault: str, value: Callable[[JsonValue, Event, str, World, random.Random], JsonValue]):  # type: ignore[no-untyped-def]
@@ -85,7 +112,7 @@ def _changed_argument(fault: str, value: Callable[[JsonValue, Event, str, World,
             if new is not None and new != old:
                 events = list(row.events)
                 events[place] = replace(event, arguments={**(event.arguments or {}), name: new})
-                return _made(fault, row, events, place, world)
+                return _changed(fault, events, place)
         return None
 
     return make
@@ -133,7 +160,7 @@ def _wrong_tool(row: Row, world: World, chosen: random.Random) -> Planted | None
     other = chosen.choice([tool for tool in tools if tool != row.events[place].name])
     events = list(row.events)
     events[place] = replace(events[place], name=other)
-    return _made("wrong_tool", row, events, place, world)
+    return _changed("wrong_tool", events, place)
 
 
 def _extra_write(row: Row, world: World, chosen: random.Random) -> Planted | None:
@@ -148,7 +175,7 @@ def _extra_write(row: Row, world: World, chosen: random.Random) -> Planted | Non
     place = row.calls[-1] + 1
     events = list(row.events)
     events.insert(place, replace(extra, step=row.events[row.calls[-1]].step))
-    return Planted(fault="extra_write", row=Row(tuple(events)), step=events[place].step, write=True)
+    return _changed("extra_write", events, place)
 
 
 def _late_check(row: Row, world: World, chosen: random.Random) -> Planted | None:
@@ -165,7 +192,7 @@ def _late_check(row: Row, world: World, chosen: random.Random) -> Planted | None
     before = [one for one in row.events[: writes[-1] + 1] if one.name != moved]
     after = [one for one in row.events[writes[-1] + 1 :] if one.name != moved]
     events = [*before, *late, *after]
-    return Planted(fault="late_check", row=Row(tuple(events)), step=row.events[writes[0]].step, write=True)
+    return _omitted("late_check", row, events, row.places[moved][0], world.writes)
 
 
 _FAULTS = (

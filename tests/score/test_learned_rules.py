@@ -114,6 +114,38 @@ def test_a_change_of_behaviour_breaks_a_rule_at_its_step(
     assert rule in learned("explain", run, "case-10").stdout
 
 
+@pytest.mark.parametrize(
+    ("change", "step"),
+    [(swapped, 2), (argument("refund", "amount", 99), 3), (with_extra("close_account", {}), 4)],
+    ids=["late", "amount", "other tool"],
+)
+def test_a_failed_trial_is_explained_by_the_first_call_that_breaks_a_rule(
+    learned: Walk, change: Change, step: int, request: pytest.FixtureRequest
+) -> None:
+    run = f"failed-{request.node.callspec.id.replace(' ', '-')}"
+    imported(learned, run, [conversation(10, change(refund_calls(10)), reward=0)])
+
+    (first, *_) = json.loads(learned("explain", run, "case-10", "--json").stdout)["suspects"]
+
+    assert ("broken_rule", step) == (first["kind"], first["step"])
+    assert "held in 10 of 10 passing trials of 10 cases" in first["reason"]
+
+
+def test_a_call_with_other_arguments_is_named_and_not_the_end(walk: Walk) -> None:
+    twice = [*refund_calls(1), *refund_calls(2)]
+    imported(walk, "base", [conversation(1, twice)] * 3)
+    walk("rules", "learn", "refunds")
+
+    imported(walk, "other", [conversation(1, [*refund_calls(1), *argument("refund", "amount", 9)(refund_calls(2))])])
+    imported(walk, "short", [conversation(1, twice[:-1])])
+
+    (other,), (short,) = (
+        {at for text, at in broken(walk, run).items() if text.startswith("require refund{")}
+        for run in ("other", "short")
+    )
+    assert (6, 6) == (other, short)  # the call itself; nothing was made instead, so that the end is named
+
+
 def test_only_passing_trials_teach_and_reads_in_another_order_are_no_change(walk: Walk) -> None:
     varied = [conversation(number, refund_calls(number)[:: -1 if number % 2 else 1]) for number in range(10)]
     failed = [conversation(number, [], reward=0) for number in range(10, 20)]

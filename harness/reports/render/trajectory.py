@@ -10,7 +10,7 @@ from harness.reports.durations import printed_ends
 from harness.reports.render.wording import UNKNOWN, printable, printed_words
 from harness.runs.store.beside_trials import KeptCause
 from harness.scoring.findings.facts import suspects
-from harness.scoring.rules.learned import RuleResult
+from harness.scoring.rules.learned import RuleResult, broken
 from harness.scoring.scorecard import Diagnosis, Scorecard
 from harness.traces import names
 from harness.traces.spans import Span
@@ -37,6 +37,7 @@ def explained(
     for one in card.diagnoses:
         if one.origin_step is None:
             yield f"!! {_title(one)}: {printable(one.evidence, longest)}"
+    yield from _broken(None, card.rules, longest)
     for step in trial.trajectory.steps:
         yield from _step(step, longest)
         yield from _found(step, card.diagnoses, longest)
@@ -78,7 +79,7 @@ def _ranked(trial: Trial, card: Scorecard, longest: int) -> Iterator[str]:
     """The most probable steps of the failure; empty for a success."""
     if card.success is not False:
         return
-    named = suspects(card.diagnoses, trial.trajectory, success=card.success)
+    named = suspects(card.diagnoses, trial.trajectory, success=card.success, rules=card.rules)
     if not named:
         yield "most probable step of the failure: cannot tell"
     for place, one in enumerate(named[:_SUSPECTS]):
@@ -150,12 +151,11 @@ def _found(step: Step, diagnoses: Sequence[Diagnosis], longest: int) -> Iterator
             yield f"   !  follows from {one.failure.replace('_', ' ')} of step {one.origin_step}"
 
 
-def _broken(step: Step, rules: Sequence[RuleResult], longest: int) -> Iterator[str]:
-    """The learned rules that were broken at a step, the one with most support first."""
-    for one in sorted(rules, key=lambda one: -one.trials):
-        if one.state == "broken" and one.step == step.index:
-            support = f"held in {one.trials} passing trials of {one.cases} {'case' if one.cases == 1 else 'cases'}"
-            yield f"  ~~  rule broken: {printable(one.rule, longest)}: {printable(one.reason, longest)} ({support})"
+def _broken(step: Step | None, rules: Sequence[RuleResult], longest: int) -> Iterator[str]:
+    """The learned rules that were broken at a step; without one, those that no step of the trial shows."""
+    for one in broken(rules):
+        if one.step == (None if step is None else step.index):
+            yield f"  ~~  rule broken: {printable(one.rule, longest)}: {printable(one.reason, longest)} ({one.support})"
 
 
 def _title(one: Diagnosis) -> str:

@@ -11,6 +11,7 @@ from harness.scoring.findings.calls import facts_of_calls
 from harness.scoring.findings.loops import loops
 from harness.scoring.findings.outcome import facts_of_outcome, has_failed, place_to_look
 from harness.scoring.findings.reading import Act, read
+from harness.scoring.rules.learned import RuleResult, broken
 from harness.scoring.scorecard import DETECTOR_FAILED, FACTS_VERSION, Detector, Diagnosis, Failure, Kind, OwnKind
 from harness.traces.trajectory import Content, Trajectory
 from harness.values import Frozen
@@ -132,10 +133,11 @@ _RANKS: Final[Mapping[str, int]] = MappingProxyType(
         **dict.fromkeys(("judged", "wrong_write", "needless_write", "forbidden_call"), 0),
         **dict.fromkeys(("handed_over", "miscopied_value"), 1),
         **dict.fromkeys(("missing_write", "unfounded_value", "repeated_call"), 2),
-        "unexplained": 3,
-        **dict.fromkeys(("invented_tool", "invalid_parameter", "ignored_error", "unchanged_retry"), 4),
-        "stopped_early": 5,
-        "limit_reached": 6,
+        "broken_rule": 3,
+        "unexplained": 4,
+        **dict.fromkeys(("invented_tool", "invalid_parameter", "ignored_error", "unchanged_retry"), 5),
+        "stopped_early": 6,
+        "limit_reached": 7,
     }
 )
 """By how much a kind explains a failure; lower comes first. What stands behind `unexplained` explains little by
@@ -215,26 +217,39 @@ class Suspect(Frozen):
     """Whose step it is; None: the user's."""
     source: Literal["agent", "user", "system"]
     failure: Failure
-    kind: Kind | OwnKind
-    """`unexplained`: no fact names the step; see `place_to_look`."""
+    kind: Kind | OwnKind | Literal["broken_rule"]
+    """`unexplained`: no fact names the step; see `place_to_look`. `broken_rule`: a change of behaviour."""
     reason: str
 
 
-def suspects(diagnoses: Sequence[Diagnosis], trajectory: Trajectory, *, success: bool | None) -> tuple[Suspect, ...]:
-    """Steps by rank of their facts, the earlier first of equals; empty for a success, or if nobody can tell."""
+def suspects(
+    diagnoses: Sequence[Diagnosis],
+    trajectory: Trajectory,
+    *,
+    success: bool | None,
+    rules: Sequence[RuleResult] = (),
+) -> tuple[Suspect, ...]:
+    """Steps by rank of their facts, the earlier first of equals; behind what explains the failure, the learned rules
+    that were broken (`harness.scoring.rules.learned.broken`). Empty for a success, or if nobody can tell.
+    """
     if success:
         return ()
-    by_step: dict[int, Diagnosis] = {}
-    placed = [one for one in diagnoses if one.origin_step is not None]
-    for one in sorted(placed, key=lambda one: (_RANKS.get(one.kind, _OWN), one.origin_step)):
-        by_step.setdefault(one.origin_step or 0, one)
+    ranked: list[tuple[int, int, int, Failure, Kind | OwnKind | Literal["broken_rule"], str]] = [
+        (_RANKS.get(one.kind, _OWN), one.origin_step, one.origin_step, one.failure, one.kind, one.evidence)
+        for one in diagnoses
+        if one.origin_step is not None
+    ]
+    ranked += [
+        (_RANKS["broken_rule"], place, one.step, "other", "broken_rule", f"{one.rule}: {one.reason} ({one.support})")
+        for place, one in enumerate(broken(rules))
+        if one.step is not None
+    ]
     steps = {step.index: step for step in trajectory.steps}
-    found = []
-    for number, one in by_step.items():
+    found: dict[int, Suspect] = {}
+    for _, _, number, failure, kind, reason in sorted(ranked, key=lambda one: one[:2]):
         step = steps.get(number)
         source = "agent" if step is None else step.source
         agent = (step.agent or trajectory.agent) if step is not None and source == "agent" else None
-        found.append(
-            Suspect(step=number, agent=agent, source=source, failure=one.failure, kind=one.kind, reason=one.evidence)
-        )
-    return tuple(found)
+        suspect = Suspect(step=number, agent=agent, source=source, failure=failure, kind=kind, reason=reason)
+        found.setdefault(number, suspect)
+    return tuple(found.values())

@@ -25,7 +25,7 @@ or a text in it.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -48,6 +48,8 @@ class Kept:
     state: State
     step: int | None = None
     reason: str = ""
+    at_end: bool = False
+    """Whether it is broken by what did not happen until the end."""
 
 
 HELD: Final = Kept(state="held")
@@ -73,6 +75,11 @@ class Named:
         if self.only_call and not event.is_call:
             return False
         return not self.arguments or json_contains(event.arguments, self.arguments)
+
+    def likeness(self, event: Event) -> int:
+        """How many of the arguments an event has."""
+        own = event.arguments or {}
+        return sum(json_contains(own, {name: value}) for name, value in self.arguments.items())
 
 
 class Source(NamedTuple):
@@ -108,11 +115,24 @@ class Rule:
         """Whether a row keeps the rule."""
         return _FORMS[self.form](self, row)
 
+    def instead(self, row: Row, known: Collection[int]) -> Kept | None:
+        """Of a broken `require A{...}`: the call that was made instead, among those that are not known to be right; the
+        one of A that comes nearest, or one of another tool with these very arguments. None if there is none.
+        """
+        wanted = self.names[0]
+        others = [place for place in row.calls if wanted.arguments and place not in known]
+        own = [place for place in others if row.events[place].name == wanted.name]
+        if own:
+            nearest = max(own, key=lambda place: wanted.likeness(row.events[place]))
+            return _broken(row, nearest, "has other arguments")
+        alike = [place for place in others if wanted.likeness(row.events[place]) == len(wanted.arguments)]
+        return _broken(row, alike[0], f"was made instead of {wanted.name}") if alike else None
+
 
 def _broken(row: Row, place: int | None, reason: str) -> Kept:
     if place is None:
         last = row.events[-1].step if row.events else None
-        return Kept(state="broken", step=last, reason=reason)
+        return Kept(state="broken", step=last, reason=reason, at_end=True)
     event = row.events[place]
     return Kept(state="broken", step=event.step, reason=f"{event.name} (step {event.step}) {reason}")
 
@@ -144,15 +164,20 @@ def _then(rule: Rule, row: Row) -> Kept:
     first, second = (named.at(row) for named in rule.names)
     if not first:
         return NO_OCCASION
-    alone = not second or second[-1] < first[-1]
-    return _broken(row, first[-1], f"was not followed by {rule.names[1].name}") if alone else HELD
+    if second and second[-1] > first[-1]:
+        return HELD
+    event = row.events[first[-1]]
+    following = next((place for place in row.calls if place > first[-1]), first[-1])
+    reason = f"{event.name} (step {event.step}) was not followed by {rule.names[1].name}"
+    return Kept(state="broken", step=row.events[following].step, reason=reason, at_end=True)
 
 
 def _require(rule: Rule, row: Row) -> Kept:
-    happened = len(rule.names[0].at(row))
-    if happened >= rule.count:
+    named = rule.names[0]
+    happened = named.at(row)
+    if len(happened) >= rule.count:
         return HELD
-    return _broken(row, None, f"{rule.names[0].name} happened {happened} times")
+    return _broken(row, None, f"{named.name} happened {len(happened)} times")
 
 
 def _choice(rule: Rule, row: Row) -> Kept:

@@ -1,7 +1,7 @@
 """The file of a suite's learned rules, `suites/SUITE/rules.yaml`, and what a trial does with them."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -70,7 +70,28 @@ class RuleResult(Frozen):
     trials: int
     step: int | None = None
     """Where it was broken; None: it was not, or by something that did not happen in a trial without steps."""
+    at_end: bool = False
+    """Whether it was broken by what did not happen until the end: no step shows when it should have happened."""
     reason: str = ""
+
+    @property
+    def support(self) -> str:
+        """In words."""
+        cases = "1 case" if self.cases == 1 else f"{self.cases} cases"
+        return f"held in {self.trials} of {self.trials} passing trials of {cases}"
+
+
+def broken(rules: Iterable[RuleResult]) -> tuple[RuleResult, ...]:
+    """The broken rules, the one that names best where the trial deviates first: those that a call breaks, by step,
+    since what follows may be its consequence; then those that are broken by what did not happen until the end, the
+    latest first. Of equals, the one with more support.
+    """
+    return tuple(sorted((one for one in rules if one.state == "broken"), key=_naming))
+
+
+def _naming(one: RuleResult) -> tuple[bool, int, int, int]:
+    step = -1 if one.step is None else one.step
+    return one.at_end, -step if one.at_end else step, -one.cases, -one.trials
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +107,17 @@ class Ruleset:
         """
         found: list[RuleResult] = []
         for scope in (SUITE, Scope("category", category), Scope("case", case)):
-            for one, rule in self.rules.get(scope, ()):
+            own = self.rules.get(scope, ())
+            known = {
+                at
+                for _, rule in own
+                if rule.form == "require" and rule.names[0].arguments
+                for at in rule.names[0].at(row)
+            }
+            for one, rule in own:
                 kept = rule.kept(row) if ended or rule.form not in OF_THE_WHOLE else NO_OCCASION
+                if kept.state == "broken" and rule.form == "require":
+                    kept = rule.instead(row, known) or kept
                 found.append(
                     RuleResult(
                         rule=one.rule,
@@ -96,6 +126,7 @@ class Ruleset:
                         cases=one.cases,
                         trials=one.trials,
                         step=kept.step,
+                        at_end=kept.at_end,
                         reason=kept.reason,
                     )
                 )
