@@ -151,9 +151,8 @@ loop runs meanwhile.
 MAX_DIGITS = 308
 """Of an integer: longer ones exceed a float, so that comparing them with one raises."""
 
-_BLANKS = 1000
-_FEW = 10_000
-_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+JSON_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+"""A string of JSON, or the rest of a text that ends within one."""
 _OPENING, _CLOSING = b"[{", b"]}"
 _STEPS = bytes.maketrans(_OPENING + _CLOSING, b"\x01\x01\xff\xff")
 """A bracket as the signed byte by which it changes the depth."""
@@ -200,22 +199,9 @@ def check_values(text: str, most: int = MAX_VALUES) -> None:
         raise ExceedsBounds(f"more than {most} objects, lists and commas")
 
 
-def values_in(raw: bytes) -> int:
-    """How many objects, lists and commas a text holds that may be JSON, as `parse_json` counts them; more than
-    MAX_VALUES if it would be refused for them, and 0 if it begins like none of them.
-    """
-    if raw[:_BLANKS].lstrip()[:1] not in (b"{", b"["):
-        return 0
-    found = sum(map(raw.count, (b"{", b"[", b",")))
-    if found <= _FEW:
-        return found
-    outside, strings = _STRING.subn("", raw.decode("latin-1"), count=2 * MAX_VALUES + 2)
-    return max(sum(map(outside.count, "{[,")), strings // 2)
-
-
 def _has_at_most(text: str, most: int) -> bool:
     # Each string is a name or a value, so that more of them than twice the limit exceed it, too: no need to go on.
-    outside, strings = _STRING.subn("", text, count=2 * most + 2)
+    outside, strings = JSON_STRING.subn("", text, count=2 * most + 2)
     return strings <= 2 * most + 1 and sum(map(outside.count, "{[,")) <= most
 
 
@@ -223,7 +209,7 @@ def check_depth(text: str, most: int = MAX_DEPTH) -> None:
     """Raises NotJson if brackets outside of strings nest more than `most` levels deep; takes linear time."""
     if text.count("[") + text.count("{") <= most:
         return
-    brackets = _STRING.sub("", text).encode("ascii", "replace").translate(_STEPS, _NO_BRACKETS)
+    brackets = JSON_STRING.sub("", text).encode("ascii", "replace").translate(_STEPS, _NO_BRACKETS)
     if 2 * brackets.count(1) < len(brackets):
         raise NotJson("more brackets are closed than opened")
     if max(accumulate(array("b", brackets)), default=0) > most:

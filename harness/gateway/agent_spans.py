@@ -6,7 +6,8 @@ from aiohttp import web
 from pydantic import JsonValue
 
 from harness.cassettes.redaction import Redactor
-from harness.gateway.bodies import LargeWork, read_body
+from harness.gateway.bodies import read_body
+from harness.gateway.exchange import LargeWork
 from harness.gateway.upstream.transport import Refusal
 from harness.traces.otlp import Decoded, NotOtlp, RawRecord, answer, decode
 from harness.traces.recorder import TraceRecorder, Volume

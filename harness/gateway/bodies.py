@@ -4,17 +4,17 @@ import asyncio
 import ctypes
 import json
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from concurrent.futures import Executor
-from contextlib import contextmanager
-from typing import Final, Protocol, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from harness.gateway.exchange import WORTH_A_THREAD_BYTES, LargeWork
 from harness.gateway.models.formats import ModelAnswer
 from harness.gateway.upstream.transport import Refusal
-from harness.values import MAX_VALUES, values_in
+from harness.values import JSON_STRING, MAX_VALUES
 
 # Configures the C library's allocator so that most freed memory is returned to the system.
 #
@@ -52,23 +52,15 @@ _MUCH_BYTES = 4 * 1024 * 1024
 _UNTIL_FREED_S = 0.5
 
 
+@dataclass
 class IntakeLimit:
-    """The limit of one trial. Used on the gateway's own thread only."""
+    """The bytes that are read of the bodies of one trial's requests, and their values, until these are answered. Used
+    on the gateway's own thread only.
+    """
 
-    def __init__(self) -> None:
-        self.buffered = 0
-        self.values = 0
-        self.most = 0
-
-    @contextmanager
-    def of(self, request: web.BaseRequest) -> Iterator[None]:
-        """Counts the bytes that are read of the request's body, and its values, until the request is answered."""
-        request[BODY] = body = Body(self)
-        try:
-            yield
-        finally:
-            self.buffered -= body.buffered
-            self.values -= body.values
+    buffered: int = 0
+    values: int = 0
+    most: int = 0
 
     def close(self) -> None:
         """Returns the memory of large requests to the system: the allocator would keep it for the rest of the run."""
@@ -76,28 +68,28 @@ class IntakeLimit:
             asyncio.get_running_loop().call_later(_UNTIL_FREED_S, give_back)
 
 
+@dataclass
 class Body:
     """The buffered part of one request's body."""
 
-    def __init__(self, intake: IntakeLimit) -> None:
-        self._intake = intake
-        self.buffered = 0
-        self.values = 0
+    intake: IntakeLimit
+    buffered: int = 0
+    values: int = 0
 
     def admits(self, size: int) -> bool:
         """Counts `size` more bytes; False if the trial's limit would be exceeded."""
-        if self._intake.buffered + size > BODIES_MAX_BYTES:
+        if self.intake.buffered + size > BODIES_MAX_BYTES:
             return False
-        self._intake.buffered += size
-        self._intake.most = max(self._intake.most, self._intake.buffered)
+        self.intake.buffered += size
+        self.intake.most = max(self.intake.most, self.intake.buffered)
         self.buffered += size
         return True
 
     def admits_values(self, count: int) -> bool:
         """Counts the objects, lists and commas of the body; False if the trial's limit would be exceeded."""
-        if self._intake.values + count > VALUES_MAX:
+        if self.intake.values + count > VALUES_MAX:
             return False
-        self._intake.values += count
+        self.intake.values += count
         self.values += count
         return True
 
@@ -105,75 +97,9 @@ class Body:
 BODY = web.RequestKey("harness.body", Body)
 
 
-T = TypeVar("T")
-WORTH_A_THREAD_BYTES: Final = 16 * 1024
-"""Of the texts, from which a thread is worth its switch."""
-
-
-class LargeWork:
-    """The large work of one trial, one piece at a time. Used on the gateway's own thread only."""
-
-    def __init__(self, threads: Executor) -> None:
-        self._threads = threads
-        self._turn = asyncio.Lock()
-        self._asked_for = 0
-        self._finishing: set[asyncio.Task[None]] = set()
-        self._closed = False
-
-    async def done(self, size: int, work: Callable[[], T]) -> T:
-        """The result of the work on texts of `size` bytes.
-
-        Small work is done at once, or after the large work that was asked for before it: that may learn a token which
-        the small work has to find.
-        """
-        if size < WORTH_A_THREAD_BYTES and not self._asked_for:
-            return work()
-        self._asked_for += 1
-        try:
-            async with self._turn:
-                if size < WORTH_A_THREAD_BYTES:
-                    return work()
-                return await asyncio.get_running_loop().run_in_executor(self._threads, work)
-        finally:
-            self._asked_for -= 1
-
-    async def settled(self) -> None:
-        """Waits for the large work that was asked for before."""
-        await self.done(0, lambda: None)
-
-    async def finished(self, size: int, work: Coroutine[object, object, None]) -> None:
-        """Waits for work that is done to its end, also if the trial ends first; not if it is closed."""
-        if self._closed:
-            work.close()
-            return
-        if size < WORTH_A_THREAD_BYTES:
-            await work
-            return
-        task = asyncio.get_running_loop().create_task(work)
-        self._finishing.add(task)
-        task.add_done_callback(self._finishing.discard)
-        await asyncio.shield(task)
-
-    async def all_finished(self) -> list[BaseException]:
-        """Waits for all work that `finished` was asked for, and returns the failures of this: a request that the end
-        of the trial has cut short does not tell of its own.
-        """
-        failures: list[BaseException] = []
-        while self._finishing:
-            ended = await asyncio.gather(*self._finishing, return_exceptions=True)
-            failures += (one for one in ended if one is not None)
-        return failures
-
-    async def close(self) -> None:
-        """Gives up what is not finished: no task of it is left when the event loop ends."""
-        self._closed = True
-        left = tuple(self._finishing)
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
-
-
 MAX_BODY_BYTES = 1024 * 1024
+_BLANKS = 1000
+_FEW = 10_000
 _BODY_TIMEOUT_S = 10.0
 
 
@@ -193,18 +119,6 @@ def error_body(kind: str, message: str) -> bytes:
     return json.dumps({"error": {"type": kind, "message": message}}).encode()
 
 
-def check_head(request: web.BaseRequest) -> None:
-    """Raises Refusal for headers with bytes that are not UTF-8, because they could be passed on but not stored."""
-    for name, value in request.headers.items():
-        if name.isascii() and value.isascii():
-            continue
-        try:
-            f"{name}{value}".encode()
-        except UnicodeEncodeError:
-            shown = name.encode("ascii", "backslashreplace").decode()[:100]
-            raise Refusal(400, "bad_request", f"the header {shown} holds bytes that are not UTF-8") from None
-
-
 async def read_body(request: web.BaseRequest, most: int = MAX_BODY_BYTES) -> bytes:
     """The whole body. Raises Refusal for one that is larger than `most`, one too many, too slow, or broken."""
     if (request.content_length or 0) > most:
@@ -222,12 +136,25 @@ async def read_json(request: web.BaseRequest, large: LargeWork, most: int = MAX_
     values.
     """
     raw = await read_body(request, most)
-    count = await large.done(len(raw), lambda: values_in(raw))
+    count = values_in(raw) if len(raw) < WORTH_A_THREAD_BYTES else await large.done(len(raw), lambda: values_in(raw))
     # One that has too many by itself is refused before it is read into values.
     if count <= MAX_VALUES and not request[BODY].admits_values(count):
         limit = f"the requests that are not answered yet hold {VALUES_MAX} objects, lists and commas"
         raise Refusal(503, "too_much_at_once", f"{limit}; wait for their answers")
     return raw
+
+
+def values_in(raw: bytes) -> int:
+    """How many objects, lists and commas a text holds that may be JSON, as `parse_json` counts them; more than
+    MAX_VALUES if it would be refused for them, and 0 if it begins like none of them.
+    """
+    if raw[:_BLANKS].lstrip()[:1] not in (b"{", b"["):
+        return 0
+    found = sum(map(raw.count, (b"{", b"[", b",")))
+    if found <= _FEW:
+        return found
+    outside, strings = JSON_STRING.subn("", raw.decode("latin-1"), count=2 * MAX_VALUES + 2)
+    return max(sum(map(outside.count, "{[,")), strings // 2)
 
 
 async def _read(request: web.BaseRequest, most: int) -> bytes:

@@ -12,8 +12,7 @@ from pydantic import JsonValue
 from harness.cassettes.redaction import Redactor
 from harness.errors import OutOfTime
 from harness.gateway.bodies import Delivery, error_body, read_json
-from harness.gateway.exchange import CallResult, Exchange, ReceivedCall, failed
-from harness.gateway.failures import CallFailure
+from harness.gateway.exchange import CallFailure, CallResult, Exchange, ReceivedCall, failed
 from harness.gateway.upstream.host_calls import (
     Address,
     CallMemory,
@@ -130,9 +129,9 @@ class WebHandler:
         """Returns the reason of a failure, and whether the agent received a part of the host's answer."""
         ledger = self.exchange.ledger
         received = self._received_call(call, *ledger.take_thought())
-        admitted = ledger.admits_call()
+        admitted, traced = ledger.admits_call()
         result, begun = await self._result(received, call, sink, None if admitted else self.exchange.limit())
-        if self.exchange.worth_a_span(admitted=admitted):
+        if traced:
             await self.exchange.trace(received, result)
         return result.failure, begun
 
@@ -196,7 +195,7 @@ class WebHandler:
         answer = await self.source.answer(call, sink)
         if isinstance(answer, ToolMiss):
             return self.exchange.missed(call.key, answer), False
-        self.exchange.count("http", call.key, answer)
+        self.exchange.ledger.count("http", call.key, answer)
         failure = failure_of(call.host, answer)
         if failure is None:
             self.exchange.ledger.answered.add(call.key.tool)

@@ -14,8 +14,7 @@ from pydantic import JsonValue
 
 from harness.cassettes.keys import CallKey, complete_arguments
 from harness.errors import ReplayDiverged
-from harness.gateway.exchange import CallResult
-from harness.gateway.failures import CallFailure, result_of
+from harness.gateway.exchange import CallFailure, CallResult, result_of
 from harness.gateway.tool_calls import ToolCallHandler, ToolReply, parsed_arguments
 from harness.gateway.toolbox import Tool, Toolbox
 from harness.gateway.trial import TrialContext

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from harness.cassettes.keys import CallKey
 from harness.gateway.budgets import Budget
+from harness.gateway.upstream.sources import ToolAnswer
 from harness.gateway.user import HeardCall
 from harness.suite.models import CalledKind, Doubles, Provenance
 from harness.traces.recorder import Volume
@@ -67,13 +68,16 @@ class Ledger:
     volume: Volume = field(default_factory=Volume)
     """What the trial has asked for and has had written, in all channels."""
 
-    def admits_call(self) -> bool:
-        """Counts a call; False past the case's limit."""
+    def admits_call(self) -> tuple[bool, bool]:
+        """Counts a call; returns whether it is within the case's limit, and whether it is traced.
+
+        Of the calls beyond the limit only the first is traced: an agent in an endless loop must not fill the disk.
+        """
         self.calls += 1
         if self.calls <= self.steps:
-            return True
+            return True, True
         self.limit_reached = self.limit_reached or f"{self.steps} tool calls"
-        return False
+        return False, self.calls == self.steps + 1
 
     def refuses_request(self) -> str | None:
         """Counts a request of the agent, in whichever channel; returns why it is refused."""
@@ -94,6 +98,13 @@ class Ledger:
             return True
         self.out_of_budget = self.limit_reached = self.tool_budget.reached
         return False
+
+    def count(self, kind: CalledKind, key: CallKey, answer: ToolAnswer) -> None:
+        """Counts an answer by its source."""
+        self.tiers[answer.tier] += 1
+        self.reused_once_recorded += answer.once_recorded
+        if answer.outcome == "answer":
+            self.count_provenance(kind, answer.tier, key, answer.provenance)
 
     def count_provenance(
         self, kind: CalledKind, tier: ReplayTier, key: CallKey, recorded: Provenance | None = None

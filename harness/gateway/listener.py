@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from aiohttp import web
 from typing_extensions import override
 
-from harness.gateway.bodies import IntakeLimit, error_body
+from harness.gateway.bodies import BODY, Body, IntakeLimit, error_body
 
 if TYPE_CHECKING:
     from harness.gateway.forward_proxy import ForwardProxy
@@ -174,19 +174,21 @@ class Listener:
         connection = request.protocol
         assert isinstance(connection, _ClientConnection)
         connection.answering = True
+        body = request[BODY] = Body(self._intake)
         try:
             refused = self._refuses()
             if refused is not None:
-                body = error_body("limit_reached", refused)
-                return web.Response(status=403, body=body, content_type="application/json")
-            with self._intake.of(request):
-                response = await self._routes.handle(request, connection.bound)
-                if "upgrade" in request.headers:
-                    # aiohttp may have lost what came behind it: the client is told to send that on a new connection.
-                    response.force_close()
-                    connection.close()
-                return response
+                error = error_body("limit_reached", refused)
+                return web.Response(status=403, body=error, content_type="application/json")
+            response = await self._routes.handle(request, connection.bound)
+            if "upgrade" in request.headers:
+                # aiohttp may have lost what came behind it: the client is told to send that on a new connection.
+                response.force_close()
+                connection.close()
+            return response
         finally:
+            self._intake.buffered -= body.buffered
+            self._intake.values -= body.values
             connection.answering = False
 
     async def close(self) -> None:

@@ -13,8 +13,9 @@ from aiohttp import web
 from harness.cassettes.redacted_streams import RedactedStream
 from harness.cassettes.redaction import KEPT_HEADERS, Redactor
 from harness.cassettes.transience import failure_of, is_transient
-from harness.gateway.bodies import Delivery, LargeWork, deliver
+from harness.gateway.bodies import Delivery, deliver
 from harness.gateway.budgets import RateLimiter, Waits
+from harness.gateway.exchange import LargeWork
 from harness.gateway.ledger import Ledger
 from harness.gateway.models.allowed import LONGEST_MODEL
 from harness.gateway.models.endpoints import Endpoint

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from harness.gateway import mcp_messages
 from harness.gateway.bodies import read_json
-from harness.gateway.failures import CallFailure
+from harness.gateway.exchange import CallFailure
 from harness.gateway.mcp_messages import (
     INVALID_PARAMS,
     INVALID_REQUEST,

@@ -5,7 +5,7 @@ import json
 from aiohttp import web
 from pydantic import JsonValue
 
-from harness.gateway.failures import TOOL_STATUSES
+from harness.gateway.exchange import TOOL_STATUSES
 from harness.gateway.toolbox import Toolbox
 from harness.gateway.upstream.transport import Refusal
 from harness.values import JsonObject

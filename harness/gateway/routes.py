@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from aiohttp import web
 from pydantic import Field, TypeAdapter, ValidationError
 
-from harness.gateway.bodies import RouteHandler, check_head, error_body, read_json
+from harness.gateway.bodies import RouteHandler, error_body, read_json
 from harness.gateway.budgets import OutOfBudget
 from harness.gateway.ledger import Ledger
 from harness.gateway.tool_calls import ToolCallHandler, ToolReply
@@ -218,7 +218,7 @@ class Routes:
         """Handles one request; every outcome is an answer in JSON. `bound`: the destination of the connection."""
         await _continue(request)
         try:
-            check_head(request)
+            _check_head(request)
             if self._forward_proxy is not None:
                 address = self._forward_proxy.address(request, bound)
                 if address is not None:
@@ -312,6 +312,18 @@ def thought_attributes(ledger: Ledger) -> dict[str, str | None]:
     """The thoughts since the last step, as a span's attributes."""
     thought, plan = ledger.take_thought()
     return {names.THOUGHT: thought, names.PLAN: None if plan is None else json.dumps(plan, ensure_ascii=False)}
+
+
+def _check_head(request: web.BaseRequest) -> None:
+    """Raises Refusal for headers with bytes that are not UTF-8, because they could be passed on but not stored."""
+    for name, value in request.headers.items():
+        if name.isascii() and value.isascii():
+            continue
+        try:
+            f"{name}{value}".encode()
+        except UnicodeEncodeError:
+            shown = name.encode("ascii", "backslashreplace").decode()[:100]
+            raise Refusal(400, "bad_request", f"the header {shown} holds bytes that are not UTF-8") from None
 
 
 async def _continue(request: web.BaseRequest) -> None:

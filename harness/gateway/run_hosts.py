@@ -11,8 +11,9 @@ from harness.cassettes.normalisation import Normalisation
 from harness.cassettes.player import Player
 from harness.cassettes.recordings import Mark, Outcome
 from harness.cassettes.trial_recording import CallPosition
-from harness.gateway.exchange import Recorder, replayed
+from harness.gateway.exchange import replayed
 from harness.gateway.forward_proxy import ForwardProxy, PageHandler, WebHandler
+from harness.gateway.recording import Recorder
 from harness.gateway.sniffer import Authority
 from harness.gateway.suite_tools import Outages
 from harness.gateway.trial import TrialContext

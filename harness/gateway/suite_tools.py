@@ -6,19 +6,15 @@ import asyncio
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import aiohttp
 from pydantic import JsonValue
 
-from harness.cassettes.keys import CallKey
-from harness.cassettes.player import Player
-from harness.cassettes.redaction import KEPT_HEADERS, SECRET_HEADERS, Redactor, stand_in
+from harness.cassettes.redaction import Redactor, stand_in
 from harness.cassettes.volatility import unfolded
 from harness.errors import ServiceError
-from harness.gateway.exchange import replayed
+from harness.gateway.exchange import ReplaySource
 from harness.gateway.trial import TrialContext
 from harness.gateway.upstream.http_tools import HttpSource
 from harness.gateway.upstream.sources import (
@@ -30,13 +26,6 @@ from harness.gateway.upstream.sources import (
 )
 from harness.suite.tools import values_at
 from harness.traces.trial import Outage
-
-if TYPE_CHECKING:
-    from harness.cassettes.normalisation import Normalisation
-    from harness.cassettes.recordings import Mark, Outcome
-    from harness.cassettes.trial_recording import CallPosition
-    from harness.gateway.exchange import Recorder
-
 
 # Answers of servers outside of the run: a trial that met their outage is no measurement of the agent.
 
@@ -128,6 +117,7 @@ def suite_tools(trial: TrialContext) -> TrialTools:
     player = trial.player("tool")
     if player is not None:
         return ReplaySource(player)
+    from harness.gateway.recording import RecordingSource, ToolCodec  # a replayed trial does without the recorder
     from harness.gateway.upstream.tool_servers import Upstreams
 
     run = trial.run
@@ -149,58 +139,6 @@ def api_source(trial: TrialContext) -> TrialTools:
     """The source for the harness's own reads of APIs."""
     run = trial.run
     return external_tools(trial, HttpSource(run.client, trial.reached, run.limiter, trial.tier, trial.waits))
-
-
-@dataclass(frozen=True)
-class ReplaySource:
-    """Plays one trial's cassette; reaches no service."""
-
-    player: Player
-
-    async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
-        return replayed(self.player, request.key)
-
-
-@dataclass(frozen=True)
-class RecordingSource:
-    """Records the answers of another source."""
-
-    inner: TrialTools
-    recorder: "Recorder[ToolRequest]"
-
-    async def call(self, request: ToolRequest) -> ToolAnswer | ToolMiss:
-        answer, _ = await self.recorder.record(request, self._ask)
-        assert answer is not None  # tools always answer
-        return answer
-
-    async def _ask(self, request: ToolRequest, _: bool) -> ToolAnswer | ToolMiss:
-        return await self.inner.call(request)
-
-
-@dataclass(frozen=True)
-class ToolCodec:
-    """How calls of tools are recorded."""
-
-    header_rules: Callable[[str], Collection[str]] = lambda _: ()
-    """Maps a tool to the response headers, in lower case, that are stored besides `KEPT_HEADERS`."""
-    streams: bool = False
-
-    def sent(self, request: ToolRequest, normalisation: "Normalisation") -> ToolRequest:
-        arguments = normalisation.sent(request.arguments, request.key.tool)
-        assert isinstance(arguments, dict)  # replacement keeps the structure
-        return replace(request, arguments=arguments)
-
-    def mark(self, position: "CallPosition", outcome: "Outcome", answer: ToolAnswer) -> "Mark":
-        del answer
-        return position.mark("tool", outcome)
-
-    def headers(self, request: ToolRequest, answer: ToolAnswer) -> Mapping[str, str]:
-        kept = {*KEPT_HEADERS, *self.header_rules(request.key.tool)} - SECRET_HEADERS
-        return {name: value for name, value in answer.headers.items() if name in kept}
-
-    def key(self, request: ToolRequest, answer: ToolAnswer) -> CallKey:
-        del answer
-        return request.key
 
 
 # Ids and cursors that a real tool generates in every run, bound to the call that returned them.

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -10,9 +9,14 @@ from pydantic import JsonValue
 
 from harness.cassettes.keys import CallKey, complete_arguments, key_of_kept
 from harness.errors import OutOfTime
-from harness.gateway.bodies import WORTH_A_THREAD_BYTES
-from harness.gateway.exchange import CallResult, ReceivedCall, failed
-from harness.gateway.failures import CallFailure, result_of
+from harness.gateway.exchange import (
+    WORTH_A_THREAD_BYTES,
+    CallFailure,
+    CallResult,
+    ReceivedCall,
+    failed,
+    result_of,
+)
 from harness.gateway.toolbox import Tool, Toolbox
 from harness.gateway.trial import TrialContext
 from harness.gateway.upstream.sources import ToolMiss, ToolRequest, TrialTools
@@ -69,17 +73,24 @@ class ToolCallHandler:
     async def call(self, name: str, raw: bytes) -> ToolReply:
         """One call of the agent. Never raises for what the agent or the tool does."""
         exchange, ledger = self.exchange, self.exchange.ledger
+        refusal, (arguments, unparsed, problem) = self._refusal_of(name), parsed_arguments(raw)
         thought, plan = ledger.take_thought()
-        arguments, unparsed, problem = parsed_arguments(raw)
-        received = self._received_call(name, arguments, unparsed=unparsed, thought=thought, plan=plan, size=len(raw))
-        admitted = ledger.admits_call()
-        failure = self._refusal_of(name) if admitted else exchange.limit()
+        admitted, traced = ledger.admits_call()
+        failure = refusal if admitted else exchange.limit()
         if failure is None and not ledger.within_budget(name):
             failure = exchange.limit()
-        result = await self._followed(received, self._answered_call(received, failure or problem))
-        if exchange.worth_a_span(admitted=admitted):
-            ledger.hear_call(self._heard_call(received, result))
-            await exchange.trace(received, result)
+        received = self._received_call(name, arguments, unparsed=unparsed, thought=thought, plan=plan, size=len(raw))
+        result = await self._followed(received, failure or problem)
+        if traced:
+            ledger.hear_call(
+                HeardCall(
+                    name=received.name,
+                    arguments=received.arguments,
+                    effect=received.effect or "write",
+                    failed=result.failure is not None,
+                )
+            )
+        result = await exchange.given(received, result, traced=traced)
         if result.failure is not None:
             return ToolReply(
                 status=result.failure.http_status,
@@ -101,37 +112,18 @@ class ToolCallHandler:
         size: int = 0,
     ) -> ReceivedCall:
         self._number += 1
-        spec = self.spec(name)
+        tool = self._toolbox.tools.get(name)
         return ReceivedCall(
-            name=name,
+            name=self._redactor.everywhere(name) if tool is None else name,
             id=f"call_{self._number}",
             started_ns=time.monotonic_ns(),
             arguments=arguments,
-            effect=None if spec is None else spec.effect,
+            effect=None if tool is None else tool.spec.effect,
             unparsed=unparsed,
             thought=thought,
             plan=plan,
             size=size,
         )
-
-    def _heard_call(self, received: ReceivedCall, result: CallResult) -> HeardCall:
-        return HeardCall(
-            name=self._redactor.everywhere(received.name),
-            arguments=received.arguments,
-            effect=received.effect or "write",
-            failed=result.failure is not None,
-        )
-
-    def _redacted(self, result: CallResult) -> CallResult:
-        """The result without secrets that the tool has echoed, as the agent receives it."""
-        clean, failure = self._redactor, result.failure
-        if failure is not None:
-            body: JsonValue = json.loads(clean.for_agent(json.dumps(failure.body).encode()))
-            headers = {name: clean.text(value) for name, value in failure.headers.items()}
-            failure = replace(failure, message=clean.text(failure.message), body=body, headers=headers)
-            return replace(result, failure=failure, content=failure.content)
-        body_seen = clean.for_agent(result.body)
-        return result if body_seen is result.body else replace(result, body=body_seen)
 
     async def probe(self, probe: StateProbe) -> tuple[JsonValue, CallFailure | None]:
         """A read by the harness itself: it takes the same path as a call, but is not a step and counts towards no
@@ -139,7 +131,7 @@ class ToolCallHandler:
         """
         assert probe.tool is not None  # the other kinds are not calls
         received = replace(self._received_call(probe.tool, probe.arguments), kind=names.PROBE, probe=probe.name)
-        result = await self._followed(received, self._completed(received, None))
+        result = await self._followed(received, None)
         await self.exchange.trace(received, result)
         return self._redactor.value(result.content), result.failure
 
@@ -157,12 +149,8 @@ class ToolCallHandler:
         assert failure is not None  # arguments are missing only if parsing them failed
         return failed(failure)
 
-    async def _answered_call(self, received: ReceivedCall, failure: CallFailure | None) -> CallResult:
-        """The result of a call as the agent receives it."""
-        result = await self._completed(received, failure)
-        return await self.exchange.large.done(received.size + len(result.body), lambda: self._redacted(result))
-
-    async def _followed(self, received: ReceivedCall, answering: Awaitable[CallResult]) -> CallResult:
+    async def _followed(self, received: ReceivedCall, failure: CallFailure | None) -> CallResult:
+        answering = self._completed(received, failure)
         return await self.exchange.followed(answering, lambda: self.exchange.cut_short(received))
 
     async def _checked(self, tool: Tool, received: ReceivedCall) -> CallResult:
@@ -178,6 +166,8 @@ class ToolCallHandler:
         if failure is not None:
             return failed(failure)
         key = await self.exchange.large.done(received.size, lambda: key_of_kept(tool.spec, kept, self._redactor))
+        if kept == arguments:  # no default filled in, nothing left out: the trace has the same text
+            received.stored_arguments = key.arguments
         return await self._answered(tool, complete, key, received.probe)
 
     async def _answered(self, tool: Tool, complete: JsonObject, key: CallKey, probe: str | None) -> CallResult:
@@ -185,8 +175,8 @@ class ToolCallHandler:
         answer = await self.source.call(request)
         if isinstance(answer, ToolMiss):
             return self.exchange.missed(key, answer, probe)
-        self.exchange.count("tool", key, answer)
         result = result_of(tool.spec, answer)
+        self.exchange.ledger.count("tool", key, answer)
         failure: CallFailure | None = None
         content: JsonValue = None
         read = b""
@@ -230,6 +220,6 @@ def _failure_and_key_arguments(
     """
     problem = tool.problem_with(arguments, complete)
     if problem is None:
-        return None, without_volatile(tool.spec, complete)
+        return None, without_volatile(tool.spec, complete) if tool.spec.ignore else complete
     message = f"the arguments of {tool.spec.name} are not valid: {problem}"
     return CallFailure(type="invalid_arguments", message=message), {}

@@ -29,6 +29,8 @@ class Tool:
 
     spec: ToolSpec
     schema: Schema
+    in_path: bool
+    """Whether arguments stand in the path of the tool's route."""
     may_take_long: bool
     """Whether regular expressions must be evaluated: by `problem_with`, or for parts that are left out of the cassette
     key.
@@ -43,7 +45,7 @@ class Tool:
         found = self.schema.problem(arguments)
         if found is not None:
             return _problem_text(found)
-        return None if complete is None else unroutable(self.spec, complete)
+        return unroutable(self.spec, complete) if self.in_path and complete is not None else None
 
 
 def unroutable(tool: ToolSpec, arguments: JsonObject) -> str | None:
@@ -85,7 +87,12 @@ class Toolbox:
                 raise UsageError(f"tool {spec.name!r} is declared twice")
             schema = Schema(spec.parameters, field=f"tool {spec.name!r}: parameters")
             asks_parts = any(isinstance(rule, VolatilePart) for rule in spec.ignore)
-            self.tools[spec.name] = Tool(spec=spec, schema=schema, may_take_long=schema.asks_expressions or asks_parts)
+            self.tools[spec.name] = Tool(
+                spec=spec,
+                schema=schema,
+                in_path=spec.http is not None and _PLACEHOLDER.search(spec.http.path) is not None,
+                may_take_long=schema.asks_expressions or asks_parts,
+            )
         _check_probes(suite, self.tools)
 
     def described(self, descriptions: Mapping[str, str]) -> "Toolbox":

@@ -15,10 +15,9 @@ from harness.cassettes.keys import StateChain
 from harness.cassettes.player import Player
 from harness.cassettes.recordings import Kind
 from harness.cassettes.redaction import Redactor
-from harness.gateway.bodies import LargeWork
 from harness.gateway.budgets import RateLimiter, Waits
 from harness.gateway.contract import QueryableServices, SessionRequest
-from harness.gateway.exchange import Exchange
+from harness.gateway.exchange import Exchange, LargeWork
 from harness.gateway.ledger import Ledger
 from harness.gateway.upstream.http_tools import ToolUpstream
 from harness.gateway.upstream.sources import Reached
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from harness.cassettes.journals import Merge, TrialJournal
     from harness.cassettes.normalisation import Normalisation
     from harness.cassettes.trial_recording import TrialRecording
-    from harness.gateway.exchange import Codec, R, Recorder
+    from harness.gateway.recording import Codec, R, Recorder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,7 +229,7 @@ class TrialContext:
         """
         if self.trial_recording is None:
             return None
-        from harness.gateway.exchange import Recorder
+        from harness.gateway.recording import Recorder
 
         return Recorder(
             codec=codec,

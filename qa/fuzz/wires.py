@@ -10,7 +10,7 @@ from harness.cassettes.recordings import Mark, Recording
 from harness.cassettes.redaction import Redactor
 from harness.drift.answers import answer_of
 from harness.drift.issue import key_in, state_in
-from harness.gateway.failures import result_of
+from harness.gateway.exchange import result_of
 from harness.gateway.mcp_messages import RpcError, message_of, parse_body
 from harness.gateway.models.endpoints import endpoint_of
 from harness.gateway.models.exchange import ModelExchange, exchange_span

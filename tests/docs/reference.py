@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from harness import errors
 from harness.cli.main import harness
 from harness.errors import HarnessError
-from harness.gateway.failures import TOOL_STATUSES
+from harness.gateway.exchange import TOOL_STATUSES
 from harness.judging.views import CODE_CRITERIA
 from harness.production.issues import OngoingFiled
 from harness.production.ranking import ThemesReport

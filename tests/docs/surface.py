@@ -14,7 +14,7 @@ from harness.cassettes.recordings import Mark
 from harness.cli.main import harness
 from harness.cli.streams import NOBODY_READS
 from harness.errors import ExitCode
-from harness.gateway.failures import TOOL_STATUSES
+from harness.gateway.exchange import TOOL_STATUSES
 from harness.judging.views import CODE_CRITERIA
 from harness.runs.foreign_runs import importers
 from harness.runs.schemas import SHAPES

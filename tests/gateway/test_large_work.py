@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness.gateway.bodies import LargeWork
+from harness.gateway.exchange import LargeWork
 
 _LARGE = 1024 * 1024
 

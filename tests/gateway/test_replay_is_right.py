@@ -19,8 +19,8 @@ from harness.cassettes.keys import StateChain, call_key, complete_arguments
 from harness.cassettes.player import Player
 from harness.cassettes.redaction import Redactor
 from harness.cassettes.trial_recording import TrialRecording
-from harness.gateway.exchange import Recorder
-from harness.gateway.suite_tools import RecordingSource, ReplaySource, ToolCodec
+from harness.gateway.exchange import ReplaySource
+from harness.gateway.recording import Recorder, RecordingSource, ToolCodec
 from harness.gateway.upstream.sources import ToolAnswer, ToolMiss, ToolRequest, TrialTools
 from harness.suite.tools import HttpRoute, ToolSpec
 

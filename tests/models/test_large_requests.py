@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
+from harness.gateway.bodies import values_in
 from harness.gateway.contract import SessionRequest
 from harness.gateway.gateway import Gateway
 from harness.gateway.session import TrialSession
 from harness.suite.cases import Case
 from harness.suite.suites import Suite
 from harness.traces import names
-from harness.values import values_in
 from tests.gateway.conftest import Agent
 from tests.models.conftest import KEY
 from tests.models.model_server import ModelServer, Thought
