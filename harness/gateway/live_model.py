@@ -22,7 +22,7 @@ from harness.gateway.models.endpoints import Endpoint
 from harness.gateway.models.exchange import ModelExchange
 from harness.gateway.models.formats import ModelAnswer
 from harness.gateway.models.provider import ProviderUpstream, headers_back, hold_where_busy
-from harness.gateway.upstream.transport import RetriedCall, clean_header, is_readable, passed_on, stream_of
+from harness.gateway.upstream.transport import DecodedBody, RetriedCall, clean_header, is_readable, passed_on, stream_of
 from harness.suite.models import ModelSpec, Provider
 from harness.traces.trial import Outage
 
@@ -177,7 +177,7 @@ class LiveModel:
         passage.redacted = stream_of(response.headers, self.redactor, is_array=answer.framing == "array")
         if answer.streamed:
             await passage.delivery.begin(response.status, headers)
-        await passed_on(response.content, passage.redacted, passage.give, passage.delivery.came, MAX_ANSWER_BYTES)
+        await passed_on(DecodedBody(response), passage.redacted, passage.give, passage.delivery.came, MAX_ANSWER_BYTES)
         delivery = passage.delivery
         answer.body = bytes(passage.content)
         answer.chunks, answer.first_chunk_ms = delivery.chunks, delivery.first_chunk_ms

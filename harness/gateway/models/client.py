@@ -24,7 +24,7 @@ from harness.gateway.models.formats import ModelAnswer, Replied
 from harness.gateway.models.provider import ProviderUpstream, check_keys, hold_where_busy, requested_wait_s
 from harness.gateway.models.recordings import ModelCassette, ModelClientOptions
 from harness.gateway.models.sampling import SentParameters
-from harness.gateway.upstream.transport import header_text
+from harness.gateway.upstream.transport import DecodedBody, header_text
 from harness.suite.models import ClientProvider, ModelSpec
 from harness.values import JsonObject
 
@@ -212,9 +212,9 @@ class ModelClient:
         self.spent.calls += 1
         headers = {"Content-Type": "application/json", "anthropic-version": "2023-06-01"}
         async with self._upstream.ask(self._endpoint, "", headers, exchange.raw) as response:
-            body = await response.content.read(_MAX_ANSWER_BYTES)
-            while not response.content.at_eof() and len(body) < _MAX_ANSWER_BYTES:
-                body += await response.content.read(_MAX_ANSWER_BYTES - len(body))
+            body, received = b"", DecodedBody(response)
+            while len(body) < _MAX_ANSWER_BYTES and (piece := await received.readany()):
+                body += piece
             if response.status in _REFUSED_KEY:
                 self._refused_key(response.status, body)
             headers = {

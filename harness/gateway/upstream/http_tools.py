@@ -19,7 +19,7 @@ from harness.errors import ServiceError
 from harness.gateway.budgets import RateLimiter, Waits
 from harness.gateway.toolbox import parameter_text
 from harness.gateway.upstream.sources import Reached, ToolAnswer, ToolMiss, ToolRequest
-from harness.gateway.upstream.transport import RetriedCall, begun, header_text, sent_body
+from harness.gateway.upstream.transport import DecodedBody, RetriedCall, begun, header_text, is_readable, sent_body
 from harness.processes import subprocess_environment
 from harness.suite.hosts import Reset
 from harness.suite.suites import Suite
@@ -28,7 +28,6 @@ from harness.values import ExceedsBounds, JsonObject, NotJson, canonical_json, p
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-_CHUNK = 65_536
 _OF_THE_CONNECTION = frozenset(
     {"age", "connection", "date", "keep-alive", "server", "set-cookie", "transfer-encoding", "via"}
 )
@@ -126,9 +125,11 @@ class HttpSource:
         url = route_url(upstream.base_url, route, request.arguments)
         asked = self._client.request(route.method, url, data=sent_body(body), headers=headers, allow_redirects=False)
         async with await begun(asked) as response:
-            content = bytearray()
-            async for chunk in response.content.iter_chunked(_CHUNK):
-                content += chunk
+            if not is_readable(response.headers):
+                return ToolAnswer(outcome="garbled", tier=self._tier, body=b"in an encoding that was not asked for")
+            content, received = bytearray(), DecodedBody(response)
+            while piece := await received.readany():
+                content += piece
                 if len(content) > MAX_ANSWER_BYTES:
                     return ToolAnswer(outcome="oversized", tier=self._tier, status=response.status)
             if upstream.service is not None and response.status < 300 and content and not request.probe:
@@ -230,7 +231,7 @@ async def _request(upstream: ToolUpstream, reset: Reset, client: aiohttp.ClientS
     headers = dict(upstream.headers) | ({} if body is None else {"Content-Type": "application/json"})
     url = f"{upstream.base_url.rstrip('/')}{reset.path}"
     async with client.request(reset.method, url, data=body, headers=headers, allow_redirects=False) as response:
-        said = (await response.content.read(_SHOWN)).decode("utf-8", "replace")
+        said = (await DecodedBody(response).readany())[:_SHOWN].decode("utf-8", "replace")
     if response.status < 300:
         return None
     redirect = ", a redirect, which is not followed" if response.status < 400 else ""

@@ -20,6 +20,7 @@ from harness.gateway.upstream.http_tools import MAX_ANSWER_BYTES, ToolUpstream
 from harness.gateway.upstream.request_parts import NOT_FORWARDED, OF_A_CONNECTION
 from harness.gateway.upstream.sources import ToolAnswer
 from harness.gateway.upstream.transport import (
+    DecodedBody,
     RetriedCall,
     TooLarge,
     begun,
@@ -203,7 +204,7 @@ class LiveWeb:
             come.stream = stream_of(headers, self._redactor)
             await come.sink.begin(response.status, come.headers)
             await passed_on(
-                response.content,
+                DecodedBody(response),
                 come.stream,
                 come.give,
                 lambda: limit.reschedule(loop.time() + host.timeout_s),

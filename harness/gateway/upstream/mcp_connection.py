@@ -17,7 +17,7 @@ from yarl import URL
 from harness import __version__
 from harness.errors import ServiceError
 from harness.gateway.upstream.http_tools import MAX_ANSWER_BYTES
-from harness.gateway.upstream.transport import sent_body
+from harness.gateway.upstream.transport import DecodedBody, is_readable, sent_body
 from harness.processes import subprocess_environment
 from harness.sandbox.ownership import owned_environment
 from harness.values import JsonObject, NotJson, parse_json
@@ -295,8 +295,10 @@ async def _events(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 
 
 async def _bounded(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    total = 0
-    async for part in response.content.iter_any():
+    if not is_readable(response.headers):
+        raise Garbled("something in an encoding that was not asked for")
+    total, body = 0, DecodedBody(response)
+    while part := await body.readany():
         total += len(part)
         if total > MAX_ANSWER_BYTES:
             raise Oversized(f"more than {MAX_ANSWER_BYTES} bytes")

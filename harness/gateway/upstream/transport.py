@@ -1,8 +1,10 @@
 """Requests over the network: the shared HTTP client, its thread, retries of reads, and refusals."""
 
 import asyncio
+import sys
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+import zlib
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent import futures
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -10,6 +12,20 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import aiohttp
+import brotli
+from aiohttp.compression_utils import (
+    BrotliDecompressor,
+    DecompressionBaseHandler,
+    TooManyMembersError,
+    ZLibDecompressor,
+    ZSTDDecompressor,
+)
+from multidict import CIMultiDictProxy
+
+if sys.version_info >= (3, 14):
+    from compression.zstd import ZstdError
+else:
+    from backports.zstd import ZstdError
 
 from harness.cassettes.redacted_streams import RedactedStream, redacted_stream
 from harness.cassettes.redaction import Redactor
@@ -50,8 +66,8 @@ async def open_client() -> aiohttp.ClientSession:
         connector=aiohttp.TCPConnector(limit=0, force_close=True),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None),
-        headers={"User-Agent": "trial-harness", "Accept": "application/json"},
-        auto_decompress=True,
+        headers={"User-Agent": "trial-harness", "Accept": "application/json", "Accept-Encoding": "gzip, deflate"},
+        auto_decompress=False,  # it knows none of several encodings: see `DecodedBody`
         trust_env=False,
     )
     # By default aiohttp would repeat a GET, and also a PUT or a DELETE, when the connection is lost before the answer.
@@ -135,7 +151,7 @@ class TooLarge(aiohttp.ClientPayloadError):
 
 
 async def passed_on(
-    content: aiohttp.StreamReader,
+    content: "DecodedBody",
     stream: RedactedStream,
     give: Callable[[bytes], Awaitable[None]],
     came: Callable[[], None],
@@ -247,13 +263,75 @@ class TrialThreads:
 
 # Encodings of bodies: in which of them a secret can be searched for.
 
-_DECODED: Final = frozenset({"", "identity", "gzip", "deflate"})
-"""Encodings that the client decodes, or that need no decoding. Other and multiple encodings are passed on unchanged."""
+_DECODERS: Final[Mapping[str, Callable[[bytes], DecompressionBaseHandler]]] = {
+    "gzip": lambda _: ZLibDecompressor("gzip"),
+    "x-gzip": lambda _: ZLibDecompressor("gzip"),
+    # Some servers send it without the header of zlib, whose first byte names the method 8.
+    "deflate": lambda begins: ZLibDecompressor("deflate", suppress_deflate_header=begins[0] & 0xF != 8),
+    "br": lambda _: BrotliDecompressor(),
+    "zstd": lambda _: ZSTDDecompressor(),
+}
+_MOST_ENCODINGS: Final = 4
+_UNPACKED: Final = 256 * 1024
+"""Bytes that are unpacked at once."""
 
 
-def is_readable(headers: Mapping[str, str]) -> bool:
+def _encodings(headers: CIMultiDictProxy[str]) -> list[str]:
+    """In the order in which they were applied."""
+    told = (name.strip().lower() for line in headers.getall("content-encoding", []) for name in line.split(","))
+    return [name for name in told if name not in {"", "identity"}]
+
+
+def is_readable(headers: CIMultiDictProxy[str]) -> bool:
     """Whether the body has no encoding that is unknown here."""
-    return headers.get("content-encoding", "").strip().lower() in _DECODED
+    encodings = _encodings(headers)
+    return len(encodings) <= _MOST_ENCODINGS and all(name in _DECODERS for name in encodings)
+
+
+class DecodedBody:
+    """The body of a readable answer without its encodings."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._content = response.content
+        self._stages = [_Stage(name) for name in reversed(_encodings(response.headers))]
+        self._pieces: Iterator[bytes] = iter(())
+
+    async def readany(self) -> bytes:
+        """The next piece; empty at the end. A call that is cancelled loses nothing.
+
+        Raises aiohttp.ClientError, or ClientPayloadError for what is not in the encoding that was told.
+        """
+        if not self._stages:
+            return await self._content.readany()
+        while True:
+            try:
+                piece = next(self._pieces, b"")
+            except (zlib.error, brotli.error, ZstdError, TooManyMembersError) as error:
+                raise aiohttp.ClientPayloadError(f"the body cannot be decoded: {error}") from None
+            if piece:
+                await asyncio.sleep(0)  # a small body may unpack to much: others have their turn
+                return piece
+            packed = await self._content.readany()
+            if not packed:
+                return b""
+            self._pieces = iter((packed,))
+            for stage in self._stages:
+                self._pieces = stage.unpacked(self._pieces)
+
+
+class _Stage:
+    """One encoding, undone while pieces come."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._decoder: DecompressionBaseHandler | None = None
+
+    def unpacked(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        for piece in filter(None, pieces):
+            self._decoder = self._decoder or _DECODERS[self._name](piece)
+            yield self._decoder.decompress_sync(piece, max_length=_UNPACKED)
+            while self._decoder.data_available:
+                yield self._decoder.decompress_sync(b"", max_length=_UNPACKED)
 
 
 def stream_of(headers: Mapping[str, str], redactor: Redactor, *, is_array: bool = False) -> RedactedStream:

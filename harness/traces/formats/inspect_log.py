@@ -9,16 +9,18 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
-from importlib import import_module
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType, TracebackType
-from typing import Any, Self
+from typing import Self
 
 from pydantic import JsonValue
 
+if sys.version_info >= (3, 14):
+    from compression.zstd import ZstdDecompressor, ZstdError
+else:
+    from backports.zstd import ZstdDecompressor, ZstdError
+
 from harness.errors import InvalidDocument
-from harness.plugins import extra_remedy
 from harness.suite.cases import Case
 from harness.suite.scenarios import case_id
 from harness.traces.foreign_json import (
@@ -109,7 +111,7 @@ class LogArchive:
             if member.compress_type not in (*_BOUNDED, _ZSTD):
                 raise InvalidDocument(inside, "is packed by a method that unpacks without a limit", remedy=_CONVERT)
             if member.compress_type == _ZSTD:
-                content = self._unpacked_zstd(member, inside)
+                content = self._unpacked_zstd(member)
             else:
                 with self._zip.open(member) as packed:
                     content = b"".join(iter(lambda: packed.read(_PART), b""))
@@ -121,28 +123,20 @@ class LogArchive:
             raise InvalidDocument(inside, f"the document is {kind_of(value)}, not an object")
         return Record(path=inside, data=value)
 
-    def _unpacked_zstd(self, member: zipfile.ZipInfo, inside: Path) -> bytes:
+    def _unpacked_zstd(self, member: zipfile.ZipInfo) -> bytes:
         """Inspect packs with zstd, which `zipfile` reads from Python 3.14 on; the sizes that the archive tells hold."""
-        if (zstd := _zstd()) is None:
-            raise InvalidDocument(inside, "is packed with zstd", remedy=f"{extra_remedy('inspect')}; or {_CONVERT}")
         with self._path.open("rb") as stream:
             stream.seek(member.header_offset)
             head = stream.read(_LOCAL_HEADER).ljust(_LOCAL_HEADER)
             stream.seek(sum(struct.unpack("<HH", head[-4:])), os.SEEK_CUR)
             packed = stream.read(member.compress_size)
         try:
-            content: bytes = zstd.ZstdDecompressor().decompress(packed, member.file_size + 1)
-        except zstd.ZstdError as error:
+            content = ZstdDecompressor().decompress(packed, member.file_size + 1)
+        except ZstdError as error:
             raise zipfile.BadZipFile(str(error)) from None
         if head[:4] != b"PK\x03\x04" or len(content) != member.file_size or zlib.crc32(content) != member.CRC:
             raise zipfile.BadZipFile("its content is not what the archive tells")
         return content
-
-
-def _zstd() -> Any:
-    with suppress(ModuleNotFoundError):
-        return import_module("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
-    return None
 
 
 _ATTACHMENT = "attachment://"
