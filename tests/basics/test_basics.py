@@ -38,6 +38,7 @@ def test_the_good_agent_passes_all_five_from_the_cassettes(basics: Walk) -> None
     assert (5, 0) == (summary["counts"]["finished"], summary["counts"]["inconclusive"])
 
 
+@pytest.mark.slow
 def test_the_naive_agent_fails_each_by_the_checks_that_name_its_way(basics: Walk) -> None:
     basics("run", "basics", "--agent", "naive", "--run-name", "naive")
     found = {
@@ -47,5 +48,6 @@ def test_the_naive_agent_fails_each_by_the_checks_that_name_its_way(basics: Walk
     assert FAILING == found
 
 
+@pytest.mark.slow
 def test_the_oracle_passes_every_case_and_doing_nothing_passes_none(basics: Walk) -> None:
     assert "5 cases checked, 0 wrong" in basics("case", "check", "basics").stderr

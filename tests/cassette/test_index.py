@@ -36,7 +36,7 @@ def recorded(count: int, *, price: int = 1, binary: bool = True) -> Cassette:
 @pytest.fixture
 def cassette(tmp_path: Path) -> Path:
     path = tmp_path / "cassettes" / "orders" / "big.yaml"
-    save_cassette(path, recorded(300), suite="orders", case="big")
+    save_cassette(path, recorded(100), suite="orders", case="big")
     return path
 
 
@@ -69,9 +69,9 @@ def test_the_index_is_what_is_read_the_second_time(cassette: Path) -> None:
 def test_a_changed_cassette_is_read_anew_and_its_index_replaced(cassette: Path) -> None:
     open_cassette(cassette)
     old = index_path(cassette).read_bytes()
-    save_cassette(cassette, recorded(300, price=2), suite="orders", case="big")
+    save_cassette(cassette, recorded(100, price=2), suite="orders", case="big")
 
-    assert recorded(300, price=2).recordings == open_cassette(cassette).recordings
+    assert recorded(100, price=2).recordings == open_cassette(cassette).recordings
     assert old != index_path(cassette).read_bytes()
     assert [index_path(cassette)] == list(index_path(cassette).parent.iterdir())
 

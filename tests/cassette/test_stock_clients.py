@@ -56,8 +56,7 @@ def recording(asked: JsonObject, body: bytes) -> Recording:
     return Recording(mark=mark, arguments=arguments, status=200, headers={"content-type": "text/plain"}, body=body)
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.parametrize("ending", ["yaml", "json"])
+@pytest.mark.parametrize(("client", "ending"), list(zip(CLIENTS, ("yaml", "json"), strict=True)))
 def test_stock_vcrpy_replays_a_client_of_a_declared_host(tmp_path: Path, client: str, ending: str) -> None:
     path = tmp_path / f"c.{ending}"
     save_cassette(path, Cassette(recording(*one) for one in ASKED), suite="s", case="c")

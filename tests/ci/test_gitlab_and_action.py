@@ -125,6 +125,7 @@ def test_the_action_is_of_the_published_schema_and_runs_no_text_of_its_inputs() 
     assert set(action["inputs"]) == named
 
 
+@pytest.mark.slow
 def test_the_lines_of_the_action_work(tmp_path: Path) -> None:
     CliRunner().invoke(harness, ["init", str(tmp_path / "evals")])
     outside = {name: value for name, value in os.environ.items() if not name.startswith(("HARNESS_", "GITHUB_"))}

@@ -83,6 +83,7 @@ def bench(walk: Walk, models: ModelServer, monkeypatch: pytest.MonkeyPatch) -> I
         yield opened
 
 
+@pytest.mark.slow
 def test_a_call_that_was_made_between_them_is_the_cause(walk: Walk, bench: VariantBench) -> None:
     case = bench.suite.cases[0]
     twice = CallEdit(at=0, kind="after", calls=(Invocation(tool="note", arguments={"text": "eggs"}),))

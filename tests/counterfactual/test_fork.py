@@ -24,7 +24,7 @@ def forked(basics: Walk, *words: str, status: int = 0) -> dict:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("step", [0, 2, 5])
+@pytest.mark.parametrize("step", [2, *(pytest.param(step, marks=pytest.mark.slow) for step in (0, 5))])
 def test_without_a_change_the_end_is_the_same(basics: Walk, step: int) -> None:
     result = forked(basics, "--at", str(step))
     assert [(True, True)] == [(one["same_end"], one["success"]) for one in result["trials"]]
@@ -122,6 +122,7 @@ def dice(basics: Walk) -> Iterator[Walk]:
     shutil.rmtree(basics.folder / "runs" / "dice")
 
 
+@pytest.mark.slow
 def test_an_agent_that_does_otherwise_each_time_is_reported_with_the_rate(dice: Walk) -> None:
     words = ("--at", "2", "--trials", "2", "--tools", "live", "--json")
     done = dice("fork", "dice", CASE, *LOCAL, *words, status=1)

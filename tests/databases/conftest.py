@@ -8,7 +8,8 @@ from harness.sandbox.provider import SandboxProvider
 from harness.sandbox.providers import PROVIDERS, open_provider
 from harness.sandbox.sqlite import SqliteReader
 
-KINDS = [pytest.param(name, marks=[] if name == "local" else [pytest.mark.docker]) for name in PROVIDERS]
+MARKS = {"local": [], "docker": [pytest.mark.docker]}
+KINDS = [pytest.param(name, marks=MARKS.get(name, [pytest.mark.docker, pytest.mark.slow])) for name in PROVIDERS]
 
 
 @pytest.fixture(scope="module", params=KINDS)

@@ -83,6 +83,7 @@ def test_what_cannot_be_read_is_unmeasurable(states: dict[str, JsonValue], name:
     assert {"unmeasurable": why} == states[name]
 
 
+@pytest.mark.slow
 def test_a_database_that_may_have_changed_unseen_is_unmeasurable(tmp_path: Path) -> None:
     from harness.sandbox.providers import open_provider
 

@@ -69,6 +69,7 @@ def test_the_same_guest_is_served_the_same_way_again(suite, served, serve_guests
     ]
 
 
+@pytest.mark.slow
 def test_the_second_version_is_better_with_guests_that_it_was_not_written_for(suite, serve_guests, checks):
     guests = yaml.safe_load(HELDOUT.read_text(encoding="utf-8"))
     assert len(guests) == 40

@@ -213,6 +213,7 @@ def test_rejected_scores_are_told(project: Path, langfuse: LangfuseServer) -> No
     assert "success: value is out of range" in done.stderr
 
 
+@pytest.mark.slow
 def test_what_keeps_an_export_back_is_named_with_its_remedy(project: Path, langfuse: LangfuseServer) -> None:
     words = ("export", "langfuse-dataset", "hello")
     assert "LANGFUSE_SECRET_KEY" in harness(project, langfuse, *words, status=2, LANGFUSE_PUBLIC_KEY="",

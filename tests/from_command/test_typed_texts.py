@@ -69,6 +69,7 @@ def test_a_check_never_holds_a_secret(desk: Desk) -> None:
     assert [] == [path for path in written if path.is_file() and SECRET in path.read_text()]
 
 
+@pytest.mark.slow
 def test_a_secret_that_the_model_is_told_is_refused_or_replaced(desk: Desk) -> None:
     options = desk.options("--task", "mend", *LOCAL)
     (desk.project / "secret.txt").write_text(SECRET)
@@ -85,6 +86,7 @@ def test_a_secret_that_the_model_is_told_is_refused_or_replaced(desk: Desk) -> N
     assert SECRET not in (desk.project / "cassettes/shop/x.yaml").read_text()
 
 
+@pytest.mark.slow
 def test_a_file_name_that_is_not_utf_8_is_named_with_a_pattern_that_leaves_it_out(desk: Desk) -> None:
     (desk.work / os.fsdecode(b"a\xff.txt")).write_text("x")
     typed = ("record", "shop/x", "--from-command", "echo done", *NONE, "--files", "work", *LOCAL)
@@ -126,6 +128,7 @@ def test_a_server_that_does_not_start_is_named_with_its_option(desk: Desk) -> No
     assert "--mcp" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_server_that_writes_without_end_is_ended_and_named(desk: Desk) -> None:
     (desk.project / "flood.py").write_text("import sys\nwhile True:\n    sys.stdout.write('x' * 100_000)\n")
     server = ("--mcp", "notes=python3 flood.py")

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ONE = """
 import os, sys
 from pathlib import Path
@@ -49,6 +51,7 @@ def test_a_session_that_ends_leaves_nothing(tmp_path: Path) -> None:
     assert not Path(run(ONE, tmp_path)[0]).parent.parent.exists()
 
 
+@pytest.mark.slow
 def test_what_a_killed_gateway_left_is_removed_by_the_next_and_what_is_in_use_is_not(tmp_path: Path) -> None:
     left = Path(run(KILLED, tmp_path)[0])
     assert left.exists()

@@ -63,6 +63,7 @@ def trials(
 _FLOODS = [name for name in vars(Floods) if not name.startswith("_")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flood", [pytest.param(one, marks=[] if one in ("shell", "pairs") else pytest.mark.slow) for one in _FLOODS]
 )

@@ -23,6 +23,7 @@ def run(store: ImageStore, tag: str, *command: str) -> str:
     return str(output.decode())
 
 
+@pytest.mark.slow
 def test_an_image_is_built_once_and_found_again_by_its_inputs(base: str, project: Project, name: str) -> None:
     store = ImageStore(project(**{f"{name}/Dockerfile": DOCKERFILE, f"{name}/run.sh": "echo one"}))
     with pytest.raises(ImageError, match=f"harness image build {name}"):

@@ -69,6 +69,7 @@ def fetched(tmp_path: Path, requirements: str) -> set[str]:
     return {file.path for file in files}
 
 
+@pytest.mark.slow
 def test_what_is_asked_for_is_pinned_with_all_that_it_needs_and_can_be_fetched(
     index: Path, lock: Lock, tmp_path: Path
 ) -> None:

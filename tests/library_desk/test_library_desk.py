@@ -148,6 +148,7 @@ def test_a_service_that_dies_in_mid_run_is_no_failure_of_the_agent(library: Walk
     assert "" == left.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_services_of_a_case_with_a_snapshot_of_its_own_start_from_that_one(library: Walk, tmp_path: Path) -> None:
     walk = Walk(tmp_path / "project")

@@ -94,7 +94,9 @@ def streams(run: Any, suite: Any) -> Callable[[str], dict[str, list[Chunk]]]:
     return made
 
 
-@pytest.mark.parametrize("kind", ["sse", "lines", "plain", "model"])
+@pytest.mark.parametrize(
+    "kind", ["sse", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("lines", "plain", "model"))]
+)
 def test_pieces_come_at_the_same_time_in_the_same_borders(streams, kind: str) -> None:
     found = streams(kind)
     assert [len(piece) for _, piece in found["unlike"]] == [len(piece) for _, piece in found["begins"]]
@@ -109,6 +111,7 @@ def test_pieces_come_at_the_same_time_in_the_same_borders(streams, kind: str) ->
         assert all(-0.15 < one < 1 for one in late), (name, late)
 
 
+@pytest.mark.slow
 def test_what_came_compressed_has_no_borders(streams) -> None:
     """How well it was compressed tells whether a text occurs in it twice."""
     assert dict.fromkeys(GUESSES, 1) == {name: len(pieces) for name, pieces in streams("gzip").items()}

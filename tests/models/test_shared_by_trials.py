@@ -38,8 +38,7 @@ def trial(gateway: Gateway, case: Case) -> Iterator[Callable[[str], TrialSession
     return open_trial
 
 
-@pytest.mark.parametrize("status", [429, 529])
-@pytest.mark.parametrize("told", ["1", "date"])
+@pytest.mark.parametrize(("status", "told"), [(429, "1"), (529, "date")])
 def test_a_provider_that_is_busy_is_left_alone_by_all_trials(
     trial, agent: Callable[[Path], Agent], models: ModelServer, status: int, told: str
 ) -> None:
@@ -52,6 +51,7 @@ def test_a_provider_that_is_busy_is_left_alone_by_all_trials(
     assert models.came[1] - models.came[0] > 0.7  # a date has whole seconds
 
 
+@pytest.mark.slow
 def test_one_provider_that_is_busy_holds_back_no_other(
     trial, agent: Callable[[Path], Agent], models: ModelServer
 ) -> None:

@@ -184,6 +184,7 @@ def test_other_endpoints_are_passed_recorded_and_no_step(play) -> None:
     assert names == [span.name for span in recorded.spans if span.name in names]
 
 
+@pytest.mark.slow
 def test_a_provider_that_does_not_answer_is_an_outage(play, suite: Suite) -> None:
     nobody = suite.model.model_copy(update={"base_url": "http://127.0.0.1:9"})
     record = play(
@@ -195,6 +196,7 @@ def test_a_provider_that_does_not_answer_is_an_outage(play, suite: Suite) -> Non
     assert ("model:openai", False) == (record.outage.server, record.outage.refused)
 
 
+@pytest.mark.slow
 def test_a_model_that_is_too_slow_is_a_timeout(reached, suite: Suite, models: ModelServer) -> None:
     models.pause_s, models.think = 1.0, lambda _: Thought("one two three four")
     hasty = suite.model_copy(update={"model": suite.model.model_copy(update={"timeout_s": 2.5})})

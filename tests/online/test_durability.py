@@ -16,6 +16,7 @@ from tests.online.senders import ReceiverProgram, kill_at_random_moments
 CONVERSATION = "gen_ai.conversation.id"
 
 
+@pytest.mark.slow
 def test_a_killed_receiver_loses_and_doubles_nothing(tmp_path: Path) -> None:
     """The quick form of `python -m tests.online.senders --kills 100`."""
     told = kill_at_random_moments(tmp_path / "online", 1, senders=1)

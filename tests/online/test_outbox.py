@@ -69,7 +69,7 @@ def scored(served: Served, folder: Path, *, sessions: int = 2) -> ScoreOutbox:
     return outbox
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307])
+@pytest.mark.parametrize("status", [302, 307])
 def test_no_redirect_is_followed_with_credentials(
     status: int, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +141,7 @@ def test_sessions_that_cannot_be_read_are_a_signal_of_their_release(tmp_path: Pa
     assert (2, 3) == (cell.bad, cell.sessions)
 
 
+@pytest.mark.slow
 def test_what_is_not_there_yet_is_said(tmp_path: Path) -> None:
     (tmp_path / "suites").symlink_to(PROJECT / "suites")
     (tmp_path / "online.yaml").write_text("pause_s: 3600\n")

@@ -217,6 +217,7 @@ def test_a_case_that_is_added_or_changed_scores_no_other_session_again(run: RunF
     assert first.scored == score_sessions(served.store(), ScoringRequest(suite=everywhere, settings=NOW)).scored
 
 
+@pytest.mark.slow
 def test_a_trial_of_a_case_that_the_suite_gets_later_is_scored_again_as_that_case(
     run: RunFolder, served: Served
 ) -> None:
@@ -232,6 +233,7 @@ def test_a_trial_of_a_case_that_the_suite_gets_later_is_scored_again_as_that_cas
     assert last.id in {one.card.case_id for one in served.store().scores() if one.card}
 
 
+@pytest.mark.slow
 def test_sessions_that_are_scored_again_let_new_ones_pass(run: RunFolder, served: Served) -> None:
     suite = load_suite(run.path.parents[1], "basics")
 
@@ -288,6 +290,7 @@ def test_rounds_of_several_processes_keep_all_scores(run: RunFolder, served: Ser
     assert len(before) + 4 == len(list(stores[0].read()))
 
 
+@pytest.mark.slow
 def test_a_name_with_a_line_end_begins_no_line_of_what_is_printed(run: RunFolder, tmp_path: Path) -> None:
     """Names of sessions, releases and tools are the sender's: none of them forges a line of a list or a report."""
     project, forged = run.path.parents[1], "c\nsuccess: 0.0%"

@@ -110,6 +110,7 @@ def damages(flat: Path) -> Iterator[None]:
     yield
 
 
+@pytest.mark.slow
 def test_counts_that_are_lost_or_damaged_are_made_again_from_the_scores(project: Path) -> None:
     harness("online", "score", "basics", project=project)
     (flat,) = (project / "online" / "scores").glob("*.parquet")

@@ -328,6 +328,7 @@ def test_a_run_of_another_suite_is_refused_by_both_names(project: Path):
     assert not list(project.glob("runs/optimise-*"))
 
 
+@pytest.mark.slow
 def test_the_first_interrupt_lets_begun_trials_finish_and_keeps_them(project: Path):
     counted, go = project / "counted", project / "go"
     waiter = project / "suites/tea/waiter/waiter.py"

@@ -87,6 +87,7 @@ def ended_while(act: Callable[[Container], object], trial: str, run: Callable[[]
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_what_no_agent_can_cause_is_tried_again_and_named(walk: Walk, write_suite: WriteSuite) -> None:  # noqa: F811
     write_suite(REST, "- {id: c, task: wait}\n", {"main.py": MAIN})

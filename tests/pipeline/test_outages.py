@@ -187,6 +187,7 @@ def test_a_fault_of_the_case_is_still_the_tools_error(project: Project, flaky: F
     assert summary["counts"]["finished"] == 1
 
 
+@pytest.mark.slow
 def test_a_run_whose_server_never_answers_stops_early_and_can_go_on(project: Project, flaky: Flaky) -> None:
     project.write(CASES, servers=server_of(project))
     flaky.losing = True

@@ -127,7 +127,9 @@ def test_an_outage_is_no_measurement(project: Project, provider: type[Provider],
     assert trial.trajectory.steps
 
 
-@pytest.mark.parametrize(("status", "words"), [(404, "404 model not found"), (503, "503 out of order")])
+@pytest.mark.parametrize(
+    ("status", "words"), [(404, "404 model not found"), pytest.param(503, "503 out of order", marks=pytest.mark.slow)]
+)
 def test_a_run_of_which_no_request_was_answered_stops_early(
     project: Project, provider: type[Provider], status: int, words: str
 ) -> None:
@@ -142,11 +144,21 @@ def test_a_run_of_which_no_request_was_answered_stops_early(
     "asks",
     [
         pytest.param([[["hello", "bad"]], FINE], id="a name of its own choice, asked first"),
-        pytest.param([FINE, [["hello", "good"], ["hello", "bad"]]], id="a name of its own choice, asked last"),
-        pytest.param([[["hello", "no-channel"]], FINE], id="a name for which a router has no channel"),
-        pytest.param([FINE, [["large", "good"]]], id="a request so large that the connection is cut"),
+        pytest.param(
+            [FINE, [["hello", "good"], ["hello", "bad"]]],
+            id="a name of its own choice, asked last",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            [[["hello", "no-channel"]], FINE], id="a name for which a router has no channel", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            [FINE, [["large", "good"]]], id="a request so large that the connection is cut", marks=pytest.mark.slow
+        ),
         pytest.param([FINE, POISON], id="a request that the server breaks at"),
-        pytest.param([FINE, [["tool", ["get_item", {"id": 13}]]]], id="arguments that a tool breaks at"),
+        pytest.param(
+            [FINE, [["tool", ["get_item", {"id": 13}]]]], id="arguments that a tool breaks at", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_what_the_agent_itself_brings_about_costs_it_a_failure(project: Project, asks: list[list[Any]]) -> None:
@@ -154,12 +166,14 @@ def test_what_the_agent_itself_brings_about_costs_it_a_failure(project: Project,
     assert ["agent_failed", "finished"] == sorted(trial.outcome for trial in trials)
 
 
+@pytest.mark.slow
 def test_an_agent_that_goes_on_after_an_outage_is_measured(project: Project, provider: type[Provider]) -> None:
     provider.down, provider.recovers_after = 503, 5  # the agent's own request, and four of the harness
     _, (trial,) = run(project, [[["careless", "good"], *FINE]], status=0)
     assert ("finished", None) == (trial.outcome, trial.outage)
 
 
+@pytest.mark.slow
 def test_a_comparison_with_an_outage_names_no_other_model(project: Project, provider: type[Provider]) -> None:
     run(project, [FINE], status=0)
     provider.down = 503

@@ -238,6 +238,7 @@ def _answers(third_party: ThirdParty, run: str) -> list[list[object]]:
 CALLS = [("find_book", "Ulysses"), ("find_book", "Odyssey"), ("add_book", "Odyssey"), ("find_book", "Odyssey")]
 
 
+@pytest.mark.slow
 def test_a_tool_source_of_a_package_is_listed_recorded_and_replayed_without_its_source(third_party: ThirdParty) -> None:
     _with_shelf(third_party, CALLS)
     untaken = third_party("tool", "list", "books")

@@ -45,6 +45,7 @@ def test_each_trial_is_a_test_and_junit_has_its_figures(project: Path) -> None:
     assert abs(float(cases[0].get("time", "")) - float(properties["latency_s"] or "")) < 0.01
 
 
+@pytest.mark.slow
 def test_a_failed_trial_fails_with_its_reasons(project: Path) -> None:
     agent = project / "suites/hello/agents/v1/main.py"
     agent.write_text(agent.read_text().replace("Hello", "Good day"))
@@ -98,6 +99,7 @@ def test_a_run_that_cannot_be_made_is_an_error_of_every_test(project: Path) -> N
     assert "v9" in done.stdout
 
 
+@pytest.mark.slow
 def test_workers_share_one_run_of_what_is_selected(project: Path) -> None:
     done = session(project, "--harness", "hello", "--harness-trials", "2", "-n", "2", "-k", "ada", "-v")
 

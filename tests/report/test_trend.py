@@ -172,6 +172,7 @@ def test_the_levels_of_all_looks_at_a_release_sum_to_its_level() -> None:
         )
 
 
+@pytest.mark.slow
 def test_looking_after_every_run_of_a_release_raises_few_false_alarms(run: Callable[..., RunFolder]) -> None:
     """20 releases of six runs that are no worse; at 5 % a look, several would be flagged."""
     chance = random.Random(11)
@@ -212,6 +213,7 @@ def test_a_jump_that_one_run_could_not_show_is_flagged_by_a_later_look(run: Call
     assert (True, 2, level_of_look(1, 2)) == (point.spike, point.look, point.level)
 
 
+@pytest.mark.slow
 def test_a_case_that_fails_now_and_then_is_not_worse_for_being_run_more_often(run: Callable[..., RunFolder]) -> None:
     """Every case fails once in twelve runs: against one run before, the mean of each is worse."""
     runs = [run("old", "." * 24, release="one", created="2026-01-01T00:00:00Z")]

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import PlannedTrial, RunManifest
 
@@ -36,6 +38,7 @@ for one in folder.manifest.planned:
 """
 
 
+@pytest.mark.slow
 def test_a_killed_harness_leaves_no_half_written_trial(
     runs: Path, manifest: Callable[..., RunManifest], record: Callable[..., Any]
 ) -> None:

@@ -5,14 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from harness.sandbox.layout import clean_environment
-from harness.sandbox.providers import PROVIDERS, open_provider
+from harness.sandbox.providers import open_provider
+from tests.databases.conftest import KINDS
 from tests.escape.captures import CAPTURES, Left, left_by_an_agent
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(name, marks=[] if name == "local" else [pytest.mark.docker]) for name in PROVIDERS],
-)
+@pytest.fixture(scope="module", params=KINDS)
 def left(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Left]:
     provider = open_provider(request.param, run="clean-world")
     image = request.getfixturevalue("base_image") if provider.isolates else None

@@ -96,6 +96,7 @@ def test_image_that_is_not_there_is_told(provider: DockerSandboxProvider) -> Non
     assert told.value.remedy == "build the image: `harness image build`"
 
 
+@pytest.mark.slow
 def test_snapshot_without_an_image_is_told(provider: DockerSandboxProvider) -> None:
     with pytest.raises(SandboxError, match="harness image build"):
         provider.start(_spec(), _empty(None))

@@ -98,6 +98,7 @@ def test_trials_with_other_limits_get_another_container(
     assert 2 == len(_containers(client))
 
 
+@pytest.mark.slow
 def test_a_killed_container_fails_its_trial_and_not_the_next(
     provider: WarmDockerSandboxProvider, client: docker.DockerClient, base_image: str
 ) -> None:

@@ -201,6 +201,7 @@ def test_what_the_agent_left_too_large_is_told_as_its_doing(evidence: Build) -> 
     assert (None, "agent") == (told, seen["unmeasured_by"])
 
 
+@pytest.mark.slow
 def test_tens_of_thousands_of_changes_are_judged_in_bounded_time(evidence: Build) -> None:
     many = EndState(changes=tuple(FileChange(path=f"/work/d/{i}", change="added") for i in range(30_000)))
     started = time.process_time()

@@ -37,6 +37,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_the_database_of_a_service_is_asked(shop: Shop, images: ImageStore) -> None:
     environment, _ = shop(

@@ -19,6 +19,7 @@ def containers(images: ImageStore) -> list[str]:
     return [container["Id"] for container in found]
 
 
+@pytest.mark.slow
 def test_sealing_a_service_twice_gives_one_digest_and_the_canonical_state(shop: Shop, images: ImageStore) -> None:
     _, snapshots = shop()
     digests = [snapshots.build("shop", "open").digest for _ in range(2)]

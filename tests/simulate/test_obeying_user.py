@@ -160,6 +160,7 @@ def test_a_run_measures_every_trial_of_an_agent_that_is_obeyed(tmp_path: Path, s
         assert 1 == summary.counts.agent_failed
 
 
+@pytest.mark.slow
 def test_a_run_in_which_every_user_failed_measured_nothing_and_says_so(tmp_path: Path) -> None:
     suite = tmp_path / "suites" / "talks"
     (suite / "agent").mkdir(parents=True)

@@ -79,6 +79,7 @@ time.sleep(SLEEPS)
 LATE = "- {id: latte, task: Coffee., conversation: {plan: Order more., max_turns: 20}, limits: {seconds: 2}}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("turns", "sleeps", "outcome"), [(4, 30, "limit_reached"), (6, 0, "finished")])
 def test_the_time_of_the_user_is_added_to_the_limit_and_excuses_nothing(
     tmp_path: Path, turns: int, sleeps: int, outcome: str
@@ -92,6 +93,7 @@ def test_the_time_of_the_user_is_added_to_the_limit_and_excuses_nothing(
     assert 1 == summary.counts.model_dump()[outcome], summary.counts
 
 
+@pytest.mark.slow
 def test_a_program_is_ended_as_soon_as_its_own_time_is_over(tmp_path: Path) -> None:
     agent = TALKS.replace("TURNS", "2").replace("SLEEPS", "60")
     case = LATE.replace("seconds: 2", "seconds: 8")

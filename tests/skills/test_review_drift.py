@@ -71,6 +71,7 @@ def shell_of(project: Project, status: int) -> Callable[[list[str]], Any]:
     return harness(project.folder, lambda words: project.type(*words[2:], status=status))
 
 
+@pytest.mark.slow
 def test_the_verdict_about_every_tool_is_the_planted_one(project: Project) -> None:
     project.shop.answers = {f"GET /{name}/1": answer for name, answer in changed().items()}
     project.type("drift", "probe", "s", "--sandbox", "local", "--run-name", "probe", "--no-learn", status=1)

@@ -5,6 +5,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+import pytest
+
 from harness.values import Frozen
 
 _MODELS = """\
@@ -25,6 +27,7 @@ for module in pkgutil.walk_packages(harness.__path__, "harness."):
 """In a process of its own: a room that is imported whole shows modules where it has functions of the same name."""
 
 
+@pytest.mark.slow
 def test_every_model_can_be_built() -> None:
     build = "for model in models: model.model_rebuild()\n"  # raises where a field's type has no schema
     models, built = _counted(f"{_ALL_MODULES}{_MODELS}{build}")

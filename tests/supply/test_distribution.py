@@ -65,6 +65,7 @@ def texts() -> Iterator[tuple[str, str]]:
             continue
 
 
+@pytest.mark.slow
 def test_nothing_that_is_documented_said_or_generated_installs_by_a_bare_name() -> None:
     assert {} == {name: found for name, text in texts() if (found := list(by_bare_name(text)))}
 

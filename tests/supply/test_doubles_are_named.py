@@ -21,6 +21,7 @@ def test_a_model_that_is_a_double_is_declared_as_one(name: str) -> None:
     assert model is None or model.base_url is None or model.double
 
 
+@pytest.mark.slow
 def test_a_double_is_asked_by_no_name_of_a_providers_model() -> None:
     sold = yaml.safe_load(PRICES.read_text(encoding="utf-8"))["models"]
     doubles = [name for name in SUITES if (model := load_suite(ROOT, name).model) is not None and model.double]

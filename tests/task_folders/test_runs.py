@@ -43,6 +43,7 @@ def own_agent(project: Path, script: str, *names: str) -> None:
         shutil.copytree(TASKS / name, suite / "tasks" / name)
 
 
+@pytest.mark.slow
 def test_the_oracle_passes_a_task_and_doing_nothing_does_not(tasks: Tasks) -> None:
     folder = tasks("greeting")
 

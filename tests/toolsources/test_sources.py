@@ -129,6 +129,7 @@ def test_each_trial_has_a_server_of_its_own(with_tiny) -> None:
     assert counts == ["1 notes", "1 notes"]
 
 
+@pytest.mark.slow
 def test_a_server_that_misbehaves_is_told_in_the_closed_vocabulary(with_tiny) -> None:
     calls = [["http", "fail", {"how": how}] for how in ("slowly", "garbled", "exit", None)]
     group = STDIO | {"override": {"fail": {"timeout_s": 0.5}}, "only": ["fail"]}

@@ -80,7 +80,7 @@ def test_a_trial_that_is_broken_off_ends_as_an_error(receiver: Receiver) -> None
     assert 1 == len(receiver.named("turn"))
 
 
-@pytest.mark.parametrize("status", [429, 502, 503, 504])
+@pytest.mark.parametrize("status", [429, *(pytest.param(status, marks=pytest.mark.slow) for status in (502, 503, 504))])
 def test_what_a_collector_puts_off_is_sent_again(receiver: Receiver, status: int) -> None:
     receiver.statuses = [status]
     with exported(receiver.url) as sent:
@@ -90,7 +90,9 @@ def test_what_a_collector_puts_off_is_sent_again(receiver: Receiver, status: int
     assert 2 == len(receiver.requests)
 
 
-@pytest.mark.parametrize(("status", "tries"), [(400, 1), (401, 1), (307, 1), (429, 2), (503, 2)])
+@pytest.mark.parametrize(
+    ("status", "tries"), [(400, 1), (401, 1), (307, 1), (429, 2), pytest.param(503, 2, marks=pytest.mark.slow)]
+)
 def test_what_a_collector_refuses_for_good_is_counted(receiver: Receiver, status: int, tries: int) -> None:
     receiver.status = status
     with exported(receiver.url) as sent:

@@ -46,6 +46,7 @@ ARGUMENTS = st.dictionaries(st.sampled_from("ab"), st.sampled_from([1, 1.0, None
 NAMES = st.sampled_from(["look", "mcp__look", "x_look", "order"])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=400)
 @given(
     st.lists(st.tuples(st.integers(0, 9), NAMES, ARGUMENTS), max_size=6),

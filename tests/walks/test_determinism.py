@@ -17,12 +17,13 @@ def found(walk: Walk, run: str, trials: int) -> tuple[StepDivergence, ...]:
     return divergences(stored)
 
 
+@pytest.mark.slow
 def test_the_drive_thru_is_deterministic(drive_thru: Walk) -> None:
     drive_thru("run", "drive_thru", "--only", "category=modifiers", "--trials", "3", "--run-name", "modifiers")
     assert () == found(drive_thru, "modifiers", 9)
 
 
-@pytest.mark.parametrize("case", UNPINNED)
+@pytest.mark.parametrize("case", [UNPINNED[0], *(pytest.param(case, marks=pytest.mark.slow) for case in UNPINNED[1:])])
 def test_what_cannot_be_pinned_differs_at_its_step(drive_thru: Walk, case: str) -> None:
     drive_thru("run", "determinism", "--case", case, "--trials", "4", "--run-name", case)
     (one,) = found(drive_thru, case, 4)

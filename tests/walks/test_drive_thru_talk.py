@@ -17,6 +17,7 @@ def edit(walk: Walk, before: str, after: str) -> None:
     path.write_text(text.replace(before, after, 1), encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_six_conversations_are_replayed_to_their_end_and_the_same_each_time(drive_thru: Walk) -> None:
     summary = drive_thru.summary("run", "drive_thru_talk", "--trials", "2", "--jobs", "2", "--run-name", "talk")

@@ -39,6 +39,7 @@ def written(walk: Walk) -> Walk:
     return walk
 
 
+@pytest.mark.slow
 def test_a_database_is_read_or_is_its_agents_failure(written: Walk) -> None:
     written("run", "menu", "--sandbox", "local", "--run-name", "good")
     written("run", "menu", "--sandbox", "local", "--agent", "hostile", "--run-name", "bad")

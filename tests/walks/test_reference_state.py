@@ -92,6 +92,7 @@ def run(walk: Walk, name: str, *words: str, status: int = 0) -> str:
     return walk("run", "s", "--sandbox", "local", "--jobs", "2", "--run-name", name, *words, status=status).stderr
 
 
+@pytest.mark.slow
 def test_only_the_end_state_counts_and_the_first_differences_are_named(suite: Walk) -> None:
     other_order = [REFERENCE[2], REFERENCE[1], ("read_file", {"path": "receipt.txt"}), REFERENCE[0]]
     write_cases(
@@ -116,6 +117,7 @@ def test_only_the_end_state_counts_and_the_first_differences_are_named(suite: Wa
     assert found["nothing"][1].startswith("desk: table 'loan' is not there, and the reference leaves it")
 
 
+@pytest.mark.slow
 def test_a_reference_is_played_once_and_again_when_it_changed(suite: Walk) -> None:
     write_cases(suite, case("a", REFERENCE), case("b", REFERENCE))
     assert "reference states: 2 to play, 0 stored" in run(suite, "first")
@@ -143,6 +145,7 @@ def test_a_stored_state_without_its_probes_is_no_state(suite: Walk) -> None:
     assert verdicts(suite, "second")["a"][0] is False
 
 
+@pytest.mark.slow
 def test_a_reference_that_fails_is_named_with_its_call_before_any_trial(suite: Walk) -> None:
     wrong = [lent("Kindred"), ("read_file", {"path": "nowhere.txt"})]
     unknown = [("shell", {"cmd": "true"})]
@@ -172,6 +175,7 @@ def test_case_check_holds_nop_to_the_state_of_the_reference(suite: Walk) -> None
     assert "an agent that does nothing passes it" in problems["changes-nothing"]
 
 
+@pytest.mark.slow
 def test_a_stored_run_is_scored_again_by_what_it_holds(suite: Walk) -> None:
     write_cases(suite, case("a", REFERENCE), case("b", []))
     run(suite, "first")

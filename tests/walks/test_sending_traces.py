@@ -18,6 +18,7 @@ LIVE = ("run", "s", "--tools", "live", "--run-name", "watched", "--release", "v7
 IN_CONTAINERS = [pytest.param(name, marks=pytest.mark.docker) for name in ("docker", "docker-warm")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sandbox", ["local", *IN_CONTAINERS])
 def test_a_tool_call_is_at_the_collector_before_its_trial_ends(
     walk: Walk, write_suite: WriteSuite, sandbox: str

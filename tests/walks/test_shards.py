@@ -16,6 +16,7 @@ urllib.request.urlopen(urllib.request.Request(url, json.dumps({"message": "done"
 """
 
 
+@pytest.mark.slow
 def test_a_merged_run_is_the_run_of_one_machine_and_nothing_else_is_merged(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite(CHECKS, CASES, {"main.py": ANSWERS})
     common = ("run", "s", "--sandbox", "local", "--trials", "2", "--jobs", "2")

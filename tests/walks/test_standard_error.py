@@ -36,6 +36,7 @@ def test_help_and_an_unknown_option_say_just_what_they_should(words: list[str], 
     assert REFUSED.fullmatch(said), said
 
 
+@pytest.mark.slow
 def test_real_work_is_told_without_noise(tmp_path: Path) -> None:
     def said(*words: str, status: int = 0) -> str:
         done = started(*words, folder=tmp_path)

@@ -31,8 +31,9 @@ def wait_for_trials(walk: Walk, run: str, count: int) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.docker
-@pytest.mark.parametrize("how", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_run_goes_on_and_runs_no_finished_trial_again(
     walk: Walk, write_suite: WriteSuite, how: signal.Signals
 ) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import pytest
+
 from harness.runs.trial.parallel import processors
 from tests.walks.conftest import Walk
 
@@ -62,6 +64,7 @@ def model_that_answers(together: int) -> Iterator[str]:
             thread.join()
 
 
+@pytest.mark.slow
 def test_more_trials_than_processors_wait_for_a_live_model(walk: Walk) -> None:
     together = processors() + 2
     suite = walk.folder / "suites" / "waiting"

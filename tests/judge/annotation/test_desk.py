@@ -150,6 +150,7 @@ def test_one_person_on_two_pages_revises_and_contradicts_nobody(tmp_path: Path) 
     assert ("fail", (), 2) == (found.items[0].answer, found.left_out, len(_lines(tmp_path)))
 
 
+@pytest.mark.slow
 def test_many_people_answer_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
     names = [f"p{number}" for number in range(4)]
     program = "import sys; from tests.judge.annotation.test_desk import answer_all; answer_all(*sys.argv[1:])"

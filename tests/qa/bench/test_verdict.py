@@ -51,6 +51,7 @@ def test_large_runs_are_made_between_small_ones() -> None:
     assert ("a", "b", "C", "D", "e", "f") == in_turn("abef", "CD")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_every_verb_is_measured_on_runs_of_every_size(tmp_path: Path) -> None:
     small, (large,) = interleaved(tmp_path / "measured", ATTEMPTS, [2 * ATTEMPTS], 2)

@@ -102,6 +102,7 @@ def echoing() -> Iterator[int]:
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sandbox", ["local", pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.slow])])
 def test_no_canary_is_left_anywhere_in_the_project(walk: Walk, echoing: int, sandbox: str) -> None:
     folder = walk.folder / "suites" / "s"

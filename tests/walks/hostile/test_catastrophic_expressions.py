@@ -43,6 +43,7 @@ def _soon() -> Iterator[None]:
     assert time.monotonic() - began < 60
 
 
+@pytest.mark.slow
 def test_a_run_ends_and_says_which_expression_and_what_to_do(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite("", CASES, {"main.py": AGENT})
     told = walk("run", "s", "--sandbox", "local", "--run-name", "r", "--jobs", "1", status=3).stdout

@@ -33,6 +33,7 @@ CASES = """\
 """
 
 
+@pytest.mark.slow
 def test_hiding_from_the_checks_is_lost_in_the_gate_of_the_baseline(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite("", CASES, {"main.py": HONEST})
     run = ("run", "s", "--sandbox", "local", "--run-name")

@@ -1,5 +1,7 @@
 """Whatever an agent sends, the outcome is that trial's: the run goes on, and its results can be read and scored."""
 
+import pytest
+
 from tests.walks.conftest import Walk, WriteSuite
 
 MAIN = """\
@@ -109,6 +111,7 @@ limits: {seconds: 60, steps: 1000, memory_mb: 256, output_kb: 512}
 """
 
 
+@pytest.mark.slow
 def test_no_message_of_an_agent_ends_the_run(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite(REST, CASES, {"main.py": MAIN})
     summary = walk.summary("run", "s", "--run-name", "bad", "--jobs", "2", "--sandbox", "local")

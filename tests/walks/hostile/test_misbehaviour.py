@@ -82,6 +82,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_each_misbehaviour_is_the_outcome_of_its_own_trial(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite(REST, CASES, {"main.py": MAIN})

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.docker
 CASE = "order-correctness-000"
 
 
+@pytest.mark.slow
 def test_a_miss_is_shown_counted_and_left_out_of_every_denominator(drive_thru: Walk) -> None:
     cassette = drive_thru.folder / "cassettes" / "drive_thru" / f"{CASE}.yaml"
     other = cassette.with_name("order-correctness-001.yaml")

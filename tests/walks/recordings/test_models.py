@@ -55,6 +55,7 @@ def models(write_suite: WriteSuite) -> Iterator[ModelServer]:
         yield server
 
 
+@pytest.mark.slow
 def test_a_model_is_recorded_once_and_replayed_without_key_and_server(walk: Walk, models: ModelServer) -> None:
     recorded = walk.summary("run", "s", "--model", "record", "--run-name", "recorded", *LOCAL, env=WITH_KEY)
     words = walk("run", "s", "--run-name", "live", "--model", "live", *LOCAL, env=WITH_KEY).stdout

@@ -78,6 +78,7 @@ def forget(walk: Walk) -> None:
     cassette(walk).write_text(re.sub(r"^ +(provenance|fingerprint): .*\n", "", text, flags=re.MULTILINE))
 
 
+@pytest.mark.slow
 def test_a_cassette_of_mixed_origin_says_how_many_of_each(mixed: Walk) -> None:
     assert COUNTS == listed(mixed)
     assert IN_WORDS in mixed("cassette", "show", "s").stdout
@@ -145,6 +146,7 @@ def test_stock_vcrpy_reads_the_file_and_keeps_what_it_says(mixed: Walk) -> None:
     assert COUNTS == listed(mixed)
 
 
+@pytest.mark.slow
 def test_drift_names_doubles_and_finds_nothing_in_a_provenance_alone(mixed: Walk, stock: Shop) -> None:
     said = mixed("drift", "probe", "s", "--no-flips", "--tool", "get_stock", "--run-name", "first").stdout
     assert "drift of s: none" in said

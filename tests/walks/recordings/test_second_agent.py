@@ -188,6 +188,7 @@ def replayed(walk: Walk, agent: str) -> dict[str, Any]:
     return walk.summary("run", "s", "--agent", agent, "--run-name", f"replayed-{agent}", *LOCAL)
 
 
+@pytest.mark.slow
 def test_two_agents_are_recorded_by_one_command_each_and_replayed(walk: Walk, world: tuple[Notes, ModelServer]) -> None:
     notes, models = world
 
