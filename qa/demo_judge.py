@@ -22,7 +22,7 @@ from harness.judging.settings import JudgeSettings
 from harness.judging.transcripts import CHARS_PER_TOKEN
 from harness.reports.judged import judged_rubric
 from harness.reports.render.judging import AgreementView, CalibrationView, JudgedView
-from harness.runs.judge_calibration import CANDIDATE, Bench, Calibrating, Runs, calibrate_judge
+from harness.runs.judge_calibration import CANDIDATE, Bench, Calibrating, Runs, calibrate_judge, certify_judge
 from harness.runs.judging import JudgeRequest, judge_run
 from harness.runs.measured_trials import subjects
 from harness.runs.plan.plan import RunOptions
@@ -76,6 +76,7 @@ def demonstrate(project: Path, name: str, rubric_name: str, jobs: int | None) ->
         if done.after is not None:
             _judge(stage, CANDIDATE)
             _show_agreement(stage, "the calibrated prompt, on all cases, including the training cases")
+            _certify(stage)
     out().print(
         f"\nthe rule model is a double, and the labels are samples of one annotator: these figures are no"
         f" measure of quality\nmore: harness --project {copy}"
@@ -126,6 +127,17 @@ def _show_agreement(stage: _Stage, what: str) -> None:
     ]
     say(f"against the sample labels, by {what}:")
     out().print(AgreementView(against_labels(judged, stage.runs.labels, stage.rubric)))
+
+
+def _certify(stage: _Stage) -> None:
+    """The calibration used the labels up, so that nothing is left to certify with: it says what is missing."""
+    judged = [
+        one for folder in stage.folders for one in latest(read_judgements(folder.path, stage.rubric.name)).values()
+    ]
+    judge = next(one.judge for one in judged if one.judge.prompt is not None)
+    say("certificate of the calibrated judge, on labels that no calibration used:")
+    for criterion, reason in certify_judge(stage.runs, judge, judged).items():
+        say(f"  {criterion}: {reason}")
 
 
 def main() -> None:

@@ -144,11 +144,11 @@ def _cases(folder: "RunFolder") -> str:
 def _with_judge(
     project: Path, folder: "RunFolder", trial: "Trial", card: "Scorecard"
 ) -> "tuple[Scorecard, dict[str, str]]":
-    """The scorecard with the findings of judge and detectors, merged by calibrated confidence; the criteria without a
+    """The scorecard with the findings of judge and detectors, merged by certified accuracy; the criteria without a
     verdict, and why.
     """
     from harness.errors import UsageError
-    from harness.judging.calibration_records import agreements, read_records, record_path
+    from harness.judging.certification import certified_accuracy
     from harness.judging.verdicts import FAILURE_MODES, judged_findings, merged_findings, unjudged_modes
     from harness.runs.store.judgements import kept_rubric, latest, read_judgements
 
@@ -160,8 +160,7 @@ def _with_judge(
             remedy=f"harness judge run {folder.manifest.run} --rubric {FAILURE_MODES} --model MODEL",
         )
     rubric = kept_rubric(folder.path, FAILURE_MODES, own[-1].rubric_digest)
-    records = read_records(record_path(project, folder.manifest.suite, FAILURE_MODES))
-    agreement = agreements(rubric, own, records)
+    agreement = certified_accuracy(project, folder.manifest.suite, rubric, own)
     judged = judged_findings(own, trial.trajectory, agreement)
     merged = card.model_copy(update={"diagnoses": merged_findings(card.diagnoses, judged, agreement)})
     return merged, unjudged_modes(own)

@@ -187,24 +187,22 @@ def run_command(ctx: click.Context, /, run: str, as_json: bool, **options: Unpac
     Verdicts are added to the run's folder at once. Criteria that this judge has judged before are skipped, and recorded
     answers cost nothing. Exit 1 if the judge failed at a criterion or the budget is spent.
     """
-    from harness.cli.console import print_json, say
+    from harness.cli.console import out, print_json, say
     from harness.errors import ExitCode
-    from harness.reports.judged import judged_rubric
+    from harness.reports.judged import judged_by_each
+    from harness.reports.render.judging import JudgedView
 
     refuse_typed(ctx, ("label",) if options["prompt_version"] else (), "--prompt")
     project: Path = ctx.obj
     path = run_path(project, run)
     rubric, done = _judge(project, path, options)
-    score = judged_rubric(path, rubric)
+    scores = judged_by_each(path, rubric)
     if as_json:
-        print_json({"judged": done.model_dump(mode="json"), "score": None if score is None else score.model_dump()})
+        print_json({"judged": done.model_dump(mode="json"), "scores": [one.model_dump(mode="json") for one in scores]})
     else:
         _tell(done)
-        if score is not None:
-            from harness.cli.console import out
-            from harness.reports.render.judging import JudgedView
-
-            out().print(JudgedView(score))
+        for one in scores:
+            out().print(JudgedView(one))
     if done.warning is not None:
         say(f"warning: {done.warning}")
     if done.stopped is not None:

@@ -1,9 +1,12 @@
 """A whole calibration: split, measure, propose, choose, and evaluate the held-out part once."""
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from harness.errors import NotMeasured
 from harness.judging.calibration_questions import (
     AgreementFigures,
     AnswerCache,
@@ -16,11 +19,10 @@ from harness.judging.calibration_questions import (
     split_by_case,
 )
 from harness.judging.gepa_loop import FirstError, GepaLoop, Texts, VetoingSelector, batch_of, check_gepa
-from harness.scoring.statistics.intervals import noise_margin
-from harness.scoring.statistics.significance import sign_test
+from harness.scoring.statistics.significance import LEVEL, sign_test
 from harness.values import Frozen, digest_of_text
 
-# Chooses a prompt by the validation part: beyond the judge's own noise, and not vetoed.
+# Chooses a candidate by the validation part, and tests it once on the held-out part.
 
 
 class Choice(Frozen):
@@ -33,41 +35,39 @@ class Choice(Frozen):
     """Candidates that pass more critical failures than the current prompt."""
 
 
-def choose(before: AgreementFigures, candidates: Mapping[str, AgreementFigures], margin: float) -> Choice:
-    """The candidate with the highest validation agreement, the earlier one in a tie.
-
-    It is chosen only if it is ahead by more than `margin` and passes the veto: it must not pass more
-    critical failures than the current prompt.
+def choose(before: AgreementFigures, candidates: Mapping[str, AgreementFigures]) -> Choice:
+    """The candidate with the highest validation agreement, the earlier one in a tie, if it is ahead of the current
+    prompt and passes the veto: it must not pass more critical failures. Whether it is better is for the held-out part
+    to decide.
     """
     vetoed = tuple(name for name, one in candidates.items() if one.critical_false_passes > before.critical_false_passes)
     allowed = {name: one for name, one in candidates.items() if name not in vetoed}
     best = max(allowed, key=lambda name: allowed[name].agreement, default=None)
     if best is None:
-        return Choice(
-            chosen=None, why="every candidate was vetoed" if vetoed else "no candidate came up", vetoed=vetoed
-        )
-    gain = allowed[best].agreement - before.agreement
-    if gain <= margin + 1e-12:
-        reason = (
-            f"the best candidate is ahead by {gain:.3f} on validation, within the judge's own noise of {margin:.3f}"
-        )
-        return Choice(chosen=None, why=reason if gain > 0 else "no candidate is ahead on validation", vetoed=vetoed)
-    return Choice(
-        chosen=best,
-        why=f"ahead by {gain:.3f} on validation, beyond the judge's own noise of {margin:.3f}",
-        vetoed=vetoed,
-    )
+        why = "every candidate was vetoed" if vetoed else "no candidate came up"
+    elif allowed[best].agreement <= before.agreement:
+        best, why = None, "no candidate is ahead on validation"
+    else:
+        why = f"ahead by {allowed[best].agreement - before.agreement:.3f} on validation"
+    return Choice(chosen=best, why=why, vetoed=vetoed)
 
 
-def paired_p(before: Sequence[float], after: Sequence[float]) -> float | None:
-    """Exact McNemar test of the same questions answered under two prompts; None if no answer changed sides."""
-    better = sum(now > then for then, now in zip(before, after, strict=True))
-    worse = sum(now < then for then, now in zip(before, after, strict=True))
-    return sign_test(better, worse)
+def paired_p(questions: Sequence[Question], before: Sequence[float], after: Sequence[float]) -> float | None:
+    """Exact two-sided sign test over the cases, by their numbers of right answers under two prompts; with one question
+    a case it is McNemar's exact test. None if no case changed.
+
+    Cases count, and not questions, because a prompt that changes an answer changes others of the same case with it.
+    """
+    gains: Counter[str] = Counter()
+    for question, then, now in zip(questions, before, after, strict=True):
+        gains[question.case_id] += round(now - then)
+    return sign_test(sum(gain > 0 for gain in gains.values()), sum(gain < 0 for gain in gains.values()))
 
 
 _PROMPT = "prompt"
 _SHOWN = 4_000
+_LEAST_HELD_OUT = 6
+"""Cases: with fewer the sign test reaches 5 % whatever changes."""
 _REQUEST = """You improve the instructions of a judge: a language model that decides whether an agent's work meets one \
 criterion. These are its instructions now:
 ```
@@ -207,7 +207,24 @@ class Measured(Frozen):
     after: AgreementFigures | None
     """None: nothing was chosen."""
     p: float | None = None
-    """McNemar's exact test; None: no answer changed sides, or nothing was chosen."""
+    """`paired_p`; None: no case changed, or nothing was chosen."""
+    domains: dict[str, tuple[float, float | None]] = {}
+    """Agreement before and after, by domain of the rubric."""
+
+    @property
+    def objection(self) -> str | None:
+        """Why `after` is not accepted in place of `before`; None: it is."""
+        if self.after is None:
+            return "nothing was chosen"
+        worse = [name for name, (then, now) in self.domains.items() if now is not None and now < then]
+        if worse:
+            return f"on held-out labels it is worse in {', '.join(worse)}"
+        if self.after.critical_false_passes > self.before.critical_false_passes:
+            return "on held-out labels it passes more critical failures"
+        if self.p is None or self.p > LEVEL or self.after.agreement <= self.before.agreement:
+            shown = "no case changed" if self.p is None else f"p {self.p:.2g}"
+            return f"on held-out labels it is not better at 5 % ({shown})"
+        return None
 
 
 class Outcome(Frozen):
@@ -218,16 +235,15 @@ class Outcome(Frozen):
     cases: tuple[int, int, int]
     """The number of training, validation and held-out cases."""
     questions: tuple[int, int, int]
-    margin: float
-    """The margin on validation that a prompt had to exceed: the judge's own noise."""
     candidates: int
     choice: Choice
     prompt: str
-    """The chosen text; the current one if none was chosen."""
+    """The accepted text; the current one if none was accepted."""
     validation: Measured
     held_out: Measured
-    """The figures of the held-out part, measured once, after all decisions."""
-    held_out_digest: str
+    """The figures of the held-out part, on which only the chosen candidate was tried."""
+    accepted: bool
+    why: str
     calls: int
     """The number of questions that were sent to the judge; the others were cached."""
 
@@ -239,8 +255,6 @@ class CalibrationSettings:
     seed: int = 0
     max_calls: int = 600
     """The number of questions after which no further prompt is proposed."""
-    noise_samples: int = 3
-    """How often each validation question is sent with the current prompt, to measure the judge's own noise."""
     minibatch: int = 8
 
 
@@ -255,13 +269,14 @@ def calibrate(
 ) -> Outcome:
     """Lets `reflector` propose revisions of `prompt` from disagreements, and accepts one or none.
 
-    Raises UsageError for labels of fewer than three cases, or if gepa is not installed.
+    Raises UsageError for labels of fewer than three cases, or if gepa is not installed, NotMeasured if too few cases
+    with unused labels are left to hold out.
     """
     used = settings or CalibrationSettings()
-    split = split_by_case(questions, used.seed)
+    split = _testable(split_by_case(questions, used.seed))
     optimizer = Optimizer(cache, is_usable, used.seed, used.minibatch)
     candidates = optimizer.candidates(prompt, split, reflector, used.max_calls)
-    return _decided("calibration", cache, split, prompt, candidates, used)
+    return _decided("calibration", cache, split, prompt, candidates)
 
 
 def select(
@@ -275,9 +290,20 @@ def select(
     Nothing is trained, so the training part is used for the choice, too.
     """
     used = settings or CalibrationSettings()
-    split = split_by_case(questions, used.seed)
+    split = _testable(split_by_case(questions, used.seed))
     split = Split(train=(), validation=(*split.train, *split.validation), held_out=split.held_out)
-    return _decided("selection", cache, split, prompts[0], prompts[1:], used)
+    return _decided("selection", cache, split, prompts[0], prompts[1:])
+
+
+def _testable(split: Split) -> Split:
+    fresh = _cases(split.held_out)
+    if fresh < _LEAST_HELD_OUT:
+        raise NotMeasured(
+            f"{fresh} cases whose labels decided nothing before can be held out, and {_LEAST_HELD_OUT} at least are"
+            " needed to find a better prompt at 5 %",
+            remedy=f"label {math.ceil(_LEAST_HELD_OUT / 0.3)} cases or more that no calibration or certification used",
+        )
+    return split
 
 
 def _decided(
@@ -286,36 +312,31 @@ def _decided(
     split: Split,
     prompt: str,
     candidates: Sequence[str],
-    settings: CalibrationSettings,
 ) -> Outcome:
-    margin = _noise(cache, split.validation, prompt, settings.noise_samples)
     by_digest = {digest_of_text(text): text for text in candidates}
     before = _figures(cache, split.validation, prompt)
     found = {digest: _figures(cache, split.validation, text) for digest, text in by_digest.items()}
-    choice = choose(before, found, margin)
+    choice = choose(before, found)
     chosen = None if choice.chosen is None else by_digest[choice.chosen]
+    held_out = _measured_figures(cache, split.held_out, prompt, chosen)
+    accepted = held_out.objection is None
     return Outcome(
         way=way,
         cases=(_cases(split.train), _cases(split.validation), _cases(split.held_out)),
         questions=(len(split.train), len(split.validation), len(split.held_out)),
-        margin=margin,
         candidates=len(by_digest),
         choice=choice,
-        prompt=chosen or prompt,
+        prompt=chosen if chosen is not None and accepted else prompt,
         validation=_measured_figures(cache, split.validation, prompt, chosen),
-        held_out=_measured_figures(cache, split.held_out, prompt, chosen),
-        held_out_digest=split.held_out_digest,
+        held_out=held_out,
+        accepted=accepted,
+        why=choice.why if chosen is None or accepted else str(held_out.objection),
         calls=cache.calls,
     )
 
 
-def _noise(cache: AnswerCache, questions: Sequence[Question], prompt: str, samples: int) -> float:
-    rounds = [_scores(cache, questions, prompt, sample) for sample in range(max(1, samples))]
-    return noise_margin(list(zip(*rounds, strict=True)))
-
-
-def _scores(cache: AnswerCache, questions: Sequence[Question], prompt: str, sample: int = 0) -> list[float]:
-    return [score(*pair) for pair in zip(questions, cache.answers(prompt, questions, sample), strict=True)]
+def _scores(cache: AnswerCache, questions: Sequence[Question], prompt: str) -> list[float]:
+    return [score(*pair) for pair in zip(questions, cache.answers(prompt, questions), strict=True)]
 
 
 def _figures(cache: AnswerCache, questions: Sequence[Question], prompt: str) -> AgreementFigures:
@@ -323,13 +344,23 @@ def _figures(cache: AnswerCache, questions: Sequence[Question], prompt: str) -> 
 
 
 def _measured_figures(cache: AnswerCache, questions: Sequence[Question], prompt: str, chosen: str | None) -> Measured:
-    if chosen is None:
-        return Measured(before=_figures(cache, questions, prompt), after=None)
+    before = _scores(cache, questions, prompt)
+    after = None if chosen is None else _scores(cache, questions, chosen)
+    places: dict[str, list[int]] = {}
+    for place, question in enumerate(questions):
+        places.setdefault(question.domain, []).append(place)
     return Measured(
         before=_figures(cache, questions, prompt),
-        after=_figures(cache, questions, chosen),
-        p=paired_p(_scores(cache, questions, prompt), _scores(cache, questions, chosen)),
+        after=None if chosen is None else _figures(cache, questions, chosen),
+        p=None if after is None else paired_p(questions, before, after),
+        domains={
+            name: (_mean(before, own), None if after is None else _mean(after, own)) for name, own in places.items()
+        },
     )
+
+
+def _mean(scores: Sequence[float], places: Sequence[int]) -> float:
+    return sum(scores[place] for place in places) / len(places)
 
 
 def _cases(questions: Iterable[Question]) -> int:
@@ -353,4 +384,3 @@ class Calibrated(Frozen):
     annotators: tuple[str, ...]
     left_out: tuple[str, ...]
     """Descriptions of labels that do not count."""
-    held_out_seen_before: int

@@ -31,10 +31,13 @@ class Question(Frozen):
     case_id: str
     criterion: str
     statement: str
+    domain: str = "general"
     critical: bool = False
     right: Answer
     notes: tuple[str, ...] = ()
     """Notes that people wrote."""
+    used: bool = False
+    """Whether its label decided before, so that it is not held out."""
 
 
 class JudgeAnswer(Frozen):
@@ -49,8 +52,8 @@ class JudgeAnswer(Frozen):
 class PromptedJudge(Protocol):
     """A judge whose prompt can be exchanged."""
 
-    def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> Sequence[JudgeAnswer]:
-        """Returns one answer per question, in their order; a `sample` above 0 requests a new answer without a cache.
+    def answers(self, prompt: str, questions: Sequence[Question]) -> Sequence[JudgeAnswer]:
+        """Returns one answer per question, in their order.
 
         A problem with one question becomes its answer `judge_failed`; a problem with the judge itself is raised.
         """
@@ -73,17 +76,13 @@ class Split(Frozen):
     validation: tuple[Question, ...]
     held_out: tuple[Question, ...]
 
-    @property
-    def held_out_digest(self) -> str:
-        """The digest of the held-out questions and their answers, to detect whether they were used before."""
-        return digest_of(sorted((one.id, one.right) for one in self.held_out))
-
 
 def split_by_case(questions: Sequence[Question], seed: int = 0) -> Split:
     """40 % of the cases for training, 30 % for validation, 30 % held out, at least one each.
 
     Cases with a label `fail` are distributed separately from the others, so that each part has some if there are at
-    least three. The same labels and seed always give the same split. Raises UsageError for fewer than three cases.
+    least three. Cases with a used label are not held out. The same labels and seed always give the same split. Raises
+    UsageError for fewer than three cases.
     """
     failing = {one.case_id for one in questions if one.right == "fail"}
     others = {one.case_id for one in questions} - failing
@@ -92,10 +91,14 @@ def split_by_case(questions: Sequence[Question], seed: int = 0) -> Split:
             f"labels of {len(failing) + len(others)} cases cannot be split into training, validation and held-out",
             remedy="label more cases; thirty give a first idea",
         )
+    used = {one.case_id for one in questions if one.used}
     parts: tuple[set[str], set[str], set[str]] = (set(), set(), set())
     for group in (failing, others):
-        for part, dealt in zip(parts, _cases_in_parts(_shuffled(group, seed), parts), strict=True):
+        unused_first = sorted(_shuffled(group, seed), key=used.__contains__)
+        for part, dealt in zip(parts, _cases_in_parts(unused_first, parts), strict=True):
             part.update(dealt)
+    parts[0].update(parts[2] & used)
+    parts[2].difference_update(used)
     train, validation, held_out = (tuple(one for one in questions if one.case_id in part) for part in parts)
     return Split(train=train, validation=validation, held_out=held_out)
 
@@ -123,7 +126,7 @@ def _cases_in_parts(cases: list[str], parts: Sequence[set[str]]) -> tuple[list[s
     return cases[held_out + validation :], cases[held_out : held_out + validation], cases[:held_out]
 
 
-# Stores every answer of a calibration by prompt, question and sample: no question is sent twice, even after an
+# Stores every answer of a calibration by prompt and question: no question is sent twice, even after an
 # interruption.
 #
 # GEPA's own cache is not used: it identifies a question by its index in a list, so that answers of the training part
@@ -150,12 +153,12 @@ class AnswerCache:
         """The number of questions that were sent to the judge."""
         self._load_journal()
 
-    def answers(self, prompt: str, questions: Sequence[Question], sample: int = 0) -> list[JudgeAnswer]:
+    def answers(self, prompt: str, questions: Sequence[Question]) -> list[JudgeAnswer]:
         """One answer for each question, in their order."""
-        keys = [digest_of([digest_of_text(prompt), question.id, sample]) for question in questions]
+        keys = [digest_of([digest_of_text(prompt), question.id]) for question in questions]
         wanted = {key: one for key, one in zip(keys, questions, strict=True) if key not in self._answers}
         for some in _batched(list(wanted.items())):
-            found = self._judge.answers(prompt, [question for _, question in some], sample)
+            found = self._judge.answers(prompt, [question for _, question in some])
             self.calls += len(some)
             by_key = dict(zip((key for key, _ in some), found, strict=True))
             self._answers |= by_key
@@ -254,9 +257,8 @@ class AskingJudge:
     """Subject and criterion by a question's id."""
     in_flight: int
 
-    def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> list[JudgeAnswer]:
+    def answers(self, prompt: str, questions: Sequence[Question]) -> list[JudgeAnswer]:
         """Returns the answers; raises OutOfBudget, and errors of the gateway."""
-        del sample  # every question is sent
         text = Prompt(name=self.judge.prompt.name, version=_CASSETTE, text=prompt)
         return asyncio.run(self._ask_all(replace(self.judge, prompt=text, samples=1), questions))
 

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from harness.errors import UsageError
 from harness.judging.agreement import Right
-from harness.judging.calibration_records import read_records, record_path, uncalibrated
+from harness.judging.certification import uncertified
 from harness.judging.rubrics import MIN_COVERAGE, Rubric
 from harness.judging.verdicts import JudgeIdentity, Judgement, RubricScore, plain_mean, score_rubric
 from harness.reports.judged_figures import CriterionFigures, JudgedDomain, JudgedRubric
@@ -19,57 +20,43 @@ from harness.text import alternatives
 
 
 def judged_run(folder: RunFolder) -> tuple[JudgedRubric, ...]:
-    """By every rubric that the run was judged by."""
-    found = (judged_rubric(folder.path, name) for name in judged_rubrics(folder.path))
-    return tuple(one for one in found if one is not None)
+    """By every rubric and every judge that the run was judged by: one score, one judge."""
+    return tuple(one for name in judged_rubrics(folder.path) for one in judged_by_each(folder.path, name))
 
 
 def judged_trials(folder: RunFolder) -> dict[tuple[str, int], tuple[Judgement, ...]]:
     """By case and attempt what counts of the judgements that `judged_run` counts, by rubric, in the rubric's order."""
-    found: dict[tuple[str, int], list[Judgement]] = {}
+    found: dict[tuple[str, int], dict[Judgement, None]] = {}
     for name in judged_rubrics(folder.path):
-        read = _read(folder.path, name)
-        if read is not None:
-            for one in sorted(read.kept, key=read.place_of):
-                found.setdefault((one.case_id, one.attempt), []).append(one)
+        every = [(read.place_of(one), one) for read in _read(folder.path, name) for one in read.kept]
+        for _, one in sorted(every, key=lambda placed: placed[0]):
+            found.setdefault((one.case_id, one.attempt), {})[one] = None
     return {key: tuple(own) for key, own in found.items()}
 
 
 def judged_rubric(path: Path, name: str) -> JudgedRubric | None:
-    """By one rubric, as it was when it was last used; of several verdicts the last counts. None: there is none.
+    """By one rubric and the judge that answered last; None: there is no judgement. Raises as `judged_by_each`."""
+    return next(reversed(judged_by_each(path, name)), None)
+
+
+def judged_by_each(path: Path, name: str) -> tuple[JudgedRubric, ...]:
+    """By one rubric, as it was when it was last used: a score for each judge, the one that answered last at the end; of
+    several verdicts of a judge the last counts, and what code decided counts for each.
 
     Raises ResultsError naming the damaged file and line.
     """
-    read = _read(path, name)
-    if read is None:
-        return None
-    open_criteria = uncalibrated(read.rubric, read.kept, read_records(record_path(*read.home, name)))
-    return judged(read.rubric, read.kept, open_criteria)
+    found = []
+    for read in _read(path, name):
+        reasons = {} if read.judge is None else uncertified(*read.home, read.rubric, read.judge)
+        found.append(judged(read.rubric, read.kept, reasons))
+    return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RubricScores:
-    """The scores of a run's trials by one rubric, those below the rubric's coverage left out."""
-
-    rubric: Rubric
-    scores: Mapping[TrialKey, RubricScore]
-    judges: frozenset[JudgeIdentity]
-
-
-def rubric_scores(path: Path, name: str) -> RubricScores | None:
-    """By one rubric, as it was when it was last used, trial by trial; None: the run was not judged by it."""
-    read = _read(path, name)
-    if read is None:
-        return None
-    scores = _scores(read.rubric, read.kept)
-    known = {key: one for key, one in scores.items() if one.coverage >= MIN_COVERAGE}
-    judges = frozenset(one.judge for one in read.kept if one.judge.prompt is not None)
-    return RubricScores(rubric=read.rubric, scores=known, judges=judges)
-
-
-@dataclass(frozen=True)
 class _Read:
     rubric: Rubric
+    judge: JudgeIdentity | None
+    """None: code decided everything."""
     kept: Sequence[Judgement]
     home: tuple[Path, str]
     """Project and suite."""
@@ -79,21 +66,38 @@ class _Read:
         known = self.rubric.criterion(one.criterion)
         return len(self.rubric.criteria) if known is None else self.rubric.criteria.index(known)
 
+    @property
+    def scores(self) -> Mapping[TrialKey, RubricScore]:
+        """The scores of the trials, those below the rubric's coverage left out."""
+        return {key: one for key, one in _scores(self.rubric, self.kept).items() if one.coverage >= MIN_COVERAGE}
 
-def _read(path: Path, name: str) -> _Read | None:
+
+def _read(path: Path, name: str) -> tuple[_Read, ...]:
+    """What counts, for each judge, the one that answered last at the end."""
     newest: str | None = None
     for one in read_judgements(path, name):
         newest = one.rubric_digest
     if newest is None:
-        return None
+        return ()
     rubric = kept_rubric(path, name, newest)
-    kept = list(latest(one for one in read_judgements(path, name) if one.rubric_digest == newest).values())
+    every = [one for one in read_judgements(path, name) if one.rubric_digest == newest]
     home = path.absolute().parents[1], RunFolder.open(path).manifest.suite
-    return _Read(rubric, kept, home)
+    answered = dict.fromkeys(one.judge for one in reversed(every) if one.judge.prompt is not None)
+    return tuple(
+        _Read(
+            rubric=rubric,
+            judge=judge,
+            kept=list(latest(one for one in every if one.judge.prompt is None or one.judge == judge).values()),
+            home=home,
+        )
+        for judge in (reversed(answered) if answered else (None,))
+    )
 
 
-def judged(rubric: Rubric, judgements: Sequence[Judgement], open_criteria: Iterable[str] = ()) -> JudgedRubric:
-    """The figures of judgements, one a trial and criterion."""
+def judged(
+    rubric: Rubric, judgements: Sequence[Judgement], reasons: Mapping[str, str] = MappingProxyType({})
+) -> JudgedRubric:
+    """The figures of one judge's judgements, one a trial and criterion; `reasons`: what `uncertified` returns."""
     scores = _scores(rubric, judgements)
     values = _by_case(scores, lambda one: one.value)
     passes = _by_case(scores, lambda one: None if one.passed is None else float(one.passed))
@@ -118,7 +122,7 @@ def judged(rubric: Rubric, judgements: Sequence[Judgement], open_criteria: Itera
         below_floor=sum(one.coverage < MIN_COVERAGE for one in scores.values()),
         domain_mean=plain_mean({one.domain: one.mean for one in domains}),
         domains=domains,
-        criteria=_criteria(rubric, judgements, frozenset(open_criteria)),
+        criteria=_criteria(rubric, judgements, reasons),
     )
 
 
@@ -150,7 +154,7 @@ def _domains(rubric: Rubric, scores: Sequence[RubricScore]) -> tuple[JudgedDomai
 
 
 def _criteria(
-    rubric: Rubric, judgements: Sequence[Judgement], open_criteria: frozenset[str]
+    rubric: Rubric, judgements: Sequence[Judgement], reasons: Mapping[str, str]
 ) -> tuple[CriterionFigures, ...]:
     counts: dict[str, Counter[str]] = {one.id: Counter() for one in rubric.criteria}
     for one in judgements:
@@ -167,7 +171,7 @@ def _criteria(
             failed=counts[one.id]["fail"],
             not_eligible=counts[one.id]["not_eligible"],
             judge_failed=counts[one.id]["judge_failed"],
-            uncalibrated=one.id in open_criteria,
+            uncertified=reasons.get(one.id),
         )
         for one in rubric.criteria
     )
@@ -183,8 +187,6 @@ class JudgedPair:
     rubric: Rubric
     before: Mapping[TrialKey, RubricScore]
     after: Mapping[TrialKey, RubricScore]
-    judges: tuple[frozenset[JudgeIdentity], frozenset[JudgeIdentity]]
-    """The judges whose verdicts count, before and after; None for criteria that code decides."""
 
     def values(self, domain: str) -> list[tuple[str, float, float]]:
         """Case, value before and value after of each trial in which the domain has a value in both runs."""
@@ -197,20 +199,24 @@ class JudgedPair:
 
 
 def judged_pairs(before: RunFolder, after: RunFolder) -> tuple[tuple[JudgedPair, ...], tuple[str, ...]]:
-    """The rubrics that both runs were judged by, and the reasons why others are left out."""
+    """The rubrics that one judge judged both runs by, and the reasons why others are left out."""
     old_names, new_names = judged_rubrics(before.path), judged_rubrics(after.path)
     pairs: list[JudgedPair] = []
     left_out: list[str] = []
     for name in dict.fromkeys((*old_names, *new_names)):
-        old, new = rubric_scores(before.path, name), rubric_scores(after.path, name)
-        if old is None or new is None:
-            missing = before if old is None else after
+        old, new = _read(before.path, name), _read(after.path, name)
+        if not old or not new:
+            missing = after if old else before
             left_out.append(f"rubric {name}: run {missing.manifest.run} was not judged by it")
-        elif old.rubric != new.rubric:
+        elif old[-1].rubric != new[-1].rubric:
             left_out.append(f"rubric {name}: it changed between the judgements of the runs; judge the older one again")
         else:
-            judges = (old.judges, new.judges)
-            pairs.append(JudgedPair(rubric=old.rubric, before=old.scores, after=new.scores, judges=judges))
+            shared = [(one, other) for other in new for one in old if one.judge == other.judge]
+            if shared:
+                one, other = shared[-1]
+                pairs.append(JudgedPair(rubric=one.rubric, before=one.scores, after=other.scores))
+            else:
+                left_out.append(f"rubric {name}: no judge judged both runs; judge one of them by the other's judge")
     return tuple(pairs), tuple(left_out)
 
 

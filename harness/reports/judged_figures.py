@@ -26,8 +26,8 @@ class CriterionFigures(Frozen):
     failed: int
     not_eligible: int
     judge_failed: int
-    uncalibrated: bool
-    """Whether the criterion has no calibration with this prompt and model."""
+    uncertified: str | None
+    """Why this judge's answers to the criterion can be shown and cannot gate; None: they can."""
 
     @property
     def rate(self) -> float | None:

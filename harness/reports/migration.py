@@ -99,7 +99,7 @@ def migration_of(
         models_after=_models(one for _, one in pairs),
         attribution=comparison.attribution,
         figures=tuple(_figure(known[one], checks[one], one in named) for one in dict.fromkeys((*defaults, *checks))),
-        left_out=(*left_out, *(words for pair in judged for words in _other_judges(pair))),
+        left_out=left_out,
         kinds=failure_kinds(pairs, after, prompt_texts or {}),
         lost=tuple(one for one in (*comparison.hidden, *comparison.changed) if one.before),
         won=sum(not one.before for one in comparison.changed),
@@ -123,9 +123,3 @@ def _figure(figure: MetricChange, check: MarginCheck, typed: bool) -> MigrationF
 
 def _models(cards: Iterable[Scorecard]) -> tuple[str, ...]:
     return tuple(sorted({model for card in cards for model in card.models}))
-
-
-def _other_judges(pair: JudgedPair) -> list[str]:
-    if pair.judges[0] == pair.judges[1]:
-        return []
-    return [f"rubric {pair.rubric.name}: different judges judged the two runs, which may cause a difference"]

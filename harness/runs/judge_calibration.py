@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal
 
 import yaml
 
@@ -16,13 +16,23 @@ from harness.gateway.models.client import ModelClient
 from harness.gateway.models.recordings import ModelClientOptions
 from harness.judging.annotation import AnnotationTask, work_of
 from harness.judging.calibration import Calibrated, CalibrationSettings, Outcome, calibrate
-from harness.judging.calibration_questions import AgreementFigures, AnswerCache, AskingJudge, ModelReflector, Question
-from harness.judging.calibration_records import CalibrationRecord, add_record, asked_by, read_records, record_path
+from harness.judging.calibration_questions import AnswerCache, AskingJudge, ModelReflector, Question, split_by_case
+from harness.judging.certification import (
+    JudgeRecord,
+    add_record,
+    label_digest,
+    measure,
+    read_records,
+    record_path,
+    uncertified,
+    used_labels,
+)
 from harness.judging.judge import Judge
 from harness.judging.labels import LabelFile, LabelledItem, SortedLabels, label_path, sort_labels
 from harness.judging.prompts import Prompt, PromptRegistry
 from harness.judging.rubrics import Criterion, Rubric, load_rubric
 from harness.judging.settings import JudgeSettings
+from harness.judging.verdicts import JudgeIdentity, Judgement
 from harness.runs.judging import secrets_of
 from harness.runs.measured_trials import subjects, suite_of
 from harness.runs.store.folder import RunFolder
@@ -47,6 +57,11 @@ class Runs:
     def suite(self) -> str:
         return self.folders[0].manifest.suite
 
+    @property
+    def records(self) -> Path:
+        """The file of what the labels were used for."""
+        return record_path(self.project, self.suite, self.rubric.name)
+
     @cached_property
     def labels(self) -> SortedLabels:
         """Labels that people gave to trajectories of this suite."""
@@ -60,9 +75,9 @@ class Runs:
 
     def labelled(self) -> list[Question]:
         """The items that people have settled, and that these runs hold; raises NotMeasured if there is none."""
-        by_item = self.labels.by_item
+        by_item, used = self.labels.by_item, used_labels(read_records(self.records))
         found = [
-            _question(one, self.rubric, by_item[one.item])
+            _question(one, self.rubric, by_item[one.item], used)
             for one in self.work
             if one.item in by_item and by_item[one.item].answer is not None
         ]
@@ -109,17 +124,19 @@ def question_id(work: AnnotationTask) -> str:
     return f"{work.item.case_id}/{work.item.trajectory}/{work.item.criterion}"
 
 
-def _question(work: AnnotationTask, rubric: Rubric, labelled: LabelledItem | None) -> Question:
-    said = () if labelled is None else (*labelled.labels, *filter(None, (labelled.adjudication,)))
+def _question(work: AnnotationTask, rubric: Rubric, labelled: LabelledItem, used: Collection[str]) -> Question:
+    said = (*labelled.labels, *filter(None, (labelled.adjudication,)))
     known = rubric.criterion(work.criterion.id)
     return Question(
         id=question_id(work),
         case_id=work.item.case_id,
         criterion=work.criterion.id if known is None else known.id,
         statement=work.criterion.statement,
+        domain=work.criterion.domain,
         critical=work.criterion.critical,
-        right=(None if labelled is None else labelled.answer) or "judge_failed",
+        right=labelled.answer or "judge_failed",
         notes=tuple(label.note for label in said if label.note),
+        used=label_digest(work.item) in used,
     )
 
 
@@ -140,8 +157,9 @@ class Calibrating:
 def calibrate_judge(asked: Calibrating) -> Calibrated:
     """Proposes prompts, selects one, and writes it as a new version with the record of its measured quality.
 
-    Raises NotMeasured if nothing is labelled, UsageError for labels of fewer than three cases. OutOfBudget is passed
-    on: answers so far are stored, and a repeated call continues from there.
+    Raises NotMeasured if nothing is labelled, or too few cases with unused labels can be held out; UsageError for
+    labels of fewer than three cases. OutOfBudget is passed on: answers so far are stored, and a repeated call continues
+    from there.
     """
     questions = asked.bench.runs.labelled()
     cases = {question.case_id for question in questions}
@@ -158,55 +176,50 @@ def calibrate_judge(asked: Calibrating) -> Calibrated:
 
 def _calibrated(asked: Calibrating, outcome: Outcome, questions: Sequence[Question]) -> Calibrated:
     bench = asked.bench
-    path = record_path(bench.runs.project, bench.runs.suite, bench.runs.rubric.name)
-    earlier = {one.time for one in read_records(path) if one.held_out_digest == outcome.held_out_digest}
-    time = datetime.now(UTC).isoformat(timespec="seconds")
-    judged = [(bench.prompt, outcome.held_out.before)]
-    if outcome.held_out.after is not None:
-        prompt = PromptRegistry(bench.runs.project).add(bench.prompt.name, outcome.prompt, CANDIDATE)
-        judged.append((prompt, outcome.held_out.after))
-    for prompt, figures in judged:
-        add_record(path, _record(asked, prompt, figures, outcome, questions, (time, len(earlier))))
+    after = None
+    if outcome.accepted:
+        after = PromptRegistry(bench.runs.project).add(bench.prompt.name, outcome.prompt, CANDIDATE).version
+    split = split_by_case(questions, asked.settings.seed)
+    parts = (split.train, split.validation, *((split.held_out,) if outcome.choice.chosen else ()))
+    decided = {one.id for part in parts for one in part}
+    used = sorted({label_digest(one.item) for one in bench.runs.work if question_id(one) in decided})
+    _add_record(bench.runs, bench.judge().judge.identity, "calibration", used=tuple(used))
     return Calibrated(
         outcome=outcome,
         prompt=bench.prompt.name,
         before=bench.prompt.version,
-        after=judged[-1][0].version if len(judged) > 1 else None,
+        after=after,
         model=bench.settings.model,
         labels=len(questions),
         annotators=bench.runs.labels.annotators,
         left_out=bench.runs.labels.problems(),
-        held_out_seen_before=len(earlier),
     )
 
 
-def _record(
-    asked: Calibrating,
-    prompt: Prompt,
-    held_out: AgreementFigures,
-    outcome: Outcome,
-    questions: Sequence[Question],
-    seen: tuple[str, int],
-) -> CalibrationRecord:
-    runs = asked.bench.runs
-    asked_about = {question.criterion for question in questions}
-    return CalibrationRecord(
-        time=seen[0],
+def _add_record(
+    runs: Runs, judge: JudgeIdentity, purpose: Literal["calibration", "certification"], **found: Any
+) -> None:
+    record = JudgeRecord(
+        time=datetime.now(UTC).isoformat(timespec="seconds"),
+        purpose=purpose,
         rubric=runs.rubric.name,
         rubric_version=runs.rubric.version,
-        criteria={one.id: asked_by(runs.rubric, one) for one in runs.rubric.criteria if one.id in asked_about},
-        prompt=prompt.name,
-        prompt_version=prompt.version,
-        prompt_digest=prompt.digest,
-        model=asked.bench.settings.model,
-        labels=len(questions),
+        judge=judge,
         annotators=runs.labels.annotators,
-        held_out_questions=held_out.questions,
-        held_out_agreement=held_out.agreement,
-        held_out_kappa=held_out.kappa,
-        held_out_digest=outcome.held_out_digest,
-        held_out_seen_before=seen[1],
+        **found,
     )
+    add_record(runs.records, record)
+
+
+def certify_judge(runs: Runs, judge: JudgeIdentity, judgements: Sequence[Judgement]) -> dict[str, str]:
+    """Tests the judge that made `judgements` on the labels that decided nothing before, for each criterion for which
+    it has no certificate, and keeps the result. Returns what it lacks, as `uncertified` does.
+    """
+    missing = uncertified(runs.project, runs.suite, runs.rubric, judge)
+    rates, used = measure(runs.rubric, judgements, runs.labels, used_labels(read_records(runs.records)), missing)
+    if rates:
+        _add_record(runs, judge, "certification", criteria=rates, used=used)
+    return uncertified(runs.project, runs.suite, runs.rubric, judge)
 
 
 def _memory(asked: Calibrating, questions: Sequence[Question]) -> Path:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from harness import __version__
 from harness.errors import UsageError
+from harness.judging.certification import uncertified
 from harness.judging.verdicts import Judgement
 from harness.runs.store.beside_trials import stored_reference_states
 from harness.runs.store.folder import RunFolder, gc_paused
-from harness.runs.store.judgements import judged_rubrics, read_judgements
+from harness.runs.store.judgements import judged_rubrics, kept_rubric, read_judgements
 from harness.runs.store.manifest import Scoring
 from harness.scoring.evaluators import Item, TrialKey, item_of
 from harness.scoring.evidence import Evidence, JudgedCriterion
@@ -94,23 +95,37 @@ def _asks_judgements(suite: Suite) -> bool:
 
 
 def judged_criteria(run: Path) -> dict[TrialKey, dict[str, list[JudgedCriterion]]]:
-    """By trial and digest of its trajectory, what judges found in a run, oldest first."""
+    """By trial and digest of its trajectory, what judges found in a run, oldest first: of each rubric what the judge
+    found that answered last, and what code decided.
+    """
     found: dict[TrialKey, dict[str, list[JudgedCriterion]]] = {}
     for rubric in judged_rubrics(run):
-        for one in read_judgements(run, rubric):
-            if one.rubric == rubric:  # what a file of others says of itself names no other rubric
-                found.setdefault((one.case_id, one.attempt), {}).setdefault(one.trajectory, []).append(judged_of(one))
+        # what a file of others says of itself names no other rubric
+        every = [one for one in read_judgements(run, rubric) if one.rubric == rubric]
+        judge = next((one for one in reversed(every) if one.judge.prompt is not None), None)
+        asked, reasons = None, dict[str, str]()
+        if judge is not None:
+            asked = kept_rubric(run, rubric, judge.rubric_digest)
+            suite = RunFolder.open(run).manifest.suite
+            reasons = uncertified(run.absolute().parents[1], suite, asked, judge.judge)
+        for one in every:
+            if one.judge.prompt is None or (judge is not None and one.judge == judge.judge):
+                by_trial = found.setdefault((one.case_id, one.attempt), {})
+                known = None if one.judge.prompt is None or asked is None else asked.criterion(one.criterion)
+                reason = None if known is None else reasons.get(known.id)
+                by_trial.setdefault(one.trajectory, []).append(judged_of(one, reason))
     return found
 
 
-def judged_of(one: Judgement) -> JudgedCriterion:
-    """A judgement as evidence."""
+def judged_of(one: Judgement, reason: str | None = None) -> JudgedCriterion:
+    """A judgement as evidence; `reason`: why it decides no check."""
     return JudgedCriterion(
         rubric=one.rubric,
         criterion=one.criterion,
         passed=one.passed,
         reason=one.rationale[:2000] or one.failure or "",
         judge=one.judge.model,
+        uncertified=reason,
     )
 
 

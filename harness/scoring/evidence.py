@@ -104,6 +104,8 @@ class JudgedCriterion(Frozen):
     """None: not eligible, or the judge failed."""
     reason: str = ""
     judge: str = ""
+    uncertified: str | None = None
+    """Why the answer can be shown and decides no check; None: it can decide one."""
 
 
 class Evidence(Frozen):

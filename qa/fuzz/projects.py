@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from harness.gateway.toolbox import Toolbox
-from harness.judging.calibration_records import read_records
+from harness.judging.certification import read_records
 from harness.judging.labels import LabelFile
 from harness.judging.prompts import PromptRegistry
 from harness.judging.rubrics import read_rubric
@@ -236,10 +236,11 @@ _OPENAPI = rb"""{"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "pa
   "schemas": {"n": {"type": "object", "required": ["a"], "properties": {"a": {"type": "string"},
   "b": {"$ref": "#/components/schemas/n"}}}}}}"""
 
+_RATE = b'{"labels":20,"right":19,"not_eligible":0,"effective":19.5}'
 _RECORD = (
-    b'{"time":"2026-01-01T00:00:00Z","rubric":"r","rubric_version":"1","criteria":{"a":"0"},"prompt":"judge",'
-    b'"prompt_version":"1","prompt_digest":"0","model":"m","labels":3,"annotators":["ann"],"held_out_questions":4,'
-    b'"held_out_agreement":0.5,"held_out_kappa":null,"held_out_digest":"0"}\n'
+    b'{"time":"2026-01-01T00:00:00Z","purpose":"certification","rubric":"r","rubric_version":"1","judge":{"prompt":"judge",'
+    b'"prompt_version":"1","prompt_digest":"0","model":"m","samples":1},"annotators":["ann"],"criteria":{"a":'
+    b'{"question":"0","passes":' + _RATE + b',"fails":' + _RATE + b'}},"used":["0123456789abcdef"]}\n'
 ) * 2
 
 _JUDGE = (

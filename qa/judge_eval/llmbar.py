@@ -70,7 +70,7 @@ class Replay:
     def __init__(self, recorded: dict[str, Recorded]) -> None:
         self._recorded = recorded
 
-    def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> list[JudgeAnswer]:
+    def answers(self, prompt: str, questions: Sequence[Question]) -> list[JudgeAnswer]:
         return [self._answer(prompt, *question.id.rsplit("#", 1)) for question in questions]
 
     def _answer(self, prompt: str, item: str, order: str) -> JudgeAnswer:
@@ -128,7 +128,7 @@ def main() -> None:
 def _print_selection(recorded: dict[str, Recorded]) -> None:
     outcome = selected(recorded)
     before, after = outcome.held_out.before, outcome.held_out.after
-    print(f"selection among these on {outcome.questions[1]} questions: {outcome.prompt}, {outcome.choice.why}")
+    print(f"selection among these on {outcome.questions[1]} questions: {outcome.prompt}, {outcome.why}")
     if after is not None:
         print(
             f"held-out, {outcome.questions[2]} questions of {outcome.cases[2]} items: {before.agreement:.1%}"

@@ -132,17 +132,17 @@ def test_a_live_run_beside_a_mocked_one_says_what_differs_and_why(tmp_path: Path
 def test_what_judges_said_stands_by_rubric_and_with_its_reasons_at_each_trial(tmp_path: Path) -> None:
     data = Page(html_report(judge(store(tmp_path / "runs", trials=3)))).data
     (table,) = data["report"]["runs"][0]["judged"]
-    assert ("counter@1", "judged by counter") == (table["key"], table["title"])
+    assert ("counter@1 rules, prompt criterion@1", "judged by counter") == (table["key"], table["title"])
     assert ["criterion", "rate", "pass", "fail", "n/a", "no answer", "points", ""] == table["heads"]
     assert [
         ["order", "100 %", "", "", "", "", "weight 3", ""],
-        ["  complete", "100 %", "1", "-", "-", "1", "1", "critical, uncal."],
+        ["  complete", "100 %", "1", "-", "-", "1", "1", "critical, uncert."],
         ["talk", "0 %", "", "", "", "", "weight 1", ""],
-        ["  polite", "0 %", "-", "1", "1", "-", "1", "uncal."],
+        ["  polite", "0 %", "-", "1", "1", "-", "1", "uncert."],
     ] == table["rows"]
     assert table["notes"][0].startswith("score 75 %; no critical failure in 100 %")
     assert table["notes"][0].endswith("2 trials, coverage 75 %")
-    assert any(note.startswith("uncal.: uncalibrated") for note in table["notes"])
+    assert any(note.startswith("uncert.: complete, polite: not certified") for note in table["notes"])
     assert [("complete", "pass", [2]), ("polite", "fail", [2])] == [
         (one["criterion"], one["answer"], one["steps"]) for one in data["trial-0-0"]["judged"]
     ]

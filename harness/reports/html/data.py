@@ -106,13 +106,13 @@ _STEP = "step:"
 
 
 def judged_tables(folder: RunFolder) -> list[JsonValue]:
-    """The sections of the other reports. Tables of two runs are of one rubric where their `key` is the same."""
+    """The sections of the other reports. Tables of two runs with one `key` are of one rubric and judge."""
     tables: list[JsonValue] = []
     for one in judged_run(folder):
         section = judged_section(one)
         tables.append(
             {
-                "key": f"{one.rubric}@{one.rubric_version}",
+                "key": " ".join([f"{one.rubric}@{one.rubric_version}", *map(judge_words, one.judges)]),
                 "title": section.title,
                 "heads": list(section.heads),
                 "rows": [list(row) for row in section.rows],

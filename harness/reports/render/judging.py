@@ -144,7 +144,7 @@ class _View:
 
 
 class CalibrationView(_View):
-    """The figures of validation and held-out cases, before and after."""
+    """The figures of validation and held-out cases, and of the held-out ones by domain, before and after."""
 
     def __init__(self, done: Calibrated) -> None:
         outcome = done.outcome
@@ -159,7 +159,7 @@ class CalibrationView(_View):
 def _rows(part: str, measured: Measured, done: Calibrated) -> Iterator[tuple[str, ...]]:
     yield _calibration_row(part, done.before, measured.before)
     if measured.after is not None:
-        yield _calibration_row(part, done.after or UNKNOWN, measured.after)
+        yield _calibration_row(part, done.after or "candidate", measured.after)
 
 
 def _calibration_row(part: str, version: str, one: AgreementFigures) -> tuple[str, ...]:
@@ -184,16 +184,19 @@ def _notes(done: Calibrated) -> Iterator[str]:
         f" {cases[0]}, {cases[1]}, {cases[2]} ({questions[0]}, {questions[1]}, {questions[2]} questions)"
     )
     yield f"{outcome.candidates} candidates, {len(outcome.choice.vetoed)} vetoed; {outcome.choice.why}"
+    for name, (before, after) in outcome.held_out.domains.items():
+        yield f"held-out {name}: {percent(before)}" + ("" if after is None else f" -> {percent(after)}")
     if done.after is not None:
-        p = "" if outcome.held_out.p is None else f" (p {outcome.held_out.p:.2g})"
-        yield f"accepted: prompts/{done.prompt}/{done.after}.md, label candidate; on held-out cases see above{p}"
+        yield f"accepted: prompts/{done.prompt}/{done.after}.md, label candidate; p {_p(done)} on held-out cases"
         yield _next(done)
     else:
-        yield f"no revision was accepted: version {done.before} stays in use"
-    if done.held_out_seen_before:
-        yield f"the held-out cases were used {done.held_out_seen_before} times before: label new cases to be sure"
+        yield f"no better prompt found: {outcome.why}; version {done.before} stays in use"
     yield from (f"omitted: {problem}" for problem in done.left_out)
     yield f"{outcome.calls} questions were asked, the others were cached"
+
+
+def _p(done: Calibrated) -> str:
+    return UNKNOWN if done.outcome.held_out.p is None else f"{done.outcome.held_out.p:.2g}"
 
 
 def _next(done: Calibrated) -> str:

@@ -54,7 +54,7 @@ def judged_section(judged: JudgedRubric) -> Section:
 
 
 def _judged_row(one: CriterionFigures) -> tuple[str, ...]:
-    marks = [word for word, holds in (("critical", one.critical), ("uncal.", one.uncalibrated)) if holds]
+    marks = [word for word, holds in (("critical", one.critical), ("uncert.", one.uncertified)) if holds]
     counts = (one.passed, one.failed, one.not_eligible, one.judge_failed)
     shown = (str(count or UNKNOWN) for count in counts)
     return (f"  {one.criterion}", percent(one.rate), *shown, f"{one.points:g}", ", ".join(marks))
@@ -70,10 +70,11 @@ def _judged_notes(judged: JudgedRubric) -> list[str]:
             "of their criteria were answered"
         )
     notes += [f"judge: {judge_words(judge)}" for judge in judged.judges]
-    if any(one.uncalibrated for one in judged.criteria):
-        notes.append(
-            "uncal.: uncalibrated; this judge was not compared with people's labels there; see harness judge calibrate"
-        )
+    reasons: dict[str, list[str]] = {}
+    for one in judged.criteria:
+        if one.uncertified is not None:
+            reasons.setdefault(one.uncertified, []).append(one.criterion)
+    notes += [f"uncert.: {', '.join(names)}: {reason}" for reason, names in reasons.items()]
     return notes
 
 

@@ -278,11 +278,12 @@ class CriterionMet(Frozen):
     """The judge found the criterion met, in its latest judgement of the trial.
 
     Judgements are made after a run: `harness judge run RUN --rubric NAME`, and then `harness score RUN`. Until then,
-    if the criterion is not eligible, and if the judge failed, the check is undecided. A judgement of another
-    trajectory does not count.
+    if the criterion is not eligible, and if the judge failed, the check is undecided. So it is by a judge that has no
+    certificate for the criterion: `harness judge agreement RUN --rubric NAME --certify` compares it with people's
+    labels. A judgement of another trajectory does not count.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     rubric: str = Field(min_length=1, max_length=200)
     """Name of the rubric, as in its file."""
@@ -294,4 +295,12 @@ class CriterionMet(Frozen):
         if not own:
             how = f"harness judge run RUN --rubric {self.rubric}, then harness score RUN"
             return None, f"no judgement of {self.criterion!r} is stored: {how}", {}
-        return own[-1].passed, own[-1].reason or f"the judge answered {own[-1].passed}", {"judge": own[-1].judge}
+        last = own[-1]
+        said = last.reason or f"the judge answered {last.passed}"
+        if last.uncertified is not None:
+            return (
+                None,
+                f"the judge may not decide, it is {last.uncertified}; it answered: {said}",
+                {"judge": last.judge},
+            )
+        return last.passed, said, {"judge": last.judge}

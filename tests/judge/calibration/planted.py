@@ -36,6 +36,7 @@ def _question(number: int, criterion: str, right: str, planted: str, *, critical
             "id": f"{case_id}/{criterion}",
             "case_id": case_id,
             "criterion": criterion,
+            "domain": criterion,
             "statement": f"canary-{case_id}{planted}",
             "critical": critical,
             "right": right,
@@ -45,19 +46,19 @@ def _question(number: int, criterion: str, right: str, planted: str, *, critical
 
 class RuleJudge:
     """Without rules it fails what looks wrong and passes the rest. `noise`: share of answers turned over at random,
-    others at each sample."""
+    and always to the same side."""
 
     def __init__(self, noise: float = 0.0) -> None:
         self.noise = noise
-        self.asked: list[tuple[str, str, int]] = []
+        self.asked: list[tuple[str, str]] = []
 
-    def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> list[JudgeAnswer]:
-        self.asked += [(prompt, one.id, sample) for one in questions]
-        return [self._answer(prompt, one, sample) for one in questions]
+    def answers(self, prompt: str, questions: Sequence[Question]) -> list[JudgeAnswer]:
+        self.asked += [(prompt, one.id) for one in questions]
+        return [self._answer(prompt, one) for one in questions]
 
-    def _answer(self, prompt: str, question: Question, sample: int) -> JudgeAnswer:
+    def _answer(self, prompt: str, question: Question) -> JudgeAnswer:
         passed = self._rules(prompt, question)
-        if random.Random(f"{prompt}|{question.id}|{sample}").random() < self.noise:
+        if random.Random(f"{prompt}|{question.id}").random() < self.noise:
             passed = not passed
         return JudgeAnswer(answer="pass" if passed else "fail", rationale="by the rules", shown=question.statement)
 

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import ResultsError, UsageError
+from harness.errors import NotMeasured, ResultsError, UsageError
 from harness.judging.calibration import CalibrationSettings, Outcome, calibrate
 from harness.judging.calibration_questions import AnswerCache, JudgeAnswer, Question, split_by_case
 from tests.judge.calibration.planted import (
     APPROVED,
+    CASES,
     GREETING,
     LENIENT,
     MISSING,
@@ -45,9 +46,9 @@ def test_the_held_out_part_is_asked_only_when_everything_is_decided() -> None:
     judge, reflector = RuleJudge(), Listening(MISSING, APPROVED, GREETING)
     outcome = _calibrated(judge, reflector)
     held_out = {one.id for one in split_by_case(questions()).held_out}
-    places = [place for place, (_, question, _) in enumerate(judge.asked) if question in held_out]
+    places = [place for place, (_, question) in enumerate(judge.asked) if question in held_out]
     assert places == list(range(len(judge.asked) - 2 * len(held_out), len(judge.asked)))
-    assert {prompt for prompt, question, _ in judge.asked if question in held_out} == {SEED_PROMPT, outcome.prompt}
+    assert {prompt for prompt, question in judge.asked if question in held_out} == {SEED_PROMPT, outcome.prompt}
 
 
 def test_the_reflector_sees_cases_of_the_training_part_and_no_others() -> None:
@@ -64,7 +65,7 @@ def test_answers_of_the_training_part_never_score_the_validation_part() -> None:
     judge = RuleJudge()
     outcome = _calibrated(judge, Listening(MISSING, APPROVED, GREETING))
     validation = {one.id for one in split_by_case(questions()).validation}
-    asked = {question for prompt, question, _ in judge.asked if prompt == outcome.prompt}
+    asked = {question for prompt, question in judge.asked if prompt == outcome.prompt}
     assert validation <= asked
 
 
@@ -84,7 +85,7 @@ def test_a_tempting_rule_is_not_even_tried_further_where_its_harm_is_seen_at_onc
 def test_a_vetoed_candidate_is_no_parent() -> None:
     judge = _Careful()
     outcome = _calibrated(judge, Listening(LENIENT, APPROVED), minibatch=2)
-    tried = {prompt for prompt, _, _ in judge.asked}
+    tried = {prompt for prompt, _ in judge.asked}
     assert outcome.choice.vetoed
     assert [] == [prompt for prompt in tried if -1 < prompt.find(LENIENT) < prompt.find(APPROVED)]
 
@@ -95,22 +96,79 @@ def test_a_rule_that_lets_critical_failures_through_is_vetoed_however_much_it_ga
     assert tempted.prompt == SEED_PROMPT
     judge = _Careful()
     both = _calibrated(judge, Listening(LENIENT, APPROVED))
-    assert any(LENIENT in prompt for prompt, _, _ in judge.asked)
+    assert any(LENIENT in prompt for prompt, _ in judge.asked)
     assert APPROVED in both.prompt
     assert LENIENT not in both.prompt
 
 
-def test_a_gain_within_the_judges_own_noise_is_no_gain() -> None:
-    outcome = _calibrated(RuleJudge(noise=0.35), Listening("Rule: judge with care.", "Rule: read twice."))
-    assert outcome.margin > 0.1
-    assert outcome.choice.chosen is None
-    assert outcome.held_out.after is None
+class _Unimprovable(RuleJudge):
+    """Errs at random, whatever its prompt says."""
+
+    def _rules(self, prompt: str, question: Question) -> bool:
+        return question.right == "pass"
+
+
+class _AnyWords:
+    """A reflector that proposes another text each time."""
+
+    def __init__(self) -> None:
+        self._made = 0
+
+    def __call__(self, request: str) -> str:
+        self._made += 1
+        return f"```\n{SEED_PROMPT} Rule {self._made}: judge with care.\n```"
+
+
+@pytest.mark.slow
+def test_a_judge_that_no_prompt_improves_keeps_its_prompt() -> None:
+    accepted, tried = 0, 0
+    for seed in range(100):
+        moved = [one.model_copy(update={"id": f"{seed}/{one.id}"}) for one in questions()]
+        settings = CalibrationSettings(max_calls=600, seed=seed)
+        outcome = calibrate(AnswerCache(_Unimprovable(0.25)), moved, SEED_PROMPT, _AnyWords(), settings=settings)
+        tried += outcome.choice.chosen is not None
+        accepted += outcome.accepted
+    print(f"null calibration: {accepted} of 100 accepted, {tried} had a candidate ahead on validation")
+    assert tried > 50, "the positive control: without the test such candidates were accepted"
+    assert accepted <= 5
 
 
 def test_a_gain_beyond_the_noise_is_found_in_spite_of_it() -> None:
     outcome = _calibrated(RuleJudge(noise=0.02), Listening(MISSING, APPROVED, GREETING))
-    assert outcome.margin > 0
+    assert outcome.accepted
+    assert {"complete", "polite"} == set(outcome.held_out.domains)
+    assert all(before < (after or 0) for before, after in outcome.held_out.domains.values())
+
+
+class _SpoiltManners(RuleJudge):
+    """Told of substitutions it fails every greeting: one domain gains what the other loses twice."""
+
+    def _rules(self, prompt: str, question: Question) -> bool:
+        if question.criterion == "polite":
+            return APPROVED not in prompt or int(question.case_id[-2:]) % 10 != 1
+        return super()._rules(f"{prompt} {MISSING}", question)
+
+
+def test_a_gain_that_costs_a_domain_is_not_accepted() -> None:
+    outcome = _calibrated(_SpoiltManners(), Listening(APPROVED))
     assert outcome.choice.chosen is not None
+    assert outcome.held_out.after is not None
+    assert outcome.held_out.after.agreement > outcome.held_out.before.agreement
+    assert (False, SEED_PROMPT) == (outcome.accepted, outcome.prompt)
+    assert "polite" in outcome.why
+
+
+def test_labels_that_decided_before_are_not_held_out() -> None:
+    used = {f"case-{number:02}" for number in range(0, CASES, 2)}
+    marked = [one.model_copy(update={"used": one.case_id in used}) for one in questions()]
+    split = split_by_case(marked)
+    assert 16 == len({one.case_id for one in split.held_out})
+    assert used.isdisjoint(one.case_id for one in split.held_out)
+    spent = [one.model_copy(update={"used": one.case_id not in ("case-01", "case-03")}) for one in questions()]
+    judge = RuleJudge()
+    with pytest.raises(NotMeasured, match=r"2 cases .* 6 at least"):
+        calibrate(AnswerCache(judge), spent, SEED_PROMPT, Listening(MISSING))
+    assert [] == judge.asked
 
 
 def test_a_text_that_cannot_be_a_prompt_asks_nobody_and_wins_nothing() -> None:
@@ -124,7 +182,7 @@ def test_a_text_that_cannot_be_a_prompt_asks_nobody_and_wins_nothing() -> None:
         settings=CalibrationSettings(max_calls=200),
     )
     assert outcome.choice.chosen is None
-    assert {SEED_PROMPT} == {prompt for prompt, _, _ in judge.asked}
+    assert {SEED_PROMPT} == {prompt for prompt, _ in judge.asked}
 
 
 class _Stopped(Exception):
@@ -132,10 +190,10 @@ class _Stopped(Exception):
 
 
 class _StoppedHalfWay(RuleJudge):
-    def answers(self, prompt: str, questions: Sequence[Question], sample: int) -> list[JudgeAnswer]:
+    def answers(self, prompt: str, questions: Sequence[Question]) -> list[JudgeAnswer]:
         if len(self.asked) > 150:
             raise _Stopped
-        return super().answers(prompt, questions, sample)
+        return super().answers(prompt, questions)
 
 
 def test_a_stopped_calibration_goes_the_same_way_again_and_on_from_there(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from rich.console import Console
 from harness.judging.calibration import Calibrated, Choice, Measured, Outcome, choose, paired_p
 from harness.judging.calibration_questions import AgreementFigures, JudgeAnswer, Question, figures
 from harness.reports.render.judging import CalibrationView
-from harness.scoring.statistics.intervals import noise_margin
 
 
 def _figures(*answers: str, critical: bool = True) -> AgreementFigures:
@@ -44,38 +43,34 @@ def test_where_nothing_is_critical_every_false_pass_is() -> None:
 
 
 def test_the_best_that_is_not_vetoed_wins() -> None:
-    found = choose(STRICT, {"lenient": LENIENT, "better": BETTER}, margin=0.0)
+    found = choose(STRICT, {"lenient": LENIENT, "better": BETTER})
     assert ("better", ("lenient",)) == (found.chosen, found.vetoed)
 
 
 def test_where_all_are_vetoed_none_wins() -> None:
-    found = choose(STRICT, {"lenient": LENIENT}, margin=0.0)
+    found = choose(STRICT, {"lenient": LENIENT})
     assert (None, True) == (found.chosen, "vetoed" in found.why)
 
 
-@pytest.mark.parametrize(("margin", "chosen"), [(0.19, "better"), (0.2, None), (0.5, None)])
-def test_a_gain_must_be_larger_than_the_noise(margin: float, chosen: str | None) -> None:
-    assert chosen == choose(STRICT, {"better": BETTER}, margin).chosen
-
-
 def test_no_gain_is_no_win_and_of_equals_the_first_wins() -> None:
-    assert choose(BETTER, {"same": BETTER}, 0.0).chosen is None
-    assert choose(BETTER, {}, 0.0).chosen is None
-    assert "a" == choose(STRICT, {"a": BETTER, "b": BETTER}, 0.0).chosen
+    assert choose(BETTER, {"same": BETTER}).chosen is None
+    assert choose(BETTER, {}).chosen is None
+    assert "a" == choose(STRICT, {"a": BETTER, "b": BETTER}).chosen
 
 
-def test_noise_is_that_of_answers_that_differ_between_rounds() -> None:
-    assert 0 == noise_margin([[1, 1, 1], [0, 0, 0]])
-    assert 0 == noise_margin([])
-    assert 0 == noise_margin([[1], [0]])
-    few, many = [[1, 0]] * 10, [[1, 0]] * 1000
-    assert pytest.approx(1.96 * (2 * 0.5 / 10) ** 0.5, abs=1e-3) == noise_margin(few)
-    assert noise_margin(many) == pytest.approx(noise_margin(few) / 10)
+def _asked(*cases: str) -> list[Question]:
+    return [
+        Question(id=str(number), case_id=case, criterion="one", statement="x", right="pass")
+        for number, case in enumerate(cases)
+    ]
 
 
-def test_mcnemar_counts_the_questions_that_changed_sides() -> None:
-    assert paired_p([1, 0], [1, 0]) is None
-    assert pytest.approx(2 / 2**6) == paired_p([0] * 6 + [1], [1] * 6 + [1])
+def test_the_paired_test_counts_the_cases_that_changed_sides() -> None:
+    assert paired_p(_asked("a", "b"), [1, 0], [1, 0]) is None
+    single = _asked(*"abcdefg")
+    assert pytest.approx(2 / 2**6) == paired_p(single, [0] * 6 + [1], [1] * 6 + [1])
+    one_case = _asked(*"aaaaaag")
+    assert paired_p(one_case, [0] * 6 + [1], [1] * 6 + [1]) == 1.0
 
 
 def _shown(after: AgreementFigures) -> str:
@@ -85,13 +80,13 @@ def _shown(after: AgreementFigures) -> str:
         way="calibration",
         cases=(1, 1, 1),
         questions=(2, 2, 2),
-        margin=0.0,
         candidates=1,
         choice=Choice(chosen="new", why="ahead"),
         prompt="new",
         validation=Measured(before=before, after=BETTER),
         held_out=Measured(before=before, after=after),
-        held_out_digest="0" * 64,
+        accepted=True,
+        why="ahead",
         calls=6,
     )
     done = Calibrated(
@@ -103,7 +98,6 @@ def _shown(after: AgreementFigures) -> str:
         labels=6,
         annotators=("ann",),
         left_out=(),
-        held_out_seen_before=0,
     )
     stream = io.StringIO()
     Console(file=stream, width=200).print(CalibrationView(done))

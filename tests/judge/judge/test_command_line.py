@@ -48,7 +48,7 @@ def test_a_run_is_judged_shown_and_reported(shell, rule_model, tmp_path, monkeyp
     words = ("--rubric", str(tmp_path / "prices.yaml"), "--model", "rule-model")
     done = json.loads(shell("judge", "run", "run", *words, "--json"))
     assert {"pass": 3, "fail": 1} == done["judged"]["answers"]
-    assert 0.5 == done["score"]["pass_rate"]
+    assert 0.5 == done["scores"][0]["pass_rate"]
     assert "0 judged now" in shell("judge", "run", "run", *words)
     assert "judged by prices" in shell("report", "run")
     assert 4 == rule_model.requests

@@ -51,7 +51,7 @@ def test_a_verdict_is_an_evaluation_event_that_points_to_its_span(stored_run, ju
     assert "rule-model" == event["attributes"]["gen_ai.evaluation.evaluator.source"]
 
 
-def test_the_score_is_weighted_and_marked_as_uncalibrated(stored_run, judging, rule_model):
+def test_the_score_is_weighted_and_marked_as_uncertified(stored_run, judging, rule_model):
     folder = stored_run(TRIALS)
     judging(folder, rule_model)
     score = judged_rubric(folder.path, "prices")
@@ -60,7 +60,7 @@ def test_the_score_is_weighted_and_marked_as_uncalibrated(stored_run, judging, r
     assert (1 + 0.25 + 0.75 + 1) / 4 == pytest.approx(score.mean)
     assert 0.75 == score.pass_rate
     assert 1.0 == score.coverage
-    assert grounded.uncalibrated
+    assert "16 labels" in grounded.uncertified
 
 
 def test_a_repeated_run_asks_nothing(stored_run, judging, rule_model):

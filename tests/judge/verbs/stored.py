@@ -51,8 +51,8 @@ def is_wrong(number: int) -> bool:
     return number % 2 == 0
 
 
-def store(project: Path, cases: int = 12, name: str = "night") -> RunFolder:
-    ids = [f"case-{number:02}" for number in range(cases)]
+def store(project: Path, cases: int = 12, name: str = "night", first: int = 0) -> RunFolder:
+    ids = [f"case-{number:02}" for number in range(first, first + cases)]
     suite = Suite(
         name="shop",
         folder=project,
@@ -62,7 +62,7 @@ def store(project: Path, cases: int = 12, name: str = "night") -> RunFolder:
     )
     with RunFolder.create(project / "runs", shop_manifest(name, ids)) as folder:
         folder.keep_suite(suite)
-        for number, case in enumerate(ids):
+        for number, case in enumerate(ids, first):
             folder.commit(shop_trial(case, number), (), shop_card(case, number))
     (project / "prices.yaml").write_text(yaml.safe_dump({"name": "prices", "criteria": _CRITERIA}))
     return RunFolder.open(folder.path)
@@ -73,7 +73,7 @@ def label_all(project: Path, folder: RunFolder, *annotators: str) -> None:
     runs = Runs(project, (folder,), read_rubric(project / "prices.yaml"))
     file = LabelFile(label_path(project, "shop", "prices"))
     for work in runs.work:
-        wrong = is_wrong(int(work.item.case_id[-2:]))
+        wrong = is_wrong(int(work.item.case_id[5:]))
         for annotator in annotators:
             answer = "not_eligible" if work.criterion.id == "refunded" else "fail" if wrong else "pass"
             fields = work.item.model_dump() | {"rubric": "prices", "criterion_version": "1", "answer": answer}

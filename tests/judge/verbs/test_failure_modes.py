@@ -9,7 +9,15 @@ from click.testing import CliRunner
 
 from harness.cli.main import harness
 from harness.errors import UsageError
-from harness.judging.calibration_records import CalibrationRecord, add_record, agreements, asked_by, record_path
+from harness.judging.certification import (
+    ClassRate,
+    CriterionRates,
+    JudgeRecord,
+    add_record,
+    asked_by,
+    certified_accuracy,
+    record_path,
+)
 from harness.judging.rubrics import load_rubric
 from harness.judging.verdicts import JudgeIdentity, Judgement, judged_findings, merged_findings, unjudged_modes
 from harness.runs.store.folder import RunFolder
@@ -50,9 +58,9 @@ def test_a_judges_verdicts_are_findings_only_where_they_are_asked_for(
     assert "uncalibrated" in found["evidence"]
 
     judgement = next(one for one in read_judgements(run.path, "failure_modes") if one.criterion == "tool_hallucination")
-    add_record(record_path(tmp_path, run.manifest.suite, "failure_modes"), _record(judgement))
+    add_record(record_path(tmp_path, run.manifest.suite, "failure_modes"), _record(judgement.judge, 38))
     [found] = _judged(tmp_path, "case-00")
-    assert 0.9 == found["confidence"]
+    assert 0.975 == found["confidence"]
     assert "uncalibrated" not in found["evidence"]
 
 
@@ -90,24 +98,22 @@ def test_a_failed_criterion_that_is_no_mode_and_evidence_that_does_not_exist_are
     assert "'manners'" in named["manners"]
 
 
-def _record(judgement: Judgement) -> CalibrationRecord:
+def _record(judge: JudgeIdentity, found: int = 40) -> JudgeRecord:
     criterion = RUBRIC.criterion("tool_hallucination")
     assert criterion is not None
-    return CalibrationRecord(
+    passes = ClassRate(labels=40, right=40, effective=40)
+    fails = ClassRate(labels=40, right=found, effective=40)
+    return JudgeRecord(
         time="2026-01-01T00:00:00+00:00",
+        purpose="certification",
         rubric="failure_modes",
         rubric_version="1",
-        criteria={"tool_hallucination": asked_by(RUBRIC, criterion)},
-        prompt=judgement.judge.prompt or "",
-        prompt_version=judgement.judge.prompt_version or "",
-        prompt_digest=judgement.judge.prompt_digest or "",
-        model=judgement.judge.model,
-        labels=40,
+        judge=judge,
         annotators=("ann",),
-        held_out_questions=20,
-        held_out_agreement=0.9,
-        held_out_kappa=0.8,
-        held_out_digest="d",
+        criteria={
+            "tool_hallucination": CriterionRates(question=asked_by(RUBRIC, criterion), passes=passes, fails=fails)
+        },
+        used=("0", "1"),
     )
 
 
@@ -153,8 +159,11 @@ def test_rules_and_judge_are_merged_by_calibrated_confidence(
     assert confidences == [pytest.approx(one.confidence) for one in found]
 
 
-def test_the_agreement_is_that_of_the_judge_in_use() -> None:
+def test_only_the_certified_judge_in_use_counts(tmp_path: Path) -> None:
     verdict = _verdict("tool_hallucination")
-    assert {"tool_hallucination": 0.9} == agreements(RUBRIC, [verdict], [_record(verdict)])
+    add_record(record_path(tmp_path, "shop", "failure_modes"), _record(JUDGE))
+    assert {"tool_hallucination": 1.0} == certified_accuracy(tmp_path, "shop", RUBRIC, [verdict])
     other = verdict.model_copy(update={"judge": JUDGE.model_copy(update={"model": "another"})})
-    assert {} == agreements(RUBRIC, [other], [_record(verdict)])
+    assert {} == certified_accuracy(tmp_path, "shop", RUBRIC, [other])
+    add_record(record_path(tmp_path, "shop", "failure_modes"), _record(JUDGE, 33))  # 82 %, but 68 % at least
+    assert {} == certified_accuracy(tmp_path, "shop", RUBRIC, [verdict])

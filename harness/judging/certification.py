@@ -1,0 +1,269 @@
+"""Certificates: whether a judge decides as people do, by criterion, on labels that decided nothing before.
+
+A judge is certified for a criterion if the lower ends of the 95 % intervals of its true-positive and its true-negative
+rate on people's labels are at least 0.80. The intervals are Wilson's, over the effective number of labels, because
+labels of one case resemble each other. A judge that answers "not eligible" to what people call a pass or a fail is
+wrong there.
+
+Each label decides once: the digest of every label that a calibration or a certification used is kept in the project,
+one JSON line for each of them, and is no test again, of any judge. A criterion with too few unused labels to certify
+even a judge without an error is not looked at, so that its labels stay unused.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Final, Literal
+
+from harness.errors import InvalidDocument
+from harness.judging.labels import (
+    LabelFile,
+    LabelItem,
+    SortedLabels,
+    append_line,
+    label_path,
+    read_lines,
+    sort_labels,
+)
+from harness.judging.rubrics import Criterion, Rubric
+from harness.judging.verdicts import JudgeIdentity, Judgement
+from harness.scoring.statistics.intervals import Interval, effective_n, wilson
+from harness.values import Frozen, digest_of
+
+LEAST_RATE: Final = 0.80
+"""The lower end of each of a certified judge's two rates."""
+_MOST_LABELS: Final = 1_000_000
+
+
+class ClassRate(Frozen):
+    """How often the judge decided as people did, on the labels of one class: what they passed, or what they failed."""
+
+    labels: int
+    right: int
+    not_eligible: int = 0
+    """Labels at which the judge answered "not eligible", which is wrong."""
+    effective: float
+    """The effective number of independent labels."""
+
+    @property
+    def rate(self) -> float:
+        """Share of right answers; 0 without labels."""
+        return self.right / self.labels if self.labels else 0.0
+
+    @property
+    def interval(self) -> Interval:
+        """Wilson's, 95 %; from 0 to 1 without labels."""
+        return wilson(self.rate, self.effective) or Interval(low=0.0, high=1.0)
+
+
+class CriterionRates(Frozen):
+    """A judge's true-positive rate (`passes`) and true-negative rate (`fails`) on one criterion."""
+
+    question: str
+    """Digest of the question (`asked_by`)."""
+    passes: ClassRate
+    fails: ClassRate
+
+    @property
+    def shortfall(self) -> str | None:
+        """Why it is no certificate, with the missing labels; None: it is one."""
+        found = [_shortfall(name, one) for name, one in (("pass", self.passes), ("fail", self.fails))]
+        return "; ".join(words for words in found if words) or None
+
+
+class JudgeRecord(Frozen):
+    """One calibration or certification of a judge, and the labels that it used."""
+
+    time: str
+    """ISO 8601, UTC."""
+    purpose: Literal["calibration", "certification"]
+    rubric: str
+    rubric_version: str
+    judge: JudgeIdentity
+    annotators: tuple[str, ...]
+    criteria: dict[str, CriterionRates] = {}
+    """What a certification measured."""
+    used: tuple[str, ...]
+    """Digests of the labels (`label_digest`)."""
+
+
+def record_path(project: Path, suite: str, rubric: str) -> Path:
+    """`suites/<suite>/labels/<rubric>.judges.jsonl`."""
+    return project / "suites" / suite / "labels" / f"{rubric}.judges.jsonl"
+
+
+def read_records(path: Path) -> tuple[JudgeRecord, ...]:
+    """The records, oldest first; empty if there is no file. Raises InvalidDocument with the line."""
+    found = []
+    for number, record in read_lines(path, JudgeRecord):
+        if isinstance(record, str):
+            raise InvalidDocument(path, record, line=number)
+        found.append(record)
+    return tuple(found)
+
+
+def add_record(path: Path, record: JudgeRecord) -> None:
+    """Adds a line; existing lines stay."""
+    append_line(path, record)
+
+
+def asked_by(rubric: Rubric, criterion: Criterion) -> str:
+    """Digest of everything that a judge's answer could depend on; points, domain and weight are excluded."""
+    plain = criterion.model_dump(mode="json", by_alias=True, exclude={"points", "domain", "critical"})
+    return digest_of([plain, dict(rubric.checklists) if criterion.kind == "checklist" else {}])
+
+
+def label_digest(item: LabelItem) -> str:
+    """Of the item, whatever was answered: a revised label is not a new one."""
+    return digest_of([item.case_id, item.trajectory, item.criterion])[:16]
+
+
+def used_labels(records: Iterable[JudgeRecord]) -> frozenset[str]:
+    """Digests of the labels that have decided."""
+    return frozenset(digest for one in records for digest in one.used)
+
+
+def uncertified(project: Path, suite: str, rubric: Rubric, judge: JudgeIdentity) -> dict[str, str]:
+    """Criterion -> why the judge's answers to it can be shown and cannot gate. Empty: it is certified for the rubric.
+
+    The reason says how many labels of which class are missing. Criteria that code decides need no certificate. Raises
+    InvalidDocument.
+    """
+    if judge.prompt is None:
+        return {}
+    records = read_records(record_path(project, suite, rubric.name))
+    rates, used = measured_rates(rubric, judge, records), used_labels(records)
+    labels: SortedLabels | None = None
+    found: dict[str, str] = {}
+    for one in rubric.criteria:
+        if one.kind == "code":
+            continue
+        if one.id in rates:
+            reason = rates[one.id].shortfall
+        else:
+            labels = labels or sort_labels(LabelFile(label_path(project, suite, rubric.name)), rubric)
+            cases = _class_cases(_unused(rubric, one, labels, used))
+            reason = _missing(cases) or "there are enough unused labels: harness judge agreement RUN --certify"
+        if reason is not None:
+            found[one.id] = f"not certified: {reason}"
+    return found
+
+
+def certified_accuracy(project: Path, suite: str, rubric: Rubric, judgements: Iterable[Judgement]) -> dict[str, float]:
+    """Criterion -> the mean of the true-positive and the true-negative rate of the judge that answered it last, for
+    criteria for which it is certified.
+    """
+    records = read_records(record_path(project, suite, rubric.name))
+    found: dict[str, float] = {}
+    for one in judgements:
+        known = rubric.criterion(one.criterion)
+        rates = None if known is None else measured_rates(rubric, one.judge, records).get(known.id)
+        if rates is not None and rates.shortfall is None:
+            found[one.criterion] = (rates.passes.rate + rates.fails.rate) / 2
+    return found
+
+
+def measured_rates(rubric: Rubric, judge: JudgeIdentity, records: Iterable[JudgeRecord]) -> dict[str, CriterionRates]:
+    """By criterion the rates of the judge's last certification, whether it is a certificate or not; none for another
+    prompt, model, number of samples or question.
+    """
+    asked = {one.id: asked_by(rubric, one) for one in rubric.criteria}
+    own = (one for one in records if _is_same(one.judge, judge))
+    return {
+        name: rates for record in own for name, rates in record.criteria.items() if asked.get(name) == rates.question
+    }
+
+
+def measure(
+    rubric: Rubric,
+    judgements: Iterable[Judgement],
+    labels: SortedLabels,
+    used: Collection[str],
+    criteria: Collection[str],
+) -> tuple[dict[str, CriterionRates], tuple[str, ...]]:
+    """Rates on unused labels by criterion, for those of `criteria` with enough of them, and the digests of the labels
+    that were looked at.
+
+    `judgements` are those of one judge. Items that it could not answer are left out.
+    """
+    answers = {
+        LabelItem(case_id=one.case_id, trajectory=one.trajectory, criterion=one.criterion): one.answer
+        for one in judgements
+        if one.failure is None and one.rubric == rubric.name and one.judge.prompt is not None
+    }
+    rates, looked_at = {}, []
+    for criterion in rubric.criteria:
+        if criterion.id not in criteria:
+            continue
+        items = {item: right for item, right in _unused(rubric, criterion, labels, used).items() if item in answers}
+        if _missing(_class_cases(items)) is None:
+            rates[criterion.id] = CriterionRates(
+                question=asked_by(rubric, criterion),
+                passes=_class_rate(answers, items, "pass"),
+                fails=_class_rate(answers, items, "fail"),
+            )
+            looked_at += [label_digest(item) for item in items]
+    return rates, tuple(sorted(looked_at))
+
+
+def _unused(rubric: Rubric, criterion: Criterion, labels: SortedLabels, used: Collection[str]) -> dict[LabelItem, str]:
+    """The items of the criterion that people passed or failed, without those that decided before."""
+    return {
+        one.item: one.answer
+        for one in labels.items
+        if one.answer in ("pass", "fail")
+        and rubric.is_of(one.item.criterion, criterion.id)
+        and label_digest(one.item) not in used
+    }
+
+
+def _class_cases(items: Mapping[LabelItem, str]) -> dict[str, int]:
+    return {name: len({item.case_id for item, right in items.items() if right == name}) for name in ("pass", "fail")}
+
+
+def _missing(cases: Mapping[str, int]) -> str | None:
+    """The labels without which not even a judge without an error can be certified; None: there are enough."""
+    least = labels_needed(1.0)
+    lacking = [f"{least - found} labels {name!r}" for name, found in cases.items() if found < least]
+    return f"{' and '.join(lacking)} of other cases are missing" if lacking else None
+
+
+def labels_needed(rate: float) -> int:
+    """The number of independent labels of a class with which a judge of that observed rate is certified; a million if
+    no smaller number is enough. Of a judge without an error: 16.
+    """
+    if rate <= LEAST_RATE:
+        return _MOST_LABELS
+    few, enough = 0, _MOST_LABELS
+    while enough - few > 1:
+        tried = (few + enough) // 2
+        found = wilson(rate, tried)
+        few, enough = (few, tried) if found is not None and found.low >= LEAST_RATE else (tried, enough)
+    return enough
+
+
+def _class_rate(answers: Mapping[LabelItem, str], items: Mapping[LabelItem, str], right: str) -> ClassRate:
+    by_case: dict[str, list[float]] = {}
+    own = [answers[item] for item, people in items.items() if people == right]
+    for item, people in items.items():
+        if people == right:
+            by_case.setdefault(item.case_id, []).append(float(answers[item] == right))
+    return ClassRate(
+        labels=len(own),
+        right=own.count(right),
+        not_eligible=own.count("not_eligible"),
+        effective=effective_n(by_case),
+    )
+
+
+def _shortfall(name: str, one: ClassRate) -> str | None:
+    if one.interval.low >= LEAST_RATE:
+        return None
+    found = f"the judge finds {one.right} of {one.labels} {name!r}"
+    needed = labels_needed(one.rate)
+    if needed == _MOST_LABELS:
+        return f"{found}, and {LEAST_RATE:.0%} at least are needed: revise it"
+    return f"{found} ({one.interval.low:.0%} at least): at this rate {needed} unused labels {name!r} are needed"
+
+
+def _is_same(one: JudgeIdentity, other: JudgeIdentity) -> bool:
+    return (one.prompt_digest, one.model, one.samples) == (other.prompt_digest, other.model, other.samples)
