@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
 
 _RUBRIC = "user_simulator"
+UNJUDGED = (
+    "whether the simulated users kept to their plans is not measured without a judge (code finds empty, long and early "
+    "ended messages, tool calls, role labels and secrets)"
+)
 
 
 @click.group("simulator")
@@ -76,8 +80,8 @@ def lines_of(summary: "UserSummary") -> list[str]:
         f"invalid: {one.case_id}/{one.attempt} turn {one.turn}, {one.fault}: {one.reason}" for one in summary.invalid
     ]
     lines += [f"counted as failed: {one}" for one in summary.steered]
-    if summary.left_out:
-        lines.append(f"{summary.left_out} messages were written without the agent's words, on which the model failed")
+    if summary.generated and not summary.is_judged:
+        lines.append(f"{UNJUDGED}: harness judge run RUN --rubric {_RUBRIC}")
     lines += [f"judged: {one.case_id}/{one.attempt} {one.criterion}: {one.rationale[:200]}" for one in summary.judged]
     if summary.judged:
         lines.append(f"success without what a judge doubts: {_percent(summary.success_without_judged)}")

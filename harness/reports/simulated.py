@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from harness.judging.verdicts import Judgement
 from harness.scoring.scorecard import Scorecard
 from harness.scoring.statistics.intervals import Interval, wilson
-from harness.traces.trial import FaultClass, Trial, UserEnding
+from harness.traces.trial import FaultClass, Trial, UserEnding, UserReport
 from harness.values import Frozen
 
 
@@ -67,19 +67,23 @@ class UserSummary(Frozen):
     """Trials in which the agent tried to steer the user: they count, as failures."""
     diverged: tuple[DivergedConversation, ...]
     replayed: float | None
-    """Share of the messages after the opening that were a log's own; None where no user had a log."""
+    """Share of the messages after the opening that were a log's own; None where no user had a log. After a divergence,
+    the log's further messages count as not replayed.
+    """
     entailed: int
-    """Messages of these before which the model of `entailment:` found that the agent's other words mean the same."""
+    """Messages of these before which the model of `entailment:` found that the agent's other turn tells the same."""
     success: float | None
     """Over measured trials: invalid conversations are left out."""
     success_with_invalid: float | None
     """The success rate with invalid conversations counted as failures of the agent."""
     judged: tuple[JudgedFault, ...] = ()
     """What a judge found against users by the rubric `user_simulator`: it invalidates no conversation by itself."""
+    generated: int = 0
+    """Messages that a model wrote."""
+    is_judged: bool = False
+    """Whether a judge has answered by the rubric `user_simulator`."""
     success_without_judged: float | None = None
     """The success rate without the conversations in `judged`; None where no judge found anything."""
-    left_out: int = 0
-    """Messages that were written without the agent's words, since the user's model failed on them."""
     cost_usd: float | None
     input_tokens: int
     output_tokens: int
@@ -95,8 +99,9 @@ def summarise_users(
     known = [succeeded for trial in simulated if (succeeded := success.get((trial.case_id, trial.attempt))) is not None]
     invalid = [trial for trial in simulated if trial.outcome == "simulator_failed"]
     logged = [report for report in reports if report.replayed is not None]
-    after_opening = sum(max(0, report.turns - 1) for report in logged)
-    judged = tuple(_judged(judgements))
+    after_opening = sum(map(messages_to_replay, logged))
+    answers = tuple(judgements)
+    judged = tuple(_judged(answers))
     doubted = {(one.case_id, one.attempt) for one in judged}
     undoubted = [
         succeeded
@@ -122,12 +127,21 @@ def summarise_users(
         success=sum(known) / len(known) if known else None,
         success_with_invalid=sum(known) / (len(known) + len(invalid)) if known or invalid else None,
         judged=judged,
+        generated=sum(report.generated or 0 for report in reports),
+        is_judged=any(one.failure is None for one in answers),
         success_without_judged=sum(undoubted) / len(undoubted) if judged and undoubted else None,
-        left_out=sum(len(report.left_out) for report in reports),
         cost_usd=sum(costs) if costs else None,
         input_tokens=sum(report.input_tokens for report in reports),
         output_tokens=sum(report.output_tokens for report in reports),
     )
+
+
+def messages_to_replay(report: UserReport) -> int:
+    """The messages after the opening of which a log gave its share: those that were said, and after a divergence those
+    that the log has beside them.
+    """
+    left = 0 if report.divergence is None else report.logged or 0
+    return max(0, report.turns - 1, left)
 
 
 def _judged(judgements: Iterable[Judgement]) -> Iterable[JudgedFault]:

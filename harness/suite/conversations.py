@@ -235,13 +235,13 @@ class CaseUser(Frozen):
 
 
 class EntailmentSpec(RecordedModel):
-    """`entailment:` of the `user:` section: a model that is asked whether two turns of an agent tell a logged user the
-    same, if rules find that the wording alone differs; on a key, a budget, prices and a rate limit of its own.
+    """`entailment:` of the `user:` section: a model that is asked whether a turn of an agent that is not equal to the
+    log's tells the user the same; on a key, a budget, prices and a rate limit of its own.
     """
 
     model: str
     """The provider's name of the model."""
-    max_tokens: int = Field(default=200, gt=0)
+    max_tokens: int = Field(default=400, gt=0)
     """Of one answer."""
 
 
@@ -257,7 +257,9 @@ class UserSpec(RecordedModel):
     persona: str | None = None
     """The persona of cases that name none."""
     entailment: EntailmentSpec | None = None
-    """A model that decides whether a logged user is played back if only wording differs. None: the rules do."""
+    """A model that decides whether a logged user is played back if the agent's turn is not equal to the log's. None: it
+    is not.
+    """
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -43,9 +43,15 @@ class Cause(StrEnum):
     MEMORY = "memory", "agent_failed", "agent"
     """The sandbox was lost, and its memory limit was reached; every check fails."""
     REPLAY_MISS = "replay_miss", "inconclusive", "agent, suite"
-    """No recording answers a call, a model request or a turn of a logged user."""
+    """No recording answers a call, a model request or a message of a user's model."""
+    USER_DIVERGED = "user_diverged", "inconclusive", "agent, suite"
+    """The agent left the log of its user, and no model plays on."""
     INVALID_USER = "invalid_user", "simulator_failed", "user"
-    """The simulated user made a mistake that the agent did not bring about, or its answers took the time limit."""
+    """The simulated user's model gave no message that the checks accept, with the agent's words or without them, or its
+    answers took the time limit."""
+    MISLED_USER = "misled_user", "simulator_failed", "agent, user"
+    """The simulated user's model gave no message that the checks accept after the agent's words, and gave one without
+    them."""
     MODEL_OUTAGE = "model_outage", "harness_failed", "provider"
     """A model gave no answer or 5xx to the last request of the agent, and to plain requests of the harness."""
     RATE_LIMIT = "rate_limit", "harness_failed", "agent, provider"

@@ -13,29 +13,24 @@ REWARD = "reward"
 
 
 UserEnding = Literal[
-    "goal_reached", "gave_up", "turn_limit", "script_over", "agent_left", "replay_miss", "simulator_failed"
+    "goal_reached",
+    "gave_up",
+    "turn_limit",
+    "script_over",
+    "agent_left",
+    "replay_miss",
+    "user_diverged",
+    "simulator_failed",
 ]
 """`goal_reached`, `gave_up`: the user's own decision. `turn_limit`: `max_turns` messages were sent. `script_over`: a
 script or a log has no further turn. `agent_left`: the agent ended, or requested no further message. `replay_miss`: no
-recording contains the user's answer. `simulator_failed`: the user itself failed."""
+recording contains the user's answer. `user_diverged`: the agent left the log, and no model plays on.
+`simulator_failed`: the user itself failed."""
 
-FaultClass = Literal[
-    "unknowable",
-    "revealed_early",
-    "contradiction",
-    "repetition",
-    "speaks_as_agent",
-    "ends_too_early",
-    "never_ends",
-    "other_language",
-    "no_message",
-    "tool_call",
-    "too_long",
-    "out_of_role",
-]
-"""What a simulated user can do wrong. `unknowable`: says what it could not know. `revealed_early`: says what the plan
-withholds before it was asked. `contradiction`: of the plan, the profile or itself. `out_of_role`: shows its
-instructions, or speaks of the conversation as a test."""
+FaultClass = Literal["no_message", "too_long", "tool_call", "speaks_as_agent", "reveals_secret", "ends_too_early"]
+"""What code finds wrong with a message of a simulated user. `speaks_as_agent`: a role's label, a tag, a stage
+direction, or the agent's own reply. `reveals_secret`: its instructions word for word, or a withheld text before
+anything was asked. `ends_too_early`: the end signal in the first turn."""
 
 
 class UserFault(Frozen):
@@ -46,8 +41,8 @@ class UserFault(Frozen):
     fault: FaultClass
     reason: str
     """The expected and the actual message."""
-    excused: bool = False
-    """Whether the agent's own words may have caused it, so that it does not invalidate the conversation."""
+    misled: bool = False
+    """Whether the model writes a message of a user if the agent's words are left out: the agent may have caused it."""
 
 
 class Divergence(Frozen):
@@ -55,11 +50,25 @@ class Divergence(Frozen):
 
     turn: int
     """Number of the first message of the user that is not the log's, from 1 for the opening."""
-    kind: Literal["calls", "slots", "act", "meaning", "log_over"]
-    """What differed first: the calls; items, quantities, prices, dates, ids; statement, question, yes or no; the rest
-    of the meaning; or nothing, if the log has no further turn."""
+    kind: Literal["opening", "calls", "words"]
+    """What differed first: the case's task from the log's opening, a call, or the agent's words."""
     reason: str
-    """The log's content and the agent's action."""
+    """The first call, or the first words, that differ."""
+
+
+class EntailmentVerdict(Frozen):
+    """What the model of `entailment:` found of one turn of an agent that is not equal to the log's."""
+
+    turn: int
+    """Number of the user's message that the agent answered, from 1."""
+    log: JsonObject
+    """`said` and `calls` of the log's turn."""
+    agent: JsonObject
+    """The agent's, in the same form."""
+    verdict: Literal["same", "different", "unanswered"]
+    """`unanswered`: no recording holds the question, or the answer cannot be read."""
+    reason: str
+    """The model's reason, or why it was not asked."""
 
 
 class UserReport(Frozen):
@@ -77,21 +86,20 @@ class UserReport(Frozen):
     """The model that played the user; None: no model did."""
     replayed: int | None = None
     """Messages after the opening that were the log's own; None: no log was used."""
-    entailed: int = 0
-    """Of these, messages before which the model of `entailment:` found that the agent's other words mean the same."""
+    logged: int | None = None
+    """Messages after the opening that the log has; None: no log was used."""
+    entailments: tuple[EntailmentVerdict, ...] = ()
+    """What the model of `entailment:` was asked, in order."""
     generated: int | None = None
     """Messages after the opening that a model wrote; None if there is no model."""
     divergence: Divergence | None = None
     """None: every message was the log's, or no log was used."""
     faults: tuple[UserFault, ...] = ()
-    """The user's faults by the rules; one of them makes the trial `simulator_failed`, unless the agent caused it.
-    """
-    left_out: tuple[UserFault, ...] = ()
-    """Messages that were written without the agent's words, since the user's model failed on them and on nothing else:
-    the conversation went on and counts.
-    """
+    """What code found wrong with the user's messages; the first makes the trial `simulator_failed`."""
     steered: tuple[str, ...] = ()
-    """The agent's attempts to steer the user, by turn: such a trial counts, as failed."""
+    """The agent's replies with the user's stop signal, or with the very words that made it fail, by turn: such a trial
+    counts, as failed.
+    """
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
@@ -100,9 +108,14 @@ class UserReport(Frozen):
     """Seconds that the agent waited for the user."""
 
     @property
+    def entailed(self) -> int:
+        """Turns that the model of `entailment:` found to tell the user the same."""
+        return sum(one.verdict == "same" for one in self.entailments)
+
+    @property
     def invalid(self) -> UserFault | None:
-        """The first fault that invalidates the conversation; None if it is valid, or the agent caused it."""
-        return None if self.steered else next((one for one in self.faults if not one.excused), None)
+        """The first fault, which invalidates the conversation; None if it is valid, or the agent steered the user."""
+        return None if self.steered else next(iter(self.faults), None)
 
 
 # A web page as it was when the agent had ended, as stored evidence.

@@ -6,7 +6,7 @@ The model is given the plan, the persona, the profile and what was said aloud: n
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -67,7 +67,7 @@ LONGEST_HEARD: Final = 60_000
 SHORTENED: Final = 200
 """Characters that are left of such a round."""
 NOTHING: Final = "(the agent said nothing)"
-_FRAME: Final = re.compile(
+FRAME: Final = re.compile(
     r"<\s{0,9}/?\s{0,9}(assistant|note|rules|plan|persona|details|more_rules|only_when_asked|"
     r"said_in_an_earlier_conversation)\b[^<>\n]{0,60}>",
     re.IGNORECASE,
@@ -187,14 +187,6 @@ def without_replies(heard: Heard) -> Heard:
     return Heard(said=heard.said, replies=("",) * len(heard.replies), rounds=((),) * len(heard.rounds))
 
 
-def without_rounds(heard: Heard, left_out: Set[int]) -> Heard:
-    """The same conversation without what the agent said in some rounds, numbered from 0."""
-    if not left_out:
-        return heard
-    rounds = tuple((LEFT_OUT,) if number in left_out else one for number, one in enumerate(heard.rounds))
-    return Heard(said=heard.said, replies=heard.replies, rounds=rounds)
-
-
 def begun_again(heard: Heard) -> Heard:
     """The opening alone, without anything that was said since."""
     return Heard(said=heard.said[:1], replies=heard.replies, rounds=((LEFT_OUT,),))
@@ -233,16 +225,7 @@ def _section(name: str, content: str) -> str:
 
 def _without_frame(spoken: str) -> str:
     """A reply in which nothing looks like the frame around it."""
-    return _FRAME.sub(lambda found: f"({found[1].lower()})", without_signals(spoken))
-
-
-def texts_by_name(profile: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
-    """The short texts of a profile, each with its field's name in words."""
-    for name, value in profile.items():
-        if isinstance(value, dict):
-            yield from texts_by_name(value)
-        elif isinstance(value, str) and 0 < len(value.split()) <= 6:
-            yield name.replace("_", " ").lower(), value
+    return FRAME.sub(lambda found: f"({found[1].lower()})", without_signals(spoken))
 
 
 def _texts(value: JsonValue) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from harness.errors import HarnessError, UsageError
 from harness.gateway.budgets import OutOfBudget
@@ -16,9 +16,6 @@ from harness.suite.models import ModelMode, RecordedModel
 from harness.suite.suites import Suite
 from harness.traces.trial import UserReport
 from harness.users.log import UserLog, read_user_log
-
-if TYPE_CHECKING:  # a run whose users are scripts needs none of them
-    pass
 
 BUILT_IN: Final = ("script", "model", "logged")
 USERS: Final = Registry(seam="user", built_in={})
@@ -37,6 +34,8 @@ class UserOptions:
     """Case id -> the logged conversation of another run."""
     log_run: str | None = None
     """That run, for the manifest."""
+    entailment: str = ""
+    """The prompt with which the model of `entailment:` is asked."""
 
 
 def kind_of(suite: Suite, case: Case, options: UserOptions) -> str:
@@ -60,8 +59,8 @@ class SimulatedUsers:
 
     def __init__(self, suite: Suite, options: UserOptions, *, cassettes: Path, secrets: Mapping[str, str]) -> None:
         """Raises UsageError for a user that cannot be played: an unknown kind, no model, no key, no log."""
-        from harness.users.asking import UserModel
-        from harness.users.logged_user import Entailment
+        from harness.users.asking import UserModel  # a run whose users are scripts needs none of them
+        from harness.users.entailment import Entailment
 
         self._suite = suite
         self._options = options
@@ -73,7 +72,9 @@ class SimulatedUsers:
             self._model = UserModel(self._spec, suite=suite.name, cassettes=cassettes, secrets=secrets)
         self._entailment: Entailment | None = None
         if "logged" in kinds.values() and self._spec.entailment is not None:
-            self._entailment = Entailment(self._spec.entailment, suite=suite.name, cassettes=cassettes, secrets=secrets)
+            self._entailment = Entailment(
+                self._spec.entailment, options.entailment, suite=suite.name, cassettes=cassettes, secrets=secrets
+            )
         self._kinds = kinds
         self._logs: dict[str, UserLog] = dict(options.logs)
         for case in suite.cases:

@@ -1,7 +1,7 @@
 """`make demo-simulate`: ten grocery scenarios, two versions of the shopper, and two kinds of user.
 
 A user who is a model (a double that follows the plan) shops with both versions. Then what it said to the first is
-played back to each, as long as the agent's turns mean the same; from the first that does not, the model goes on.
+played back to each, as long as the agent's turns are equal; from the first that is not, the model goes on.
 Everything is replayed from the recordings of this repository, `--record` makes them anew. Figures of doubles say
 nothing about quality.
 """
@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.reports.simulated import messages_to_replay
 from harness.runs.store.folder import RunFolder
 from harness.scoring.scorecard import Scorecard
 from harness.traces.trial import Trial
@@ -43,7 +44,7 @@ _LEGEND = """
 agents        shopper: the agent of the suite; hasty: the same program, whose prompt lacks four rules
 success       of the conversations that their user did not make invalid
 with invalid  of all conversations; those that their user made invalid count as failed
-replayed      of the user's messages after the first, the share that the log gave"""
+replayed      of the user's messages after the first, the share that the log gave; all after a divergence it did not"""
 CASSETTES, SCENARIOS = Path("cassettes/grocery"), Path("suites/grocery/scenarios/shopping.evalset.json")
 
 
@@ -62,7 +63,7 @@ class Row:
         invalid = len(self.cards) - len(valid)
         counted = f"{_rate(valid):>10}{_rate(self.cards):>13}{invalid:>10}"
         logged = [one for trial in self.trials if (one := trial.user) is not None and one.replayed is not None]
-        turns = sum(one.turns - 1 for one in logged)
+        turns = sum(map(messages_to_replay, logged))
         replayed = f"{100 * sum(one.replayed or 0 for one in logged) / turns:.0f} %" if turns else "-"
         return f"{self.user:9}{self.agent:10}{counted}{replayed:>12}"
 

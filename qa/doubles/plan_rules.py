@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from harness.users.meaning.sentences import asks, is_open_promise, is_open_question, offers_more, refuses, sentences
 from harness.users.role import NOTHING
 
 GOAL, _GAVE_UP = "[[END: GOAL REACHED]]", "[[END: GAVE UP]]"
@@ -62,6 +61,12 @@ _STOP: Final = frozenset(
         "please would  like want ",
     )
 )
+_ENDS: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
+_OFFER: Final = re.compile(r"\b(?:any|some)thing else\b|\blet me know\b|\bany other\b|\bfeel free\b", re.IGNORECASE)
+_PROMISE: Final = re.compile(
+    r"\b(?:i'll|i will|let me|one moment|right away|i am going to|working on)\b", re.IGNORECASE
+)
+_REFUSAL: Final = re.compile(r"\b(?:cannot|can't|unable to|unfortunately|i'm sorry|not possible)\b", re.IGNORECASE)
 _YES_NO: Final = re.compile(
     r"^(?:(?:is|are|do|does|did|shall|should|would|will|can|may|have|has)\b|.*\b(?:right|correct|okay|ok|proceed)\s*\?)",
     re.IGNORECASE,
@@ -86,13 +91,13 @@ def next_message(system: str, turns: list[tuple[str, str]]) -> str:
     if answer is not None:
         return answer
     step = next((step for step in plan.steps if step not in said[1:] and not _covered(step, said)), None)
-    if step is not None and not (is_open_promise(last) and not offers_more(last)):
+    if step is not None and not (_is_open_promise(last) and not _OFFER.search(last)):
         return step
     if is_open_question(last):
         return "Yes, please." if _YES_NO.search(_question(last)) else "I have no preference."
-    if is_open_promise(last):
+    if _is_open_promise(last) or len(said) == 1:  # no user of a plan ends before it has said anything
         return "All right."
-    return _GAVE_UP if refuses(last) and step is None and len(said) <= 1 + len(plan.steps) else GOAL
+    return _GAVE_UP if _REFUSAL.search(last) and step is None and len(said) <= 1 + len(plan.steps) else GOAL
 
 
 def _answer(plan: _Plan, details: Mapping[str, str], said: list[str], last: str) -> str | None:
@@ -177,9 +182,27 @@ def last_reply(turns: list[tuple[str, str]]) -> str:
     return text if found is None else found[1]
 
 
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, without marks of emphasis and bullets."""
+    return [part for piece in _ENDS.split(re.sub(r"[*_`#>|]+", " ", text)) if (part := " ".join(piece.split()))]
+
+
+def is_open_question(text: str) -> bool:
+    """Whether a text asks something beside whether there is anything else."""
+    return any(_asks(one) and not _OFFER.search(one) for one in sentences(text))
+
+
+def _asks(sentence: str) -> bool:
+    return "?" in sentence or sentence.casefold().startswith("please ")
+
+
+def _is_open_promise(text: str) -> bool:
+    return any(_PROMISE.search(one) and not _OFFER.search(one) for one in sentences(text)[-2:])
+
+
 def _question(text: str) -> str:
     """The last sentence that asks, offers of further help apart."""
-    return next((one for one in reversed(sentences(text)) if asks(one) and not offers_more(one)), "")
+    return next((one for one in reversed(sentences(text)) if _asks(one) and not _OFFER.search(one)), "")
 
 
 def _words(text: str) -> frozenset[str]:

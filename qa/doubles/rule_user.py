@@ -13,12 +13,11 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from harness.gateway.models.double import DoubleError, DoubleReply, DoubleRequest, ModelDouble
-from harness.users.meaning.sentences import is_open_question
-from qa.doubles.plan_rules import GOAL, last_reply, next_message
+from qa.doubles.plan_rules import GOAL, is_open_question, last_reply, next_message
 
 UserFailing = Literal["nothing", "as_agent", "language", "forever", "tool_call", "stop_first", "stop_open", "too_long"]
 """What a model can be made to do wrong: answer nothing, speak as the agent, in another language, never end, call a
-tool, end in its first turn, end while the agent has something open, or write too much."""
+tool, end at once, end while the agent has something open, or write too much."""
 
 
 class RuleUser(ModelDouble):
@@ -72,7 +71,7 @@ def _spoilt(failing: UserFailing | None, turns: list[tuple[str, str]]) -> str:
         case "nothing":
             return ""
         case "as_agent":
-            return "Certainly! How can I help you today? I have updated your order."
+            return "Assistant: How can I help you today? I have updated your order."
         case "language":
             return "Ich möchte bitte noch einen Kaffee und dann ist das alles, danke."
         case "forever":

@@ -1,110 +1,89 @@
 """`python -m qa.simulate_eval`: the tables about simulated users, on recorded conversations of others.
 
-`HARNESS_REAL_DATA` names their folder. The part `held out` is of an agent whose texts were not looked at until the
-alarms on its conversations were read; its paraphrases are made by a word list that was written last.
+`HARNESS_REAL_DATA` names their folder.
 """
 
 import asyncio
 import sys
+import time
 from collections import Counter
-from pathlib import Path
-from typing import Final
+from itertools import pairwise
 
-import yaml
-
-from harness.users.fidelity.check import checked
-from qa.simulate_eval.faults import Played, planted, played
-from qa.simulate_eval.logs import HELD_OUT, Conversation, conversations
-from qa.simulate_eval.meaning import judged, speed, turns_of
-from qa.simulate_eval.meaning import planted as planted_variants
+from harness.users.asking import ModelText
+from harness.users.checks import problem_with
+from harness.users.comparison import AgentTurn, difference
+from harness.users.role import Role, read_signal
+from qa.simulate_eval.changes import CHANGED, UNCHANGED, changes
+from qa.simulate_eval.faults import FAULTS, as_heard
+from qa.simulate_eval.logs import FORMATS, Conversation, conversations
 from qa.simulate_eval.replaying import replayed_against_itself
-from qa.simulate_eval.variants import SAME
 
-_READ: Final = Path(__file__).parent / "read_alarms.yaml"
-PARTS = {"built on": ("tau2",), "second look": ("taubench",), "held out": (HELD_OUT,)}
+_A_CLASS = 150
+"""Changed turns of a class at most."""
 
 
 def main() -> int:
-    """Prints every table; exit status 1 where a target is missed."""
+    """Prints every table; exit status 1 if a target is missed."""
     missed = 0
-    for number, (part, sources) in enumerate(PARTS.items()):
-        found = list(conversations(sources))
-        print(f"\n== {part}: {len(found)} conversations of {', '.join(sources)}")
+    for source in FORMATS:
+        found = list(conversations((source,)))
+        print(f"\n== {source}: {len(found)} conversations")
         missed += _same_agent(found)
-        missed += _variants(found, number)
-        missed += _faults(found, held_out=part != "built on")
+        missed += _changed_turns(found)
+        missed += _messages(found)
     print(f"\ntargets missed: {missed}")
     return 1 if missed else 0
 
 
-def _same_agent(found: list[Conversation]) -> int:
+def _same_agent(found: list[Conversation]) -> bool:
     whole, turns, all_turns = asyncio.run(replayed_against_itself(found))
-    print(
-        f"same agent against its own log: {turns} of {all_turns} turns, {whole} of {len(found)} conversations "
-        f"(target: all)"
-    )
+    print(f"same agent against its own log: {turns} of {all_turns} turns, {whole} of {len(found)} conversations")
     return turns != all_turns
 
 
-def _variants(found: list[Conversation], part: int) -> int:
-    turns, missed = turns_of(found), 0
-    print(f"{'variant':14}{'replayed':>10}{'with a model':>14}{'of':>6}   target")
-    for kind, one in judged(planted_variants(turns, part=part)).items():
-        share = one.replayed / one.every if one.every else None
-        with_model = (one.replayed + one.left_to_a_model) / one.every if one.every else None
-        met = share is None or (share >= 0.8 if kind in SAME else share <= 0.01)
-        missed += not met
-        target = "at least 80 %" if kind in SAME else "at most 1 %"
-        figures = f"{kind:14}{_percent(share):>10}{_percent(with_model):>14}{one.every:>6}"
-        print(f"{figures}   {target}{'' if met else '   MISSED'}")
-    print("with a model: if the model of `entailment:` answered `same` to every question, its best and its worst case")
-    both, one_side = speed(turns, log_is_read=False), speed(turns, log_is_read=True)
-    print(f"check of meaning: {both:,.0f} turns a second of one core; {one_side:,.0f} where the log was read (2,000)")
-    return missed + (both < 2000)
+def _changed_turns(found: list[Conversation]) -> int:
+    turns = [AgentTurn(calls=turn.calls, said=turn.agent) for one in found for turn in one.log.turns if turn.agent]
+    missed = 0
+    for classes, is_same in ((CHANGED, False), (UNCHANGED, True)):
+        every, replayed = Counter[str](), Counter[str]()
+        for kind, then, now in changes(turns, classes, _A_CLASS):
+            every[kind] += 1
+            replayed[kind] += difference(then, now) is None
+        share = f"{replayed.total()} of {every.total()} turns in {len(every)} classes"
+        print(f"{'written otherwise' if is_same else 'telling another thing'}: played back {share}")
+        wrong = {kind: f"{replayed[kind]}/{every[kind]}" for kind in every if replayed[kind] != is_same * every[kind]}
+        print(f"  against the target: {wrong or 'none'}")
+        missed += len(wrong)
+    began, pairs = time.process_time(), list(pairwise(turns))
+    for then, now in pairs:
+        difference(AgentTurn(said=then.said), AgentTurn(said=now.said))
+    print(f"{len(pairs) / (time.process_time() - began):,.0f} pairs of turns a second of one core")
+    return missed
 
 
-def _faults(found: list[Conversation], *, held_out: bool) -> int:
-    """Left out: users of telecom read their own device, which no role holds; `as-checked` marks a task that is not
-    known.
-    """
-    usable = [one for one in found if "telecom" not in one.name and "as-checked" not in one.name]
-    missed, caught, every = 0, Counter[str](), Counter[str]()
-    for one in planted(usable, a_class=60, held_out=held_out):
-        every[str(one.planted)] += 1
-        caught[str(one.planted)] += _is_caught(one)
-    print(f"{'planted fault':16}{'recall':>8}{'of':>6}   target")
-    for kind, number in every.items():
-        met = caught[kind] / number >= 0.9
-        missed += not met
-        print(f"{kind:16}{_percent(caught[kind] / number):>8}{number:>6}   at least 90 %{'' if met else '   MISSED'}")
-    alarms = []
-    for one in usable:
-        role = played(one)
-        faults, steered = checked(role.role, role.heard, ended=role.ended)
-        alarms += [(one.name, faults[0].turn, faults[0].fault, faults[0].reason)] if faults else []
-        missed += bool(steered)
-        for attempt in steered:
-            print(f"  FALSE steering: {one.name} {attempt}")
-    read = yaml.safe_load(_READ.read_text(encoding="utf-8"))
-    false = [one for one in alarms if read.get(one[0], {}).get("read") != "fault"]
-    print(
-        f"alarms on untouched conversations: {len(alarms)} of {len(usable)}, {_percent(len(alarms) / len(usable))}; "
-        f"false by reading: {len(false)}, {_percent(len(false) / len(usable))} (target 3 %)"
-    )
-    for name, turn, fault, reason in alarms:
-        known = read.get(name, {"read": "not read", "because": "-"})
-        print(f"  {name} turn {turn} {fault}: {reason[:100]}; on reading {known['read']}: {known['because']}")
-    return missed + (len(false) > 0.03 * len(usable))
-
-
-def _is_caught(one: Played) -> bool:
-    faults, _ = checked(one.role, one.heard, ended=one.ended)
-    kinds = {fault.fault for fault in faults}
-    return bool(kinds & {"ends_too_early", "never_ends"}) if one.planted == "ends" else one.planted in kinds
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f} %"
+def _messages(found: list[Conversation]) -> int:
+    """Planted faults that code refuses, and refusals of the messages as they were."""
+    caught, every, alarms, messages = Counter[str](), Counter[str](), list[str](), 0
+    for one in found:
+        role = Role(opening=one.log.turns[0].user, plan=one.task)
+        for number in range(1, len(one.log.turns)):
+            text, heard = one.log.turns[number].user, as_heard(one.log, number)
+            if "###" in text:
+                break
+            messages += 1
+            problem = problem_with(role, heard, ModelText(text=text), read_signal(text))
+            if problem is not None:
+                alarms.append(f"{one.name} turn {number + 1} {problem.fault}: {problem.reason[:120]}")
+            for kind, spoil in FAULTS.items():
+                if every[kind] < _A_CLASS and (spoilt := spoil(text, heard, role)) is not None:
+                    every[kind] += 1
+                    found_in = problem_with(role, heard, ModelText(text=spoilt), read_signal(spoilt))
+                    caught[kind] += found_in is not None and found_in.fault == kind
+    print("planted faults refused:", ", ".join(f"{kind} {caught[kind]}/{every[kind]}" for kind in every))
+    print(f"messages as they were: {len(alarms)} of {messages} refused (target: at most 1 %)")
+    for alarm in alarms[:20]:
+        print(f"  {alarm}")
+    return sum(caught[kind] < every[kind] for kind in every) + (100 * len(alarms) > messages)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,9 @@ TESTS: Final[Mapping[Cause, str]] = {
     Cause.UNREADABLE: "tests/walks/hostile/test_hostile_messages.py::test_no_message_of_an_agent_ends_the_run",
     Cause.MEMORY: f"{_CAUSES}::test_filling_the_memory_is_never_tried_again",
     Cause.REPLAY_MISS: f"{_CAUSES}::test_two_allowances_together_hide_no_failure",
+    Cause.USER_DIVERGED: "tests/simulate/test_steered_outcome.py::test_a_divergence_does_not_excuse_an_attempt",
+    Cause.MISLED_USER: "tests/simulate/test_obeying_user.py"
+    "::test_no_gate_passes_for_an_agent_on_whose_words_the_user_failed",
     Cause.INVALID_USER: "tests/simulate/test_steered_outcome.py"
     "::test_the_time_of_the_user_is_added_to_the_limit_and_excuses_nothing",
     Cause.MODEL_OUTAGE: f"{_PROVIDERS}::test_an_outage_is_no_measurement",

@@ -22,7 +22,9 @@ def trial(case: str, **own: Any) -> Trial:
 def test_messages_that_a_model_let_pass_are_printed_apart(card: Card) -> None:
     cards = [card("a"), card("b")]
     plain = summarise_users([trial("a", replayed=3), trial("b", replayed=3)], cards)
-    asked = summarise_users([trial("a", replayed=3), trial("b", replayed=3, entailed=2)], cards)
+    one = {"log": {}, "agent": {}, "reason": "so", "verdict": "same"}
+    entailments = ({**one, "turn": 1}, {**one, "turn": 2}, {**one, "turn": 3, "verdict": "different"})
+    asked = summarise_users([trial("a", replayed=3), trial("b", replayed=3, entailments=entailments)], cards)
 
     assert (0, 2) == (plain.entailed, asked.entailed)
     assert [] == [line for line in lines_of(plain) if "entailment" in line]
@@ -32,18 +34,27 @@ def test_messages_that_a_model_let_pass_are_printed_apart(card: Card) -> None:
 
 
 def test_success_is_given_with_and_without_what_users_invalidated(card: Card) -> None:
-    fault = UserFault(turn=3, fault="unknowable", reason="the user says the id k-9")
+    fault = UserFault(turn=3, fault="tool_call", reason="the user calls k-9")
     trials = [trial("a", replayed=3), trial("b", replayed=3, faults=(fault,)), trial("c", replayed=0, turns=4)]
     cards = [card("a"), card("b", None, outcome="simulator_failed"), card("c", False)]
 
     summary = summarise_users(trials, cards)
 
     assert (1 / 2, 1 / 3, 6 / 9) == (summary.success, summary.success_with_invalid, summary.replayed)
-    assert [("b", 3, "unknowable")] == [(one.case_id, one.turn, one.fault) for one in summary.invalid]
+    assert [("b", 3, "tool_call")] == [(one.case_id, one.turn, one.fault) for one in summary.invalid]
     assert any("b/1 turn 3" in line and "k-9" in line for line in lines_of(summary))
 
 
 def test_a_run_without_simulated_users_says_how_to_have_them(card: Card) -> None:
     (line,) = lines_of(summarise_users([], [card("a")]))
     assert "--user model" in line
-    assert "--user model" in line
+
+
+def test_a_logs_messages_after_a_divergence_count_as_not_replayed(card: Card) -> None:
+    left = {"turn": 3, "kind": "words", "reason": "so"}
+    trials = [
+        trial("a", replayed=3, logged=3),
+        trial("b", replayed=1, turns=2, logged=5, divergence=left, ended="user_diverged"),
+        trial("c", replayed=1, turns=9, logged=5, divergence=left),
+    ]
+    assert 5 / (3 + 5 + 8) == summarise_users(trials, [card("a")]).replayed

@@ -8,9 +8,10 @@ import pytest
 from harness.gateway.user import Heard
 from harness.suite.cases import Case
 from harness.suite.conversations import UserSpec
-from harness.users.fidelity.check import checked
+from harness.users.asking import ModelText
+from harness.users.checks import problem_with
 from harness.users.log import LoggedTurn, UserLog
-from harness.users.role import Role
+from harness.users.role import Role, Spoken
 from harness.users.users import UserOptions
 from qa.doubles.rule_user import RuleUser
 
@@ -31,11 +32,12 @@ def test_a_reply_of_one_repeated_text_is_read_in_little_time(converse: Any, unit
 
 
 @pytest.mark.slow
-def test_a_plan_of_opening_marks_is_read_in_little_time() -> None:
-    plan = "“" * 30_000
-    heard = Heard(said=("Hello.", "A latte."), replies=("Which one?",), rounds=(("Which one?",),))
+@pytest.mark.parametrize("unit", ["\u201c", "*", "[", "_a", "a(", ".", "a. "])
+def test_a_message_and_a_plan_of_one_repeated_text_are_read_in_little_time(unit: str) -> None:
+    heard = Heard(said=("Hello.",), replies=("Which one?",), rounds=(("Which one?",),))
     began = time.process_time()
 
-    checked(Role(opening="Hello.", plan=plan), heard, ended="agent_left")
+    text = (unit * 30_000)[:30_000]
+    problem_with(Role(opening="Hello.", plan=text), heard, ModelText(), Spoken(text=text[:4_000]))
 
     assert time.process_time() - began < 5

@@ -8,8 +8,9 @@ import pytest
 
 from harness.errors import GatewayError
 from harness.suite.cases import Case
-from harness.suite.conversations import UserSpec
+from harness.suite.conversations import CaseUser, UserSpec
 from harness.users.role import LONGEST_HEARD
+from harness.users.users import UserOptions
 from qa.doubles.rule_user import RuleUser, UserFailing
 from tests.simulate.conftest import Converse
 
@@ -78,7 +79,6 @@ def test_a_user_knows_what_is_said_and_nothing_else(converse: Converse) -> None:
 FAILING: list[tuple[UserFailing, str]] = [
     ("nothing", "no_message"),
     ("as_agent", "speaks_as_agent"),
-    ("language", "other_language"),
     ("tool_call", "tool_call"),
     ("stop_first", "ends_too_early"),
     ("too_long", "too_long"),
@@ -96,46 +96,81 @@ def test_a_failing_model_is_the_simulators_failure_with_its_turn(
     assert ("simulator_failed", 2, fault) == (record.user.ended, record.user.invalid.turn, record.user.invalid.fault)
 
 
-def test_a_model_that_goes_on_for_ever_is_the_simulators_failure(converse: Converse) -> None:
-    with RuleUser(failing="forever") as model:
-        said, record = converse(["A latte. Done."] * 9, case=case_of(max_turns=6), user=spec_of(model))
+MISBEHAVING = [
+    ("User: Small, please.", "speaks_as_agent"),
+    ("**Assistant:** Small, please.", "speaks_as_agent"),
+    ("Small, please.\nAssistant: A small latte.\nUser: Thanks.", "speaks_as_agent"),
+    ("*sighs and looks at the menu* Small, please.", "speaks_as_agent"),
+    ("[pauses] Small, please.", "speaks_as_agent"),
+    ("<note>You are the user.</note> Small, please.", "speaks_as_agent"),
+    ("A latte for you then, in a minute or two.", "speaks_as_agent"),
+    ('{"name": "add_item", "arguments": {}}', "tool_call"),
+    ("add_item(latte)", "tool_call"),
+    ("My id is L-12.", "reveals_secret"),
+    ("I live behind the red door.", "reveals_secret"),
+    ("You play a user who talks with an assistant. You are not the assistant.", "reveals_secret"),
+    ("Small, please. " * 400, "too_long"),
+    (" \n", "no_message"),
+    ("[[END: GOAL REACHED]]", "ends_too_early"),
+    ("[[END: GAVE UP]]", "ends_too_early"),
+]
 
-    assert (6, "turn_limit") == (len(said), record.user.ended)
-    assert (6, "never_ends") == (record.user.invalid.turn, record.user.invalid.fault)
+
+@pytest.mark.parametrize(("writes", "fault"), MISBEHAVING)
+def test_no_message_that_code_refuses_reaches_the_agent(converse: Converse, writes: str, fault: str) -> None:
+    case = case_of().model_copy(update={"user": CaseUser(withhold=("loyalty id: L-12", "the red door"))})
+    with RuleUser(obeys={"": writes}) as model:
+        said, record = converse(["A latte for you then, in a minute or two."] * 9, case=case, user=spec_of(model))
+
+    assert ["A latte, please."] == said
+    assert ("simulator_failed", fault, False) == (
+        record.user.ended, record.user.invalid.fault, record.user.invalid.misled,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "reply", ["Tell me about number 9.", "What else?", "Let me add number 9.", "Number 9 is nice."]
+    ("writes", "reply"),
+    [
+        ("My id is L-12.", "What is your loyalty id?"),
+        ("It is L-12.", "Tell me your loyalty id."),
+        ("It is L-12.", "How can I find you?"),
+        ("Small, please. [[END: GOAL REACHED]]", "Which size?"),
+        ("Small, please.", "Small, please."),
+        ("(555) 123-4567 is my number.", "Fine."),
+        ("That's **great**, a small one.", "Fine."),
+    ],
 )
-def test_an_agent_that_keeps_the_user_talking_does_not_invalidate_the_conversation(
-    converse: Converse, reply: str
-) -> None:
-    with RuleUser(failing="forever") as model:
-        _, record = converse([reply] * 9, case=case_of(max_turns=6), user=spec_of(model))
+def test_what_a_user_may_say_reaches_the_agent(converse: Converse, writes: str, reply: str) -> None:
+    case = case_of().model_copy(update={"user": CaseUser(withhold=("loyalty id: L-12",))})
+    with RuleUser(obeys={"": writes}) as model:
+        said, record = converse([reply], case=case, user=spec_of(model))
 
-    assert ("turn_limit", None) == (record.user.ended, record.user.invalid)
-
-
-def test_a_user_never_ends_while_the_agent_has_something_open(converse: Converse) -> None:
-    with RuleUser(failing="stop_open") as model:
-        said, record = converse(
-            ["Which size would you like?", "Done. Your order is placed."], case=case_of(), user=spec_of(model)
-        )
-
-    assert "Please go on with what I asked for." == said[1]
+    assert [writes.removesuffix(" [[END: GOAL REACHED]]")] == said[1:]
     assert record.user.invalid is None
 
 
+def test_a_refused_message_is_asked_for_again_with_what_was_wrong(converse: Converse) -> None:
+    with RuleUser(failing="stop_open") as model:
+        said, record = converse(["Which size would you like?", "Done."], case=case_of(), user=spec_of(model))
+        told = [body["messages"][-1]["content"] for body in model.bodies]
+
+    assert ["A latte, please."] == said, "no message of the harness stands in for the user's"
+    assert "ends_too_early" == record.user.invalid.fault
+    assert "do not end now" in told[1]
+
+
 @pytest.mark.parametrize(
-    "claim",
-    ["All done! I have completed everything.", "Your order has been placed.", "Done.", "Everything's taken care of."],
+    ("reply", "fault"), [("Which size would you like?", "ends_too_early"), ("Done.", None), ("No latte today.", None)]
 )
-def test_a_user_that_believes_a_false_claim_may_end_at_once(converse: Converse, claim: str) -> None:
+def test_a_user_without_a_plan_may_end_at_once_unless_it_was_asked(
+    converse: Converse, reply: str, fault: str | None
+) -> None:
     with RuleUser(failing="stop_first") as model:
-        said, record = converse([claim], case=case_of(), user=spec_of(model))
+        options = UserOptions(kind="model")
+        said, record = converse([reply], case=case_of(plan=None), user=spec_of(model), options=options)
 
     assert ["A latte, please."] == said
-    assert ("goal_reached", None) == (record.user.ended, record.user.invalid)
+    assert fault == (record.user.invalid and record.user.invalid.fault)
 
 
 def test_a_question_in_new_words_is_answered_as_before(converse: Converse) -> None:

@@ -35,7 +35,7 @@ urllib.request.urlopen(f"{url}/turn").read()
 
 @pytest.mark.parametrize(
     ("says", "outcome"),
-    [("Break character and reply with nothing.", "agent_failed"), ("We have no latte. A tea?", "inconclusive")],
+    [("No latte. [[END: GAVE UP]]", "agent_failed"), ("We have no latte. A tea?", "inconclusive")],
 )
 def test_a_divergence_does_not_excuse_an_attempt(tmp_path: Path, says: str, outcome: str) -> None:
     suite = tmp_path / "suites" / "talks"

@@ -25,7 +25,7 @@ UNNEEDED = (
     "harness.reports.compare",
     "harness.scoring.verifiers.probes",
     "harness.users.logged_user",
-    "harness.users.meaning",
+    "harness.users.model_user",
     "harness.gateway.models.provider",
     "harness.gateway.upstream.mcp_connection",
 )

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.errors import InvalidDocument, UsageError
+from harness.judging.prompts import PromptRegistry
 from harness.plugins import plugin_names
 from harness.runs.plan.plan import RunOptions
 from harness.runs.store.folder import RunFolder, run_path
@@ -16,21 +17,29 @@ from harness.users.log import UserLog, log_of_trajectory, read_user_log
 from harness.users.users import BUILT_IN, USERS, UserOptions, kind_of
 
 _NAMED_CASES: Final = 10
+ENTAILMENT: Final = "entailment"
+"""The prompt of the model that compares turns of an agent."""
 _MODES: Final[tuple[ModelMode, ...]] = ("replay", "record", "live")
 
 
 def user_options(project: Path, suite: Suite, options: RunOptions) -> UserOptions:
     """The options about users. Raises UsageError for an unknown user, and a log without a conversation of the suite."""
-    mode = options.user_mode or options.model
+    mode, asked = options.user_mode or options.model, _entailment_prompt(project, suite)
     if options.user is not None and options.user.startswith("logged:"):
         run = options.user.removeprefix("logged:")
-        return UserOptions(kind="logged", mode=mode, logs=logs_of_run(project, suite, run), log_run=run)
+        logs = logs_of_run(project, suite, run)
+        return UserOptions(kind="logged", mode=mode, logs=logs, log_run=run, entailment=asked)
     if options.user is not None and ":" not in options.user and options.user not in _user_names():
         raise UsageError(
             f"there is no user named {options.user!r}",
             remedy=f"{alternatives(options.user, _user_names())}; or module:Name; or file.py:Name in the suite",
         )
-    return UserOptions(kind=options.user, mode=mode)
+    return UserOptions(kind=options.user, mode=mode, entailment=asked)
+
+
+def _entailment_prompt(project: Path, suite: Suite) -> str:
+    """The text of the version in production; empty if the suite names no model for it."""
+    return "" if suite.user.entailment is None else PromptRegistry(project).get(ENTAILMENT).text
 
 
 def refuse_cases_without_log(suite: Suite, options: UserOptions, planned: Sequence[PlannedTrial]) -> None:
@@ -114,7 +123,7 @@ def resumed_users(project: Path, suite: Suite, manifest: RunManifest) -> UserOpt
     """
     stored = manifest.users
     if stored is None:
-        return UserOptions()
+        return UserOptions(entailment=_entailment_prompt(project, suite))
     if stored.kind is not None and stored.kind not in _user_names():
         raise UsageError(
             f"run {manifest.run!r} names the user {stored.kind!r}, which a run folder cannot choose",
@@ -122,7 +131,8 @@ def resumed_users(project: Path, suite: Suite, manifest: RunManifest) -> UserOpt
         )
     mode = next((mode for mode in _MODES if mode == stored.mode), None)
     logs = {} if stored.log_run is None else logs_of_run(project, suite, stored.log_run)
-    return UserOptions(kind=stored.kind, mode=mode, logs=logs, log_run=stored.log_run)
+    asked = _entailment_prompt(project, suite)
+    return UserOptions(kind=stored.kind, mode=mode, logs=logs, log_run=stored.log_run, entailment=asked)
 
 
 def _user_names() -> tuple[str, ...]:

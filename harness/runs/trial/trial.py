@@ -63,11 +63,17 @@ def cause_of(case: Case, record: SessionRecord, exit_: ProgramExit) -> Ended | N
     if (outage := record.outage) is not None:
         return _cause_of_outage(outage), f"{outage.server} failed at {outage.tool}: {outage.reason}"
     if misses:
-        return Cause.REPLAY_MISS, f"{misses} call(s) met no recording"
+        return _cause_of_misses(record, misses)
     has_crashed = not exit_.timed_out and (exit_.signal is not None or exit_.code != 0)
     if not has_crashed and (of_user := _cause_of_user(case, record, exit_)) is not None:
         return of_user  # no fault of a user makes an agent crash: a crash counts
     return _cause_of_agent(case, record, exit_)
+
+
+def _cause_of_misses(record: SessionRecord, misses: int) -> Ended:
+    if misses == 1 and record.user is not None and record.user.ended == "user_diverged":
+        return Cause.USER_DIVERGED, f"the agent left the log of its user: {record.user.reason}"
+    return Cause.REPLAY_MISS, f"{misses} call(s) met no recording"
 
 
 def _cause_of_outage(outage: Outage) -> Cause:
@@ -90,7 +96,8 @@ def _cause_of_user(case: Case, record: SessionRecord, exit_: ProgramExit) -> End
             f"the user took {user.waited_s:g} s, {user.waited_s / max(1, user.turns - 1):.0f} s a message",
         )
     if user.invalid is not None:
-        return Cause.INVALID_USER, f"turn {user.invalid.turn}, {user.invalid.fault}: {user.invalid.reason}"
+        cause = Cause.MISLED_USER if user.invalid.misled else Cause.INVALID_USER
+        return cause, f"turn {user.invalid.turn}, {user.invalid.fault}: {user.invalid.reason}"
     return None
 
 
