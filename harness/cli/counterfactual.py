@@ -10,7 +10,7 @@ from harness.errors import ExitCode, UsageError
 from harness.runs.store.folder import run_path
 
 if TYPE_CHECKING:
-    from harness.improve.blame import Blame
+    from harness.improve.blame import Blame, BlamedCause
     from harness.improve.forks import ForkChange, ForkResult
     from harness.suite.cases import FaultSpec
     from harness.suite.models import ToolMode
@@ -251,8 +251,6 @@ def _show_possible(project: Path, run: str, as_json: bool) -> None:
 
 # `harness blame`: the step that made a trial fail, found by intervention.
 
-_SHOWN = 12
-
 
 class BlameOptions(TypedDict):
     """The options of `harness blame`."""
@@ -260,11 +258,14 @@ class BlameOptions(TypedDict):
     attempt: int
     budget: int
     repeats: int
+    confidence: float
     reference_only: bool
     tools: "ToolMode | None"
+    model: Literal["replay", "live"] | None
     sandbox: str
     jobs: int | None
     run_name: str | None
+    whole: bool
     as_json: bool
 
 
@@ -279,14 +280,21 @@ class BlameOptions(TypedDict):
     type=click.IntRange(1, 10_000),
     default=40,
     show_default=True,
-    help="Maximum number of trials; 2 x repeats - 1 of them confirm the cause.",
+    help="Maximum number of trials; 2 x repeats of them confirm the cause.",
 )
 @click.option(
     "--repeats",
     type=click.IntRange(1, 100),
     default=3,
     show_default=True,
-    help="Number of trials that confirm the cause.",
+    help="Number of trials with the change, and without, that confirm the cause; 1: none does.",
+)
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0.5, 0.9999),
+    default=0.95,
+    show_default=True,
+    help="1 minus the level at which the change must beat chance, by Fisher's exact test.",
 )
 @click.option("--reference-only", is_flag=True, help="Use the case's reference alone, not a passing trial of the case.")
 @click.option(
@@ -294,9 +302,11 @@ class BlameOptions(TypedDict):
     type=click.Choice(TOOL_MODES[:3]),
     help="Tool mode after a change; default: the suite's services, `live` if trials can share them, else `sealed`.",
 )
+@click.option("--model", type=click.Choice(["replay", "live"]), help="Source of the model's answers.")
 @sandbox_option
 @jobs_option
 @click.option("--run-name", metavar="NAME", help="Name of the run folder that stores the successful fork.")
+@click.option("--all", "whole", is_flag=True, help="Print every change that was tried, and the detectors' steps.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
 def blame_command(ctx: click.Context, /, run: str, case: str, **options: Unpack[BlameOptions]) -> None:
@@ -306,10 +316,13 @@ def blame_command(ctx: click.Context, /, run: str, case: str, **options: Unpack[
     harness blame tour-v1 order-correctness-003
     harness blame tour-v1 order-correctness-003 --budget 80 --repeats 5
     harness blame tour-v1 order-correctness-003 --reference-only --json
+    harness blame support-v1 refund --model live --repeats 8 --budget 60
 
     Changes come from the case's reference, from a passing trial of the case, and from the faults that were injected
-    into the trial. Each change is tried in a separate sandbox. If no single change is enough, the smallest sufficient
-    set is searched. The exit status is 1 if no cause is found; the output then gives the reason.
+    into the trial. Each change is tried in a separate sandbox. If no single change is enough, sets are searched by
+    halving. What is found is tried again, and so is no change: a difference that chance explains is no cause. A
+    replaced answer counts only if nothing else is enough, as "the answer itself". The exit status is 1 if no cause is
+    confirmed; the output then gives the reason.
     """
     from harness.cli.console import print_json, say
     from harness.improve.blame import BlameRequest, blame
@@ -324,10 +337,11 @@ def blame_command(ctx: click.Context, /, run: str, case: str, **options: Unpack[
     folder = RunFolder.open(run_path(project, run))
     known = [] if options["reference_only"] else passing_attempts(project, folder, case)
     request = BlameRequest(
-        options=RunOptions(sandbox=options["sandbox"], jobs=options["jobs"]),
+        options=RunOptions(model=options["model"], sandbox=options["sandbox"], jobs=options["jobs"]),
         tools=options["tools"],
         budget=options["budget"],
         repeats=options["repeats"],
+        confidence=options["confidence"],
         passing=known[0].stored.trial if known else None,
         name=options["run_name"],
     )
@@ -335,13 +349,13 @@ def blame_command(ctx: click.Context, /, run: str, case: str, **options: Unpack[
     if options["as_json"]:
         print_json(found.model_dump(mode="json"))
     else:
-        for line in _blame_lines(found, case):
+        for line in _blame_lines(found, case, whole=options["whole"]):
             click.echo(one_line(line))
-    ctx.exit(ExitCode.DONE if found.cause is not None else ExitCode.VERDICT)
+    confirmed = found.cause is not None and found.cause.p_value is not None
+    ctx.exit(ExitCode.DONE if confirmed else ExitCode.VERDICT)
 
 
-def _blame_lines(found: "Blame", case: str) -> list[str]:
-    basis = ", ".join(one.replace("_", " ") for one in found.basis) or "nothing"
+def _blame_lines(found: "Blame", case: str, *, whole: bool) -> list[str]:
     lines = [f"{found.trial}  symptom  {found.symptom}"]
     cause = found.cause
     if cause is None:
@@ -349,25 +363,36 @@ def _blame_lines(found: "Blame", case: str) -> list[str]:
     else:
         place = "step" if len(cause.steps) == 1 else "the smallest set, steps"
         lines.append(f"  cause     {place} {', '.join(map(str, cause.steps))}: {cause.words}")
-        lines.append(
-            f"  with it   succeeds in {cause.mended} of {cause.repeats}; without in {cause.unchanged_successes}"
-            f" of {cause.repeats}; confidence at least {cause.confidence:.2f}"
-        )
-        if cause.untried_earlier:
-            steps = ", ".join(map(str, cause.untried_earlier))
-            lines.append(f"  not tried changes at the earlier steps {steps}: the cause may be there")
-        if cause.untried_sets:
-            lines.append(
-                f"  not tried {cause.untried_sets} smaller sets, because the budget is spent: fewer steps may be enough"
-            )
-    guesses = ", ".join(map(str, found.guesses[:3])) or "none"
-    lines.append(f"  detectors estimate step {guesses} from the trajectory alone")
-    lines.append(f"  tried     {found.trials} trials, tools {found.tools}; changes by {basis}")
-    for one in found.candidates[:_SHOWN]:
-        mark = {True: "succeeds", False: "fails", None: one.outcome.replace("_", " ")}[one.success]
-        lines.append(f"    step {one.step:<3} {mark:<12} {one.words}")
-    if len(found.candidates) > _SHOWN:
-        lines.append(f"    and {len(found.candidates) - _SHOWN} more")
+        lines.append(f"  {_confirmed(cause)}")
+    basis = ", ".join(one.replace("_", " ") for one in found.basis) or "nothing"
+    alone = sum(one.outcome != "not_tried" for one in found.candidates)
+    tried = f"{alone} of {len(found.candidates)} changes alone, {found.sets} sets"
+    lines.append(
+        f"  tried     {found.trials} trials, tools {found.tools}: {tried}; changes by {basis}{_untried(cause)}"
+    )
     if found.run is not None:
         lines.append(f"  the fork that succeeds: harness explain {found.run} {case}")
+    if whole:
+        lines.append(
+            f"  detectors estimate step {', '.join(map(str, found.guesses)) or 'none'} from the trajectory alone"
+        )
+        for one in found.candidates:
+            mark = {True: "succeeds", False: "fails", None: one.outcome.replace("_", " ")}[one.success]
+            lines.append(f"    step {one.step:<3} {mark:<12} {one.words}")
     return lines
+
+
+def _confirmed(cause: "BlamedCause") -> str:
+    if cause.p_value is None:
+        return "not confirmed: it succeeded once; --repeats 3 tells it from chance"
+    without = f"without in {cause.unchanged_successes} of {cause.unchanged_repeats}"
+    return f"with it   succeeds in {cause.mended} of {cause.repeats}; {without}; p = {cause.p_value:.3f} against chance"
+
+
+def _untried(cause: "BlamedCause | None") -> str:
+    if cause is not None and cause.untried_earlier:
+        steps = ", ".join(map(str, cause.untried_earlier))
+        return f"; not tried: changes at the earlier steps {steps}: the cause may be there"
+    if cause is not None and cause.untried_sets:
+        return f"; not tried: {cause.untried_sets} smaller sets: fewer steps may be enough"
+    return ""

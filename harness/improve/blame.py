@@ -1,7 +1,10 @@
 """Cause by intervention: the earliest single change at one step that makes a failed trial succeed."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations, islice
 from typing import TypeVar
 
 from harness.errors import UsageError
@@ -11,7 +14,7 @@ from harness.runs.execution.variants import VariantBench, VariantRequest, Varian
 from harness.runs.plan.plan import RunOptions
 from harness.runs.store.beside_trials import KeptCause, keep_cause
 from harness.scoring.evidence import fed_calls
-from harness.scoring.statistics.intervals import wilson
+from harness.scoring.statistics.significance import LEVEL, fisher_greater
 from harness.suite.interventions import TrialVariant
 from harness.suite.models import ToolMode
 from harness.traces.trial import Trial
@@ -29,7 +32,11 @@ class BlameRequest:
     tools: ToolMode | None = None
     budget: int = BUDGET
     repeats: int = 3
-    """How often the change that is found, and no change, are tried."""
+    """How often the change that is found is tried again, and how often no change; 1: neither is, and nothing is
+    confirmed.
+    """
+    confidence: float = 1 - LEVEL
+    """1 minus the level of Fisher's exact one-sided test that a confirmed cause passes."""
     passing: Trial | None = None
     """A trial of the same case that succeeded; None: none is known."""
     name: str | None = None
@@ -42,11 +49,36 @@ class BlameRequest:
                 " a cause, and at least one searches for it",
                 remedy=f"--budget {least}, or more; or --repeats 1, which confirms nothing",
             )
+        enough = repeats_that_beat_chance(0.0, self.confidence)
+        if self.repeats > 1 and (enough is None or self.repeats < enough):
+            raise UsageError(
+                f"{self.repeats} repeats cannot tell a cause from chance with a confidence of {self.confidence:g}",
+                remedy=f"--repeats {enough or _MOST_REPEATS}, or more; or --repeats 1, which confirms nothing",
+            )
 
     @property
     def confirming(self) -> int:
-        """Trials that confirm a cause: the change again, and as many without a change as with it."""
-        return 2 * self.repeats - 1 if self.repeats > 1 else 0
+        """Trials that confirm a cause: as many with the change as without."""
+        return 2 * self.repeats if self.repeats > 1 else 0
+
+
+_MOST_REPEATS = 100
+
+
+def repeats_that_beat_chance(share: float, confidence: float) -> int | None:
+    """The fewest repeats, all of which succeed, that are told from as many without a change of which this share
+    succeeds; None: more than 100.
+    """
+    for number in range(2, _MOST_REPEATS + 1):
+        by_chance = math.ceil(share * number)
+        if beats_chance(fisher_greater(number, 0, by_chance, number - by_chance), confidence):
+            return number
+    return None
+
+
+def beats_chance(p: float, confidence: float) -> bool:
+    """Whether a test of that p-value rejects chance."""
+    return p <= 1 - confidence + 1e-12  # 1 - 0.9 is a little less than 0.1
 
 
 class CandidateChange(Frozen):
@@ -69,12 +101,14 @@ class BlamedCause(Frozen):
     kinds: tuple[str, ...]
     words: str
     mended: int
-    """Repeats in which the change made the trial succeed."""
+    """Fresh repeats in which the change made the trial succeed; the trial that found the change is not among them."""
     repeats: int
+    """Fresh repeats with the change that could be measured; 0: none was asked for, and the cause is not confirmed."""
     unchanged_successes: int
     """Repeats without a change that succeeded: what chance alone does."""
-    confidence: float
-    """Lower end of the Wilson interval of the change's success, times the share of unchanged repeats that failed."""
+    unchanged_repeats: int
+    p_value: float | None
+    """Of Fisher's exact one-sided test that the change does not raise the share of successes; None: not confirmed."""
     untried_earlier: tuple[int, ...] = ()
     """Steps before it with a change that was not tried: with any, an earlier cause is not excluded."""
     untried_sets: int = 0
@@ -89,13 +123,15 @@ class Blame(Frozen):
     basis: tuple[str, ...]
     """What the candidates come from."""
     cause: BlamedCause | None
-    """None: no change that was tried makes the trial succeed; see `reason`."""
+    """None: no change that was tried makes the trial succeed more often than chance; see `reason`."""
     reason: str | None = None
     candidates: tuple[CandidateChange, ...]
     guesses: tuple[int, ...]
     """The steps that the detectors name, which read the log and try nothing."""
     trials: int
     """Trials that were run."""
+    sets: int
+    """Sets of several changes that were tried."""
     run: str | None = None
     """The fork that succeeds, as other verbs take it."""
     symptom: str
@@ -160,8 +196,10 @@ def _split(parts: list[Part], pieces: int) -> list[list[Part]]:
 # The search for a cause: candidates are tried in forks, the earliest first, and what is found is confirmed.
 #
 # Each candidate is tried in a fork: the calls before it are answered as they were, the change is made, and the agent
-# goes on. The earliest change after which every check passes is the cause. If no single one does and all together do,
-# the smallest set that does is searched by delta debugging. The unchanged trial is run beside it as a control.
+# goes on. The unchanged trial is tried first: what succeeds by itself is told from a cause by more repeats, if at all.
+# The earliest change after which every check passes is the cause. If no single one does, sets are tried by halving, and
+# the one that does is made as small as it can be. What replaces the final answer repairs whatever reads nothing else:
+# it counts only if nothing else does.
 
 
 class CauseSearch:
@@ -175,6 +213,10 @@ class CauseSearch:
         self._tried: dict[int, VariantResult] = {}
         self._left = request.budget - request.confirming
         """Trials that the search may still run; those that confirm a cause are set apart."""
+        self._in_a_row = 1
+        """Successes in a row that a change has to show before it is confirmed: more if the unchanged trial has some."""
+        self._unchanged: list[bool] = []
+        """What came of the repeats without a change that could be measured."""
         self._mended: VariantResult | None = None
         self._spent = 0
         self._sets: dict[tuple[int, ...], VariantResult] = {}
@@ -187,12 +229,13 @@ class CauseSearch:
         return Blame(
             trial=self._subject.name,
             tools="replay",
-            basis=self._basis(found),
+            basis=tuple(sorted({one.origin for one in found})),
             cause=cause,
             reason=reason,
             candidates=tuple(self._candidate_change(number, one) for number, one in enumerate(found)),
             guesses=self._subject.guesses,
             trials=self._spent,
+            sets=self._sets_tried,
             symptom=_symptom(self._subject),
         )
 
@@ -203,44 +246,83 @@ class CauseSearch:
         folder = self._bench.keep([self._mended], name)
         return f"{folder.path.parent.name}/{folder.path.name}"
 
+    @property
+    def _sets_tried(self) -> int:
+        return sum(len(key) > 1 for key in self._sets)
+
     def _cause(self, found: Sequence[Repair]) -> tuple[BlamedCause | None, str | None]:
         if not found:
             return None, _nothing_to_try(self._subject, self._request)
-        # If a passing trial is known, its calls tell the place of a difference; a reference does only in part.
-        near = [number for number, one in enumerate(found) if one.origin != "reference"]
-        single = self._earliest(found, near)
-        asked = near
-        if single is None:
-            asked = [number for number in range(len(found)) if number not in near]
-            single = self._earliest(found, asked)
+        by_itself = self._by_itself()
+        if by_itself is not None:
+            return None, by_itself
+        acts = [number for number, one in enumerate(found) if not one.is_answer]
+        answers = [number for number, one in enumerate(found) if one.is_answer]
+        whole = len(found) + 1 <= self._left
+        single = self._single(found, acts, self._left if whole else self._left - self._left // 3)
         if single is not None:
-            cause = self._confirmed([found[single]], self._tried[single])
-            # Of the candidates that were asked for: others are not tried if a passing trial tells the place.
-            left = (number for number in asked if number < single and number not in self._tried)
-            earlier = sorted({found[number].step for number in left})
-            return self._unless_chance(cause.model_copy(update={"untried_earlier": tuple(earlier)}))
-        joined = _repairs_in(found)
-        if len(joined) > 1 and self._left:
-            self._sets |= {(id(found[number]),): one for number, one in self._tried.items()}
-            if self._successes([joined])[0]:
-                least = list(smallest(joined, self._successes, at_once=self._bench.jobs))
-                cause = self._confirmed(least, self._sets[_key(least)])
-                return self._unless_chance(cause.model_copy(update={"untried_sets": self._untried_sets}))
+            return self._confirmed([found[single]], self._tried[single], self._before(found, acts, single))
+        answer = self._single(found, answers, self._left)
+        self._sets |= {(id(found[number]),): one for number, one in self._tried.items()}
+        # A set with an answer that is enough by itself would show nothing.
+        least = self._least_set([one for one in found if not (one.is_answer and answer is not None)])
+        if least:
+            return self._confirmed(least, self._sets[_key(least)])
+        single = self._single(found, acts, self._left)
+        chosen = answer if single is None else single
+        if chosen is not None:
+            return self._confirmed([found[chosen]], self._tried[chosen], self._before(found, acts, chosen))
         return None, self._why_none(found)
 
-    def _earliest(self, found: Sequence[Repair], numbers: list[int]) -> int | None:
-        """The number of the earliest of these changes that succeeds alone, as far as the budget goes."""
-        order = self._order(found, numbers)
-        side_by_side = self._bench.jobs
-        for start in range(0, len(order), side_by_side):
-            chunk = order[start : start + side_by_side][: self._left]
-            if not chunk:
-                break
-            results = self._try([[found[number]] for number in chunk])
-            self._tried.update(zip(chunk, results, strict=True))
-            if order == sorted(order) and any(one.success for one in results):
-                break  # all earlier ones were tried
-        return next((n for n in numbers if n in self._tried and self._tried[n].success), None)
+    def _by_itself(self) -> str | None:
+        """Runs the unchanged trial again. Why no change can be told from chance; None: one can."""
+        asked = self._request
+        if asked.repeats == 1:
+            return None
+        self._spent += asked.repeats
+        results = self._bench.run([self._request_of([])] * asked.repeats)
+        self._unchanged = [one.success for one in results if one.success is not None]
+        if not self._unchanged:
+            trial = results[0].scored.trial
+            return f"the unchanged trial could not be measured again: {trial.outcome}: {trial.reason}"
+        share = sum(self._unchanged) / len(self._unchanged)
+        if share == 1:
+            return f"the trial succeeds in {asked.repeats} of {asked.repeats} repeats without a change"
+        if not beats_chance(self._p_value([True] * asked.repeats), asked.confidence):
+            enough = repeats_that_beat_chance(share, asked.confidence)
+            remedy = "" if enough is None else f"; --repeats {enough} --budget {2 * enough + BUDGET} could"
+            return (
+                f"the trial succeeds in {sum(self._unchanged)} of {len(self._unchanged)} repeats without a change, from"
+                f" which {asked.repeats} repeats with one cannot be told with a confidence of"
+                f" {asked.confidence:g}{remedy}"
+            )
+        if share:
+            self._in_a_row = math.ceil(math.log(1 - asked.confidence) / math.log(share))
+        return None
+
+    def _p_value(self, changed: Sequence[bool]) -> float:
+        good, by_chance = sum(changed), sum(self._unchanged)
+        return fisher_greater(good, len(changed) - good, by_chance, len(self._unchanged) - by_chance)
+
+    def _single(self, found: Sequence[Repair], numbers: list[int], most: int) -> int | None:
+        """The earliest of these changes that succeeds alone, within at most so many trials.
+
+        If a passing trial is known, its calls tell the place of a difference; a reference does only in part.
+        """
+        end = self._left - most
+        near = [number for number in numbers if found[number].origin != "reference"]
+        for asked in (near, [number for number in numbers if number not in near]):
+            order = [number for number in self._order(found, asked) if number not in self._tried]
+            while order and self._left > end:
+                chunk = order[: min(self._bench.jobs, self._left - end)]
+                order = order[len(chunk) :]
+                self._tried.update(zip(chunk, self._try([[found[number]] for number in chunk]), strict=True))
+                if order == sorted(order) and any(self._tried[number].success for number in chunk):
+                    break  # all earlier ones were tried
+            single = next((n for n in asked if n in self._tried and self._tried[n].success), None)
+            if single is not None:
+                return single
+        return None
 
     def _order(self, found: Sequence[Repair], numbers: list[int]) -> list[int]:
         """All from the front if the budget is enough, else those at the detectors' steps first."""
@@ -248,6 +330,64 @@ class CauseSearch:
             return numbers
         guesses = set(self._subject.guesses)
         return sorted(numbers, key=lambda number: (found[number].step not in guesses, number))
+
+    def _before(self, found: Sequence[Repair], numbers: list[int], single: int) -> tuple[int, ...]:
+        """The steps of earlier changes that were not tried, of the kind that was asked for: others are not if a passing
+        trial tells the place.
+        """
+        near = found[single].origin != "reference"
+        left = (n for n in numbers if n < single and n not in self._tried)
+        return tuple(sorted({found[n].step for n in left if (found[n].origin != "reference") == near}))
+
+    def _least_set(self, found: Sequence[Repair]) -> list[Repair]:
+        """A set of which no part can be left out, as far as the budget goes; empty: none was found."""
+        candidates = self._candidate_sets(found)
+        while self._left and (chunk := list(islice(candidates, min(self._bench.jobs, self._left)))):
+            for one, holds in zip(chunk, self._successes(chunk), strict=True):
+                if holds:
+                    acts = [part for part in one if not part.is_answer]
+                    first = acts if 1 < len(acts) < len(one) and self._successes([acts])[0] else one
+                    return list(smallest(first, self._successes, at_once=self._bench.jobs))
+        return []
+
+    def _candidate_sets(self, found: Sequence[Repair]) -> Iterator[list[Repair]]:
+        """Sets of several changes, each once: two that mend all checks between them, all that mend some, those of one
+        origin, all; then all without a part, and two parts together, of ever smaller parts.
+        """
+        seen = set(self._sets)
+        for one in self._halved(found):
+            if len(one) > 1 and _key(one) not in seen:
+                seen.add(_key(one))
+                yield one
+
+    def _halved(self, found: Sequence[Repair]) -> Iterator[list[Repair]]:
+        mended = {id(one): self._mended_checks(self._sets.get(_key([one]))) for one in found}
+        pairs = [[one, other] for one, other in combinations(found, 2) if one.at != other.at]
+        yield from (pair for pair in pairs if mended[id(pair[0])] | mended[id(pair[1])] == self._failed)
+        # An alternative stands in the place of another change: it is tried in pairs alone.
+        parts = [one for one in found if not one.is_alternative]
+        yield [one for one in parts if mended[id(one)]]
+        for origin in ("passing_trial", "reference"):
+            yield [one for one in parts if one.origin in (origin, "fault")]
+        yield parts
+        pieces = 1
+        while pieces < len(parts):
+            pieces = min(2 * pieces, len(parts))
+            chunks = _split(parts, pieces)
+            yield from ([one for one in parts if one not in chunk] for chunk in chunks)
+            yield from (one + other for one, other in combinations(chunks, 2))
+        yield from pairs
+
+    @cached_property
+    def _failed(self) -> frozenset[str]:
+        return frozenset(one.check for one in self._subject.card.verdicts if one.passed is not True)
+
+    def _mended_checks(self, result: VariantResult | None) -> frozenset[str]:
+        """The checks that failed in the trial and pass with the change; none if another one fails with it."""
+        if result is None:
+            return frozenset()
+        failed = frozenset(one.check for one in result.scored.card.verdicts if one.passed is not True)
+        return self._failed - failed if failed < self._failed else frozenset()
 
     def _successes(self, candidates: Sequence[Sequence[Repair]]) -> list[bool]:
         """Whether the trial succeeds with each set; a set that the budget leaves untried counts as one that fails."""
@@ -259,9 +399,18 @@ class CauseSearch:
         return [key in self._sets and bool(self._sets[key].success) for key in keys]
 
     def _try(self, sets: Sequence[Sequence[Repair]]) -> list[VariantResult]:
+        """What came of each set; of one that succeeds, of its last repeat, until it fails or is no longer doubted."""
+        results = self._run(sets)
+        for _ in range(self._in_a_row - 1):
+            doubted = [number for number, one in enumerate(results) if one.success][: self._left]
+            again = self._run([sets[number] for number in doubted])
+            results = [dict(zip(doubted, again, strict=True)).get(number, one) for number, one in enumerate(results)]
+        return results
+
+    def _run(self, sets: Sequence[Sequence[Repair]]) -> list[VariantResult]:
         self._spent += len(sets)
         self._left -= len(sets)
-        return self._bench.run([self._request_of(one) for one in sets])
+        return self._bench.run([self._request_of(one) for one in sets]) if sets else []
 
     def _request_of(self, chosen: Sequence[Repair]) -> VariantRequest:
         subject = self._subject
@@ -274,39 +423,37 @@ class CauseSearch:
             case=subject.case, variant=TrialVariant(parent=subject.name, interventions=layers, fed=fed)
         )
 
-    def _confirmed(self, chosen: list[Repair], first: VariantResult) -> BlamedCause:
-        """The change and no change, tried again."""
-        more = self._request.repeats - 1
-        again = [self._request_of(chosen)] * more
-        control = [self._request_of([])] * (self._request.repeats if more else 0)
-        results = self._bench.run([*again, *control])
-        self._spent += len(results)
-        mended = [first, *results[:more]]
+    def _confirmed(
+        self, chosen: list[Repair], first: VariantResult, untried: tuple[int, ...] = ()
+    ) -> tuple[BlamedCause | None, str | None]:
+        """The change tried again, afresh: what chose it proves nothing. No cause if chance explains the difference."""
+        asked, p = self._request, None
+        changed: list[bool] = []
+        if asked.repeats > 1:
+            self._spent += asked.repeats
+            results = self._bench.run([self._request_of(chosen)] * asked.repeats)
+            changed = [one.success for one in results if one.success is not None]
+            p = self._p_value(changed)
+        good, by_chance = sum(changed), sum(self._unchanged)
+        words = "; ".join(one.intervention.words for one in chosen)
+        if p is not None and not beats_chance(p, asked.confidence):
+            return None, (
+                f"with the change at step {chosen[0].step} ({words}) the trial succeeds in {good} of {len(changed)}"
+                f" repeats, without in {by_chance} of {len(self._unchanged)}: chance explains it (p = {p:.2f})"
+            )
         self._mended = first
-        good = sum(bool(one.success) for one in mended)
-        by_chance = sum(bool(one.success) for one in results[more:])
-        interval = wilson(good / len(mended), len(mended))
-        low = 0.0 if interval is None else interval.low
-        share = 1 - by_chance / len(control) if control else 1.0
         return BlamedCause(
             steps=tuple(sorted({one.step for one in chosen})),
             kinds=tuple(_kind_of(one) for one in chosen),
-            words="; ".join(one.intervention.words for one in chosen),
+            words=words,
             mended=good,
-            repeats=len(mended),
+            repeats=len(changed),
             unchanged_successes=by_chance,
-            confidence=round(low * share, 3),
-        )
-
-    def _unless_chance(self, cause: BlamedCause) -> tuple[BlamedCause | None, str | None]:
-        """No cause if the trial succeeds as often without the change."""
-        if cause.repeats == 1 or cause.unchanged_successes < cause.mended:
-            return cause, None
-        self._mended = None
-        return None, (
-            f"the trial succeeds in {cause.unchanged_successes} of {cause.repeats} repeats without a change, and in"
-            f" {cause.mended} with the change at step {cause.steps[0]}: chance explains it"
-        )
+            unchanged_repeats=len(self._unchanged),
+            p_value=p,
+            untried_earlier=untried,
+            untried_sets=self._untried_sets if len(chosen) > 1 else 0,
+        ), None
 
     def _candidate_change(self, number: int, one: Repair) -> CandidateChange:
         tried = self._tried.get(number)
@@ -319,35 +466,22 @@ class CauseSearch:
             success=None if tried is None else tried.success,
         )
 
-    def _basis(self, found: Sequence[Repair]) -> tuple[str, ...]:
-        return tuple(sorted({one.origin for one in found}))
-
     def _why_none(self, found: Sequence[Repair]) -> str:
         results = self._tried.values()
         unmeasured = [one for one in results if one.success is None]
         if unmeasured and len(unmeasured) == len(self._tried):
             trial = unmeasured[0].scored.trial
             return f"no change could be measured: {trial.outcome}: {trial.reason}"
-        if len(self._tried) < len(found):
-            return (
-                f"the budget of {self._request.budget} trials, {self._request.confirming} of them to confirm a cause,"
-                f" was spent when {len(self._tried)} of {len(found)} changes were tried"
-            )
-        joined = _repairs_in(found)
-        if len(joined) > 1 and _key(joined) not in self._sets:
-            return f"none of {len(found)} changes makes it succeed; the budget left no trial to make several together"
         unknown = ""
         if unmeasured:
             trial = unmeasured[0].scored.trial
             unknown = f"; {len(unmeasured)} of them could not be measured ({trial.outcome}: {trial.reason})"
-        if len(joined) < 2:
-            return f"none of {len(found)} changes makes it succeed{unknown}"
-        return f"none of {len(found)} changes, nor several together, makes it succeed{unknown}"
-
-
-def _repairs_in(found: Sequence[Repair]) -> list[Repair]:
-    """The changes that sets are made of."""
-    return [one for one in found if not one.is_alternative]
+        several = f", nor one of {self._sets_tried} sets of several" if self._sets_tried else ""
+        spent = ""
+        if not self._left:
+            asked = self._request
+            spent = f"; then the budget of {asked.budget} trials was spent, {asked.confirming} of which confirm a cause"
+        return f"none of {len(self._tried)} of {len(found)} changes makes it succeed{several}{unknown}{spent}"
 
 
 def _key(chosen: Sequence[Repair]) -> tuple[int, ...]:
@@ -396,7 +530,7 @@ def _store_cause(subject: StoredSubject, found: Blame) -> None:
     """Keeps the cause beside the trial, for `harness explain` and the reports of its run."""
     trial, cause = subject.trial, found.cause
     kept = None
-    if cause is not None:
+    if cause is not None and cause.p_value is not None:
         kept = KeptCause(
             case_id=trial.case_id,
             attempt=trial.attempt,
@@ -406,7 +540,7 @@ def _store_cause(subject: StoredSubject, found: Blame) -> None:
             words=cause.words,
             mended=cause.mended,
             repeats=cause.repeats,
-            confidence=cause.confidence,
+            p_value=cause.p_value,
             fork=found.run,
         )
     keep_cause(subject.folder, trial.case_id, trial.attempt, kept)

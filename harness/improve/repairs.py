@@ -103,6 +103,11 @@ class Repair:
         assert self.intervention.step is not None  # a repair is made at a step
         return self.intervention.step
 
+    @property
+    def is_answer(self) -> bool:
+        """Whether it writes what the checks of the answer read: it mends them whatever the agent has done."""
+        return self.intervention.final_answer is not None
+
 
 def repairs(subject: StoredSubject, passing: Trial | None) -> list[Repair]:
     """Every candidate, the earliest first; equal changes of several origins once."""
@@ -120,11 +125,18 @@ def repairs(subject: StoredSubject, passing: Trial | None) -> list[Repair]:
 
 
 def merged(chosen: Sequence[Repair]) -> Intervention:
-    """Several changes as one; of two at one place, the earlier given."""
+    """Several changes as one; of two at one place, the earlier given, but all calls of one origin that are missing
+    there.
+    """
     edits: dict[tuple[int, str], CallEdit] = {}
+    origins: dict[tuple[int, str], Origin] = {}
     for repair in chosen:
         for edit in repair.intervention.edits:
-            edits.setdefault((edit.at, "beside" if edit.kind in ("before", "after") else "call"), edit)
+            place = (edit.at, "beside" if edit.kind in ("before", "after") else "call")
+            if place not in edits:
+                edits[place], origins[place] = edit, repair.origin
+            elif edit.kind == edits[place].kind == "before" and origins[place] == repair.origin:
+                edits[place] = edit.model_copy(update={"calls": (*edits[place].calls, *edit.calls)})
     answers = [one.intervention.final_answer for one in chosen if one.intervention.final_answer is not None]
     return Intervention(
         step=min(one.step for one in chosen),
@@ -190,7 +202,7 @@ def _answers(subject: StoredSubject, passing: Trial | None) -> Iterator[Repair]:
     if passing is not None:
         right.append((passing.trajectory.final_output, "passing_trial"))
     right.append((expected if isinstance(expected, str | None) else canonical_json(expected), "reference"))
-    deviation = Deviation(kind="wrong_answer", at=len(calls))
+    deviation = Deviation(kind="answer_itself", at=len(calls))
     for answer, origin in right:
         if isinstance(answer, str) and answer != given:
             intervention = Intervention(
@@ -200,7 +212,9 @@ def _answers(subject: StoredSubject, passing: Trial | None) -> Iterator[Repair]:
     if subject.case.reference is not None and all(answer is None for answer, _ in right):
         for answer, words in answers_by_tools(subject.trial):
             intervention = Intervention(
-                step=step_of_call(calls, subject.trial, len(calls)), words=words, final_answer=answer
+                step=step_of_call(calls, subject.trial, len(calls)),
+                words=f"{deviation.words}: {words}",
+                final_answer=answer,
             )
             guess = Repair(deviation=deviation, intervention=intervention, at=len(calls), origin="reference")
             yield replace(guess, is_alternative=True)

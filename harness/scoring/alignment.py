@@ -15,10 +15,10 @@ from harness.suite.tools import ToolSpec
 from harness.values import Frozen, JsonObject, canonical_json
 
 DeviationKind = Literal[
-    "wrong_tool", "wrong_arguments", "missing_call", "needless_write", "needless_read", "wrong_order", "wrong_answer"
+    "wrong_tool", "wrong_arguments", "missing_call", "needless_write", "needless_read", "wrong_order", "answer_itself"
 ]
-"""How a step differs from the right one. `needless_read` alone is not a failure. `wrong_answer`: the calls are right,
-and the answer is not."""
+"""How a step differs from the right one. `needless_read` alone is not a failure. `answer_itself`: the
+answer to the user is replaced, whatever calls led to it."""
 
 _MATCH, _TOOL, _READ_TOOL, _MISSING = 0.0, 1.9, 1.4, 1.0
 _WRITE_ARGUMENTS, _READ_ARGUMENTS = 1.0, 0.6
@@ -53,8 +53,8 @@ class Deviation(Frozen):
                 return f"missing call: {expected}"
             case "wrong_order":
                 return f"wrong order: {found} too late or too early"
-            case "wrong_answer":
-                return "wrong answer after right calls"
+            case "answer_itself":
+                return "the answer itself"
             case _:
                 return f"{self.kind.replace('_', ' ')}: {found}"
 

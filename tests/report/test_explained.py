@@ -103,13 +103,13 @@ def test_a_step_shows_what_it_said_and_did_and_how_its_answers_came(step: Step, 
 def test_a_cause_by_intervention_stands_above_the_steps(card: Card) -> None:
     cause = KeptCause(
         case_id="c", attempt=1, symptom="no egg", steps=(2,), kinds=("answer",), words="the answer", mended=3,
-        repeats=4, confidence=0.456,
+        repeats=4, p_value=0.0456,
     )  # fmt: skip
     plain = list(explained(trial(), card("c", False), cause=cause))
     assert [
         "cause by intervention at step 2: the answer",
         "    symptom: no egg",
-        "    with the change it succeeds in 3 of 4, confidence at least 0.46",
+        "    with the change it succeeds in 3 of 4; against chance p = 0.046",
     ] == plain[1:4]
     forked = cause.model_copy(update={"steps": (2, 5), "fork": ".variants/f"})
     shown = list(explained(trial(), card("c", False), cause=forked))

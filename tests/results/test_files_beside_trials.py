@@ -46,7 +46,7 @@ def cause(**fields: Any) -> KeptCause:
         "words": "the price",
         "mended": 3,
         "repeats": 3,
-        "confidence": 0.9,
+        "p_value": 0.05,
     }
     return KeptCause.model_validate(values | fields)
 

@@ -43,8 +43,8 @@ def cause_view(run: RunFolder, trial: Trial, card: Scorecard, budget: int) -> Js
             steps=list(found.steps),
             words=found.words,
             symptom=found.symptom,
-            effect=f"with the change it succeeds in {found.mended} of {found.repeats} repeats; confidence at least"
-            f" {found.confidence:.2f}",
+            effect=f"with the change it succeeds in {found.mended} of {found.repeats} repeats; against chance p ="
+            f" {found.p_value:.3f}",
             fork=found.fork,
             branch=None if branch is None else present(steps=branch.get("steps"), final=branch.get("final")),
         )

@@ -263,7 +263,7 @@ def cause(found: KeptCause | None) -> Markup | None:
         name = "~" + found.fork.removeprefix(".variants/")
         fork = fragment(" ", link(path_of("runs", name, "trials", found.case_id, 1), "The fork that succeeds"))
     effect = (
-        f"With the change it succeeds in {found.mended} of {found.repeats}; confidence at least {found.confidence:.2f}."
+        f"With the change it succeeds in {found.mended} of {found.repeats}; against chance p = {found.p_value:.3f}."
     )
     return tag(
         "div",

@@ -60,7 +60,7 @@ def _caused(cause: KeptCause, longest: int) -> Iterator[str]:
     yield f"cause by intervention at {place} {steps}: {printable(cause.words, longest)}"
     yield f"    symptom: {printable(cause.symptom, longest)}"
     effect = f"with the change it succeeds in {cause.mended} of {cause.repeats}"
-    yield f"    {effect}, confidence at least {cause.confidence:.2f}"
+    yield f"    {effect}; against chance p = {cause.p_value:.3f}"
     if cause.fork is not None:
         yield f"    the fork that succeeds: harness explain {cause.fork} {cause.case_id}"
 

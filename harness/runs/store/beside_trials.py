@@ -173,7 +173,8 @@ class KeptCause(Frozen):
     mended: int
     """Repeats in which the change made the trial succeed, of `repeats`."""
     repeats: int
-    confidence: float
+    p_value: float
+    """Of Fisher's exact one-sided test against the repeats without a change."""
     fork: str | None = Field(default=None, pattern=r"^\.variants/[A-Za-z0-9][A-Za-z0-9._-]{0,119}$")
     """The run folder of the fork that succeeds, beside the run's own; None: it was not kept."""
 
