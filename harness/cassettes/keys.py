@@ -130,6 +130,10 @@ class StateChain:
         self._writes: dict[str, int] = {}
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
+    def name_of(self, server: str) -> str:
+        """The name of the server's state."""
+        return self.names.names.get(server, server)
+
     def state(self, server: str) -> str:
         """The state in which a call of the server is made."""
         if server == WORLD and self._states:
@@ -139,7 +143,7 @@ class StateChain:
 
     def own(self, server: str) -> str:
         """The state without the writes to other servers."""
-        name = self.names.of(server)
+        name = self.name_of(server)
         return self._states.get(name) or initial_state(name)
 
     def others(self, server: str) -> dict[str, str]:
@@ -148,13 +152,13 @@ class StateChain:
         """
         if server not in self.names.undeclared:
             return {}
-        return {name: state for name, state in self._states.items() if name != self.names.of(server)}
+        return {name: state for name, state in self._states.items() if name != self.name_of(server)}
 
     def writes(self, server: str) -> int:
         """How many writes have been made to the server's own state."""
         if server == WORLD:
             return sum(self._writes.values())
-        return self._writes.get(self.names.of(server), 0)
+        return self._writes.get(self.name_of(server), 0)
 
     def elsewhere(self, server: str) -> int | None:
         """The number of writes to other servers; None: they have no effect."""
@@ -164,13 +168,13 @@ class StateChain:
 
     def advance(self, call: CallKey) -> None:
         """Adds a write, whatever its result: even a rejected or lost write may have changed something."""
-        name = self.names.of(call.server)
+        name = self.name_of(call.server)
         self._states[name] = next_state(self.own(call.server), call.key)
         self._writes[name] = self._writes.get(name, 0) + 1
 
     def turn(self, server: str) -> asyncio.Lock:
         """A lock held while a call is recorded: the preceding writes are only known if none is in progress."""
-        return self._turns["" if server in self.names.undeclared else self.names.of(server)]
+        return self._turns["" if server in self.names.undeclared else self.name_of(server)]
 
 
 @cache

@@ -166,7 +166,8 @@ class Player:
         self._passed: defaultdict[str, list[str]] = defaultdict(list)
         self._chain = StateChain() if chain is None else chain
         self._given: defaultdict[tuple[str, str], int] = defaultdict(int)
-        self._used: set[tuple[str, str, int]] = set()
+        self._used: set[int] = set()
+        """The ids of recordings, which the cassette holds."""
         self._lock = Lock()
 
     def play(self, call: CallKey) -> Played | Missed:
@@ -176,8 +177,9 @@ class Player:
         with self._lock:
             state = self._chain.state(call.server)
             call = self._cassette.resolved(call, state)
-            doubtful = self._is_doubtful(call, state)
-            answers = [] if doubtful else self._cassette.answers(call.key, state)
+            answers = self._cassette.answers(call.key, state)
+            if call.server in self._chain.names.undeclared and self._are_doubtful(call, answers):
+                answers = []
             number = self._given[call.key, state]
             self._given[call.key, state] += 1
             writes = self._chain.writes(call.server) if self._lenient else 0
@@ -186,7 +188,7 @@ class Player:
                 self._passed[call.server].append(state)
                 self._chain.advance(call)
             if number < len(answers):
-                self._used.add(answers[number].place)
+                self._used.add(id(answers[number]))
                 return Played(recording=answers[number], tier="exact")
         restless = self._changes_by_itself(call) if answers and call.effect == "read" else False
         if answers and call.effect == "read" and not restless:
@@ -196,22 +198,20 @@ class Player:
         earlier = self._earlier_recording(call, state, writes, passed) if self._lenient else None
         if earlier is not None:
             with self._lock:
-                self._used.add(earlier.place)
+                self._used.add(id(earlier))
             return Played(recording=earlier, tier="earlier_state")
         note = self._answer_note(call, len(answers), restless=bool(restless))
         return Missed(call=call, nearest=nearest(self._cassette, call), note=note)
 
-    def _is_doubtful(self, call: CallKey, state: str) -> bool:
-        """Whether the recorded answers may depend on a write to another server that this trial has not made, or the
-        reverse.
+    def _are_doubtful(self, call: CallKey, answers: Sequence[Recording]) -> bool:
+        """Whether recorded answers of a server that does not declare its state may depend on a write to another server
+        that this trial has not made, or the reverse.
 
         This concerns only recordings that do not store the writes to other servers: newer ones have a separate state
         for them.
         """
-        names = self._chain.names
-        if call.server not in names.undeclared or not self._cassette.written - {names.of(call.server)}:
-            return False
-        return any(one.mark.elsewhere is None for one in self._cassette.answers(call.key, state))
+        others = self._cassette.written - {self._chain.name_of(call.server)}
+        return bool(others) and any(one.mark.elsewhere is None for one in answers)
 
     def _changes_by_itself(self, call: CallKey) -> bool | None:
         """Whether the tool's answers change by themselves; None: only in values declared volatile."""

@@ -115,7 +115,7 @@ def position_of(
 ) -> CallPosition:
     """The position of a call that is made now for the `occurrence`-th time, counted from 0."""
     server = call.server
-    name = chain.names.of(server)
+    name = chain.name_of(server)
     return CallPosition(
         call=call,
         state=chain.state(server),
@@ -188,12 +188,12 @@ class TrialRecording:
         """Notes that the service did not answer the call. Whether a write was made is then unknown."""
         self.failed[call.tool] += 1
         if call.effect == "write" and not self.keeps_failures:
-            self._lost.add(self.chain.names.of(call.server))
+            self._lost.add(self.chain.name_of(call.server))
 
     def _is_settled(self, server: str) -> bool:
         if server == WORLD or server in self.chain.names.undeclared:
             return not self._lost
-        return self.chain.names.of(server) not in self._lost
+        return self.chain.name_of(server) not in self._lost
 
 
 # The calls pass the same state chain as in a recording, so that the same calls get the same answers.

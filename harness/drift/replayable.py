@@ -350,8 +350,8 @@ def _why_not_writable(suite: Suite, names: StateNames, writes: Writes) -> str | 
 
 def resets_of(suite: Suite, names: StateNames, called: Iterable[str]) -> tuple[str, ...]:
     """Live servers that declare `reset` and share a state with a called server."""
-    states = {names.of(name) for name in called}
-    return tuple(name for name in declared_resets(suite) if names.of(name) in states)
+    states = {names.names.get(name, name) for name in called}
+    return tuple(name for name in declared_resets(suite) if names.names.get(name, name) in states)
 
 
 def _grouped(

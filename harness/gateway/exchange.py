@@ -57,10 +57,6 @@ class LargeWork:
         finally:
             self._asked_for -= 1
 
-    async def settled(self) -> None:
-        """Waits for the large work that was asked for before."""
-        await self.done(0, lambda: None)
-
     async def finished(self, size: int, work: Coroutine[object, object, T]) -> T:
         """The result of work that is done to its end, also if the trial ends first; raises CancelledError if this is
         closed.

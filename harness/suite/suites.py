@@ -277,9 +277,6 @@ class StateNames:
     written to.
     """
 
-    def of(self, server: str) -> str:
-        return self.names.get(server, server)
-
 
 def state_names(suite: Suite) -> StateNames:
     """What the suite declares with `state`, and what follows from servers of one service."""
