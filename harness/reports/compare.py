@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from harness.errors import ExitCode, NotMeasured, UsageError
 from harness.reports.change import MetricChange, Values, change, corrected
 from harness.reports.divergence import LIVE, RunDivergence, divergence
-from harness.reports.figures import has_failure
+from harness.reports.figures import BrokenRule, broken_rules, has_failure
 from harness.reports.gates import Holding
 from harness.runs.store.baseline import Baseline
 from harness.runs.store.beside_trials import stop_of
@@ -191,6 +191,8 @@ class Comparison(Frozen):
     """Success by difficulty, tag, model and prompt, where there are several of the kind."""
     failures: tuple[MetricChange, ...] = ()
     """Number of trials with each failure mode; less is better. Corrected as one family of tests."""
+    broken_rules: tuple[BrokenRule, ...] = ()
+    """Those that more trials of the later run break, with support and place."""
     rules: tuple[MetricChange, ...] = ()
     """Share of trials that break each learned rule which some trial breaks; less is better. Corrected as one family."""
     attribution: Attribution
@@ -247,6 +249,7 @@ def compare(
         unpaired=len({*old, *new}) - len(known),
         slices=tuple(_slices(known)),
         failures=corrected(_failures(pairs)),
+        broken_rules=_more_often(pairs),
         rules=corrected(_rules(pairs)),
         attribution=attribute(before, [old for old, _ in pairs], after, [new for _, new in pairs]),
         divergence=divergence((before, before_cards), (after, after_cards), drift),
@@ -339,6 +342,11 @@ def _rules(pairs: Sequence[_Pair]) -> tuple[MetricChange, ...]:
                 )
     broken = {rule: values for rule, values in found.items() if any(old or new for _, old, new in values)}
     return tuple(change(rule, values, lower_is_better=True) for rule, values in sorted(broken.items()))
+
+
+def _more_often(pairs: Sequence[_Pair]) -> tuple[BrokenRule, ...]:
+    before = {one.rule: one.trials for one in broken_rules([old for old, _ in pairs])}
+    return tuple(one for one in broken_rules([new for _, new in pairs]) if one.trials > before.get(one.rule, 0))
 
 
 def _slices(known: Sequence[_Pair]) -> Iterator[SliceChange]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeVar, get_args
 
 from harness.reports.durations import Spread
+from harness.scoring.rules.learned import RuleResult
 from harness.scoring.scorecard import (
     Diagnosis,
     EncodingFault,
@@ -76,8 +77,46 @@ def _mode(failure: Failure, measured: Sequence[Scorecard]) -> FailureMode:
 
 
 def _words(card: Scorecard, one: Diagnosis) -> str:
-    place = "" if one.origin_step is None else f" step {one.origin_step}"
-    return f"{card.case_id}/{card.attempt}{place}: {one.evidence}"
+    return f"{_place(card, one.origin_step)}: {one.evidence}"
+
+
+# Learned rules that were broken.
+
+
+class BrokenRule(Frozen):
+    """A learned rule that some trial broke."""
+
+    rule: str
+    support: str
+    """The passing trials that it held in, in words."""
+    trials: int
+    """Trials that broke it."""
+    tried: int
+    """Trials that were held against it and gave it an occasion."""
+    places: tuple[str, ...]
+    """`case/attempt step N` of the first ones, those without success first."""
+
+
+def broken_rules(cards: Sequence[Scorecard]) -> tuple[BrokenRule, ...]:
+    """The rules that were broken, those that most trials broke first."""
+    found: dict[tuple[str, str], list[tuple[Scorecard, RuleResult]]] = {}
+    for card in cards:
+        for one in card.rules:
+            if one.state != "no_occasion":
+                found.setdefault((one.rule, one.support), []).append((card, one))
+    rules = []
+    for (rule, support), tried in found.items():
+        broke = [pair for pair in tried if pair[1].state == "broken"]
+        broke.sort(key=lambda pair: pair[0].success is True)
+        places = tuple(_place(card, one.step) for card, one in broke[:_EXAMPLES])
+        rules += [BrokenRule(rule=rule, support=support, trials=len(broke), tried=len(tried), places=places)] * bool(
+            broke
+        )
+    return tuple(sorted(rules, key=lambda one: -one.trials))
+
+
+def _place(card: Scorecard, step: int | None) -> str:
+    return f"{card.case_id}/{card.attempt}" + ("" if step is None else f" step {step}")
 
 
 # The table by tool: the number of calls, their faults, and their results.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar, get_args
 
 from harness.reports.durations import LatencyCollector, LogEnds
-from harness.reports.figures import by_model, by_tool, failed_code, failure_modes, reliability, sweep
+from harness.reports.figures import broken_rules, by_model, by_tool, failed_code, failure_modes, reliability, sweep
 from harness.reports.judged_figures import JudgedRubric
 from harness.reports.replay import replay_of
 from harness.reports.summary import Counts, FailedCase, Figure, Rate, Retried, Summary, TrialGroup, Unmeasured
@@ -70,6 +70,7 @@ def summarise(
         sweep=sweep(ordered),
         failed_code=failed_code(ordered, run_scores),
         failure_modes=failure_modes(ordered),
+        broken_rules=broken_rules(ordered),
         tools=by_tool(ordered, {} if latencies is None else latencies.of_tools()),
         models=by_model(ordered),
         latency=None if latencies is None else latencies.of_run(),

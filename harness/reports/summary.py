@@ -1,7 +1,7 @@
 """The figures of a run: measured values, their confidence intervals, and unmeasured trials with their reasons."""
 
 from harness.reports.durations import Latency, PrintedEnd
-from harness.reports.figures import FailedCode, FailureMode, Reliability, Sweep, ToolRow
+from harness.reports.figures import BrokenRule, FailedCode, FailureMode, Reliability, Sweep, ToolRow
 from harness.reports.judged_figures import JudgedRubric
 from harness.reports.replay import MissedTool, RecordedCassette
 from harness.runs.store.manifest import RunManifest
@@ -153,6 +153,7 @@ class Summary(Frozen):
     failed_code: tuple[FailedCode, ...] = ()
     """Metrics, checks and detectors that raised; what they would have measured is missing from the figures."""
     failure_modes: tuple[FailureMode, ...] = ()
+    broken_rules: tuple[BrokenRule, ...] = ()
     tools: tuple[ToolRow, ...] = ()
     models: tuple[ToolRow, ...] = ()
     """The same by the model that made the calls."""

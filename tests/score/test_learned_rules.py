@@ -196,6 +196,13 @@ def test_comparisons_and_gates_see_a_change_that_success_does_not_show(walk: Wal
     assert p < 0.05
     assert found["success"]["before"] == found["success"]["after"]
     assert {one["metric"]: one["after"] for one in found["metrics"]}["rules_held"] < 1
+    walk("report", "hasty")
+    walk("report", "hasty", "--html", "-o", "hasty.html")
+    written = [walk.folder / "runs/hasty/report/junit.xml", walk.folder / "runs/hasty/report/summary.md"]
+    shown = [*(path.read_text() for path in (*written, walk.folder / "hasty.html"))]
+    for text in (*shown, walk("compare", "base", "hasty", "--format", "comment").stdout):
+        assert "require check" in text.replace("\\", "")
+        assert "held in 10 of 10 passing trials" in text
 
 
 def test_a_wrong_line_is_refused_with_its_place(walk: Walk) -> None:

@@ -24,6 +24,7 @@ from harness.reports.summarising import summarise
 from harness.runs.store.beside_trials import stop_of
 from harness.runs.store.folder import RunFolder, StoredTrial
 from harness.runs.store.manifest import RunManifest
+from harness.scoring.rules.learned import RuleResult, broken
 from harness.scoring.scorecard import Scorecard
 from harness.traces.trajectory import Observation, Step, ToolCall
 from harness.traces.trial import EndState, ProgramExit, Trial
@@ -318,7 +319,10 @@ def _view(trial: Trial, card: Scorecard, cut: Cutter) -> JsonObject:
             for one in card.verdicts[:_ITEMS]
         ],
         scores=[[one.metric, one.value, one.explanation[: cut.limit]] for one in card.scores[:_ITEMS]],
-        diagnoses=[_diagnosis(one.model_dump(mode="json"), cut) for one in card.diagnoses[:_ITEMS]],
+        diagnoses=[
+            *(_diagnosis(one.model_dump(mode="json"), cut) for one in card.diagnoses[:_ITEMS]),
+            *(_broken_rule(one, cut) for one in broken(card.rules)[:_ITEMS]),
+        ],
         states={name: cut.value(value) for name, value in trial.states.items()},
         files=_files(trial.end_state),
         exit=_exit(trial.exit, cut),
@@ -376,6 +380,12 @@ def _call(call: ToolCall | None, seen: Observation | None, cut: Cutter) -> JsonO
 
 def _diagnosis(found: JsonObject, cut: Cutter) -> JsonObject:
     return {**found, "evidence": cut.text(str(found.get("evidence", "")))}
+
+
+def _broken_rule(one: RuleResult, cut: Cutter) -> JsonObject:
+    """A broken rule beside the findings."""
+    evidence = cut.text(f"{one.rule}: {one.reason}")
+    return {"failure": "broken_rule", "kind": one.support, "origin_step": one.step, "evidence": evidence}
 
 
 def _files(end: EndState | None) -> JsonObject | None:

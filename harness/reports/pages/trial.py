@@ -196,6 +196,7 @@ def _said(folder: RunFolder, own: Trial, card: Scorecard, limit: int, base: str)
     parts = [
         _section("Checks", findings.checks(card, limit)),
         _section("Diagnosis", found) if found is not None else None,
+        _section("Broken rules", broken) if (broken := findings.broken_rules(card)) is not None else None,
         _section("Judges", verdicts) if verdicts is not None else None,
     ]
     return tag("div", *parts, class_="said")

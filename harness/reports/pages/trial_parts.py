@@ -38,6 +38,7 @@ from harness.reports.pages.markup import (
 from harness.runs.store.beside_trials import KeptCause, stored_reference_states
 from harness.runs.store.folder import RunFolder, StoredTrial
 from harness.scoring.evidence import Verdict
+from harness.scoring.rules.learned import RuleResult, broken
 from harness.scoring.scorecard import Diagnosis, Scorecard
 from harness.traces.trajectory import Observation, Step, ToolCall
 from harness.traces.trial import ProgramExit, Trial
@@ -251,6 +252,19 @@ def diagnoses(card: Scorecard) -> Markup | None:
     return tag(
         "ul", *(tag("li", _origin(one), _title(one), f": {bounded(one.evidence)}") for one in found), class_="verdicts"
     )
+
+
+def broken_rules(card: Scorecard) -> Markup | None:
+    """The learned rules that were broken, each with its support and a link to its step."""
+    found = broken(card.rules)[:_MOST_FINDINGS]
+    if not found:
+        return None
+    return tag("ul", *(tag("li", _broken_rule(one)) for one in found), class_="verdicts")
+
+
+def _broken_rule(one: RuleResult) -> Markup:
+    place = None if one.step is None else fragment(link(f"#step-{one.step}", f"step {one.step}"), " ")
+    return fragment(place, tag("strong", bounded(one.rule)), f": {bounded(one.reason)} ({one.support})")
 
 
 def cause(found: KeptCause | None) -> Markup | None:

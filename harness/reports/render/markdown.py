@@ -15,6 +15,7 @@ from harness.reports.render.sections import (
     NOTATION,
     Section,
     attribution_lines,
+    broken_section,
     chance,
     comparison_sections,
     margin_lines,
@@ -51,6 +52,7 @@ from harness.reports.render.wording import (
 from harness.reports.summary import Summary, TrialGroup
 from harness.reports.trend import Trend
 from harness.runs.store.folder import RunFolder
+from harness.scoring.rules.learned import broken
 from harness.scoring.scorecard import Scorecard
 from harness.values import JsonObject
 
@@ -261,6 +263,8 @@ def _lines(comparison: "Comparison", checks: Sequence[MarginCheck]) -> Iterator[
         yield f"- {plain(case.case_id)}/{case.attempt} {now}: {plain('; '.join(case.reasons))}"
     if len(changed) > _MOST_CASES:
         yield f"- and {len(changed) - _MOST_CASES} more"
+    if comparison.broken_rules:
+        yield from section_lines(broken_section(comparison.broken_rules))
     yield from ["", "<details><summary>Complete comparison</summary>", ""]
     yield comparison_markdown(comparison)
     yield "</details>"
@@ -353,6 +357,7 @@ def _suite(root: ET.Element, category: str, cards: Sequence[Scorecard], summary:
         test = ET.SubElement(suite, "testcase", classname=printable(category), name=name)
         if name in summary.seconds:
             test.set("time", f"{summary.seconds[name]:.3f}")
+        _rules(test, card)
         _result(test, card, allowed=allowed)
         _streams(test, printed.get((card.case_id, card.attempt), ()))
     _count(suite)
@@ -367,6 +372,16 @@ def _properties(suite: ET.Element, summary: Summary) -> None:
     element = ET.SubElement(suite, "properties")
     for name, value in known.items():
         ET.SubElement(element, "property", name=name, value=printable(value))
+
+
+def _rules(test: ET.Element, card: Scorecard) -> None:
+    """The broken rules as properties of the test case: a change of behaviour fails no test."""
+    found = broken(card.rules)
+    element = ET.SubElement(test, "properties") if found else test
+    for one in found:
+        ET.SubElement(
+            element, "property", name="broken rule", value=printable(f"{one.rule}: {one.reason} ({one.support})")
+        )
 
 
 def _streams(test: ET.Element, ends: Sequence[PrintedEnd]) -> None:

@@ -9,7 +9,7 @@ from harness.judging.verdicts import JudgeIdentity
 from harness.reports.change import MetricChange
 from harness.reports.divergence import CaseDivergence, RunDivergence
 from harness.reports.durations import Spread
-from harness.reports.figures import ToolRow
+from harness.reports.figures import BrokenRule, ToolRow
 from harness.reports.judged_figures import CriterionFigures, JudgedRubric
 from harness.reports.margin import MarginCheck, margin_words
 from harness.reports.render.wording import ENCODINGS, UNKNOWN, percent, percent_between, signed_points
@@ -100,6 +100,7 @@ def sections(summary: Summary) -> tuple[Section, ...]:
     found = (
         _failed_code(summary),
         _failure_modes(summary),
+        broken_section(summary.broken_rules),
         _tools(summary),
         _models(summary),
         _reliability(summary),
@@ -139,6 +140,21 @@ def _failure_modes(summary: Summary) -> Section:
     if silent:
         notes += (f"not measured without a judge: {', '.join(sorted(silent)).replace('_', ' ')}",)
     return Section(title="failure modes", heads=("mode", "trials", "share", "failed", "kinds"), rows=rows, notes=notes)
+
+
+_MOST_RULES = 12
+"""Broken rules that are listed."""
+
+
+def broken_section(broken: Sequence[BrokenRule]) -> Section:
+    """The learned rules that trials broke, with support and place."""
+    rows = tuple(
+        (one.rule, f"{one.trials} of {one.tried}", one.support, ", ".join(one.places)) for one in broken[:_MOST_RULES]
+    )
+    left = len(broken) - _MOST_RULES
+    title = "broken rules (a change of behaviour, not a failure by itself)"
+    notes = (f"and {left} more: harness explain RUN CASE",) if left > 0 else ()
+    return Section(title=title, heads=("rule", "trials", "support", "where"), rows=rows, notes=notes)
 
 
 _TOOL_HEADS = ("calls", "wrong", "invalid", "errors", "recovered", "faults", "misses", "p50 ms", "p95 ms", "$")

@@ -27,7 +27,7 @@ function callView(call, trial) {
 
 function findingView(found) {
   const later = found.dependent_steps || [];
-  return el("div", { class: "finding" }, el("strong", {}, "⚑ ", words(found.failure)), " ", el("span", { class: "dim" }, `${words(found.kind)} · confidence ${number(found.confidence)}`),
+  return el("div", { class: "finding" }, el("strong", {}, "⚑ ", words(found.failure)), " ", el("span", { class: "dim" }, words(found.kind) + (known(found.confidence) ? ` · confidence ${number(found.confidence)}` : "")),
     el("p", {}, found.evidence.text), later.length ? el("p", { class: "dim" }, "Goes on in ", later.map((step, at) => [at ? ", " : "", el("a", { href: "#", "data-step": step }, `step ${step}`)])) : null);
 }
 
