@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
@@ -172,6 +173,15 @@ def unmatched_pointers(suite: Suite, cassettes: Iterable[Cassette]) -> Iterator[
         seen = answers.get(name, [])
         for pointer in unmatched(pointers, seen) if seen else ():
             yield f"{place}: {pointer} matches nothing in the {len(seen)} recorded answers of {name}"
+
+
+def unmatched_in(folder: Path, suite: Suite) -> tuple[str, ...]:
+    """The same of the suite's cassettes below the folder, without those that cannot be read."""
+    readable: list[Cassette] = []
+    for path in cassette_paths(folder, suite.name):
+        with suppress(CassetteError):
+            readable.append(load_cassette(path))
+    return tuple(unmatched_pointers(suite, readable))
 
 
 def shown_cassette(path: Path) -> ShownCassette:

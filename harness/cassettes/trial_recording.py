@@ -142,6 +142,8 @@ class TrialRecording:
     """The journal of a trial whose answers are compared and not replayed."""
     failed: Counter[str] = field(default_factory=Counter)
     """Tool -> number of calls that ended in a transient error."""
+    unreadable: Counter[str] = field(default_factory=Counter)
+    """Tool -> number of answers that are too large, or not in the tool's protocol."""
     unsettled: int = 0
     """The number of answers that were not recorded, because a lost write came before them."""
     sharing: SharingWatch = field(default_factory=SharingWatch)
@@ -168,7 +170,7 @@ class TrialRecording:
             case "timeout" | "reset" if self.keeps_failures:
                 return "timeout" if outcome == "timeout" else "reset"
             case _:
-                self.fail(call)
+                self.fail(call, unreadable=outcome in {"garbled", "oversized"})
                 return None
         if not position.settled:
             self.unsettled += 1
@@ -184,9 +186,9 @@ class TrialRecording:
             self.sharing.saw(call, (position.own, position.others), answer)
         self.journal.add(recording)
 
-    def fail(self, call: CallKey) -> None:
+    def fail(self, call: CallKey, *, unreadable: bool = False) -> None:
         """Notes that the service did not answer the call. Whether a write was made is then unknown."""
-        self.failed[call.tool] += 1
+        (self.unreadable if unreadable else self.failed)[call.tool] += 1
         if call.effect == "write" and not self.keeps_failures:
             self._lost.add(self.chain.name_of(call.server))
 

@@ -166,17 +166,19 @@ def tool_command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the tools with their schemas as JSON.")
 @click.pass_obj
 def list_tools(project: Path, suite: str, as_json: bool) -> None:
-    """List the tools of SUITE: server, source, effect and arguments.
+    """List the tools of SUITE: server, source, effect and arguments; then its pointers that match nothing recorded.
 
     \b
     harness tool list drive_thru
     harness tool list drive_thru --json
     """
+    from harness.cassettes.check import unmatched_in
     from harness.cli.console import print_json
     from harness.suite.loading import load_suite
     from harness.suite.tools import signature
 
-    tools = load_suite(project, suite).tools
+    loaded = load_suite(project, suite)
+    tools = loaded.tools
     if as_json:
         print_json([tool.model_dump(mode="json", exclude_defaults=True) for tool in tools])
         return
@@ -186,6 +188,8 @@ def list_tools(project: Path, suite: str, as_json: bool) -> None:
         first = tool.description.strip().partition("\n")[0]
         if first:
             click.echo(f"    {first if len(first) <= _SHOWN else first[: _SHOWN - 3] + '...'}")
+    for words in unmatched_in(project / "cassettes", loaded):
+        click.echo(words)
     click.echo(f"{len(tools)} tools")
 
 

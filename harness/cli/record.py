@@ -302,6 +302,7 @@ def command(ctx: click.Context, /, suite: str | None, agents: tuple[str, ...], *
     snapshot of --files and a case from one recorded run; or a further case of a SUITE with the same command. Exit 1
     if the replay was not complete and equal.
     """
+    from harness.cassettes.check import unmatched_in
     from harness.cli.running import run_and_report
     from harness.runs.plan.plan import RunOptions
     from harness.runs.plan.variables import combinations
@@ -328,4 +329,7 @@ def command(ctx: click.Context, /, suite: str | None, agents: tuple[str, ...], *
         for version in agents or declaring or tuple(loaded.agents)
         for values in combinations(loaded, version, options.variables)
     ]
-    ctx.exit(max([run_and_report(ctx.obj, options.model_copy(update=update)) for update in wanted]))
+    status = max([run_and_report(ctx.obj, options.model_copy(update=update)) for update in wanted])
+    for words in () if options.as_json else unmatched_in(ctx.obj / "cassettes", loaded):
+        click.echo(words)
+    ctx.exit(status)

@@ -59,8 +59,8 @@ class Ledger:
     out_of_budget: str | None = None
     """Why a call was rejected that the case's own limits would have allowed."""
     misses: list[JsonObject] = field(default_factory=list)
-    ignored: set[str] = field(default_factory=set)
-    """Rules of `ignore` that have found something."""
+    ignored: dict[str, int] = field(default_factory=dict)
+    """Rule of `ignore` -> the requests in which it has found something; of rules that were applied."""
     limit_reached: str | None = None
     final_reply: str | None = None
     thoughts: list[str] = field(default_factory=list)

@@ -282,6 +282,8 @@ def _recording_report(merged: "Merge", parts: SessionParts) -> RecordingReport:
         levelled=0 if normalisation is None else normalisation.levelled,
         differing=merged.differing,
         failed=dict(sorted(failed.items())),
+        unreadable={} if trial_recording is None else dict(sorted(trial_recording.unreadable.items())),
+        ignored=dict(sorted(parts.trial.ledger.ignored.items())),
         unsettled=0 if trial_recording is None else trial_recording.unsettled,
         advice=() if trial_recording is None else tuple(one.advice for one in trial_recording.sharing.found),
     )

@@ -158,7 +158,7 @@ class ToolCallHandler:
         arguments = received.arguments
         complete = complete_arguments(tool.spec, arguments)
         try:
-            check = partial(_failure_and_key_arguments, tool, arguments, complete)
+            check = partial(_failure_and_key_arguments, tool, arguments, complete, self.exchange.ledger.ignored)
             in_thread = tool.may_take_long or received.size >= WORTH_A_THREAD_BYTES
             failure, kept = await self._threads.run("check", check) if in_thread else check()
         except OutOfTime as error:  # whether the agent made a mistake is unknown
@@ -213,13 +213,13 @@ def parsed_arguments(raw: bytes) -> tuple[JsonObject | None, str | None, CallFai
 
 
 def _failure_and_key_arguments(
-    tool: Tool, arguments: JsonObject, complete: JsonObject
+    tool: Tool, arguments: JsonObject, complete: JsonObject, ignored: dict[str, int]
 ) -> tuple[CallFailure | None, JsonObject]:
     """Validates the arguments; returns the problem, and the arguments that the key is computed from. Raises
     OutOfTime.
     """
     problem = tool.problem_with(arguments, complete)
     if problem is None:
-        return None, without_volatile(tool.spec, complete) if tool.spec.ignore else complete
+        return None, without_volatile(tool.spec, complete, ignored) if tool.spec.ignore else complete
     message = f"the arguments of {tool.spec.name} are not valid: {problem}"
     return CallFailure(type="invalid_arguments", message=message), {}

@@ -23,6 +23,8 @@ class RecordedCassette(Frozen):
     levelled: int
     differing: tuple[str, ...]
     failed: dict[str, int]
+    unreadable: dict[str, int]
+    ignored: dict[str, int]
     unsettled: int
     advice: tuple[str, ...]
     """See RecordingReport for all of them."""
@@ -37,9 +39,11 @@ def recorded_cassettes(reports: Iterable[tuple[str, RecordingReport]]) -> tuple[
 
 
 def _of_case(case: str, own: list[RecordingReport]) -> RecordedCassette:
-    failed: Counter[str] = Counter()
+    failed, unreadable, ignored = Counter[str](), Counter[str](), Counter[str]()
     for one in own:
         failed.update(one.failed)
+        unreadable.update(one.unreadable)
+        ignored.update(one.ignored)
     return RecordedCassette(
         case=case,
         added=sum(one.added for one in own),
@@ -50,6 +54,8 @@ def _of_case(case: str, own: list[RecordingReport]) -> RecordedCassette:
         levelled=sum(one.levelled for one in own),
         differing=tuple(sorted({tool for one in own for tool in one.differing})),
         failed=dict(sorted(failed.items())),
+        unreadable=dict(sorted(unreadable.items())),
+        ignored=dict(sorted(ignored.items())),
         unsettled=sum(one.unsettled for one in own),
         advice=tuple(dict.fromkeys(line for one in own for line in one.advice)),
     )

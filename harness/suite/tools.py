@@ -142,10 +142,12 @@ Rule = str | VolatilePart
 """What is left out of a key: the name of a top-level member, a JSON pointer, or a part of texts."""
 
 
-def without_ignored(rules: Iterable[Rule], value: JsonObject, where: str, used: set[str] | None = None) -> JsonObject:
+def without_ignored(
+    rules: Iterable[Rule], value: JsonObject, where: str, used: dict[str, int] | None = None
+) -> JsonObject:
     """The parts of a request that matter; `value` itself stays as it is. `where` names the rules' place.
 
-    Adds to `used` the rules that found something. Raises OutOfTime for a pattern that takes too long.
+    Counts in `used` for each rule whether it found something. Raises OutOfTime for a pattern that takes too long.
     """
     kept: JsonValue = value
     for rule in rules:
@@ -159,8 +161,9 @@ def without_ignored(rules: Iterable[Rule], value: JsonObject, where: str, used: 
                 kept = {name: item for name, item in kept.items() if name != rule}
             case _:
                 pass
-        if used is not None and kept != before:
-            used.add(rule_name(where, rule))
+        if used is not None:
+            name = rule_name(where, rule)
+            used[name] = used.get(name, 0) + (kept != before)
     assert isinstance(kept, dict)  # no rule names the whole
     return kept
 
@@ -170,7 +173,7 @@ def rule_name(where: str, rule: Rule) -> str:
     return f"{where}: ignore: " + (rule if isinstance(rule, str) else f"the regex at {rule.at or 'any text'}")
 
 
-def without_volatile(tool: ToolSpec, arguments: JsonObject, used: set[str] | None = None) -> JsonObject:
+def without_volatile(tool: ToolSpec, arguments: JsonObject, used: dict[str, int] | None = None) -> JsonObject:
     """The arguments that matter; see `without_ignored`."""
     return without_ignored(tool.ignore, arguments, f"tool {tool.name!r}", used)
 

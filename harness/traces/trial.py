@@ -263,6 +263,10 @@ class RecordingReport(Frozen):
     failed: dict[str, int] = {}
     """Tool, or `model:<provider>` -> calls that ended in a transient error: no connection, a timeout, 503. They are not
     recorded."""
+    unreadable: dict[str, int] = {}
+    """Tool -> answers that are too large, or not in the tool's protocol. They are not recorded, by any further try."""
+    ignored: dict[str, int] = {}
+    """Rule of `ignore` that was applied -> requests from whose keys it left something out."""
     unsettled: int = 0
     """The number of answers that were not recorded, because a lost write came before them."""
     advice: tuple[str, ...] = ()

@@ -152,7 +152,8 @@ def test_a_pointer_that_matches_nothing_is_told_wherever_the_suite_has_it(projec
     ]
     rules = {"get_*": [{"at": "/tags/*", "compare": "ignore"}, {"at": "/label", "compare": "ignore"}]}
     project_of_shop.write(CASES, tools, drift=rules)
-    said = project_of_shop.type("cassette", "check", "s")
-    told_of = [line for line in said.splitlines() if "matches no" in line]
-    assert 4 == len(told_of), said
-    assert all(any(part in line for line in told_of) for part in ("/prize", "/uuid", "/trace", "/label"))
+    for words in (("cassette", "check", "s"), ("tool", "list", "s")):
+        said = project_of_shop.type(*words)
+        told_of = [line for line in said.splitlines() if "matches no" in line]
+        assert 4 == len(told_of), said
+        assert all(any(part in line for line in told_of) for part in ("/prize", "/uuid", "/trace", "/label"))

@@ -71,6 +71,24 @@ def test_what_changes_by_itself_in_a_prompt_can_be_left_out() -> None:
     assert first != told("10:11:12", "/tmp/b2", "Eggs?", "x")  # the system prompt has the folder too
 
 
+def test_what_rules_of_ignore_find_is_counted(play, every_suite) -> None:
+    model = every_suite.model.model_copy(update={"ignore": ("user_note", VolatilePart(at="/messages", regex="[0-9]+"))})
+    tools = [tool.model_copy(update={"ignore": ("/q", "nothing")}) for tool in every_suite.tools]
+    suite = every_suite.model_copy(update={"model": model, "tools": tuple(tools)})
+
+    def act(agent: Any) -> None:
+        for said in ("It is 10", "It is noon"):
+            agent.ask("POST", CHAT, {"model": "small-1", "messages": [{"role": "user", "content": said}]})
+        agent.call("look", q="egg")
+
+    assert {
+        "model: ignore: the regex at /messages": 1,
+        "model: ignore: user_note": 0,
+        "tool 'look': ignore: /q": 1,
+        "tool 'look': ignore: nothing": 0,
+    } == play("record", act, model="record", suite=suite).recording.ignored
+
+
 def test_minted_ids_do_not_matter_and_arguments_do() -> None:
     assert key(chat("call_a")) == key(chat("call_b"))
     assert key(chat("call_a")) == key(chat("call_a", arguments='{"id":"egg"}', result="[1,2]"))

@@ -36,6 +36,8 @@ def test_the_recordings_of_a_case_are_the_sum_of_its_trials() -> None:
         ({"dropped": 1}, ["0 failed, 1 dropped"]),
         ({"marked": 1}, ["0 failed", "1 of the kept"]),
         ({"levelled": 1}, ["0 failed", "1 answers"]),
+        ({"unreadable": {"pay": 2}}, ["2 failed", "pay (2); correct the tool"]),
+        ({"ignored": {"model: ignore: a": 0, "tool: ignore: b": 2}}, ["0 failed", "none of", "2 of"]),
         ({"unsettled": 1}, ["0 failed", "1 answers; record again"]),
         ({"differing": ("a", "b")}, ["0 failed", "a, b; the recorded ones are kept"]),
         ({"differing": ("a",), "replaced": 1}, ["1 replaced, 0 failed", "differ from the recorded ones: a"]),

@@ -47,8 +47,8 @@ _DEFINITIONS = ("tools", "functions", "functionDeclarations", "function_declarat
 class RequestKeys:
     """The keys of one trial's requests."""
 
-    def __init__(self, redactor: Redactor, ignore: tuple[Rule, ...], ignored: set[str] | None = None) -> None:
-        """`ignored` receives the rules of `ignore` that find something."""
+    def __init__(self, redactor: Redactor, ignore: tuple[Rule, ...], ignored: dict[str, int] | None = None) -> None:
+        """`ignored` counts the requests in which each rule of `ignore` finds something."""
         self._redactor = redactor
         self._ignore = ignore
         self._ignored = ignored

@@ -130,8 +130,8 @@ class CallMemory:
 
     calls: dict[str, int] = field(default_factory=dict)
     """Idempotency key -> the number of the first call that was made with it."""
-    ignored: set[str] = field(default_factory=set)
-    """Rules of `ignore` that have found something."""
+    ignored: dict[str, int] = field(default_factory=dict)
+    """Rule of `ignore` -> the requests in which it has found something."""
 
 
 def web_call(

@@ -1,5 +1,6 @@
 """A table, independent of the rendering."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, get_args
@@ -278,14 +279,18 @@ def _milliseconds(spread: Spread | None) -> tuple[str, str]:
 
 
 def recorded_lines(summary: Summary) -> list[str]:
-    """A line for each cassette, followed by the calls that were not recorded and the reasons; empty where nothing was
-    recorded.
+    """A line for each cassette, followed by the calls that were not recorded and the reasons, then what the rules of
+    `ignore` found; empty where nothing was recorded.
     """
-    return [line for one in summary.recorded for line in _lines(one, summary.manifest.suite)]
+    found = Counter[str]()
+    for one in summary.recorded:
+        found.update(one.ignored)
+    lines = [line for one in summary.recorded for line in _lines(one, summary.manifest.suite)]
+    return lines + [f"{rule}: found in {count or 'none'} of the requests" for rule, count in sorted(found.items())]
 
 
 def _lines(one: RecordedCassette, suite: str) -> Iterator[str]:
-    failed = sum(one.failed.values())
+    failed = sum(one.failed.values()) + sum(one.unreadable.values())
     yield (
         f"cassette {suite}/{one.case}: {one.added} added, {one.kept} kept, {one.replaced} replaced, {failed} failed"
         + (f", {one.dropped} dropped (they depend on a lost write)" if one.dropped else "")
@@ -297,6 +302,9 @@ def _lines(one: RecordedCassette, suite: str) -> Iterator[str]:
     if one.failed:
         calls = ", ".join(f"{tool} ({count})" for tool, count in one.failed.items())
         yield f"  not recorded, because the connection failed, timed out or the server was busy: {calls}; record again"
+    if one.unreadable:
+        calls = ", ".join(f"{tool} ({count})" for tool, count in one.unreadable.items())
+        yield f"  not recorded, because too large or not in the tool's protocol: {calls}; correct the tool"
     if one.unsettled:
         yield f"  not recorded, because they follow a lost write: {one.unsettled} answers; record again"
     if one.differing:

@@ -46,6 +46,12 @@ def refuse_unusable(request: CommandRequest, suite: Suite, command: Sequence[str
         raise ServiceError(f"the command could not be recorded: {trial.reason}")
     if trial.outcome != "finished":
         raise _failed_command_error(request, suite, command, stored)
+    unreadable = sorted(trial.recording.unreadable) if trial.recording is not None else []
+    if unreadable:
+        raise ServiceError(
+            f"answers are too large, or not in the tool's protocol, and could not be recorded: {', '.join(unreadable)}",
+            remedy="correct the tool",
+        )
     failed = sorted(trial.recording.failed) if trial.recording is not None else []
     if failed:
         raise ServiceError(

@@ -80,9 +80,11 @@ def test_an_answer_that_breaks_off_is_cut_and_told_in_the_trace(started, path: s
 
 
 def test_two_hundred_megabytes_are_not_read_to_their_end(started, outside) -> None:
-    with started() as session:
+    with started("record") as session:
         ask(session, "/huge")
         assert outside[0].gone.wait(60)
+        recording = session.end().recording
+    assert ({}, {f"http:{HOST}": 1}) == (recording.failed, recording.unreadable)
 
 
 def test_a_host_that_cannot_be_reached_is_an_outage(suite, case, tmp_path) -> None:
