@@ -85,7 +85,7 @@ def serve(project: Path, /, as_json: bool, **options: Unpack[Options]) -> None:
     harness ingest serve --token shop=SHOP_TOKEN --host 0.0.0.0 --retention-days 30
     OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318   for the agents
 
-    A request is acknowledged after its records are redacted, written and flushed. Needs the extra `online`.
+    A request is acknowledged after its records are redacted, written and flushed.
     """
     import asyncio
 

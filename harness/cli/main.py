@@ -72,14 +72,6 @@ def collect_garbage_late() -> None:
     gc.set_threshold(_FIRST_AFTER)
 
 
-def leave_garbage() -> None:
-    """Spares the interpreter's own collection of everything as it ends, which DuckDB's module alone needs: it reports
-    what is not collected as leaked.
-    """
-    if "_duckdb" not in sys.modules:
-        gc.freeze()
-
-
 def _from_now_on(phase: str, _: dict[str, int]) -> None:
     if phase == "stop":
         gc.callbacks.remove(_from_now_on)
@@ -244,7 +236,7 @@ def main() -> None:
     except (OSError, MemoryError, RuntimeError) as error:
         sys.exit(_report_error(os_error_in_words(error), error))
     finally:
-        leave_garbage()
+        gc.freeze()  # spares the interpreter's own collection of everything as it ends
     sys.exit(status if isinstance(status, int) else 0)
 
 

@@ -1,14 +1,16 @@
-"""ClickHouse as the second engine: a connection, sessions found by queries, and records sent from the journal."""
+"""ClickHouse as the second engine: a connection, sessions found by queries, and records sent to it."""
 
+import fcntl
 import logging
 import os
+import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -27,10 +29,8 @@ from harness.production.clickhouse_tables import (
     log_row,
     trace_row,
 )
-from harness.production.compaction import Compactor
-from harness.production.engine import connect, parquet
+from harness.production.engine import oldest_records
 from harness.production.record import (
-    COLUMNS,
     EVALUATION,
     FEEDBACK,
     FEEDBACK_WORDS,
@@ -44,15 +44,7 @@ from harness.production.record import (
     stored,
 )
 from harness.production.settings import ClickHouseSettings
-from harness.production.storage import (
-    StoreLayout,
-    check_readable,
-    deletion_filter,
-    index_path,
-    journal_lines,
-    part_ranges,
-    remove,
-)
+from harness.production.storage import StoreLayout, readable_errors, transaction
 from harness.traces.step_names import CONVERSATION_NAMES
 
 if TYPE_CHECKING:
@@ -257,10 +249,6 @@ class ClickHouseEngine:
             kept = stored(record, source=row.source, trusted=row.trusted, received_ns=row.received_ns)
             yield kept._replace(trace_id=row.trace)
 
-    def named(self, sessions: Sequence[str]) -> tuple[list[TraceRow], list[StoredRecord]]:
-        rows = self.traces(sessions=sessions)
-        return rows, self.records([(row.source, row.trace_id) for row in rows])
-
     def delete(self, traces: Sequence[tuple[str, str]]) -> None:
         by_source: dict[str, list[str]] = defaultdict(list)
         for source, trace in traces:
@@ -446,59 +434,60 @@ def _select(columns: Mapping[str, str]) -> str:
     return "SELECT " + ", ".join(f"{expression} AS {column}" for column, expression in columns.items())
 
 
-# While ClickHouse does not answer, segments are kept and sent again in the next round. A segment that was sent, and not
-# yet removed when the receiver was killed, is sent twice; the engine counts a record that is stored twice as one.
+# While ClickHouse does not answer, records wait in the store's own file, and are sent in the next round. Records that
+# were sent, and not yet removed when the receiver was killed, are sent twice; the engine counts them as one.
 
 _ROWS: Final = 2_000
 
 
 class RecordSender:
-    """Empties a store's journal, and parts of earlier days, into ClickHouse."""
+    """Empties the store's own file into ClickHouse."""
 
     def __init__(self, layout: StoreLayout, database: Database) -> None:
         self._layout = layout
         self._database = database
-        self._compactor = Compactor(layout)
         self._is_prepared = False
         self.sent = 0
         """Records that ClickHouse took."""
 
-    def send(self, ended: Sequence[tuple[int, Path]]) -> int:
-        """Sends the segments that are not written any more, oldest first; how many files it was.
+    @property
+    def waiting(self) -> int:
+        """Records that were not sent yet."""
+        with closing(self._layout.open()) as connection, readable_errors(self._layout.file):
+            return int(connection.execute("SELECT count(*) FROM records").fetchone()[0])
 
-        Raises ClickHouseUnavailable, and ResultsError for a damaged segment: what was not taken is kept.
-        """
-        files = 0
-        with self._compactor.alone():
-            for _, _, path in part_ranges(self._layout.parts):
-                self._send(parquet([path]))
-                remove([path])
-                remove([index_path(path)])
-                files += 1
-            for _, path in ended:
-                if path.is_file() and path.stat().st_size:
-                    check_readable(path)
-                    self._send(journal_lines([path]))
-                    files += 1
-                remove([path])
-        self._compactor.purge()
-        return files
+    def send(self) -> None:
+        """Sends what waits, oldest first. Raises ClickHouseUnavailable: what was not taken is kept."""
+        with closing(self._layout.open()) as connection, readable_errors(self._layout.file):
+            while self._send_some(connection):
+                pass
 
-    def _send(self, source: str) -> None:
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Held while records are on their way: what is deleted meanwhile would arrive all the same."""
+        with (self._layout.folder / ".sending").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _send_some(self, connection: sqlite3.Connection) -> int:
+        with self.alone():
+            waiting = oldest_records(connection, _ROWS)
+            if waiting:
+                self._insert([record for _, record in waiting])
+                with transaction(connection):
+                    connection.execute("DELETE FROM records WHERE number <= ?", [waiting[-1][0]])
+                    connection.execute("DELETE FROM traces")
+                    connection.execute("DELETE FROM users")
+            self.sent += len(waiting)
+        return len(waiting)
+
+    def _insert(self, records: Sequence[StoredRecord]) -> None:
         if not self._is_prepared:
             self._database.prepare()
             self._is_prepared = True
-        query = f"SELECT {', '.join(COLUMNS)} FROM {source} WHERE {deletion_filter(self._layout.deleted)}"
-        with connect() as connection:
-            asked = connection.execute(query)
-            while rows := asked.fetchmany(_ROWS):
-                self._insert([StoredRecord(*row) for row in rows])
-
-    def _insert(self, records: Sequence[StoredRecord]) -> None:
         spans = [trace_row(one) for one in records if one.kind == "span"]
         logs = [log_row(one) for one in records if one.kind == "log"]
         if spans:
             self._database.insert("traces", TRACE_COLUMNS, spans)
         if logs:
             self._database.insert("logs", LOG_COLUMNS, logs)
-        self.sent += len(records)

@@ -1,39 +1,13 @@
 """Scores added up by day: what charts, reports and comparisons of populations are made from."""
 
-import os
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from harness.disk import flush_folder, make_folder
-from harness.errors import ResultsError
-from harness.processes import partial_name
-from harness.production.engine import connect, has_columns, parquet, readable_errors, refuse_damaged
-from harness.production.score_store import ScoreStore
+from harness.production.score_store import STRATA, ScoreStore
 from harness.production.scores import ANY_MODE, JUDGED, UNREADABLE_SESSION
 from harness.values import Frozen
-
-if TYPE_CHECKING:
-    import duckdb
-
-
-# `watch/history.parquet` holds the counts of the scores that were removed, of every score received before `until_ns`.
-# Scores received before that moment count no more if they are still stored, so that a crash between writing the counts
-# and removing the scores counts none twice.
-
-HISTORY: Final = "history.parquet"
-STRATA: Final = ("category", "model", "release", "prompt")
-"""Columns of the facts by whose values sessions have charts of their own."""
-_SHARES: Final = {"scorer": UNREADABLE_SESSION, "judge": JUDGED}
-"""Columns of which only the number of sessions is counted, by a signal that every session has."""
-_COLUMNS: Final = ("until_ns", "suite", "day", "signal", "stratum", "bad", "sessions")
-_NO_RATE: Final = "signal LIKE 'metric:%' OR signal IN ('duration_s', 'steps')"
-_REMEDY: Final = (
-    "delete {name}: counts of a batch are made again from the scores beside it; without history.parquet, charts begin"
-    " at the oldest stored score"
-)
 
 
 class Cell(NamedTuple):
@@ -47,111 +21,17 @@ class Cell(NamedTuple):
     sessions: int
 
 
-def latest_facts(files: Sequence[Path]) -> str:
-    """SQL that begins a query: `facts`, the rows of the latest score of each session, kind, suite and rubric.
-
-    A criterion that two rubrics of a suite have is two signals, which name their rubrics.
-    """
-    return f"""
-WITH latest AS (
-    SELECT * FROM {parquet(files)}
-    QUALIFY dense_rank() OVER (PARTITION BY suite, session, kind, rubric ORDER BY scored_at DESC) = 1
-), shared AS (
-    SELECT suite, signal FROM latest WHERE kind = 'judge' AND signal LIKE 'criterion:%'
-    GROUP BY ALL HAVING count(DISTINCT rubric) > 1
-), facts AS (
-    SELECT latest.* REPLACE (
-        CASE WHEN shared.signal IS NULL THEN latest.signal
-        ELSE 'criterion:' || latest.rubric || '/' || substr(latest.signal, 11) END AS signal
-    )
-    FROM latest LEFT JOIN shared ON latest.suite = shared.suite AND latest.signal = shared.signal
-)
-"""
-
-
-def stored_cells(files: Sequence[Path], history: Path | None, suite: str) -> list[Cell]:
-    """Every count of the suite, of sessions that the base rate of sampling chose, in order.
-
-    Raises ResultsError that names a damaged file.
-    """
-    sources, values = [], list[object]()
-    kept = history is not None and history.is_file()
-    if history is not None and kept:
-        sources.append(f"SELECT * EXCLUDE (until_ns, suite) FROM {parquet([history])} WHERE suite = ?")
-        values.append(suite)
-    if files:
-        since = f"(SELECT coalesce(max(until_ns), 0) FROM {parquet([history])})" if history and kept else "0"
-        sources.append(f"SELECT * EXCLUDE suite FROM ({_counts(f'received_ns >= {since}')}) WHERE suite = ?")
-        values.append(suite)
-    if not sources:
-        return []
-    begin = latest_facts(files) if files else ""
-    query = (
-        f"{begin} SELECT day, signal, stratum, sum(bad)::BIGINT, sum(sessions)::BIGINT"
-        f" FROM ({' UNION ALL BY NAME '.join(sources)}) GROUP BY ALL ORDER BY ALL"
-    )
-    with connect() as connection:
-        rows = asked(connection, [*files, *([history] if history is not None and kept else [])], query, values)
-    return [Cell(*row) for row in rows]
-
-
-def asked(
-    connection: "duckdb.DuckDBPyConnection", files: Sequence[Path], query: str, values: Sequence[object]
-) -> list[tuple[Any, ...]]:
-    """The rows of a query over these files. Raises ResultsError that names a damaged one."""
-    import duckdb
-
-    try:
-        return connection.execute(query, list(values)).fetchall()
-    except duckdb.Error as error:
-        refuse_damaged(files, _REMEDY)
-        raise ResultsError(f"{files[0].parent}: {str(error)[:300]}") from error
-
-
-def keep_history(scores: ScoreStore, folder: Path, until_ns: int) -> None:
-    """Adds the counts of all scores received before `until_ns` to the history, which are to be removed then.
-
-    Raises ResultsError that names a damaged file, or a disk that is full.
-    """
-    files, path = scores.facts(), folder / HISTORY
-    if not files:
-        return
-    old = has_columns(path, _COLUMNS)
-    since = f"(SELECT coalesce(max(until_ns), 0) FROM {parquet([path])})" if old else "0"
-    sources = [_counts(f"received_ns >= {since} AND received_ns < {int(until_ns)}")]
-    sources += [f"SELECT * EXCLUDE until_ns FROM {parquet([path])}"] if old else []
-    make_folder(folder)
-    temporary = path.with_name(partial_name(path.name))
-    query = (
-        f"COPY ({latest_facts(files)} SELECT {int(until_ns)}::BIGINT AS until_ns, suite, day, signal, stratum,"
-        f" sum(bad)::BIGINT AS bad, sum(sessions)::BIGINT AS sessions FROM ({' UNION ALL BY NAME '.join(sources)})"
-        f" GROUP BY ALL ORDER BY ALL) TO '{str(temporary).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)"
-    )
-    try:
-        with connect() as connection, readable_errors(path, "free some space there; no score was removed"):
-            connection.execute(query)
-        with temporary.open("rb") as stream:
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-        flush_folder(folder)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _counts(where: str) -> str:
-    """SELECT of suite, day, signal, stratum, bad and sessions over `facts`."""
-    groups = [("''", f"NOT ({_NO_RATE})")]
-    groups += [(f"'{name}=' || {name}", f"NOT ({_NO_RATE})") for name in STRATA]
-    groups += [(f"'{name}=' || {name}", f"signal = '{signal}'") for name, signal in _SHARES.items()]
-    return " UNION ALL ".join(
-        f"SELECT suite, day, signal, {stratum} AS stratum, count(*) FILTER (value > 0.5) AS bad, count(*) AS sessions"
-        f" FROM facts WHERE in_base AND ({where}) AND ({which}) GROUP BY ALL"
-        for stratum, which in groups
-    )
-
-
 FACETS: Final = ("release", "model", "prompt", "judge", "scorer", "category")
-"""Columns of the facts that a shift may go with."""
+"""Columns of the scores that a shift may go with."""
+_FACTS: Final = (
+    "SELECT scores.*, CASE WHEN signal GLOB 'criterion:*' AND (SELECT count(*) FROM shared WHERE name = signal) > 1"
+    " THEN 'criterion:' || rubric || '/' || substr(signal, 11) ELSE signal END AS signal, value"
+    " FROM scores JOIN facts ON score = number WHERE suite = ?1 AND latest"
+)
+_SHARED: Final = (
+    "shared AS (SELECT DISTINCT signal AS name, rubric FROM scores JOIN facts ON score = number"
+    " WHERE suite = ?1 AND latest AND kind = 'judge' AND signal GLOB 'criterion:*')"
+)
 
 
 class WeightedShare(Frozen):
@@ -168,18 +48,20 @@ class WeightedShare(Frozen):
 
 
 class DayFacts:
-    """The facts of one suite's scores. Counts of days go back before the oldest score if `history` holds them."""
+    """The facts of one suite's scores: of the latest score of each session, kind and rubric.
 
-    def __init__(self, scores: ScoreStore, suite: str, history: Path | None = None) -> None:
-        """`history`: the file of `harness.production.days`. Raises ResultsError that names a damaged batch."""
-        self._files = scores.facts()
+    Counts of days go back before the oldest score, which retention has removed. A criterion that two rubrics of the
+    suite have is two signals, which name their rubrics.
+    """
+
+    def __init__(self, scores: ScoreStore, suite: str) -> None:
+        self._scores = scores
         self._suite = suite
-        self._history = history
-        self._connection = connect()
 
     def days(self) -> list[str]:
         """Days with stored scores, in order."""
-        return [row[0] for row in self._ask("SELECT DISTINCT day FROM facts WHERE suite = ? ORDER BY day")]
+        query = "SELECT DISTINCT day FROM scores WHERE suite = ? AND latest AND number IN (SELECT score FROM facts)"
+        return sorted(row[0] for row in self._scores.ask(query, self._suite))
 
     def counted_days(self) -> list[str]:
         """Days with counts, in order: those with stored scores, and those whose scores retention has removed."""
@@ -187,7 +69,22 @@ class DayFacts:
 
     @cached_property
     def _stored_cells(self) -> list[Cell]:
-        return stored_cells(self._files, self._history, self._suite)
+        """Every count of the suite, of sessions that the base rate of sampling chose, in order."""
+        rows = self._scores.ask(
+            "SELECT day, signal, rubric, stratum, bad, sessions FROM cells WHERE suite = ? AND sessions > 0",
+            self._suite,
+        )
+        rubrics: dict[str, set[str]] = {}
+        for _, signal, rubric, *_ in rows:
+            rubrics.setdefault(signal, set()).add(rubric)
+        counts: dict[tuple[str, str, str], tuple[int, int]] = {}
+        for day, signal, rubric, stratum, bad, sessions in rows:
+            name = signal
+            if signal.startswith("criterion:") and len(rubrics[signal]) > 1:
+                name = f"criterion:{rubric}/{signal.removeprefix('criterion:')}"
+            before = counts.get((day, name, stratum), (0, 0))
+            counts[day, name, stratum] = (before[0] + bad, before[1] + sessions)
+        return [Cell(*place, *counts[place]) for place in sorted(counts)]
 
     def cells(self, patterns: Iterable[str], *, strata: Sequence[str] = STRATA) -> list[Cell]:
         """By day and stratum the signals that a pattern matches, of sessions that the base rate chose."""
@@ -225,9 +122,9 @@ class DayFacts:
 
     def scored(self, day: str) -> tuple[int, float]:
         """Sessions of the day that were scored by rules, and how many sessions they stand for."""
-        of_readable = f"day = ? AND signal = '{UNREADABLE_SESSION}' AND value = 0"
-        rows = self._ask(f"SELECT count(*), sum(weight) FROM facts WHERE suite = ? AND {of_readable}", day)
-        return (int(rows[0][0]), float(rows[0][1] or 0.0)) if rows else (0, 0.0)
+        of_readable = f"day = ?2 AND signal = '{UNREADABLE_SESSION}' AND value = 0"
+        ((count, weight),) = self._ask(f"SELECT count(*), sum(weight) FROM facts_of_suite WHERE {of_readable}", day)
+        return int(count), float(weight or 0.0)
 
     def estimates(self, since: str, until: str, facets: Sequence[str] = ()) -> list[WeightedShare]:
         """Weighted shares by signal of the days `since` to `until`, both included: of all sessions, and by the values
@@ -238,49 +135,41 @@ class DayFacts:
         unknown = [facet for facet in facets if facet not in FACETS]
         if unknown:
             raise ValueError(f"{unknown[0]!r} is not a facet")
-        groups = ["''", *(f"'{facet}=' || {facet}" for facet in facets)]
-        selects = (
-            f"SELECT {place} AS place, signal, {group} AS facet, sum(value * weight), sum(weight), count(*),"
-            " sum(weight * weight) FROM chosen GROUP BY ALL"
-            for place, group in enumerate(groups)
-        )
-        query = (
-            ", chosen AS (SELECT * FROM facts WHERE suite = ? AND day BETWEEN ? AND ? AND NOT signal LIKE 'shape:%'"
-            f" AND signal <> '{JUDGED}') {' UNION ALL '.join(selects)} ORDER BY 1, 2, 3"
-        )
-        rows = [row[1:] for row in self._ask(query, since, until)]
-        totals = {row[1]: row for row in rows if row[0] == ANY_MODE}
         found: list[WeightedShare] = []
-        for signal, name, total, weights, count, squares in rows:
-            base = totals.get(name) if signal.startswith("mode:") else None
-            weight, sessions, squared = (weights, count, squares) if base is None else (base[3], base[4], base[5])
-            found.append(
-                WeightedShare(
-                    signal=signal,
-                    group=name,
-                    share=total / weight,
-                    sessions=sessions,
-                    effective=weight * weight / squared,
-                )
+        for group in ("''", *(f"'{facet}=' || {facet}" for facet in facets)):
+            rows = self._ask(
+                f"SELECT signal, {group}, sum(value * weight), sum(weight), count(*), sum(weight * weight)"
+                " FROM facts_of_suite WHERE day BETWEEN ?2 AND ?3 AND signal NOT GLOB 'shape:*'"
+                f" AND signal <> '{JUDGED}' GROUP BY 1, 2 ORDER BY 1, 2",
+                since,
+                until,
             )
+            totals = {row[1]: row for row in rows if row[0] == ANY_MODE}
+            for signal, name, total, *own in rows:
+                base = totals.get(name) if signal.startswith("mode:") else None
+                weight, sessions, squared = own if base is None else base[3:]
+                found.append(
+                    WeightedShare(
+                        signal=signal,
+                        group=name,
+                        share=total / weight,
+                        sessions=sessions,
+                        effective=weight * weight / squared,
+                    )
+                )
         return found
 
     def rows(self, since: str, until: str) -> list[tuple[str, str, int, str, float, float]]:
         """(session, category, steps, signal, value, weight), for comparisons of populations."""
-        return [
-            (str(row[0]), str(row[1]), int(row[2]), str(row[3]), float(row[4]), float(row[5]))
-            for row in self._ask(
-                "SELECT session, category, steps, signal, value, weight FROM facts WHERE suite = ?"
-                " AND day BETWEEN ? AND ? AND NOT signal LIKE 'shape:%'",
-                since,
-                until,
-            )
-        ]
+        return self._ask(
+            "SELECT session, category, steps, signal, value, weight FROM facts_of_suite"
+            " WHERE day BETWEEN ?2 AND ?3 AND signal NOT GLOB 'shape:*'",
+            since,
+            until,
+        )
 
     def _ask(self, query: str, *values: str) -> list[tuple[Any, ...]]:
-        if not self._files:
-            return []
-        return asked(self._connection, self._files, latest_facts(self._files) + query, [self._suite, *values])
+        return self._scores.ask(f"WITH {_SHARED}, facts_of_suite AS ({_FACTS}) {query}", self._suite, *values)
 
 
 def _with_absent_modes(cells: list[Cell], totals: dict[tuple[str, str], int]) -> list[Cell]:

@@ -12,7 +12,7 @@ from harness.errors import HarnessError
 from harness.judging.labels import LabelFile, label_path, sort_labels
 from harness.judging.rubrics import Rubric, load_rubric
 from harness.judging.verdicts import Judgement
-from harness.production.scores import SessionScore, latest_scores
+from harness.production.scores import SessionScore
 from harness.production.session import SessionRow
 from harness.production.store import SessionStore
 from harness.runs.store.folder import RunFolder
@@ -376,8 +376,8 @@ def store_populations(
 
 def _latest(store: SessionStore, since_ns: int) -> list[SessionScore]:
     """The latest of each session, kind, suite and rubric, without those that sampling left out."""
-    by_key = latest_scores(store.score_store.read(since_ns=since_ns))
-    return [one for one in by_key.values() if not one.skipped or one.unreadable]
+    found = store.score_store.read(since_ns=since_ns, latest=True)
+    return [one for one in found if not one.skipped or one.unreadable]
 
 
 def _shows_something(score: SessionScore) -> bool:

@@ -4,15 +4,12 @@ A judge's answers are recorded in the store's own cassettes, so that a killed ro
 budget does not cover waits; a session at which the judge failed is asked again in the next round.
 """
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
-from harness.disk import write_atomically
 from harness.gateway.budgets import Budget
 from harness.gateway.models.client import ModelClient
 from harness.gateway.models.recordings import AskMode, ModelClientOptions
@@ -105,33 +102,36 @@ class _Round:
         self._request = request
         self._folder = store.layout.judge
         self._scorer = SessionScorer(request.suite, request.settings)
-        self._spent = _Spending(self._folder / "spend.json")
         self._identity = digest_of([request.rubric.digest, self._judge(None).identity.model_dump(mode="json")])[:32]
 
     def run(self) -> SessionsJudged:
         candidates, before, skipped = self._candidates()
-        done = failed = unasked = 0
+        done = failed = unasked = elsewhere = 0
         usd, tokens, stopped = 0.0, 0, None
         place = 0
         while place < len(candidates) and stopped is None:
-            batch = candidates[place : place + _BATCH]
-            budget = self._spent.left(self._request.settings)
-            stopped = self._batch(batch, budget)
-            usd, tokens = usd + budget.spent_usd, tokens + budget.spent_tokens
-            self._spent.add(budget)
-            ready = [one for one in batch if one.is_done]
-            idle = [one for one in batch if one.without_question is not None]
-            self._store_results(ready, idle)
+            taken = candidates[place : place + _BATCH]
+            with self._store.score_store.claimed([self._identity_of(one.row) for one in taken]) as mine:
+                batch = [one for one in taken if self._identity_of(one.row) in mine]
+                today, budget = self._budget()
+                stopped = self._batch(batch, budget)
+                usd, tokens = usd + budget.spent_usd, tokens + budget.spent_tokens
+                self._store.score_store.spend(today, budget.spent_usd, budget.spent_tokens)
+                ready = [one for one in batch if one.is_done]
+                idle = [one for one in batch if one.without_question is not None]
+                self._store_results(ready, idle)
+            before += len(taken) - len(batch)
             done, unasked = done + len(ready), unasked + len(idle)
             failed += sum(any(j.failure is not None for j in one.judgements.values()) for one in batch)
-            place += len(batch)
+            elsewhere += len(taken) - len(batch)
+            place += len(taken)
         return SessionsJudged(
             before=before,
             judged=done,
             skipped=skipped,
             without_question=unasked,
             failed=failed,
-            waiting=len(candidates) - done - failed - unasked,
+            waiting=len(candidates) - done - failed - unasked - elsewhere,
             usd=usd,
             tokens=tokens,
             stopped=stopped,
@@ -146,7 +146,7 @@ class _Round:
             row = rows.get(score.session)
             if row is None or row.digest != score.digest:
                 continue  # a late span came: it is scored by rules first
-            if score_identity(row.key, row.digest, "judge", self._identity) in known:
+            if self._identity_of(row) in known:
                 before += 1
                 continue
             sampling = sampler.decide(row, "judge", failed=score.failed)
@@ -156,6 +156,22 @@ class _Round:
                 found.append(_Candidate(row=row, rules=score, sampling=sampling))
         found.sort(key=lambda one: (one.sampling.in_base, one.row.received_last_ns))
         return found, before, skipped
+
+    def _budget(self) -> tuple[str, Budget]:
+        """The day, and what may still be spent on it."""
+        limits, today = self._request.settings.budget, datetime.now(UTC).strftime("%Y-%m-%d")
+        usd, tokens = self._store.score_store.spent_on(today)
+        budget = Budget(usd=limits.usd, tokens=limits.tokens)
+        if budget.usd is not None:
+            budget.usd = max(0.0, budget.usd - usd)
+        if budget.tokens is not None:
+            budget.tokens = max(0, budget.tokens - tokens)
+        if budget.usd == 0 or budget.tokens == 0:
+            budget.charge(0, 0)
+        return today, budget
+
+    def _identity_of(self, row: SessionRow) -> str:
+        return score_identity(row.key, row.digest, "judge", self._identity)
 
     def _batch(self, batch: Sequence[_Candidate], budget: Budget) -> str | None:
         """Asks about a batch; why it ended early."""
@@ -248,33 +264,3 @@ class _Round:
             "notes": (),
         }
         return one.rules.model_copy(update={**common, **update})
-
-
-class _Spending:
-    """What the judge has cost on each day; written after each batch, so that a killed round may miss one batch."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._today = datetime.now(UTC).strftime("%Y-%m-%d")
-        try:
-            document = json.loads(path.read_bytes())
-        except (OSError, ValueError):
-            document = {}
-        day = document.get(self._today, {}) if isinstance(document, dict) else {}
-        self._usd, self._tokens = float(day.get("usd", 0)), int(day.get("tokens", 0))
-
-    def left(self, settings: OnlineSettings) -> Budget:
-        budget = Budget(usd=settings.budget.usd, tokens=settings.budget.tokens)
-        if budget.usd is not None:
-            budget.usd = max(0.0, budget.usd - self._usd)
-        if budget.tokens is not None:
-            budget.tokens = max(0, budget.tokens - self._tokens)
-        if budget.usd == 0 or budget.tokens == 0:
-            budget.charge(0, 0)
-        return budget
-
-    def add(self, budget: Budget) -> None:
-        self._usd += budget.spent_usd
-        self._tokens += budget.spent_tokens
-        document = {self._today: {"usd": self._usd, "tokens": self._tokens}}
-        write_atomically(self._path, (json.dumps(document) + "\n").encode())

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.errors import UsageError
-from harness.production.scores import SessionScore, latest_scores, signal_words
+from harness.production.scores import SessionScore, signal_words
 from harness.production.session import Session, SessionRow
 from harness.production.settings import online_settings
 from harness.production.storage import StoreLayout
@@ -246,7 +246,7 @@ _PATH = "/production/sessions/{key}"
 def session(ask: Ask) -> Page:
     """`/production/sessions/{key}`."""
     store, found = _session_of(ask)
-    scores = list(latest_scores(store.score_store.of_session(found.row.key)).values())
+    scores = list(store.score_store.read(session=found.row.key, latest=True))
     trial = found.trial()
     title = bounded(found.row.key, 200)
     head = fragment(

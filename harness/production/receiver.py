@@ -20,12 +20,11 @@ from aiohttp import web
 
 from harness.errors import HarnessError, UsageError
 from harness.production.clickhouse import TTL_REMEDY, Database, RecordSender
-from harness.production.compaction import Compactor
-from harness.production.engine import connect
-from harness.production.journal import MAX_WAITING, SEGMENT_BYTES, JournalUnavailable, StoreJournal
-from harness.production.record import RecordCleaner, line_of, stored
+from harness.production.record import RecordCleaner, StoredRecord, stored
+from harness.production.retention import forget_older
 from harness.production.settings import ClickHouseSettings
 from harness.production.storage import StoreLayout
+from harness.production.writer import MAX_WAITING, StoreUnavailable, StoreWriter
 from harness.traces.otlp import Decoded, NotOtlp, Signal, answer, decode
 from harness.values import Frozen, JsonObject
 
@@ -84,7 +83,8 @@ _RETRY_FULL_S: Final = 1
 _RETRY_FAILED_S: Final = 5
 _STORED_TIMES: Final = 4
 """So much larger may a request be when it is stored: each record holds its resource."""
-
+_ROW_BYTES: Final = 400
+"""Of a record beside its body, about."""
 _WAITING_TIMES: Final = 4
 """So many requests of the maximum size may wait to be read."""
 _LARGE: Final = 1 << 15
@@ -102,11 +102,11 @@ class Refused(Exception):
 
 
 class Intake:
-    """The way from a request's body to the journal."""
+    """The way from a request's body to the store."""
 
-    def __init__(self, journal: StoreJournal, cleaner: RecordCleaner, tokens: AccessTokens, max_body: int) -> None:
+    def __init__(self, writer: StoreWriter, cleaner: RecordCleaner, tokens: AccessTokens, max_body: int) -> None:
         """`max_body`: bytes of a request, also after decompression."""
-        self._journal = journal
+        self._writer = writer
         self._cleaner = cleaner
         self.tokens = tokens
         self.max_body = max_body
@@ -125,7 +125,7 @@ class Intake:
 
     def check_room(self) -> None:
         """Raises Refused if too much waits for the disk."""
-        if self._journal.is_full:
+        if self._writer.is_full:
             raise Refused(429, "too much waits for the disk; send it again", _RETRY_FULL_S)
 
     async def take(self, signal: Signal, body: bytes, sender: tuple[str, bool], *, as_json: bool = False) -> Decoded:
@@ -133,11 +133,11 @@ class Intake:
         if len(body) <= _LARGE:
             decoded = _decoded(signal, body, as_json)
             self._cleaner.clean(decoded.records)
-            lines = self._lines(decoded, *sender)
+            rows, size = self._rows(decoded, *sender)
         else:
-            decoded, lines = await self._take_large(signal, body, sender, as_json)
-        if lines:
-            await self._keep(lines)
+            decoded, rows, size = await self._take_large(signal, body, sender, as_json)
+        if rows:
+            await self._keep(rows, size)
         self._count(signal, decoded, len(body))
         return decoded
 
@@ -147,44 +147,43 @@ class Intake:
 
     async def _take_large(
         self, signal: Signal, body: bytes, sender: tuple[str, bool], as_json: bool
-    ) -> tuple[Decoded, bytes]:
+    ) -> tuple[Decoded, list[StoredRecord], int]:
         if self._waiting + len(body) > self.max_body * _WAITING_TIMES:
             raise Refused(429, "too many large requests wait; send it again", _RETRY_FULL_S)
         self._waiting += len(body)
         loop = asyncio.get_running_loop()
         try:
-            decoded, lines, found = await loop.run_in_executor(
+            decoded, rows, size, found = await loop.run_in_executor(
                 self._one_by_one, self._read_apart, signal, body, sender, as_json
             )
         finally:
             self._waiting -= len(body)
         self._cleaner.count(found)
-        return decoded, lines
+        return decoded, rows, size
 
     def _read_apart(
         self, signal: Signal, body: bytes, sender: tuple[str, bool], as_json: bool
-    ) -> tuple[Decoded, bytes, int]:
-        """The records, their lines, and in how many places a credential stood."""
+    ) -> tuple[Decoded, list[StoredRecord], int, int]:
+        """The records as they came, their rows and bytes, and in how many places a credential stood."""
         decoded = _decoded(signal, body, as_json)
         found = self._cleaner.clean_apart(decoded.records)
-        return decoded, self._lines(decoded, *sender), found
+        return decoded, *self._rows(decoded, *sender), found
 
-    def _lines(self, decoded: Decoded, source: str, trusted: bool) -> bytes:
+    def _rows(self, decoded: Decoded, source: str, trusted: bool) -> tuple[list[StoredRecord], int]:
         now_ns, most = time.time_ns(), self.max_body * _STORED_TIMES
-        lines, size = list[bytes](), 0
+        rows, size = list[StoredRecord](), 0
         for record in decoded.records:
-            lines.append(line_of(stored(record, source=source, trusted=trusted, received_ns=now_ns)))
-            size += len(lines[-1])
+            rows.append(stored(record, source=source, trusted=trusted, received_ns=now_ns))
+            size += len(rows[-1].body) + _ROW_BYTES
             if size > most:
                 raise Refused(413, f"the request's records are stored in at most {most} bytes; send smaller batches")
-        return b"".join(lines)
+        return rows, size
 
-    async def _keep(self, lines: bytes) -> None:
+    async def _keep(self, rows: list[StoredRecord], size: int) -> None:
         try:
-            await asyncio.shield(asyncio.wrap_future(self._journal.append(lines)))
-        except JournalUnavailable as error:
-            why = error.strerror or "it is ending"
-            raise Refused(503, f"the store cannot be written: {why}; send it again", _RETRY_FAILED_S) from None
+            await asyncio.shield(asyncio.wrap_future(self._writer.append(rows, size)))
+        except StoreUnavailable as error:
+            raise Refused(503, f"the store cannot be written: {error}; send it again", _RETRY_FAILED_S) from None
 
     def _count(self, signal: Signal, decoded: Decoded, size: int) -> None:
         self.counts["spans" if signal == "traces" else "logs"] += len(decoded.records)
@@ -222,10 +221,9 @@ class ReceiverOptions(Frozen):
     """0: any free one."""
     max_body: int = MAX_BODY
     retention_days: float | None = None
-    """Days after which parts are dropped; None: never."""
-    segment_bytes: int = SEGMENT_BYTES
+    """Days after which sessions are removed that received nothing meanwhile; None: never."""
     clickhouse: ClickHouseSettings | None = None
-    """Where records are sent from the journal; None: they become parts of the store."""
+    """Where records are sent; None: they stay in the store's own file."""
     max_waiting: int = MAX_WAITING
     """Bytes that wait for the disk, from which on requests are answered with 429."""
 
@@ -245,17 +243,16 @@ class Receiver:
 
         Raises ResultsError if another receiver writes it, and UsageError if an extra is missing.
         """
-        connect().close()
         database = None if options.clickhouse is None else Database(options.clickhouse)
         if database is not None and options.retention_days is not None:
-            raise UsageError("--retention-days is for the store's own files", remedy=TTL_REMEDY)
-        description = layout.create()
+            raise UsageError("--retention-days is for the store's own file", remedy=TTL_REMEDY)
+        key = layout.create()
+        self._layout = layout
         self._options = options
-        self._cleaner = RecordCleaner(secrets, description.key)
-        self._journal = StoreJournal(layout, segment_bytes=options.segment_bytes, max_waiting=options.max_waiting)
-        self._intake = Intake(self._journal, self._cleaner, tokens, options.max_body)
+        self._cleaner = RecordCleaner(secrets, key)
+        self._writer = StoreWriter(layout, max_waiting=options.max_waiting)
+        self._intake = Intake(self._writer, self._cleaner, tokens, options.max_body)
         self.counts = self._intake.counts
-        self._compactor = Compactor(layout)
         self._sender = None if database is None else RecordSender(layout, database)
         self._say = say
         self._runner: web.AppRunner | None = None
@@ -290,15 +287,15 @@ class Receiver:
         if self._runner is not None:
             await self._runner.cleanup()
         await asyncio.to_thread(self._intake.close)
-        await asyncio.to_thread(self._journal.close)
+        await asyncio.to_thread(self._writer.close)
 
     @property
     def status(self) -> JsonObject:
         """Counts since the start, for people and scripts."""
         counts: JsonObject = dict(sorted(self.counts.items()))
-        found: JsonObject = {**counts, "redacted": self._cleaner.found, "waiting_bytes": self._journal.waiting_bytes}
+        found: JsonObject = {**counts, "redacted": self._cleaner.found, "waiting_bytes": self._writer.waiting_bytes}
         if self._sender is not None:
-            found |= {"sent": self._sender.sent, "waiting_segments": len(self._journal.ended_segments())}
+            found |= {"sent": self._sender.sent, "waiting_records": self._sender.waiting}
         return found
 
     async def _status(self, request: web.Request) -> web.Response:
@@ -367,28 +364,24 @@ class Receiver:
 
     async def _maintain(self) -> None:
         while True:
-            await self.compact()
+            await self.maintain()
             await asyncio.sleep(_ROUND_S)
 
-    async def compact(self, *, all_of_it: bool = False) -> None:
-        """One round of compaction, or of sending to ClickHouse, beside the requests.
+    async def maintain(self) -> None:
+        """One round of retention, or of sending to ClickHouse, beside the requests.
 
         What fails is reported and tried again in the next round.
-
-        `all_of_it`: also of the segment that is being written.
         """
+        days = self._options.retention_days
         try:
-            if all_of_it:
-                await asyncio.to_thread(self._journal.end_segment)
-            ended = self._journal.ended_segments()
             if self._sender is not None:
-                await asyncio.to_thread(self._sender.send, ended)
-            else:
-                await asyncio.to_thread(self._compactor.compact, ended, retention_days=self._options.retention_days)
+                await asyncio.to_thread(self._sender.send)
+            elif days is not None:
+                await asyncio.to_thread(forget_older, self._layout, days)
         except (OSError, HarnessError) as error:
-            work = "compaction" if self._sender is None else "sending"
+            work = "retention" if self._sender is None else "sending"
             self.counts[f"{work} failed"] += 1
-            self._say(f"{work}: {error}; the journal is kept, and it is tried again")
+            self._say(f"{work}: {error}; it is tried again")
 
 
 def _status_message(words: str) -> bytes:

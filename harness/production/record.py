@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from pydantic import JsonValue
@@ -41,15 +41,6 @@ class StoredRecord(NamedTuple):
     body: str
 
 
-COLUMNS: Final = {
-    "id": "VARCHAR", "kind": "VARCHAR", "received_ns": "BIGINT", "source": "VARCHAR", "trusted": "BOOLEAN",
-    "trace_id": "VARCHAR", "span_id": "VARCHAR", "parent_id": "VARCHAR", "session": "VARCHAR", "user_id": "VARCHAR",
-    "start_ns": "BIGINT", "end_ns": "BIGINT", "name": "VARCHAR", "status": "VARCHAR", "release": "VARCHAR",
-    "model": "VARCHAR", "feedback": "DOUBLE", "body": "VARCHAR",
-}  # fmt: skip
-"""Columns of the store and their SQL types, in order."""
-_HEAD: Final = tuple(COLUMNS)[:-1]
-"""All columns but the body, which is the last."""
 
 USER: Final = ("user.id", "enduser.id", "langfuse.user.id")
 RELEASE: Final = ("harness.release", "gen_ai.agent.version", "langfuse.release", "service.version")
@@ -60,7 +51,6 @@ FEEDBACK_WORDS: Final = {
     "thumbs_up": 1.0, "up": 1.0, "positive": 1.0, "thumbs_down": 0.0, "down": 0.0, "negative": 0.0,
 }  # fmt: skip
 LONGEST: Final = 500
-# In ASCII, so that a line that a killed receiver left torn is still text that an SQL engine reads.
 _dumped = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
 
 
@@ -90,7 +80,7 @@ def stored(record: RawRecord, *, source: str, trusted: bool, received_ns: int) -
         user_id=_first_text(record, USER),
         start_ns=record.start_ns,
         end_ns=record.end_ns,
-        name=record.name,
+        name=_whole(record.name),
         status=record.status,
         release=_first_text(record, RELEASE),
         model=_first_text(record, MODEL),
@@ -99,10 +89,6 @@ def stored(record: RawRecord, *, source: str, trusted: bool, received_ns: int) -
     )
 
 
-def line_of(row: StoredRecord) -> bytes:
-    """The row as a line of a journal; `body` is JSON already, and is not encoded twice."""
-    short = _dumped(dict(zip(_HEAD, row, strict=False)))
-    return f'{short[:-1]},"body":{row.body}}}\n'.encode("ascii")
 
 
 def _first_text(record: RawRecord, names: Sequence[str]) -> str:
@@ -110,10 +96,15 @@ def _first_text(record: RawRecord, names: Sequence[str]) -> str:
         found = record.attributes.get(name)
         found = record.resource.get(name) if found is None else found
         if isinstance(found, str) and found.strip():
-            return found.strip()[:LONGEST]
+            return _whole(found.strip()[:LONGEST])
         if isinstance(found, int) and not isinstance(found, bool):
             return str(found)
     return ""
+
+
+def _whole(text: str) -> str:
+    """Without lone surrogates, which no database takes."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _feedback(record: RawRecord) -> float | None:
@@ -199,9 +190,6 @@ def _redact(records: Sequence[RawRecord], cleaner: Cleaner) -> None:
         record.name = cleaner.text(record.name)
 
 
-# What a trace's records say of it together, computed without an engine: as the engines' own queries do.
-
-
 class TraceRow(NamedTuple):
     """What the store knows of one trace of one sender without reading its records' bodies.
 
@@ -225,37 +213,3 @@ class TraceRow(NamedTuple):
     received_last_ns: int
     digest: str
     """Of the ids of all its records: changes when a record is added, and with nothing else."""
-
-
-def trace_rows(records: Iterable[StoredRecord]) -> list[TraceRow]:
-    """The rows of all traces that these records are of; `records`: every one of them, also those stored twice."""
-    groups: dict[tuple[str, str], list[StoredRecord]] = {}
-    for one in records:
-        groups.setdefault((one.source, one.trace_id), []).append(one)
-    return [_row(group) for group in groups.values()]
-
-
-def _row(group: list[StoredRecord]) -> TraceRow:
-    group.sort(key=lambda one: (one.start_ns, one.id))
-    by_id = {one.id: one for one in group}
-    return TraceRow(
-        source=group[0].source,
-        trusted=all(one.trusted for one in group),
-        trace_id=group[0].trace_id,
-        session=_first_named(group, lambda one: one.session),
-        users=sorted({one.user_id for one in group if one.user_id}),
-        release=_first_named(group, lambda one: one.release),
-        model=_first_named(group, lambda one: one.model),
-        records=len(by_id),
-        errors=sum(one.status == "error" for one in by_id.values()),
-        feedback=min((one.feedback for one in group if one.feedback is not None), default=None),
-        start_ns=group[0].start_ns,
-        end_ns=max(one.end_ns for one in group),
-        received_first_ns=min(one.received_ns for one in group),
-        received_last_ns=max(one.received_ns for one in group),
-        digest=hashlib.md5(",".join(sorted(by_id)).encode(), usedforsecurity=False).hexdigest(),
-    )
-
-
-def _first_named(group: Iterable[StoredRecord], named: Callable[[StoredRecord], str]) -> str:
-    return next(filter(None, map(named, group)), "")

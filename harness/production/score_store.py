@@ -1,9 +1,14 @@
-"""Where scores of sessions are stored: those that are kept, and those that wait to be sent."""
+"""Where scores of sessions are stored: those that are kept, and those that wait to be sent.
 
-import fcntl
+A score is stored once: by its identity. Beside each stand its facts, the flat rows that reports are made of, and the
+counts of its day, which charts are made of. A score that replaces an older one of its session takes that one's counts
+back; counts of scores that retention has removed stay.
+"""
+
 import json
-import os
+import sqlite3
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,198 +16,238 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from harness.disk import flush_folder, read_plain_file, write_atomically
+from harness.disk import read_plain_file, write_atomically
 from harness.errors import HarnessError, ResultsError
-from harness.processes import partial_name
-from harness.production.engine import connect, has_columns, parquet, readable_errors
-from harness.production.scores import FACTS, SessionScore, facts_of
+from harness.processes import ProcessIdentity
+from harness.production.engine import in_pieces
+from harness.production.scores import JUDGED, UNREADABLE_SESSION, ScoreKind, SessionScore, signals_of
+from harness.production.storage import readable_errors, transaction
 from harness.suite.problems import first_problem
 from harness.values import digest_of
 
-# Where scores of sessions are stored: one file a batch, each written whole, so that a session is scored exactly once.
-#
-# `scores/N.jsonl` holds a batch. A batch whose harness was killed before the file was renamed is not there, and its
-# sessions are scored again; one that is there is never scored again by the same scorers. Beside it stands `N.parquet`:
-# the same as flat rows, for charts and reports.
+STRATA: Final = ("category", "model", "release", "prompt")
+"""Columns of the scores by whose values sessions have charts of their own."""
+_SHARES: Final = {UNREADABLE_SESSION: "scorer", JUDGED: "judge"}
+"""Signals that every session has, and the column of which only the number of sessions is counted."""
+_READ_AT_ONCE: Final = 500
+_COLUMNS: Final = (
+    "identity", "shared", "case_digest", "session", "digest", "suite", "kind", "rubric", "latest", "skipped",
+    "scored_at", "received_ns", "day", "release", "model", "prompt", "judge", "scorer", "category", "steps", "weight",
+    "in_base", "document",
+)  # fmt: skip
+_INSERT: Final = f"INSERT INTO scores ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_CLAIM: Final = "INSERT OR IGNORE INTO claims SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM scores WHERE identity = ?1)"
+_COUNT: Final = (
+    "INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT DO UPDATE SET bad = bad + excluded.bad, sessions = sessions + excluded.sessions"
+)
+_Cells = dict[tuple[str, str, str, str, str], list[int]]
+"""[bad, sessions] by suite, day, signal, rubric and stratum."""
 
 
 class ScoreStore:
-    """The scores of one store's folder."""
+    """The scores of one store. One object for each thread."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, file: Path, connection: sqlite3.Connection) -> None:
+        self.file = file
+        self.connection = connection
 
-    def add(self, scores: Iterable[SessionScore]) -> Path | None:
-        """Writes a batch; scores that are there already are left out. None: there was nothing to write."""
-        with self._exclusive():
-            return self._write_batch(scores)
+    @contextmanager
+    def claimed(self, identities: Sequence[str]) -> Iterator[set[str]]:
+        """Those of these shared identities that are not scored, and that no other round is scoring.
 
-    def _write_batch(self, scores: Iterable[SessionScore]) -> Path | None:
-        known = self.identities()
-        fresh = {one.identity: one for one in scores if one.identity not in known}
-        if not fresh:
-            return None
-        number = 1 + max((number for number, _ in self._batches()), default=0)
-        path = self._folder / f"{number:09}.jsonl"
-        lines = [_score_line(one) for one in fresh.values()]
-        self._write_facts(path, fresh.values())
-        write_atomically(path, "".join(lines).encode("utf-8", "replace"))
-        path.chmod(0o600)
-        return path
+        Until the block ends they are this round's; what a process claimed that was killed is free again.
+        """
+        owner = str(ProcessIdentity.current())
+        with readable_errors(self.file), transaction(self.connection):
+            for (other,) in self.connection.execute("SELECT DISTINCT owner FROM claims").fetchall():
+                process = ProcessIdentity.parse(other)
+                if process is None or not process.is_alive():
+                    self.connection.execute("DELETE FROM claims WHERE owner = ?", [other])
+            mine = {one for one in identities if self.connection.execute(_CLAIM, [one, owner]).rowcount}
+        try:
+            yield mine
+        finally:
+            with readable_errors(self.file), transaction(self.connection):
+                self.connection.executemany("DELETE FROM claims WHERE identity = ?", [(one,) for one in mine])
+
+    def add(self, scores: Iterable[SessionScore]) -> int:
+        """Stores scores; those that are there already are left out. How many it were."""
+        given, added, cells = [*scores], 0, _new_cells()
+        with readable_errors(self.file), transaction(self.connection):
+            for score in given:
+                added += self._add(score, cells)
+            self._write_cells(cells)
+        return added
+
+    def _add(self, score: SessionScore, cells: _Cells) -> bool:
+        execute = self.connection.execute
+        if execute("SELECT 1 FROM scores WHERE identity = ?", [score.identity]).fetchone():
+            return False
+        place = [score.suite, score.session, score.kind, score.rubric]
+        where = "suite = ? AND session = ? AND kind = ? AND rubric = ? AND latest"
+        for (number,) in execute(f"SELECT number FROM scores WHERE {where}", place).fetchall():
+            self._count(number, -1, cells)
+            execute("UPDATE scores SET latest = 0 WHERE number = ?", [number])
+        values: dict[str, Any] = {
+            **{name: getattr(score, name) for name in _COLUMNS if name in SessionScore.model_fields},
+            "identity": score.identity,
+            "shared": score.shared_identity,
+            "case_digest": score.case,
+            "latest": True,
+            "day": score.day,
+            "weight": 1 / score.sampling.rate,
+            "in_base": score.sampling.in_base,
+            "document": score.model_dump_json(),
+        }
+        number = execute(_INSERT, [_storable(values[name]) for name in _COLUMNS]).lastrowid
+        facts = {_storable(signal): value for signal, value in signals_of(score)}
+        rows = [(number, signal, value) for signal, value in facts.items()]
+        self.connection.executemany("INSERT INTO facts VALUES (?, ?, ?)", rows)
+        self._count(number, 1, cells)
+        return True
+
+    def _count(self, number: int | None, sign: int, cells: _Cells) -> None:
+        """Adds the facts of a score that sampling chose by its base rate to the counts, or takes them back."""
+        suite, day, kind, rubric, *strata = self.connection.execute(
+            f"SELECT suite, day, kind, rubric, {', '.join((*STRATA, *_SHARES.values()))} FROM scores WHERE number = ?",
+            [number],
+        ).fetchone()
+        by_name = dict(zip((*STRATA, *_SHARES.values()), strata, strict=True))
+        facts = self.connection.execute(
+            "SELECT signal, value FROM facts WHERE score = ? AND (SELECT in_base FROM scores WHERE number = score)"
+            " AND signal NOT GLOB 'metric:*' AND signal NOT IN ('duration_s', 'steps')",
+            [number],
+        )
+        for signal, value in facts.fetchall():
+            names = [*STRATA, *([_SHARES[signal]] if signal in _SHARES else [])]
+            for stratum in ("", *(f"{name}={by_name[name]}" for name in names)):
+                cell = cells[suite, day, signal, rubric if kind == "judge" else "", stratum]
+                cell[0] += sign * (value > 0.5)
+                cell[1] += sign
+
+    def _write_cells(self, cells: _Cells) -> None:
+        rows = [(*place, bad, sessions) for place, (bad, sessions) in cells.items()]
+        self.connection.executemany(_COUNT, rows)
 
     def identities(self) -> set[str]:
         """Of every score: which are not to be made again."""
-        return {identity for identity, _, _ in self._heads()}
+        return {row[0] for row in self.ask("SELECT identity FROM scores")}
 
     def scored_cases(self) -> dict[str, str]:
         """Identity without the case -> the case of the last such score; "" for one that is not a trial of a case."""
-        return {shared: case for _, shared, case in self._heads()}
+        return dict(self.ask("SELECT shared, case_digest FROM scores ORDER BY number"))
 
-    def _heads(self) -> Iterator[tuple[str, str, str]]:
-        """(identity, identity without the case, case) of every score, oldest batch first, without reading the rest."""
-        for _, path in self._batches():
-            with path.open("rb") as stream:
-                for line in stream:
-                    head = line[:_HEAD].decode("ascii", "replace")
-                    identity, shared, case = head[14:46], head[59:91], head[102:134]
-                    yield (identity, shared, case) if head[49:58] == '"shared":' else (identity, identity, "")
+    def read(
+        self,
+        *,
+        since_ns: int = 0,
+        latest: bool = False,
+        suite: str | None = None,
+        kind: ScoreKind | None = None,
+        session: str | None = None,
+    ) -> Iterator[SessionScore]:
+        """Scores of sessions received since then, oldest first. Raises ResultsError that names a damaged one.
 
-    def read(self, *, since_ns: int = 0) -> Iterator[SessionScore]:
-        """Every score of sessions received since then, oldest batch first. Raises ResultsError that names the line."""
-        for _, path in self._batches():
-            yield from (score for score in self._scores_of(path) if score.received_ns >= since_ns)
-
-    def facts(self) -> list[Path]:
-        """The flat rows of every batch: see `harness.production.scores`.
-
-        They are made again from the batch if they are missing, cut short, or of an older harness.
+        `latest`: of each session, kind, suite and rubric the one that was made last.
         """
-        return [self._sound_facts(path) for _, path in self._batches()]
+        wanted = {"suite": suite, "kind": kind, "session": session}
+        named = {name: value for name, value in wanted.items() if value is not None}
+        where = " AND ".join(["received_ns >= ?", *(["latest"] if latest else []), *(f"{name} = ?" for name in named)])
+        last = 0
+        query = f"SELECT number, document FROM scores WHERE {where} AND number > ? ORDER BY number LIMIT ?"
+        while rows := self.ask(query, since_ns, *named.values(), last, _READ_AT_ONCE):
+            for number, document in rows:
+                yield self._parsed(number, document)
+            last = rows[-1][0]
 
-    def _sound_facts(self, path: Path) -> Path:
-        flat = path.with_suffix(".parquet")
-        if not has_columns(flat, FACTS):
-            with self._exclusive():
-                if path.exists():
-                    self._write_facts(path, self._scores_of(path))
-        return flat
-
-    def _scores_of(self, path: Path) -> Iterator[SessionScore]:
-        with path.open("rb") as stream:
-            for number, line in enumerate(stream, 1):
-                yield _parsed_score(path, number, line)
+    def _parsed(self, number: int, document: str) -> SessionScore:
+        try:
+            return SessionScore.model_validate_json(document)
+        except ValidationError as error:
+            place, words = first_problem(SessionScore, error)
+            raise ResultsError(
+                f"{self.file}: score {number} is not a score of a session: field {'.'.join(map(str, place))!r}:"
+                f" {words[:200]}",
+                remedy=f"sqlite3 {self.file.name} 'DELETE FROM scores WHERE number = {number}': it is scored again",
+            ) from None
 
     def scored_sessions(self, suite: str) -> set[str]:
         """Sessions that rules of this suite have scored, in whatever version."""
-        files = self.facts()
-        if not files:
-            return set()
-        query = f"SELECT DISTINCT session FROM {parquet(files)} WHERE suite = ? AND kind = 'rules'"
-        with connect() as connection:
-            return {row[0] for row in connection.execute(query, [suite]).fetchall()}
+        return {row[0] for row in self.ask(f"{_WITH_FACTS} AND suite = ? AND kind = 'rules'", suite)}
+
+    def last_received(self, suite: str) -> dict[str, int]:
+        """By session when its last record was received that rules of this suite have scored."""
+        query = "SELECT session, max(received_ns) FROM scores WHERE suite = ? AND kind = 'rules' GROUP BY session"
+        return dict(self.ask(query, suite))
+
+    def scored_on(self, day: str) -> int:
+        """Sessions that rules scored on a day, in UTC."""
+        query = "SELECT count(*) FROM scores WHERE kind = 'rules' AND NOT skipped AND substr(scored_at, 1, 10) = ?"
+        return int(self.ask(query, day)[0][0])
+
+    def spent_on(self, day: str) -> tuple[float, int]:
+        """US dollars and tokens that judges have cost on a day, in UTC."""
+        found = self.ask("SELECT usd, tokens FROM spending WHERE day = ?", day)
+        return found[0] if found else (0.0, 0)
+
+    def spend(self, day: str, usd: float, tokens: int) -> None:
+        """Adds to the cost of a day."""
+        query = "INSERT INTO spending VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET usd = usd + ?2, tokens = tokens + ?3"
+        self.ask(query, day, usd, tokens)
 
     def suites(self) -> tuple[str, ...]:
         """Suites that have scored a session, by name."""
-        rows = self._query_rows("SELECT DISTINCT suite FROM {facts} ORDER BY suite", [])
-        return tuple(str(row[0]) for row in rows)
+        query = "SELECT DISTINCT suite FROM scores WHERE number IN (SELECT score FROM facts) ORDER BY suite"
+        return tuple(row[0] for row in self.ask(query))
 
     def failed_among(self, sessions: Sequence[str]) -> set[str]:
         """Those of the sessions of which a stored score, perhaps of an older version, says that something failed."""
-        failed = "(signal = 'success' OR signal LIKE 'mode:%' OR signal LIKE 'criterion:%') AND value > 0"
-        query = "SELECT DISTINCT session FROM {facts} WHERE list_contains(?, session) AND " + failed
-        return {str(row[0]) for row in self._query_rows(query, [list(sessions)])} if sessions else set()
-
-    def of_session(self, session: str) -> list[SessionScore]:
-        """Every score of one session, oldest first; lines of others are not read as scores."""
-        sought = json.dumps(session, ensure_ascii=False).encode("utf-8", "replace")
-        found = []
-        for _, path in self._batches():
-            with path.open("rb") as stream:
-                found += [_parsed_score(path, number, line) for number, line in enumerate(stream, 1) if sought in line]
-        return [one for one in found if one.session == session]
-
-    def _query_rows(self, query: str, values: list[object]) -> list[tuple[Any, ...]]:
-        files = self.facts()
-        if not files:
-            return []
-        with connect() as connection, readable_errors(files[0].parent, _WRITE_REMEDY):
-            return connection.execute(query.format(facts=parquet(files)), values).fetchall()
-
-    def remove(self, gone: Callable[[SessionScore], bool]) -> int:
-        """Removes the scores for which `gone` holds; the number of removed ones."""
-        with self._exclusive():
-            return self._remove_scores(gone)
-
-    def _remove_scores(self, gone: Callable[[SessionScore], bool]) -> int:
-        removed = 0
-        for _, path in self._batches():
-            scores = list(self._scores_of(path))
-            kept = [one for one in scores if not gone(one)]
-            removed += len(scores) - len(kept)
-            if len(kept) < len(scores):
-                self._write_facts(path, kept)
-                write_atomically(path, "".join(map(_score_line, kept)).encode("utf-8", "replace"))
-                path.chmod(0o600)
-        return removed
-
-    @contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        """Rounds of several processes wait for each other: two would give their batches the same number."""
-        with (self._folder / ".writing").open("ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-
-    def _batches(self) -> list[tuple[int, Path]]:
-        found = [path for path in self._folder.glob("*.jsonl") if path.stem.isdecimal() and not path.is_symlink()]
-        return sorted((int(path.stem), path) for path in found)
-
-    def _write_facts(self, path: Path, scores: Iterable[SessionScore]) -> None:
-        rows = [row for one in scores for row in facts_of(one)]
-        temporary = path.with_name(partial_name(path.with_suffix(".parquet").name))
-        lines = temporary.with_name(f"{temporary.name}.rows")
-        columns = ", ".join(f"{name}: '{kind}'" for name, kind in FACTS.items())
-        try:
-            write_atomically(lines, "".join(json.dumps(row) + "\n" for row in rows).encode())
+        found = set[str]()
+        for names in in_pieces(sessions):
             query = (
-                f"COPY (SELECT * FROM read_json('{_sql_path(lines)}', format = 'newline_delimited',"
-                f" columns = {{{columns}}})) TO '{_sql_path(temporary)}' (FORMAT parquet, COMPRESSION zstd)"
+                f"SELECT DISTINCT session FROM scores JOIN facts ON score = number WHERE session IN"
+                f" ({', '.join('?' * len(names))}) AND value > 0"
+                " AND (signal = 'success' OR signal GLOB 'mode:*' OR signal GLOB 'criterion:*')"
             )
-            with connect() as connection, readable_errors(path.with_suffix(".parquet"), _WRITE_REMEDY):
-                connection.execute(query)
-            with temporary.open("rb") as stream:
-                os.fsync(stream.fileno())
-            temporary.replace(path.with_suffix(".parquet"))
-            flush_folder(path.parent)
-        finally:
-            lines.unlink(missing_ok=True)
-            temporary.unlink(missing_ok=True)
+            found.update(row[0] for row in self.ask(query, *names))
+        return found
+
+    def forget(self, sessions: Iterable[str]) -> None:
+        """Removes the scores of sessions, and takes back what they count."""
+        cells = _new_cells()
+        with readable_errors(self.file), transaction(self.connection):
+            for session in sessions:
+                rows = self.connection.execute("SELECT number, latest FROM scores WHERE session = ?", [session])
+                for number, latest in rows.fetchall():
+                    if latest:
+                        self._count(number, -1, cells)
+                    remove_score(self.connection, number)
+            self._write_cells(cells)
+            self.connection.execute("DELETE FROM cells WHERE sessions <= 0")
+
+    def ask(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """The rows of a query. Raises ResultsError that names the file if it cannot be read."""
+        with readable_errors(self.file):
+            return self.connection.execute(query, values).fetchall()
 
 
-def _sql_path(path: Path) -> str:
-    return str(path).replace("'", "''")
+_WITH_FACTS: Final = "SELECT DISTINCT session FROM scores WHERE EXISTS (SELECT 1 FROM facts WHERE score = number)"
 
 
-_HEAD: Final = 134
-"""Characters of a line that hold its identities."""
-_WRITE_REMEDY: Final = "free some space there; sessions without a stored score are scored in the next round"
+def remove_score(connection: sqlite3.Connection, number: int) -> None:
+    """Removes one score within a transaction; what it counts stays. Raises sqlite3.Error."""
+    connection.execute("DELETE FROM facts WHERE score = ?", [number])
+    connection.execute("DELETE FROM scores WHERE number = ?", [number])
 
 
-def _score_line(score: SessionScore) -> str:
-    """The identities stand first, at fixed places, so that known scores are found without reading the rest."""
-    shared = f'"shared":"{score.shared_identity}", "case":"{score.case}", ' if score.case else ""
-    return f'{{"identity": "{score.identity}", {shared}"score": {score.model_dump_json()}}}\n'
+def _new_cells() -> _Cells:
+    return defaultdict(lambda: [0, 0])
 
 
-def _parsed_score(path: Path, number: int, line: bytes) -> SessionScore:
-    try:
-        return SessionScore.model_validate(json.loads(line)["score"])
-    except (ValueError, KeyError, TypeError) as error:
-        problem = str(error)[:200]
-        if isinstance(error, ValidationError):
-            place, words = first_problem(SessionScore, error)
-            problem = f"field {'.'.join(map(str, place))!r}: {words}"[:200]
-        remedy = f"move {path.name} out of the folder: its sessions are then scored again"
-        raise ResultsError(f"{path}:{number}: is not a score of a session: {problem}", remedy=remedy) from None
+def _storable(value: Any) -> Any:
+    """A text without lone surrogates, which SQLite does not take."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 # Scores on their way out: `harness.production.sending` says as what.

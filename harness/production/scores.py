@@ -2,12 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from pydantic import JsonValue, model_validator
+from pydantic import JsonValue
 
 from harness.judging.verdicts import Judgement
 from harness.production.session import SessionRow
@@ -89,16 +89,6 @@ class SessionScore(Frozen):
     notes: tuple[str, ...] = ()
     """What of the session could not be read as it is."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _rubric_of_judgements(cls, stored: Any) -> Any:
-        """Scores that were stored without this field name the rubric in their judgements."""
-        judged = stored.get("judgements") if isinstance(stored, dict) and "rubric" not in stored else None
-        if not judged or not isinstance(judged, list | tuple):
-            return stored
-        first = judged[0]
-        return {**stored, "rubric": first.get("rubric", "") if isinstance(first, dict) else first.rubric}
-
     @property
     def day(self) -> str:
         """The day on which it was received, in UTC."""
@@ -134,11 +124,6 @@ def score_identity(session: str, digest: str, kind: ScoreKind, scorer: str) -> s
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def latest_scores(scores: Iterable[SessionScore]) -> dict[tuple[str, ScoreKind, str, str], SessionScore]:
-    """By session, kind, suite and rubric the score that was made last."""
-    return {(one.session, one.kind, one.suite, one.rubric): one for one in scores}
-
-
 def session_of(row: SessionRow) -> dict[str, object]:
     """The fields that a score takes over from its session."""
     return {
@@ -168,14 +153,6 @@ ANY_MODE: Final = "any_failure_mode"
 WITHOUT_CONTENT: Final = "without_content"
 JUDGED: Final = "judged"
 """A signal of every score by a judge, always 0: how many there are."""
-FACTS: Final = {
-    "session": "VARCHAR", "digest": "VARCHAR", "scored_at": "VARCHAR", "kind": "VARCHAR", "suite": "VARCHAR",
-    "day": "VARCHAR", "release": "VARCHAR", "model": "VARCHAR", "prompt": "VARCHAR", "judge": "VARCHAR",
-    "scorer": "VARCHAR", "rubric": "VARCHAR", "received_ns": "BIGINT", "category": "VARCHAR", "steps": "INTEGER",
-    "weight": "DOUBLE", "in_base": "BOOLEAN", "signal": "VARCHAR", "value": "DOUBLE",
-}  # fmt: skip
-"""Columns and their SQL types. `value` is 1 if a check failed, a mode or an error occurred: higher is worse."""
-
 
 _WORDS: Final = {
     "success": "no success",
@@ -189,32 +166,11 @@ def signal_words(signal: str) -> str:
     return _WORDS.get(signal, signal)
 
 
-def facts_of(score: SessionScore) -> Iterator[dict[str, JsonValue]]:
-    """The rows of one score; what is unknown (None) has none, and so is in no denominator."""
-    common: dict[str, JsonValue] = {
-        "session": score.session,
-        "digest": score.digest,
-        "scored_at": score.scored_at,
-        "kind": score.kind,
-        "suite": score.suite,
-        "day": score.day,
-        "release": score.release,
-        "model": score.model,
-        "prompt": score.prompt,
-        "judge": score.judge,
-        "scorer": score.scorer,
-        "rubric": score.rubric,
-        "received_ns": score.received_ns,
-        "category": score.category,
-        "steps": score.steps,
-        "weight": 1 / score.sampling.rate,
-        "in_base": score.sampling.in_base,
-    }
-    for signal, value in _signals(score):
-        yield {**common, "signal": signal, "value": value}
+def signals_of(score: SessionScore) -> Iterator[tuple[str, float]]:
+    """(signal, value) of one score; what is unknown (None) has none, and so is in no denominator.
 
-
-def _signals(score: SessionScore) -> Iterator[tuple[str, float]]:
+    The value is 1 if a check failed, a mode or an error occurred: higher is worse.
+    """
     if score.skipped:
         if score.unreadable:
             yield UNREADABLE_SESSION, 1.0

@@ -75,10 +75,14 @@ class SessionScorer:
         `scored_cases`: those of the store. A trial that a trusted harness sent is scored again if its own case
         has changed, and no session because of any other case.
         """
-        case = scored_cases.get(score_identity(row.key, row.digest, "rules", self.identity))
+        case = scored_cases.get(self.identity_of(row))
         if not case:
             return case is not None
         return case in self._known_cases if _is_case_mark(case) else case not in self._once_unknown
+
+    def identity_of(self, row: SessionRow) -> str:
+        """Of the session's score as it is now, without a case."""
+        return score_identity(row.key, row.digest, "rules", self.identity)
 
     def _mark_of(self, session: Session, trial: Trial) -> str:
         """What of the suite's cases the score of a session depends on; "" for nothing."""
@@ -244,7 +248,7 @@ class ScoringRound(Frozen):
     complete: int
     """Sessions in the store that are complete, or go on for longer than is waited for."""
     before: int
-    """Of these, scored before by the same scorers."""
+    """Of these, scored before by the same scorers, or by another round meanwhile."""
     scored: int
     skipped: int
     """Left out by sampling."""
@@ -288,12 +292,16 @@ def score_sessions(store: SessionStore, request: ScoringRequest) -> ScoringRound
     now, waiting = _within_budget(store, chosen, request)
     store.score_store.add(_left_out(row, scorer, request) for row in left_out)
     scored: list[SessionScore] = []
+    elsewhere = 0
     for batch in _batches(now):
-        scored += _scored_batch(store, scorer, batch, request)
+        with store.score_store.claimed([scorer.identity_of(row) for row, _ in batch]) as mine:
+            own = [pair for pair in batch if scorer.identity_of(pair[0]) in mine]
+            scored += _scored_batch(store, scorer, own, request)
+        elsewhere += len(batch) - len(own)
         request.progress(len(scored))
     return ScoringRound(
         complete=len(complete),
-        before=len(complete) - len(fresh),
+        before=len(complete) - len(fresh) + elsewhere,
         scored=sum(not one.skipped for one in scored),
         skipped=len(left_out),
         unreadable=sum(one.skipped for one in scored),
@@ -314,8 +322,7 @@ def _endless(store: SessionStore, rows: Sequence[SessionRow], request: ScoringRe
     ]
     if not found:
         return []
-    scores = (one for one in store.score_store.read() if one.kind == "rules" and one.suite == request.suite.name)
-    last_ns = {one.session: one.received_ns for one in scores}
+    last_ns = store.score_store.last_received(request.suite.name)
     return [row for row in found if row.received_last_ns - last_ns.get(row.key, 0) >= longest_ns]
 
 
@@ -384,10 +391,7 @@ def _sessions_allowed(store: SessionStore, request: ScoringRequest) -> int | Non
     limits = [] if request.limit is None else [request.limit]
     if request.settings.budget.sessions is not None:
         today = datetime.now(UTC).strftime("%Y-%m-%d")
-        done = sum(
-            one.scored_at[:10] == today and one.kind == "rules" and not one.skipped for one in store.score_store.read()
-        )
-        limits.append(max(0, request.settings.budget.sessions - done))
+        limits.append(max(0, request.settings.budget.sessions - store.score_store.scored_on(today)))
     return min(limits, default=None)
 
 

@@ -1,47 +1,106 @@
-"""The files of a store: their layout, segments of the journal, indexes of parts, and deletion."""
+"""The file of a store: a SQLite database with its schema, and the folders beside it."""
 
-import hashlib
-import json
-import mmap
-import os
 import secrets
-import time
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from hashlib import blake2b, md5
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from pydantic import ValidationError
-
-from harness.disk import flush_folder, make_folder, write_atomically
+from harness.disk import flush_folder, make_folder
 from harness.errors import ResultsError
-from harness.production.record import COLUMNS
-from harness.suite.problems import first_words
-from harness.values import Frozen
 
-# The places of the parts of a store in its folder, and the schema version that it was written with.
-#
-# store.json           schema version, and the key of the pseudonyms (readable by its owner only)
-# journal/N.jsonl      records as they were acknowledged, in segments; a segment becomes part of a Parquet file
-# parts/A-B.parquet    the records of the segments A to B, sorted by trace
-# parts/A-B.index      which traces it holds, and which sessions they name; since schema version 2
-# deleted/*.json       what was deleted, as digests, until no file contains it any more
-# scores/*.jsonl       scores of sessions, one file for each batch
+# store.db             records as they were acknowledged, one row a trace, scores, counts of days
 # judge/               what a judge was asked about sessions, and its answers
 # outbox/              scores that were not sent yet
 # watch/               incidents and their charts
 
-SCHEMA: Final = 2
-"""Raised with every change that another reader would misread."""
+SCHEMA: Final = 3
+"""Raised with every change that another reader would misread; SQLite's `user_version`."""
+_WAIT_S: Final = 60.0
+"""For another process that writes."""
+_NO_TIME: Final = "~"
+"""Sorts behind every time: of a record that does not name what is looked for."""
 
-
-class StoreDescription(Frozen):
-    """The content of `store.json`."""
-
-    schema_version: int
-    key: str
-    """Hexadecimal; pseudonyms of secret fields are computed under it."""
+_TABLES: Final = f"""
+PRAGMA auto_vacuum = incremental;
+PRAGMA journal_mode = wal;
+BEGIN IMMEDIATE;
+CREATE TABLE store (key TEXT NOT NULL) STRICT;
+CREATE TABLE records (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL, kind TEXT NOT NULL, received_ns INTEGER NOT NULL, source TEXT NOT NULL, trusted INTEGER NOT NULL,
+    trace_id TEXT NOT NULL, span_id TEXT NOT NULL, parent_id TEXT NOT NULL, session TEXT NOT NULL,
+    user_id TEXT NOT NULL, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, name TEXT NOT NULL, status TEXT NOT NULL,
+    release TEXT NOT NULL, model TEXT NOT NULL, feedback REAL, body TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX records_of_trace ON records (trace_id, id);
+CREATE TABLE traces (
+    source TEXT NOT NULL, trusted INTEGER NOT NULL, trace_id TEXT NOT NULL, session TEXT NOT NULL,
+    release TEXT NOT NULL, model TEXT NOT NULL, records INTEGER NOT NULL, errors INTEGER NOT NULL, feedback REAL,
+    start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, received_first_ns INTEGER NOT NULL,
+    received_last_ns INTEGER NOT NULL, digest TEXT NOT NULL,
+    session_at TEXT NOT NULL, release_at TEXT NOT NULL, model_at TEXT NOT NULL,
+    key TEXT NOT NULL AS (source || ':' || CASE session WHEN '' THEN 'trace:' || trace_id ELSE session END) STORED,
+    PRIMARY KEY (trace_id, source)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX traces_of_session ON traces (session) WHERE session <> '';
+CREATE INDEX traces_by_key ON traces (key);
+CREATE INDEX traces_by_time ON traces (received_last_ns);
+CREATE TABLE users (
+    trace_id TEXT NOT NULL, source TEXT NOT NULL, user_id TEXT NOT NULL, PRIMARY KEY (trace_id, source, user_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX traces_of_user ON users (user_id);
+CREATE TRIGGER record_of_trace AFTER INSERT ON records BEGIN
+    INSERT INTO traces VALUES (
+        new.source, new.trusted, new.trace_id, new.session, new.release, new.model, 1, new.status = 'error',
+        new.feedback, new.start_ns, new.end_ns, new.received_ns, new.received_ns, new.id,
+        iif(new.session = '', '{_NO_TIME}', format('%020d', new.start_ns) || new.id),
+        iif(new.release = '', '{_NO_TIME}', format('%020d', new.start_ns) || new.id),
+        iif(new.model = '', '{_NO_TIME}', format('%020d', new.start_ns) || new.id)
+    ) ON CONFLICT DO UPDATE SET
+        trusted = min(trusted, excluded.trusted),
+        session = iif(excluded.session_at < session_at, excluded.session, session),
+        release = iif(excluded.release_at < release_at, excluded.release, release),
+        model = iif(excluded.model_at < model_at, excluded.model, model),
+        records = records + 1,
+        errors = errors + excluded.errors,
+        feedback = coalesce(min(feedback, excluded.feedback), feedback, excluded.feedback),
+        start_ns = min(start_ns, excluded.start_ns),
+        end_ns = max(end_ns, excluded.end_ns),
+        received_first_ns = min(received_first_ns, excluded.received_first_ns),
+        received_last_ns = max(received_last_ns, excluded.received_last_ns),
+        digest = combined_ids(digest, excluded.digest),
+        session_at = min(session_at, excluded.session_at),
+        release_at = min(release_at, excluded.release_at),
+        model_at = min(model_at, excluded.model_at);
+    INSERT OR IGNORE INTO users SELECT new.trace_id, new.source, new.user_id WHERE new.user_id <> '';
+END;
+CREATE TABLE scores (
+    number INTEGER PRIMARY KEY,
+    identity TEXT NOT NULL UNIQUE, shared TEXT NOT NULL, case_digest TEXT NOT NULL, session TEXT NOT NULL,
+    digest TEXT NOT NULL, suite TEXT NOT NULL, kind TEXT NOT NULL, rubric TEXT NOT NULL, latest INTEGER NOT NULL,
+    skipped INTEGER NOT NULL, scored_at TEXT NOT NULL, received_ns INTEGER NOT NULL, day TEXT NOT NULL,
+    release TEXT NOT NULL, model TEXT NOT NULL, prompt TEXT NOT NULL, judge TEXT NOT NULL, scorer TEXT NOT NULL,
+    category TEXT NOT NULL, steps INTEGER NOT NULL, weight REAL NOT NULL, in_base INTEGER NOT NULL,
+    document TEXT NOT NULL
+) STRICT;
+CREATE INDEX scores_of_session ON scores (session, suite, kind, rubric);
+CREATE INDEX scores_of_day ON scores (suite, day);
+CREATE INDEX scores_by_time ON scores (received_ns);
+CREATE TABLE facts (
+    score INTEGER NOT NULL, signal TEXT NOT NULL, value REAL NOT NULL, PRIMARY KEY (score, signal)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE cells (
+    suite TEXT NOT NULL, day TEXT NOT NULL, signal TEXT NOT NULL, rubric TEXT NOT NULL, stratum TEXT NOT NULL,
+    bad INTEGER NOT NULL, sessions INTEGER NOT NULL, PRIMARY KEY (suite, day, signal, rubric, stratum)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE spending (day TEXT PRIMARY KEY, usd REAL NOT NULL, tokens INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE claims (identity TEXT PRIMARY KEY, owner TEXT NOT NULL) STRICT, WITHOUT ROWID;
+PRAGMA user_version = {SCHEMA};
+"""
+# A trace's row is what its records say together: the session, release and model that its earliest record names, and a
+# digest of the ids of all its records, whatever their order.
 
 
 class StoreLayout:
@@ -49,335 +108,108 @@ class StoreLayout:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.journal = folder / "journal"
-        self.parts = folder / "parts"
-        self.deleted = folder / "deleted"
-        self.scores = folder / "scores"
+        self.file = folder / "store.db"
         self.judge = folder / "judge"
         self.outbox = folder / "outbox"
         self.watch = folder / "watch"
-        self._file = folder / "store.json"
 
     @property
     def exists(self) -> bool:
-        return self._file.is_file()
+        return self.file.is_file()
 
-    def open(self) -> StoreDescription:
-        """Raises ResultsError if there is no store, and if another version of the harness wrote it."""
+    def open(self) -> sqlite3.Connection:
+        """A connection, which one thread at a time uses. Every commit is flushed to the disk.
+
+        Raises ResultsError if there is no store, if another version of the harness wrote it, or if it is damaged.
+        """
         if not self.exists:
             raise ResultsError(
                 f"{self.folder} holds no session store", remedy="start a receiver first: harness ingest serve"
             )
-        try:
-            plain = json.loads(self._file.read_bytes())
-            version = plain.get("schema_version") if isinstance(plain, dict) else None
-            if isinstance(version, int) and version != SCHEMA:
+        with readable_errors(self.file):
+            connection = self._connect()
+            version = _version(connection)
+            if version != SCHEMA:
+                connection.close()
                 raise ResultsError(
-                    f"{self._file}: the store has schema version {version}; this harness reads {SCHEMA}",
+                    f"{self.file}: the store has schema version {version}; this harness reads {SCHEMA}",
                     remedy="use the harness that wrote it; nothing was changed",
                 )
-            return StoreDescription.model_validate(plain)
-        except ValidationError as error:
-            field, problem = first_words(error)
-            raise ResultsError(f"{self._file}: is not a description of a store: field {field!r}: {problem}") from None
-        except ValueError as error:
-            raise ResultsError(f"{self._file}: is not a description of a store: {str(error)[:200]}") from None
+        return connection
 
-    def create(self) -> StoreDescription:
-        """Makes what is missing, and returns the description of the store."""
-        for folder in (self.journal, self.parts, self.deleted, self.scores, self.watch):
+    def create(self) -> str:
+        """Makes what is missing; the key of the store's pseudonyms, in hexadecimal digits."""
+        for folder in (self.folder, self.watch):
             make_folder(folder)
-        if not self.exists:
-            made = StoreDescription(schema_version=SCHEMA, key=secrets.token_hex(32))
-            write_atomically(self._file, (made.model_dump_json(indent=1) + "\n").encode())
-            self._file.chmod(0o600)
-        return self.open()
+        self.file.touch(0o600)
+        with readable_errors(self.file), closing(self._connect()) as connection:
+            if not _version(connection):
+                try:
+                    connection.executescript(_TABLES)
+                    connection.execute("INSERT INTO store VALUES (?)", [secrets.token_hex(32)])
+                    connection.execute("COMMIT")
+                except sqlite3.OperationalError:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    if not _version(connection):
+                        raise  # else another process has made it meanwhile
+        flush_folder(self.folder)
+        return self.key
+
+    @property
+    def key(self) -> str:
+        """The key of the store's pseudonyms. Raises ResultsError as `open`."""
+        with closing(self.open()) as connection, readable_errors(self.file):
+            return str(connection.execute("SELECT key FROM store").fetchone()[0])
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.file, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
+        connection.create_function("combined_ids", 2, _combined_ids, deterministic=True)
+        connection.execute("PRAGMA synchronous = full")
+        connection.execute("PRAGMA secure_delete = on")  # what was deleted does not stay in free pages
+        connection.execute("PRAGMA cache_size = -32000")
+        return connection
 
 
-def segments(folder: Path) -> list[tuple[int, Path]]:
-    """Number and path of the journal's segments, oldest first."""
-    found = [path for path in _plain_files(folder, ".jsonl") if path.stem.isdecimal()]
-    return sorted((int(path.stem), path) for path in found)
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def part_ranges(folder: Path) -> list[tuple[int, int, Path]]:
-    """First and last segment of every part in force: one that is part of a larger one is left over from merging."""
-    found: list[tuple[int, int, Path]] = []
-    for path in _stable_listing(folder):
-        first, _, last = path.stem.partition("-")
-        if first.isdecimal() and last.isdecimal():
-            found.append((int(first), int(last), path))
-    return [one for one in sorted(found) if not any(_is_within(one, other) for other in found)]
+def _combined_ids(one: str, other: str) -> str:
+    """The exclusive or of two ids of 32 hexadecimal digits: of many, the same in any order."""
+    return f"{int(one, 16) ^ int(other, 16):032x}"
 
 
-def _stable_listing(folder: Path) -> list[Path]:
-    """The listing that two looks agree on: one look during a merge could miss both the old parts and the new one."""
-    before: list[Path] | None = None
-    while (now := sorted(_plain_files(folder, ".parquet"))) != before:
-        before = now
-    return now
-
-
-def superseded(folder: Path) -> list[Path]:
-    """Parts within larger ones."""
-    in_force = {path for _, _, path in part_ranges(folder)}
-    return [path for path in _plain_files(folder, ".parquet") if path not in in_force]
-
-
-def _is_within(one: tuple[int, int, Path], other: tuple[int, int, Path]) -> bool:
-    return one[2] != other[2] and other[0] <= one[0] and one[1] <= other[1]
-
-
-def _plain_files(folder: Path, suffix: str) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    with os.scandir(folder) as listed:
-        return [
-            Path(entry.path)
-            for entry in listed
-            if entry.name.endswith(suffix) and not entry.name.startswith(".") and entry.is_file(follow_symlinks=False)
-        ]
-
-
-def remove(paths: list[Path]) -> None:
-    """Removes files, and flushes their folders."""
-    for path in paths:
-        path.unlink(missing_ok=True)
-    for folder in {path.parent for path in paths}:
-        flush_folder(folder)
-
-
-# Segments of the journal as SQL: which of their lines are whole records, and what is in them.
-#
-# A line is `{...,"body":{...}}`. Only its head is parsed by DuckDB, whose parser needs many times a body's size for the
-# two thousand lines that it takes at once.
-
-_LONGEST_LINE: Final = 32 << 20
-"""Bytes; a record's texts have up to 2 MB characters, of which one takes up to twelve bytes."""
-_BODY: Final = ',"body":'
-"""Where a line's head ends; within a text, its quotation marks would be escaped."""
-
-
-def journal_lines(paths: Sequence[Path]) -> str:
-    """A subquery over journal segments that passes over what is not a record, such as a torn last line.
-
-    DuckDB's own reader of JSON lines is not used: with `ignore_errors` it returns rows for broken lines.
-    """
-    shape = ", ".join(f'"{name}": "{kind}"' for name, kind in COLUMNS.items() if name != "body")
-    names = ", ".join("body" if name == "body" else f"head.{name} AS {name}" for name in COLUMNS)
-    listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
-    lines = (
-        f"read_csv([{listed}], header = false, auto_detect = false, delim = '\x01', quote = '', escape = '',"
-        f" columns = {{line: 'VARCHAR'}}, max_line_size = {_LONGEST_LINE},"
-        f" buffer_size = {_LONGEST_LINE + 1}, parallel = false)"
-    )
-    torn = ", ".join(f"'{digest}'" for digest in map(_torn_end, paths) if digest)
-    whole = f"md5(line) NOT IN ({torn})" if torn else "true"
-    at = f"strpos(line, '{_BODY}')"
-    split = (
-        f"SELECT left(line, {at} - 1) || '}}' AS head,"
-        f" substr(line, {at} + {len(_BODY)}, length(line) - {at} - {len(_BODY)}) AS body"
-        f" FROM {lines} WHERE {at} > 1 AND right(line, 2) = '}}}}' AND {whole}"
-    )
-    valid = "CASE WHEN json_valid(head) THEN head ELSE '{}' END"  # a filter would come too late
-    return (
-        f"(SELECT {names} FROM (SELECT json_transform({valid}, '{{{shape}}}') AS head, body FROM ({split}))"
-        " WHERE head.id IS NOT NULL)"
-    )
-
-
-def check_readable(path: Path) -> None:
-    """Raises ResultsError if a line of the segment cannot be read: the segment is kept."""
-    lines = readable = 0
-    with path.open("rb") as stream:
-        for line in stream:
-            if not line.endswith(b"\n"):
-                break
-            lines += 1
-            readable += _is_record(line)
-    if readable != lines:
-        raise ResultsError(
-            f"{path}: {readable} of {lines} records can be read; the segment is kept as it is",
-            remedy="repair or remove the lines that are not JSON",
-        )
-
-
-def _is_record(line: bytes) -> bool:
+@contextmanager
+def readable_errors(file: Path) -> Iterator[None]:
+    """What SQLite cannot read or write is a ResultsError that names the file."""
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(found, dict) and found.get("id") is not None and isinstance(found.get("body"), dict)
+        yield
+    except sqlite3.Error as error:
+        full = isinstance(error, sqlite3.OperationalError) and "full" in str(error)
+        remedy = "free some space there" if full else "mend the file, or move it out of the folder"
+        raise ResultsError(f"{file}: the store cannot be used: {error}", remedy=remedy) from error
 
 
-def _torn_end(path: Path) -> str:
-    """A digest of what follows the last whole line; "" for nothing. A receiver may be writing it right now."""
-    with path.open("rb") as stream:
-        end = stream.seek(0, os.SEEK_END)
-        start = end
-        kept = b""
-        while start and b"\n" not in kept:
-            start = max(0, start - 65_536)
-            stream.seek(start)
-            kept = stream.read(end - start)
-    torn = kept[kept.rfind(b"\n") + 1 :]
-    return md5(torn, usedforsecurity=False).hexdigest() if torn else ""
-
-
-# A file beside the part, of entries of 24 bytes in ascending order: 8 bytes of a digest of the name that is looked up
-# (a session id, or a trace id), then the 16 bytes of a trace id. Two names with one digest give a trace too many, which
-# the query that follows leaves out. A part is written after its index, and rewritten with less than it held; so an
-# index may name traces that its part does not hold, and never lacks one.
-
-_KEY: Final = 8
-_ENTRY: Final = 24
-
-
-class PartIndex:
-    """An index that is open for reading; a context manager."""
-
-    def __init__(self, path: Path) -> None:
-        """Raises FileNotFoundError if there is none, ValueError if the file is not an index."""
-        with path.open("rb") as stream:
-            size = stream.seek(0, 2)
-            if size % _ENTRY:
-                raise ValueError(f"{path}: {size} bytes are not a whole number of entries")
-            self._data: mmap.mmap | bytes = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-
-    def __len__(self) -> int:
-        return len(self._data) // _ENTRY
-
-    def __getitem__(self, number: int) -> bytes:
-        return self._data[number * _ENTRY : (number + 1) * _ENTRY]
-
-    def traces_naming(self, session: str) -> Iterator[str]:
-        """Ids of the traces that name a session."""
-        return self._entries_of(_session_key(session))
-
-    def holds(self, trace_id: str) -> bool:
-        """Whether the part may hold records of a trace."""
-        return trace_id in self._entries_of(_trace_key(trace_id))
-
-    def _entries_of(self, key: bytes) -> Iterator[str]:
-        for number in range(bisect_left(self, key), len(self)):
-            entry = self[number]
-            if entry[:_KEY] != key:
-                return
-            yield entry[_KEY:].hex()
-
-    def __enter__(self) -> "PartIndex":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if isinstance(self._data, mmap.mmap):
-            self._data.close()
-
-
-def index_path(part: Path) -> Path:
-    """The path of the index of a part."""
-    return part.with_suffix(".index")
-
-
-def open_index(part: Path) -> PartIndex | None:
-    """The index of a part; None if it has none that can be read, so that the part itself is read."""
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """One transaction that writes: all of it is on the disk when it ends, or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
     try:
-        return PartIndex(index_path(part))
-    except (FileNotFoundError, ValueError):
-        return None
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
-def entries_of(named: Iterable[tuple[str, str]]) -> list[bytes]:
-    """The entries for pairs of a session id ("" for none) and a trace id."""
-    found = set[bytes]()
-    for session, trace_id in named:
-        value = bytes.fromhex(trace_id)
-        found.add(_trace_key(trace_id) + value)
-        if session:
-            found.add(_session_key(session) + value)
-    return sorted(found)
+def vacuum(connection: sqlite3.Connection) -> None:
+    """Gives free pages back to the disk in small pieces, and empties the write-ahead log."""
+    free = -1
+    while (now := connection.execute("PRAGMA freelist_count").fetchone()[0]) and now != free:
+        free = now
+        connection.execute(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})").fetchall()
+    connection.execute("PRAGMA wal_checkpoint(truncate)").fetchall()
 
 
-def write_index(part: Path, entries: Iterable[bytes]) -> None:
-    """Writes the index of a part whole, and flushes it."""
-    write_atomically(index_path(part), b"".join(entries))
-    index_path(part).chmod(0o600)
-
-
-def _session_key(session: str) -> bytes:
-    return blake2b(b"s" + session.encode("utf-8", "replace"), digest_size=_KEY).digest()
-
-
-def _trace_key(trace_id: str) -> bytes:
-    return blake2b(b"t" + trace_id.encode(), digest_size=_KEY).digest()
-
-
-# Deletion of sessions and users: first hidden from every reader, then removed from the files.
-#
-# A deletion is a small file of digests, so that what is deleted does not live on in the list of what was deleted. It
-# covers what was received up to its time; the same session may begin again afterwards.
-
-_DIGITS: Final = 40
-_APPLIED: Final = ".applied.json"
-
-
-def trace_digest(source: str, trace_id: str) -> str:
-    """The digest that a deletion names a trace by."""
-    return hashlib.sha256(f"{source}|{trace_id}".encode()).hexdigest()[:_DIGITS]
-
-
-def write_deletion(folder: Path, last_segment: int, traces: Iterable[tuple[str, str]]) -> Path:
-    """Hides the records of traces, given as (source, trace id), that were received until now.
-
-    `last_segment`: the newest of the journal; when all up to it are parts, no file can hold the records any more.
-    """
-    now_ns = time.time_ns()
-    digests = sorted({trace_digest(*trace) for trace in traces})
-    path = folder / f"{now_ns}.json"
-    write_atomically(
-        path, (json.dumps({"until_ns": now_ns, "segment": last_segment, "traces": digests}) + "\n").encode()
-    )
-    return path
-
-
-def deletions(folder: Path) -> list[tuple[int, list[str]]]:
-    """(received until, digests) of every deletion that the files may still contain."""
-    found: list[tuple[int, list[str]]] = []
-    for path in sorted(folder.glob("*.json")):
-        try:
-            document = json.loads(path.read_bytes())
-            found.append(
-                (int(document["until_ns"]), [digest for digest in map(str, document["traces"]) if digest.isalnum()])
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise ResultsError(f"{path}: is not a list of deletions: {error}") from None
-    return found
-
-
-def forget_deletions(folder: Path, oldest_segment: int | None) -> None:
-    """Drops the deletions that were applied to all parts, and whose segments are parts; None: the journal is empty."""
-    for path in folder.glob(f"*{_APPLIED}"):
-        segment = json.loads(path.read_bytes()).get("segment", 0)
-        if oldest_segment is None or oldest_segment > segment:
-            path.unlink(missing_ok=True)
-
-
-def pending_deletions(folder: Path) -> list[Path]:
-    """Those that were not applied to the existing parts yet."""
-    return sorted(path for path in folder.glob("*.json") if not path.name.endswith(_APPLIED))
-
-
-def mark_applied(paths: Iterable[Path]) -> None:
-    """States that every part was written without what these deleted."""
-    for path in paths:
-        path.replace(path.with_name(path.name.removesuffix(".json") + _APPLIED))
-
-
-def deletion_filter(folder: Path) -> str:
-    """An SQL condition that holds for what is not deleted."""
-    conditions = []
-    for until_ns, digests in deletions(folder):
-        listed = ", ".join(f"'{digest}'" for digest in digests)
-        if listed:
-            name = f"left(sha256(source || '|' || trace_id), {_DIGITS})"
-            conditions.append(f"NOT (received_ns <= {until_ns} AND {name} IN ({listed}))")
-    return " AND ".join(conditions) or "true"
+_VACUUM_PAGES: Final = 2_000

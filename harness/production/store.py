@@ -6,25 +6,26 @@
     for score in store.scores(since_ns=..., release="2.4"): ...   # latest score of each session
     for score in store.failures(since_ns=...): ...                # of these, if something failed
 
-A store is opened for reading beside a running receiver; each object belongs to one thread. Below it is an interface
-(`SpanEngine`): the embedded engine reads the store's own files, the other one tables in ClickHouse.
+A store is opened beside a running receiver; each object belongs to one thread. Below it is an interface (`SpanEngine`):
+the embedded engine reads the store's own file, the other one tables in ClickHouse.
 """
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from harness.errors import UsageError
 from harness.production.clickhouse import TTL_REMEDY, ClickHouseEngine, Database, RecordSender
-from harness.production.compaction import Compactor, forget_sessions
-from harness.production.days import HISTORY, DayFacts
+from harness.production.days import DayFacts
 from harness.production.engine import EmbeddedEngine, SpanEngine
 from harness.production.record import StoredRecord
+from harness.production.retention import forget_older, forget_sessions
 from harness.production.score_store import ScoreStore
-from harness.production.scores import ScoreKind, SessionScore, latest_scores
+from harness.production.scores import ScoreKind, SessionScore
 from harness.production.session import Session, SessionRow, sessions_from
 from harness.production.settings import ClickHouseSettings
-from harness.production.storage import StoreLayout, segments, write_deletion
+from harness.production.storage import StoreLayout
 from harness.traces.trajectory import Trajectory
 
 DEFAULT_FOLDER = "online"
@@ -36,12 +37,16 @@ _BY_TRACE = "trace:"
 class SessionStore:
     """Sessions and their scores."""
 
-    def __init__(self, layout: StoreLayout, engine: SpanEngine, sender: RecordSender | None = None) -> None:
-        """`sender`: what empties the journal if records are stored outside of the store's folder."""
+    def __init__(self, layout: StoreLayout, clickhouse: Database | None) -> None:
         self.layout = layout
-        self._engine = engine
-        self._sender = sender
-        self.score_store = ScoreStore(layout.scores)
+        connection = layout.open()
+        self._embedded = EmbeddedEngine(layout, connection)
+        self._engine: SpanEngine = self._embedded
+        self._sender: RecordSender | None = None
+        if clickhouse is not None:
+            self._engine = ClickHouseEngine(clickhouse, layout.key)
+            self._sender = RecordSender(layout, clickhouse)
+        self.score_store = ScoreStore(layout.file, connection)
 
     @classmethod
     def open(cls, folder: Path, clickhouse: ClickHouseSettings | None = None) -> "SessionStore":
@@ -51,10 +56,10 @@ class SessionStore:
         """
         layout = StoreLayout(folder)
         if clickhouse is None:
-            layout.open()
-            return cls(layout, EmbeddedEngine(layout))
+            return cls(layout, None)
         database = Database(clickhouse)
-        return cls(layout, ClickHouseEngine(database, layout.create().key), RecordSender(layout, database))
+        layout.create()
+        return cls(layout, database)
 
     def sessions(
         self,
@@ -85,13 +90,11 @@ class SessionStore:
 
         Raises UsageError if there is none or several.
         """
-        traces, records = self._engine.named([name for name in (key, key.partition(":")[2]) if name])
-        rows = _rows_named(key, sessions_from(traces))
+        names = [name for name in (key, key.partition(":")[2]) if name]
+        rows = _rows_named(key, sessions_from(self._engine.traces(sessions=names)))
         if not rows and _BY_TRACE in key:
-            return self.loaded(_single_row(_rows_named(key, self._all_rows(0)), key))
-        row = _single_row(rows, key)
-        mine = {(row.source, trace_id) for trace_id in row.trace_ids}
-        return Session(row, [one for one in records if (one.source, one.trace_id) in mine])
+            rows = _rows_named(key, self._all_rows(0))
+        return self.loaded(_single_row(rows, key))
 
     def loaded(self, row: SessionRow) -> Session:
         """The session of a row."""
@@ -120,15 +123,8 @@ class SessionStore:
         kind: ScoreKind | None = None,
     ) -> list[SessionScore]:
         """The latest score of each session, kind, suite and rubric, of sessions received since then."""
-        found = latest_scores(self.score_store.read(since_ns=since_ns)).values()
-        return [
-            one
-            for one in found
-            if not one.skipped
-            and (release is None or one.release == release)
-            and (suite is None or one.suite == suite)
-            and (kind is None or one.kind == kind)
-        ]
+        found = self.score_store.read(since_ns=since_ns, latest=True, suite=suite, kind=kind)
+        return [one for one in found if not one.skipped and (release is None or one.release == release)]
 
     def failures(
         self, *, since_ns: int = 0, release: str | None = None, suite: str | None = None
@@ -137,15 +133,14 @@ class SessionStore:
         return (one for one in self.scores(since_ns=since_ns, release=release, suite=suite) if one.failed)
 
     def facts(self, suite: str) -> DayFacts:
-        """The suite's scores added up by day. Raises ResultsError that names a damaged file."""
-        return DayFacts(self.score_store, suite, self.layout.watch / HISTORY)
+        """The suite's scores added up by day."""
+        return DayFacts(self.score_store, suite)
 
     def delete(self, *, session: str | None = None, user_id: str | None = None) -> int:
         """Deletes a session, or all sessions in which a user took part, with their scores and what waits to be
         sent; how many sessions it was.
 
-        Readers do not see them any more when this returns. Parts are rewritten at once; what a running receiver still
-        has in its journal is left out when that becomes a part. Raises UsageError if a session is not known.
+        Nobody can read them any more when this returns. Raises UsageError if a session is not known.
         """
         if session is not None:
             rows: Sequence[SessionRow] = [self.session(session).row]
@@ -153,27 +148,24 @@ class SessionStore:
             rows = [row for row in self._all_rows(0) if user_id is not None and user_id in row.users]
         if not rows:
             return 0
-        last = max((number for number, _ in segments(self.layout.journal)), default=0)
         traces = [(row.source, trace) for row in rows for trace in row.trace_ids]
-        write_deletion(self.layout.deleted, last, traces)
-        self._engine.delete(traces)
-        forget_sessions(self.layout, (row.key for row in rows))
-        Compactor(self.layout).purge()
+        with nullcontext() if self._sender is None else self._sender.alone():
+            self._engine.delete(traces)
+            self._embedded.delete(traces)  # with ClickHouse, what waits to be sent
+        forget_sessions(self.layout, self.score_store, (row.key for row in rows))
         return len(rows)
 
-    def compact(self, *, retention_days: float | None = None) -> None:
-        """Compacts everything, or sends it to ClickHouse; only if no receiver runs, which does it by itself.
+    def maintain(self, *, retention_days: float | None = None) -> None:
+        """Removes what is older, or sends records to ClickHouse; a running receiver does it by itself.
 
         Raises UsageError for a retention if records are stored in ClickHouse.
         """
         if self._sender is not None:
             if retention_days is not None:
-                raise UsageError("--retention-days is for the store's own files", remedy=TTL_REMEDY)
-            self._sender.send(segments(self.layout.journal))
-            return
-        compactor = Compactor(self.layout)
-        compactor.compact(segments(self.layout.journal), retention_days=retention_days)
-        compactor.purge()
+                raise UsageError("--retention-days is for the store's own file", remedy=TTL_REMEDY)
+            self._sender.send()
+        elif retention_days is not None:
+            forget_older(self.layout, retention_days)
 
     def _all_rows(self, since_ns: int) -> list[SessionRow]:
         rows = sessions_from(self._engine.traces(received_since_ns=since_ns))

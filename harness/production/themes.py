@@ -128,7 +128,7 @@ def themes_of_store(
     """
     populations = store_populations(project, store, since_ns=since_ns, suite=suite)
     if suite is not None and not populations:
-        suites = sorted({one.suite for one in store.score_store.read()})
+        suites = store.score_store.suites()
         if suite not in suites:
             known = f"suites with scores: {', '.join(suites)}" if suites else f"harness online score {suite}"
             raise UsageError(f"no session is scored by {suite!r}", remedy=known)

@@ -43,8 +43,8 @@ class Served:
         except urllib.error.HTTPError as error:
             return Answer(error.code, error.read(), dict(error.headers))
 
-    def compact(self) -> None:
-        asyncio.run_coroutine_threadsafe(self.receiver.compact(all_of_it=True), self.loop).result(60)
+    def maintain(self) -> None:
+        asyncio.run_coroutine_threadsafe(self.receiver.maintain(), self.loop).result(60)
 
     def store(self) -> SessionStore:
         return SessionStore.open(self.folder)

@@ -20,9 +20,10 @@ from typing import Any
 from harness.judging.verdicts import JudgeIdentity, Judgement
 from harness.production.charts import charts_of, shifts_of
 from harness.production.days import Cell, DayFacts
-from harness.production.score_store import ScoreStore
 from harness.production.scores import SessionSampling, SessionScore, ToolFacts
 from harness.production.settings import WatchSettings
+from harness.production.storage import StoreLayout
+from harness.production.store import SessionStore
 from harness.production.watch import Incident, grouped_shifts, watch_shifts
 from harness.scoring.evidence import Verdict
 from harness.scoring.scorecard import Scorecard
@@ -90,12 +91,17 @@ class World:
                          judge=JudgeIdentity(model=self.judge))  # fmt: skip
 
 
+def new_store(folder: Path) -> SessionStore:
+    """An empty store."""
+    StoreLayout(folder).create()
+    return SessionStore.open(folder)
+
+
 def simulated(
     folder: Path, *changes: tuple[int, Callable[[World], None]], days: int = 60, daily: int = 200, seed: int = 3
 ) -> DayFacts:
     """Days of production, in which each change begins on its day."""
-    folder.mkdir(parents=True, exist_ok=True)
-    world, store = World(seed), ScoreStore(folder)
+    world, store = World(seed), new_store(folder).score_store
     scores: list[SessionScore] = []
     for number in range(days):
         for day, change in changes:

@@ -13,20 +13,21 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from harness.production.compaction import Compactor
 from harness.production.days import DayFacts
-from harness.production.record import line_of, stored
-from harness.production.score_store import ScoreStore
+from harness.production.engine import add_records
+from harness.production.record import StoredRecord, stored
 from harness.production.scores import SessionSampling, SessionScore
 from harness.production.scoring import ScoringRequest, score_sessions
 from harness.production.settings import OnlineSettings
-from harness.production.storage import StoreLayout, segments
+from harness.production.storage import StoreLayout, transaction
 from harness.production.store import SessionStore
 from harness.production.watch import daily_report
 from harness.scoring.evidence import Verdict
@@ -108,31 +109,34 @@ def ingest(requests: int, senders: int = 8) -> dict[str, Any]:
     }
 
 
-def filled(folder: Path, spans: int) -> StoreLayout:
-    layout = StoreLayout(folder)
+def written(layout: StoreLayout, records: Iterator[StoredRecord]) -> None:
+    """Stores records in transactions of 5,000, as a receiver under load does."""
     layout.create()
-    drawn, now_ns, made = random.Random(2), time.time_ns(), 0
-    for number in range(1, spans // 50_000 + 1):
-        with (layout.journal / f"{number:012}.jsonl").open("wb") as stream:
-            for conversation in range(5_000):
-                made += 1
-                trace = f"{drawn.getrandbits(128):032x}"
-                for place in range(10):
-                    facts: dict[str, Any] = {"gen_ai.input.messages": " ".join(drawn.choices(WORDS, k=100))}
-                    if place == 0:
-                        facts["gen_ai.conversation.id"] = f"c{made}"
-                    one = RawRecord(
-                        kind="span",
-                        trace_id=trace,
-                        span_id=f"{conversation * 10 + place + 1:016x}",
-                        name="chat",
-                        start_ns=place + 1,
-                        end_ns=place + 2,
-                        attributes=facts,
-                    )
-                    stream.write(line_of(stored(one, source="default", trusted=False, received_ns=now_ns)))
-    Compactor(layout).compact(segments(layout.journal))
-    return layout
+    with closing(layout.open()) as connection:
+        while batch := [*islice(records, 5_000)]:
+            with transaction(connection):
+                add_records(connection, batch)
+
+
+def conversations(spans: int) -> Iterator[StoredRecord]:
+    """Of ten spans each."""
+    drawn, now_ns = random.Random(2), time.time_ns()
+    for number in range(spans // 10):
+        trace = f"{drawn.getrandbits(128):032x}"
+        for place in range(10):
+            facts: dict[str, Any] = {"gen_ai.input.messages": " ".join(drawn.choices(WORDS, k=100))}
+            if place == 0:
+                facts["gen_ai.conversation.id"] = f"c{number + 1}"
+            one = RawRecord(
+                kind="span",
+                trace_id=trace,
+                span_id=f"{number * 10 + place + 1:016x}",
+                name="chat",
+                start_ns=place + 1,
+                end_ns=place + 2,
+                attributes=facts,
+            )
+            yield stored(one, source="default", trusted=False, received_ns=now_ns)
 
 
 def timed(work: Callable[[], Any], times: int) -> dict[str, float]:
@@ -158,30 +162,38 @@ def scores(count: int) -> Iterator[SessionScore]:
 
 def store(spans: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        layout = filled(Path(folder), spans)
+        layout = StoreLayout(Path(folder))
+        began = time.monotonic()
+        written(layout, conversations(spans))
+        filled_s = time.monotonic() - began
         opened = SessionStore.open(layout.folder)
         drawn = random.Random(3)
         opened.session("c1")
         fetch = timed(lambda: opened.session(f"default:c{drawn.randint(1, spans // 10)}").spans, 15)
         rows = timed(opened.sessions, 3)
-        ScoreStore(layout.scores).add(scores(spans // 10))
+        opened.score_store.add(scores(spans // 10))
         facts = DayFacts(opened.score_store, "shop")
         day = datetime.now(UTC).strftime("%Y-%m-%d")
         report = timed(lambda: daily_report(facts, "shop", layout.watch, day), 3)
-    return {"spans": spans, "session_fetched": fetch, "all_sessions_listed": rows, "report_of_a_day": report}
+        size = layout.file.stat().st_size / sum(len(one.body) for one in conversations(spans))
+    return {
+        "spans": spans,
+        "made_and_stored_s": round(filled_s, 1),
+        "session_fetched": fetch,
+        "all_sessions_listed": rows,
+        "report_of_a_day": report,
+        "file_by_bodies": round(size, 2),
+        "resident_mb_most": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000,
+    }
 
 
 def scoring(sessions: int) -> dict[str, Any]:
     suite = load_suite(PROJECT, "drive_thru")
     with tempfile.TemporaryDirectory() as folder:
         layout = StoreLayout(Path(folder))
-        layout.create()
-        with (layout.journal / "000000000001.jsonl").open("wb") as stream:
-            for number in range(sessions):
-                for one in conversation(number):
-                    stream.write(line_of(stored(one, source="default", trusted=False, received_ns=time.time_ns())))
+        made = (one for number in range(sessions) for one in conversation(number))
+        written(layout, (stored(one, source="default", trusted=False, received_ns=time.time_ns()) for one in made))
         opened = SessionStore.open(layout.folder)
-        opened.compact()
         began, cpu = time.monotonic(), time.process_time()
         done = score_sessions(opened, ScoringRequest(suite=suite, settings=OnlineSettings(pause_s=0)))
         wall, used = time.monotonic() - began, time.process_time() - cpu

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -22,6 +23,7 @@ from harness.production.clickhouse_tables import LOGS, OWN, TRACES
 from harness.production.receiver import AccessTokens
 from harness.production.scoring import ScoringRequest, score_sessions
 from harness.production.settings import ClickHouseSettings, OnlineSettings
+from harness.production.storage import StoreLayout
 from harness.production.store import SessionStore
 from harness.suite.loading import load_suite
 from tests.online.receiving import TRUSTED, request, serving, span
@@ -122,7 +124,7 @@ def test_what_the_receiver_sends_is_read_as_from_its_own_files(tmp_path: Path, s
             for path, one in (("/v1/traces", body), ("/v1/logs", log)):
                 for token in ({}, {"Authorization": f"Bearer {TRUSTED}"}):
                     assert 200 == served.post(path, one, headers=token).status
-            served.compact()
+            served.maintain()
             assert {} == {name: number for name, number in served.receiver.counts.items() if "failed" in name}
             store = SessionStore.open(folder, options.get("clickhouse"))
             plain = [row.model_dump(exclude={"received_first_ns", "received_last_ns", "digest", "trace_ids"})
@@ -132,7 +134,13 @@ def test_what_the_receiver_sends_is_read_as_from_its_own_files(tmp_path: Path, s
     assert told[0] == told[1]
     assert {"default:c1", "default:c2", "harness:c1", "harness:c2"} == {row["key"] for row in told[1][0]}
     assert 4 == rows(settings, "otel_traces")
-    assert [] == [*(tmp_path / "tables" / "journal").iterdir(), *(tmp_path / "tables" / "parts").iterdir()]
+    assert 0 == waiting(tmp_path / "tables")
+
+
+def waiting(folder: Path) -> int:
+    """Records in the store's own file."""
+    with closing(StoreLayout(folder).open()) as connection:
+        return int(connection.execute("SELECT count(*) FROM records").fetchone()[0])
 
 
 class Server:
@@ -174,64 +182,61 @@ def test_while_clickhouse_is_stopped_records_are_kept_and_sent_again(tmp_path: P
 
     with serving(tmp_path / "online", clickhouse=settings) as served:
         assert 200 == served.post("/v1/traces", bodies[0]).status
-        served.compact()
+        served.maintain()
         assert served.receiver.counts["sending failed"]
         with pytest.raises(ResultsError, match=f"http://127.0.0.1:{server.port}"):
             SessionStore.open(tmp_path / "online", settings).sessions()
         assert 200 == served.post("/v1/traces", bodies[1]).status
     with serving(tmp_path / "online", clickhouse=settings) as served:  # the receiver too was ended meanwhile
         server.start()
-        served.compact()
+        served.maintain()
         store = SessionStore.open(tmp_path / "online", settings)
         assert ["default:c1", "default:c2"] == keys(store)
         server.stop()
         assert 200 == served.post("/v1/traces", bodies[2]).status
-        served.compact()
+        served.maintain()
         assert served.receiver.counts["sending failed"]
         assert 200 == served.post("/v1/traces", bodies[3]).status
         server.start()
-        served.compact()
-        assert 0 == served.receiver.status["waiting_segments"]
+        served.maintain()
+        assert 0 == served.receiver.status["waiting_records"]
         assert [f"default:c{number}" for number in range(1, 5)] == keys(
             SessionStore.open(tmp_path / "online", settings)
         )
 
 
-def test_a_segment_that_is_sent_twice_counts_once(tmp_path: Path, settings: ClickHouseSettings) -> None:
-    with serving(tmp_path, clickhouse=settings) as served:
-        served.post("/v1/traces", request(span(1, 1, attributes={CONVERSATION: "c1"}), span(1, 2)))
-    (segment,) = (tmp_path / "journal").glob("*.jsonl")
-    kept = segment.read_bytes()
-    store = SessionStore.open(tmp_path, settings)
-    for _ in range(2):  # the receiver was killed before it removed the segment
-        segment.write_bytes(kept)
-        store.compact()
+def test_records_that_are_sent_twice_count_once(tmp_path: Path, settings: ClickHouseSettings) -> None:
+    one = request(span(1, 1, attributes={CONVERSATION: "c1"}), span(1, 2))
+    for _ in range(2):  # the second time as if the receiver was killed before it removed what it had sent
+        with serving(tmp_path) as served:
+            served.post("/v1/traces", one)
+        store = SessionStore.open(tmp_path, settings)
+        store.maintain()
     assert 4 == rows(settings, "otel_traces")
     assert [2] == [row.records for row in store.sessions()]
     assert 2 == len(store.session("c1").spans)
 
 
-def test_parts_of_earlier_days_move_to_clickhouse(tmp_path: Path, settings: ClickHouseSettings) -> None:
+def test_records_of_earlier_days_move_to_clickhouse(tmp_path: Path, settings: ClickHouseSettings) -> None:
     with serving(tmp_path) as served:
         for number in (1, 2):
             served.post("/v1/traces", request(span(number, 1, attributes={CONVERSATION: f"c{number}"})))
-            served.compact()
     store = SessionStore.open(tmp_path, settings)
-    store.compact()
+    store.maintain()
     assert ["default:c1", "default:c2"] == sorted(row.key for row in store.sessions())
-    assert [] == list((tmp_path / "parts").iterdir())
+    assert 0 == waiting(tmp_path)
 
 
-def test_deleted_sessions_are_in_no_table_and_no_journal(tmp_path: Path, settings: ClickHouseSettings) -> None:
+def test_deleted_sessions_are_in_no_table_and_no_file(tmp_path: Path, settings: ClickHouseSettings) -> None:
     with serving(tmp_path, clickhouse=settings) as served:
         for number, user in ((1, "ann"), (2, "bob"), (3, "ann")):
             facts = {CONVERSATION: f"chat-{number}", "user.id": user}
             served.post("/v1/traces", request(span(number, 1, attributes=facts)))
-        served.compact()
+        served.maintain()
         served.post("/v1/traces", request(span(1, 2, attributes={CONVERSATION: "chat-1"})))
         store = SessionStore.open(tmp_path, settings)
         assert 2 == store.delete(user_id="ann")
-        served.compact()
+        served.maintain()
         assert ["default:chat-2"] == [row.key for row in store.sessions()]
         assert 1 == rows(settings, "otel_traces")
 
@@ -242,7 +247,7 @@ def test_clocks_that_lie_keep_no_session_from_being_scored(tmp_path: Path, setti
         spans = [span(number, 1, startTimeUnixNano=str(number * day_ns), attributes={CONVERSATION: f"c{number}"})
                  for number in range(1, 301)]  # fmt: skip
         assert 200 == served.post("/v1/traces", request(*spans)).status
-        served.compact()
+        served.maintain()
         store = SessionStore.open(tmp_path, settings)
         assert 300 == len(store.sessions())
     collector = Collector(other := settings.model_copy(update={"database": f"otel{next(NUMBERS)}"}))
@@ -298,7 +303,7 @@ def test_settings_that_cannot_be_used_are_refused(
     with pytest.raises(UsageError, match="NOT_SET"):
         SessionStore.open(tmp_path, settings.model_copy(update={"password_variable": "NOT_SET"}))
     with pytest.raises(UsageError, match="--retention-days"):
-        SessionStore.open(tmp_path, settings).compact(retention_days=1)
+        SessionStore.open(tmp_path, settings).maintain(retention_days=1)
     with (
         pytest.raises(UsageError, match="--retention-days"),
         serving(tmp_path, AccessTokens({}, {}), clickhouse=settings, retention_days=1.0),

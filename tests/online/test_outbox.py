@@ -104,7 +104,6 @@ def files_with(folder: Path, word: bytes) -> list[str]:
 
 def test_a_deleted_session_waits_for_nobody(served: Served) -> None:
     outbox = scored(served, served.folder / "outbox" / "otlp")
-    served.compact()
     assert 1 == served.store().delete(session="chat-1")
     assert 1 == outbox.waiting
     assert [] == files_with(served.folder / "outbox", b"chat-1")
@@ -119,9 +118,9 @@ def test_retention_drops_scores_recordings_and_what_waits(tmp_path: Path) -> Non
     recorded.parent.mkdir(parents=True)
     recorded.write_text("asked: chat-1\n")
     store = SessionStore.open(tmp_path)
-    store.compact(retention_days=1)
+    store.maintain(retention_days=1)
     assert (2, True, 2) == (len(store.scores()), recorded.exists(), len(list((tmp_path / "outbox/otlp").iterdir())))
-    store.compact(retention_days=1e-9)
+    store.maintain(retention_days=1e-9)
     assert ([], []) == (store.sessions(), store.scores())
     assert [] == files_with(tmp_path, b"chat-")
 

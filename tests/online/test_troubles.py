@@ -2,20 +2,23 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.errors import ResultsError
-from harness.production.score_store import ScoreOutbox, ScoreStore
+from harness.production.score_store import ScoreOutbox
 from harness.production.scoring import ScoringRequest, score_sessions
 from harness.production.sending import langfuse_sender
 from harness.production.settings import OnlineSettings
+from harness.production.storage import StoreLayout
 from harness.production.store import SessionStore
 from harness.suite.loading import load_suite
 from tests.experiments.langfuse_server import LangfuseServer, langfuse_server
@@ -74,24 +77,24 @@ def test_langfuse_gets_checks_metrics_and_failure_modes_once(
 
 @pytest.mark.slow
 def test_watching_goes_on_after_a_round_that_fails(project: Path) -> None:
-    damaged = project / "online" / "scores" / "1.jsonl"
-    damaged.write_text("no score\n")
-    (project / "online.yaml").write_text("pause_s: 0\nbudget: {sessions: 100}\n")  # for which scores are read
+    with closing(StoreLayout(project / "online").open()) as connection:
+        connection.execute("ALTER TABLE traces RENAME TO hidden")
     command = [sys.executable, "-m", "harness", "--project", str(project), "online", "score", "basics", "--json"]
     process = subprocess.Popen(
         [*command, "--watch", "--interval", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout is not None
-        assert "1.jsonl:1: " in json.loads(process.stdout.readline())["error"]
-        damaged.unlink()
+        assert "store.db" in json.loads(process.stdout.readline())["error"]
+        with closing(StoreLayout(project / "online").open()) as connection:
+            connection.execute("ALTER TABLE hidden RENAME TO traces")
         rounds = (json.loads(line) for line in process.stdout)
         assert 3 == next(one for one in rounds if "rules" in one)["rules"]["scored"]
     finally:
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
     assert 130 == process.returncode
-    assert "1.jsonl" in told
+    assert "store.db" in told
     assert "Traceback" not in told
 
 
@@ -99,63 +102,41 @@ def test_a_wrong_suite_ends_watching_at_once(project: Path) -> None:
     assert "'basic'" in harness("online", "score", "basic", "--watch", status=2, project=project)
 
 
-def damages(flat: Path) -> Iterator[None]:
-    """A file that is gone, cut short, or of an older harness with other columns."""
-    whole = flat.read_bytes()
-    flat.unlink()
-    yield
-    flat.write_bytes(whole[: len(whole) // 2])
-    yield
-    flat.write_bytes(whole.replace(b"received_ns", b"accepted_ns"))
-    yield
-
-
 @pytest.mark.slow
-def test_counts_that_are_lost_or_damaged_are_made_again_from_the_scores(project: Path) -> None:
-    harness("online", "score", "basics", project=project)
-    (flat,) = (project / "online" / "scores").glob("*.parquet")
-    before = harness_json("online", "report", "basics", project=project)
-    for _ in damages(flat):
-        assert before == harness_json("online", "report", "basics", project=project)
-
-
-@pytest.mark.slow
-def test_counts_that_cannot_be_read_to_their_end_are_named(project: Path) -> None:
-    harness("online", "score", "basics", project=project)
-    (flat,) = (project / "online" / "scores").glob("*.parquet")
-    whole = bytearray(flat.read_bytes())
-    whole[4:400] = bytes(396)
-    flat.write_bytes(bytes(whole))
-    for verb in ("report", "watch"):
-        told = harness("online", verb, "basics", status=3, project=project)
-        assert str(flat) in told
-        assert f"-> delete {flat.name}" in told
-        assert "Traceback" not in told
-    flat.unlink()
-    assert 3 == harness_json("online", "report", "basics", project=project)["scored"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("most_bytes", [1500, 4000])
-def test_a_full_disk_is_named_and_every_session_is_scored_once_afterwards(project: Path, most_bytes: int) -> None:
+def test_a_full_disk_is_named_and_every_session_is_scored_once_afterwards(project: Path) -> None:
     command = [sys.executable, "-m", "harness", "--project", str(project), "online", "score", "basics"]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     full = subprocess.run(
-        ["prlimit", f"--fsize={most_bytes}", *command], capture_output=True, text=True, env=environment, timeout=120
+        ["prlimit", "--fsize=4000", *command], capture_output=True, text=True, env=environment, timeout=120
     )
     assert 3 == full.returncode, full.stdout + full.stderr
-    assert str(project / "online" / "scores") in full.stderr
-    assert "scored in the next round" in full.stderr
+    assert str(project / "online" / "store.db") in full.stderr
     assert "Traceback" not in full.stderr
     store = SessionStore.open(project / "online")
     assert [] == store.scores()
-    assert {".writing"} == {path.name for path in store.layout.scores.iterdir()}
     assert 3 == harness_json("online", "score", "basics", project=project)["rules"]["scored"]
     assert 3 == len(list(store.score_store.read()))
 
 
-def test_a_damaged_score_names_its_line_and_how_to_go_on(tmp_path: Path) -> None:
-    (tmp_path / "3.jsonl").write_text('{"identity": "x", "score": {}}\n')
-    words = r"3\.jsonl:1: .*field 'session': is missing.*\n.*move 3\.jsonl out of the folder"
-    with pytest.raises(ResultsError, match=words):
-        list(ScoreStore(tmp_path).read())
+def test_a_damaged_score_names_itself_and_how_to_go_on(project: Path) -> None:
+    harness("online", "score", "basics", project=project)
+    store = SessionStore.open(project / "online")
+    store.score_store.ask("UPDATE scores SET document = '{}' WHERE number = 2")
+    with pytest.raises(ResultsError, match=r"score 2 .*field 'session': is missing.*\n.*DELETE FROM scores") as told:
+        list(store.score_store.read())
+    remedy = re.search(r"'(DELETE FROM scores[^']*)'", str(told.value))
+    assert remedy is not None
+    store.score_store.ask(remedy[1])
+    assert 1 == harness_json("online", "score", "basics", project=project)["rules"]["scored"]
+
+
+def test_rounds_of_two_processes_at_once_share_the_work(tmp_path: Path) -> None:
+    (tmp_path / "suites").symlink_to(PROJECT / "suites")
+    (tmp_path / "online.yaml").write_text("pause_s: 0\n")
+    with serving(tmp_path / "online") as served:
+        send(served, 250)
+    command = [sys.executable, "-m", "harness", "--project", str(tmp_path), "online", "score", "basics", "--json"]
+    rounds = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    scored = [json.loads(one.communicate(timeout=120)[0])["rules"]["scored"] for one in rounds]
+    assert 250 == sum(scored)
+    assert 250 == len(SessionStore.open(tmp_path / "online").scores())

@@ -1,5 +1,6 @@
 """Shifts are noticed within days, beside what changed then; where nothing shifts, hardly ever an alarm is raised."""
 
+import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -9,16 +10,14 @@ import pytest
 from harness.drift.issue import TrackerOptions
 from harness.drift.trackers import FolderTracker
 from harness.production.charts import charts_of, most_at_once
-from harness.production.compaction import forget_older
-from harness.production.days import HISTORY, Cell, DayFacts
+from harness.production.days import Cell, DayFacts
 from harness.production.issues import file_incidents, incident_draft
-from harness.production.score_store import ScoreStore
+from harness.production.retention import forget_older
 from harness.production.scores import SessionSampling, SessionScore
 from harness.production.settings import WatchSettings
-from harness.production.storage import StoreLayout
 from harness.production.watch import Incident, accept_incident, daily_report, watch_shifts
 from harness.runs.store.drift_report import DriftFinding, DriftReport
-from tests.online.shifts import FIRST, World, delay, drift, false_alarms, other_judge, rise, simulated
+from tests.online.shifts import FIRST, World, delay, drift, false_alarms, new_store, other_judge, rise, simulated
 
 
 @pytest.mark.slow
@@ -87,9 +86,9 @@ def test_an_incident_is_one_issue_that_is_closed_when_it_is_over(tmp_path: Path)
 @pytest.mark.slow
 def test_an_incident_outlives_the_scores_that_retention_removes(tmp_path: Path) -> None:
     """15 days are kept; the rate soars on day 20 and is mended on day 48. Nothing is counted twice, nothing is lost."""
-    layout, settings, world = StoreLayout(tmp_path), WatchSettings(), World(5)
-    layout.create()
-    scores, tracker = ScoreStore(layout.scores), FolderTracker(TrackerOptions(project=tmp_path))
+    store, settings, world = new_store(tmp_path), WatchSettings(), World(5)
+    layout, scores = store.layout, store.score_store
+    tracker = FolderTracker(TrackerOptions(project=tmp_path))
     found: dict[int, tuple[Incident, ...]] = {}
     waiting: list[SessionScore] = []
     for number in range(60):
@@ -100,9 +99,9 @@ def test_an_incident_outlives_the_scores_that_retention_removes(tmp_path: Path) 
             limit = datetime(day.year, day.month, day.day, 6, tzinfo=UTC) - timedelta(days=14)
             scores.add(waiting)
             waiting = []
-            forget_older(layout, int(limit.timestamp() * 1e9))
+            forget_older(layout, (time.time() - limit.timestamp()) / 86_400)
         if number in (24, 34, 47, 59):
-            facts = DayFacts(scores, "shop", layout.watch / HISTORY)
+            facts = DayFacts(scores, "shop")
             assert (number + 1, 30) == (
                 len(facts.counted_days()),
                 max(one.sessions for one in facts.cells(["success"])),
@@ -195,11 +194,6 @@ def test_where_nothing_shifts_there_is_no_incident(tmp_path: Path) -> None:
     assert look.charts > 10
 
 
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    return folder
-
-
 def test_the_daily_report_estimates_shares_for_the_whole_population(tmp_path: Path) -> None:
     """Half of the sessions fail and are all scored; of the others one in ten is: weights undo that."""
     world, scores = World(1), list[SessionScore]()
@@ -211,7 +205,7 @@ def test_the_daily_report_estimates_shares_for_the_whole_population(tmp_path: Pa
             scores.append(
                 one.model_copy(update={"sampling": SessionSampling(rule="x", rate=rate, in_base=world.chance(0.1))})
             )
-    store = ScoreStore(_made(tmp_path / "scores"))
+    store = new_store(tmp_path / "scores").score_store
     store.add(scores)
     report = daily_report(DayFacts(store, "shop"), "shop", tmp_path, FIRST.isoformat())
 

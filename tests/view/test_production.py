@@ -29,7 +29,6 @@ def _send(project: Path, session: str, said: str) -> None:
     with serving(project / "online") as served:
         one = request(span(len(session), 1, attributes=facts), resource={"service.version": "2.4"})
         assert 200 == served.post("/v1/traces", one).status
-        served.compact()
 
 
 @pytest.fixture(scope="module")
@@ -121,8 +120,8 @@ def _first_theme(listed: httpx.Response) -> str:
 
 def test_a_damaged_store_is_reported_on_the_page(tmp_path: Path) -> None:
     (tmp_path / "online").mkdir()
-    (tmp_path / "online" / "store.json").write_text("{")
+    (tmp_path / "online" / "store.db").write_text("{" * 5000)
     with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         answer = client.get("/production")
-        assert (409, True) == (answer.status_code, "store.json" in answer.text)
+        assert (409, True) == (answer.status_code, "store.db" in answer.text)
         assert 200 == client.get("/").status_code

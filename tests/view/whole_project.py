@@ -120,7 +120,6 @@ def _production(folder: Path) -> None:
     facts = {**genai([{"role": "user", "content": "hello"}], reply), "gen_ai.conversation.id": "s1"}
     with serving(layout.folder) as served:
         assert 200 == served.post("/v1/traces", request(span(7, 1, attributes=facts))).status
-        served.compact()
     shop = Shop(folder)
     (row,) = shop.store.sessions()
     shop.score(reason="The shop is closed", session=row.key, received_ns=row.received_last_ns)
