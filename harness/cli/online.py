@@ -199,8 +199,7 @@ def delete(project: Path, /, session: str | None, user: str | None, folder: Path
     harness online delete conversation-17
     harness online delete --user u-4711
 
-    Deleted sessions are not visible after the command returns. Records in the journal of a running receiver are removed
-    when the receiver moves the journal into the store, within a minute.
+    Nobody can read a deleted session after the command returns, also beside a running receiver.
     """
     from harness.errors import UsageError
 
