@@ -41,7 +41,6 @@ class StoredRecord(NamedTuple):
     body: str
 
 
-
 USER: Final = ("user.id", "enduser.id", "langfuse.user.id")
 RELEASE: Final = ("harness.release", "gen_ai.agent.version", "langfuse.release", "service.version")
 MODEL: Final = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.model.id")
@@ -87,8 +86,6 @@ def stored(record: RawRecord, *, source: str, trusted: bool, received_ns: int) -
         feedback=_feedback(record),
         body=body,
     )
-
-
 
 
 def _first_text(record: RawRecord, names: Sequence[str]) -> str:
