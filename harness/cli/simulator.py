@@ -12,10 +12,6 @@ if TYPE_CHECKING:
 
 
 _RUBRIC = "user_simulator"
-UNJUDGED = (
-    "whether the simulated users kept to their plans is not measured without a judge (code finds empty, long and early "
-    "ended messages, tool calls, role labels and secrets)"
-)
 
 
 @click.group("simulator")
@@ -58,6 +54,8 @@ def report(project: Path, run: str, as_json: bool) -> None:
 
 def lines_of(summary: "UserSummary") -> list[str]:
     """The report as text."""
+    from harness.reports.render.wording import UNJUDGED_USERS
+
     ended = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in summary.ended.items())
     if not summary.conversations:
         return ["no conversation had a simulated user: --user model or --user logged gives it one"]
@@ -81,7 +79,7 @@ def lines_of(summary: "UserSummary") -> list[str]:
     ]
     lines += [f"counted as failed: {one}" for one in summary.steered]
     if summary.generated and not summary.is_judged:
-        lines.append(f"{UNJUDGED}: harness judge run RUN --rubric {_RUBRIC}")
+        lines.append(UNJUDGED_USERS)
     lines += [f"judged: {one.case_id}/{one.attempt} {one.criterion}: {one.rationale[:200]}" for one in summary.judged]
     if summary.judged:
         lines.append(f"success without what a judge doubts: {_percent(summary.success_without_judged)}")

@@ -37,12 +37,14 @@ PieceKind = Literal[
     "result",
     "profile",
     "scenario",
+    "turns",
     "state",
     "answer",
 ]
 """`reported`: a message that the agent attributes to another speaker; `agent`: a separate message; `narration`: the
 agent's text beside its calls; `answer`: a final output that was not a message; `state`: the state that the trial left;
-`scenario`: the plan and the persona of a simulated user.
+`scenario`: the plan and the persona of a simulated user, what it keeps back, and how it ended; `turns`: a turn of the
+agent, or of the log of its user, that the model of `entailment:` was asked about.
 """
 
 
@@ -85,6 +87,7 @@ class Piece(Frozen):
         named = {
             "profile": "user profile",
             "scenario": "scenario of the user",
+            "turns": "turn of an assistant",
             "state": "end state",
             "reported": "message reported by the agent",
         }
@@ -248,7 +251,7 @@ def build_transcript(trial: Trial, case: Case | None = None) -> Transcript:
     """The transcript of one trial; `case` adds the user's profile and system texts that the trace does not contain."""
     trajectory = trial.trajectory
     results = _results(trajectory.steps)
-    pieces = [*_opening_pieces(case), *_pieces(trajectory.steps, results, case), *_end_pieces(trial)]
+    pieces = [*_opening_pieces(trial, case), *_pieces(trajectory.steps, results, case), *_end_pieces(trial)]
     pieces = [_with_outermost(piece, trajectory.agent) for piece in pieces]
     return Transcript(
         trace_id=trajectory.trace_id,
@@ -307,11 +310,18 @@ def _tool_result(seen: Observation, used: set[str]) -> _Result:
     return _Result(short, len(whole) - len(short), whole) if len(short) < len(whole) else _Result(whole, 0, whole)
 
 
-def _opening_pieces(case: Case | None) -> Iterator[Piece]:
+def _opening_pieces(trial: Trial, case: Case | None) -> Iterator[Piece]:
     if case is not None and case.user_profile is not None:
         yield Piece(ref="profile", kind="profile", text=shown(compact(dict(case.user_profile))))
     if case is not None and case.conversation is not None and (scenario := _scenario(case.conversation)):
+        scenario += (
+            [] if case.user is None else [f"Not said before it is asked for: {one}" for one in case.user.withhold]
+        )
+        scenario += [] if trial.user is None else [f"End: {trial.user.ended}, after {trial.user.turns} messages"]
         yield Piece(ref="scenario", kind="scenario", text="\n".join(scenario))
+    for number, asked in enumerate(() if trial.user is None else trial.user.entailments, start=1):
+        yield Piece(ref=f"first.{number}", kind="turns", text=shown(asked.log))
+        yield Piece(ref=f"second.{number}", kind="turns", text=shown(asked.agent))
 
 
 def _scenario(talk: Conversation) -> list[str]:

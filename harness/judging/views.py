@@ -64,12 +64,13 @@ VIEWS: Final[dict[str, tuple[str, Callable[[Transcript], list[Piece]]]]] = {
     "widgets": ("what was shown by tools that show something", _widgets),
     "profile": ("what is known of the user", _kinds("profile")),
     "scenario": ("what a simulated user was to do: its plan and its persona", _kinds("scenario")),
+    "turns": ("pairs of turns that the model of `entailment:` was asked about", _kinds("turns")),
     "handover": ("what one agent handed to another", _handover),
     "final_state": ("the last answer, and what the trial left behind", _final),
     "system": ("what the agent was told to be", _kinds("system")),
     "everything": (
         "the whole transcript",
-        lambda one: [piece for piece in one.pieces if piece.kind != "scenario"],
+        lambda one: [piece for piece in one.pieces if piece.kind not in ("scenario", "turns")],
     ),
 }
 """Name -> description, and the selection of pieces."""

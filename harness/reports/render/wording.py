@@ -7,7 +7,7 @@ that no report can control a terminal or break a file format.
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from harness.reports.durations import PrintedEnd
 from harness.reports.replay import MissedTool
@@ -270,6 +270,12 @@ def use_words(summary: Summary) -> str | None:
     return f"model answers: {named}; {use.input_tokens} tokens in, {use.output_tokens} out{cost}"
 
 
+UNJUDGED_USERS: Final = (
+    "simulated users: whether they kept to their plans is not measured without a judge; code finds empty, long and "
+    "early ended messages, tool calls, role labels and secrets: harness judge run RUN --rubric user_simulator"
+)
+
+
 def overlay_words(summary: Summary) -> list[str]:
     """Notes about lenient answers, unfired faults, unused turns of the scripted user, and self-reported calls."""
     degraded = ", ".join(summary.degraded)
@@ -277,6 +283,9 @@ def overlay_words(summary: Summary) -> list[str]:
     found += [f"tried again: {one.case_id}/{one.attempt}, after: {one.reason}" for one in summary.retried]
     found += [f"fault that no call triggered: {one}" for one in summary.unfired_faults]
     found += [f"message that the scripted user did not send: {one}" for one in summary.unsaid_turns]
+    users = summary.manifest.users
+    if users is not None and users.model is not None and users.kind != "logged" and not users.judged:
+        found.append(UNJUDGED_USERS)
     if summary.manifest.tool_mode == "imported":
         return [*found, "imported trajectories: every call and result is self-reported"]
     calls = summary.self_reported_calls

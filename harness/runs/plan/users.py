@@ -6,6 +6,7 @@ from typing import Final
 
 from harness.errors import InvalidDocument, UsageError
 from harness.judging.prompts import PromptRegistry
+from harness.judging.settings import FILE as JUDGE_FILE
 from harness.plugins import plugin_names
 from harness.runs.plan.plan import RunOptions
 from harness.runs.store.folder import RunFolder, run_path
@@ -151,6 +152,7 @@ def users_for_manifest(suite: Suite, options: UserOptions) -> RunUsers | None:
         mode=(options.mode or suite.user.mode) if played else None,
         model=suite.user.model if played else None,
         log_run=options.log_run,
+        judged=any((place / JUDGE_FILE).is_file() for place in (suite.folder, suite.folder.parent.parent)),
     )
 
 

@@ -69,6 +69,68 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def typed(project: Path, *words: str) -> str:
+    """What a command prints, without the line ends of a terminal."""
+    done = CliRunner().invoke(harness, ["--project", str(project), *words], catch_exceptions=False)
+    return " ".join(done.output.split())
+
+
+def test_what_code_does_not_see_is_said_once_a_run_unless_a_judge_is_declared(project: Path) -> None:
+    with RuleUser() as model:
+        user = f"user: {{kind: model, model: rule-user, base_url: '{model.url}', mode: live}}"
+        (project / "suites" / "talks" / "suite.yaml").write_text(SUITE + user)
+        words = ["run", "talks", "--sandbox", "local", "--trials", "3", "--run-name"]
+        said = typed(project, *words, "talk")
+        (project / "judge.yaml").write_text("{model: judge, base_url: 'http://127.0.0.1:9/v1', double: true}")
+        with_judge = typed(project, *words, "other")
+
+    assert (1, 0) == (said.count("not measured without a judge"), with_judge.count("not measured without a judge"))
+    assert 1 == typed(project, "simulator", "report", "talk").count("not measured without a judge")
+
+
+LOG = """\
+turns:
+  - {user: "A latte, please.", agent: "Of course, a latte. That is all."}
+  - {user: Thanks.}
+"""
+
+
+class Compares(Judge):
+    """Finds that two turns tell the same, as the model of `entailment:` and as a judge."""
+
+    async def answer(self, asked: DoubleRequest) -> DoubleReply:
+        if '"first":' not in asked.said_by("user"):
+            return await super().answer(asked)
+        self.asked.append(asked.system)
+        answer = {"reason": "so", "first_entails_second": True, "second_entails_first": True}
+        return DoubleReply(text=json.dumps(answer))
+
+
+def test_the_prompt_that_compares_turns_is_the_projects_and_is_judged_by_its_rubric(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompts = project / "prompts" / "entailment"
+    prompts.mkdir(parents=True)
+    (prompts / "2.md").write_text("prompt-canary\n")
+    (prompts / "labels.yaml").write_text('production: "2"\n')
+    (project / "suites" / "talks" / "log.yaml").write_text(LOG)
+    (project / "suites" / "talks" / "cases.yaml").write_text(
+        '- {id: latte, task: "A latte, please.", user: {kind: logged, log: log.yaml}}'
+    )
+    with Compares() as model:
+        user = f"user: {{entailment: {{model: judge, base_url: '{model.url}', mode: live}}}}"
+        (project / "suites" / "talks" / "suite.yaml").write_text(SUITE + user)
+        typed(project, "run", "talks", "--sandbox", "local", "--run-name", "talk")
+        (compared,) = model.asked
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        typed(project, "judge", "run", "talk", "--rubric", "entailment", "--model", "judge")
+        judged = model.asked[-1]
+
+    assert compared.startswith("prompt-canary")
+    assert all(text in judged for text in ("prompt-canary", "first.1", "That is all.", "second.1", "A latte. Done."))
+    assert "entailment" in typed(project, "simulator", "report", "talk")
+
+
 @pytest.mark.parametrize("failing", [None, "nothing"])
 def test_a_judge_reads_plan_and_persona_and_is_reported(
     project: Path, failing: None, monkeypatch: pytest.MonkeyPatch

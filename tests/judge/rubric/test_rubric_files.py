@@ -51,7 +51,7 @@ def test_the_shopping_template_has_the_hundred_points_of_the_four_domains():
 
 def test_every_template_can_be_read_and_knows_its_views():
     names = rubric_names()
-    assert {"shopping", "tool_agent", "concise_reply", "failure_modes"} <= set(names)
+    assert {"shopping", "tool_agent", "concise_reply", "failure_modes", "user_simulator", "entailment"} <= set(names)
     assert all(load_rubric(name).name == name for name in names)
 
 
