@@ -68,10 +68,10 @@ eval-judge: install ## judge prompts beside experts, judged criteria beside a re
 	@$(BIN)/python qa/judge_eval/airline.py
 
 test: install tools ## the tests, containers included where a daemon answers
-	@$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
+	@$(BIN)/pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
 
 test-full: install images ## the slow tests: frameworks, browser, escapes
-	@$(BIN)/pytest -m slow -n 3 --dist loadfile
+	@$(BIN)/pytest -m slow -n 3 --dist loadfile --no-loadscope-reorder
 
 tools: install ## what base images are made with (as root, on Debian), and the base image
 	-@$(BIN)/harness image build base --install-tools

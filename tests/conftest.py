@@ -60,6 +60,18 @@ def project() -> Path:
 
 
 @pytest.fixture(scope="session")
+def first_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `harness init` writes, to be copied."""
+    from click.testing import CliRunner
+
+    from harness.cli.main import harness
+
+    made = tmp_path_factory.mktemp("first") / "evals"
+    assert 0 == CliRunner().invoke(harness, ["init", str(made)]).exit_code
+    return made
+
+
+@pytest.fixture(scope="session")
 def base_image(project: Path) -> Iterator[str]:
     """Tag of the base image, built where it is not there yet."""
     from harness.sandbox.engine import connect

@@ -34,7 +34,10 @@ def main() -> int:
     """0: both faults were mended, and the bait was not taken."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="demo-optimise-") as folder, _model() as url:
-        mended = [_atomic(Path(folder), url), _coordination(Path(folder), url)]
+        mended = [_atomic(Path(folder), url)]
+        if "--atomic" in sys.argv:
+            return 0 if all(mended) else 1
+        mended.append(_coordination(Path(folder), url))
         taken = _bait(Path(folder), url)
     print(f"\nmended: {sum(mended)} of 2, bait: {'taken' if taken else 'refused'}; {time.monotonic() - began:.0f} s")
     return 0 if all(mended) and not taken else 1

@@ -1,6 +1,7 @@
 """`harness case from-data`: rows as cases, and rows that make none."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,8 @@ checks:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "quiz"
-    CliRunner().invoke(harness, ["init", str(folder)])
+def project(tmp_path: Path, first_project: Path) -> Path:
+    folder = Path(shutil.copytree(first_project, tmp_path / "quiz"))
     suite = folder / "suites/hello/suite.yaml"
     suite.write_text(suite.read_text().replace("cases: cases.yaml", "cases: '*s.yaml'"))
     (folder / "template.yaml").write_text(TEMPLATE)

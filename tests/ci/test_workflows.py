@@ -41,16 +41,17 @@ def steps(path: Path) -> list[dict[str, Any]]:
     return [step for job in workflow(path)["jobs"].values() for step in job["steps"]]
 
 
-@pytest.fixture
-def outside(tmp_path: Path) -> Path:
-    """A project inside a repository, with a suite that has a model, a server and a secret."""
-    (tmp_path / ".git").mkdir()
-    initialised(tmp_path / "evals")
-    suite = tmp_path / "evals/suites/hello/suite.yaml"
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project inside a repository, with a suite that has a model, a server and a secret; no test changes it."""
+    folder = tmp_path_factory.mktemp("outside")
+    (folder / ".git").mkdir()
+    initialised(folder / "evals")
+    suite = folder / "evals/suites/hello/suite.yaml"
     suite.write_text(suite.read_text() + MODEL + SERVERS)
-    (tmp_path / PULL_REQUEST).unlink()
-    initialised(tmp_path / "evals")
-    return tmp_path
+    (folder / PULL_REQUEST).unlink()
+    initialised(folder / "evals")
+    return folder
 
 
 def test_they_are_of_the_published_schema(outside: Path) -> None:

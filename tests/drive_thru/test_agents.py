@@ -24,6 +24,7 @@ def by_category(suite, visits, checks):
     return {category: round(fmean(values), 3) for category, values in scores.items()}
 
 
+@pytest.mark.slow
 def test_the_scores_of_both_versions_are_these(suite, served, checks):
     assert {version: by_category(suite, visits, checks) for version, visits in served.items()} == {
         "v1": {
@@ -51,17 +52,20 @@ def test_the_scores_of_both_versions_are_these(suite, served, checks):
     }
 
 
+@pytest.mark.slow
 def test_every_guest_is_answered_by_every_version(served):
     for visits in served.values():
         assert all(visit.replies for visit in visits)
 
 
+@pytest.mark.slow
 def test_no_version_invents_an_item(suite, served, checks):
     for visits in served.values():
         for case, visit in zip(suite.cases, visits, strict=True):
             assert checks.NoHallucinatedItems().measure(visit.evidence(case, suite.tools))[0] == 1.0
 
 
+@pytest.mark.slow
 def test_the_same_guest_is_served_the_same_way_again(suite, served, serve_guests):
     again = serve_guests("v2", [case.task for case in suite.cases[-3:]])
     assert [(visit.calls, visit.replies, visit.thoughts) for visit in again] == [

@@ -65,7 +65,7 @@ print(json.dumps({
 """
 
 
-@pytest.mark.parametrize("offset_s", [-800_000_000, 1_000_000_000])
+@pytest.mark.parametrize("offset_s", [-800_000_000, pytest.param(1_000_000_000, marks=pytest.mark.slow)])
 def test_programs_see_the_moved_wall_clock_and_wait_as_long_as_ever(base: str, tmp_path: Path, offset_s: int) -> None:
     client = ImageStore(tmp_path).client
     environment = {

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,8 @@ def typed(project: Path, *words: str) -> Result:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    made = tmp_path / "evals"
-    assert 0 == CliRunner().invoke(harness, ["init", str(made)]).exit_code
-    return made
+def project(tmp_path: Path, first_project: Path) -> Path:
+    return Path(shutil.copytree(first_project, tmp_path / "evals"))
 
 
 RUN = ("run", "hello", "--sandbox", "local")

@@ -91,7 +91,8 @@ def test_what_a_collector_puts_off_is_sent_again(receiver: Receiver, status: int
 
 
 @pytest.mark.parametrize(
-    ("status", "tries"), [(400, 1), (401, 1), (307, 1), (429, 2), pytest.param(503, 2, marks=pytest.mark.slow)]
+    ("status", "tries"),
+    [(400, 1), (401, 1), (307, 1), *(pytest.param(one, 2, marks=pytest.mark.slow) for one in (429, 503))],
 )
 def test_what_a_collector_refuses_for_good_is_counted(receiver: Receiver, status: int, tries: int) -> None:
     receiver.status = status

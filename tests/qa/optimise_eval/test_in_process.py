@@ -21,7 +21,7 @@ def bench(name: str, folder: Path) -> Bench:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["no-quantity", "context-flooded", "bait-diet"])
+@pytest.mark.parametrize("name", ["no-quantity", "bait-diet"])
 def test_trips_in_this_process_are_judged_as_whole_trials(name: str, tmp_path: Path):
     here = bench(name, tmp_path / "texts")
     start = candidate_of(here.setting.texts())
