@@ -87,7 +87,7 @@ class ForkOptions(TypedDict):
     type=click.Choice(TOOL_MODES[:3]),
     help="Tool mode after the fork; default: `sealed`, answered by the suite's services.",
 )
-@click.option("--model", type=click.Choice(["replay", "live"]), help="Source of the model's answers.")
+@click.option("--model", type=click.Choice(["replay", "live"]), help="Source of the model's answers; default: replay.")
 @click.option("--trials", type=click.IntRange(1, 100), default=1, show_default=True, help="Number of forks.")
 @sandbox_option
 @jobs_option
@@ -302,7 +302,7 @@ class BlameOptions(TypedDict):
     type=click.Choice(TOOL_MODES[:3]),
     help="Tool mode after a change; default: the suite's services, `live` if trials can share them, else `sealed`.",
 )
-@click.option("--model", type=click.Choice(["replay", "live"]), help="Source of the model's answers.")
+@click.option("--model", type=click.Choice(["replay", "live"]), help="Source of the model's answers; default: replay.")
 @sandbox_option
 @jobs_option
 @click.option("--run-name", metavar="NAME", help="Name of the run folder that stores the successful fork.")

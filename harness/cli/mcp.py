@@ -41,8 +41,9 @@ def command(project: Path) -> None:
 
     Each tool is a verb: runs, trials, report, compare, trend, explain, transcript, drift, themes, issues,
     sessions.
-    Actions score a stored run again, or write drafts and issues into the project. No tool calls a model or a service,
-    deletes files, or writes outside the project. Results are limited in size and marked as data. Needs the extra `mcp`.
+    Actions score a stored run again, run a stored trial again in a container (fork, blame), or write drafts and issues
+    into the project. No tool calls a model or a service, deletes files, or writes outside the project. Results are
+    limited in size and marked as data. Needs the extra `mcp`.
     """
     import asyncio
 
@@ -56,6 +57,10 @@ def command(project: Path) -> None:
 
 MAX_OUTPUT_BYTES: Final = 32 << 20
 MAX_SECONDS: Final = 120.0
+MAX_TRIAL_SECONDS: Final = 1800.0
+"""Of a verb that runs trials."""
+_GRACE_S: Final = 15.0
+"""For a verb to end its containers."""
 _PYTHON: Final = ("PYTHON", "VIRTUAL_ENV", "DOCKER_HOST")
 
 
@@ -92,6 +97,10 @@ async def run_verb(project: Path, words: Sequence[str], seconds: float = MAX_SEC
     except TimeoutError:
         raise HarnessError(f"`harness {words[0]}` took more than {seconds:g} s and was ended") from None
     finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), _GRACE_S)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
@@ -234,7 +243,10 @@ def _tool(verb: ServerTool) -> "types.Tool":
     from mcp import types
 
     hints = types.ToolAnnotations(
-        read_only_hint=not verb.writes, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        read_only_hint=not verb.writes,
+        destructive_hint=False,
+        idempotent_hint=not verb.runs_agent,
+        open_world_hint=False,
     )
     return types.Tool(name=verb.name, description=verb.description, input_schema=verb.schema, annotations=hints)
 
@@ -245,7 +257,8 @@ async def answer(project: Path, name: str, arguments: JsonObject) -> tuple[str, 
         verb = VERBS.get(name)
         if verb is None:
             raise UsageError(f"there is no tool {name[:100]!r}", remedy=alternatives(name, VERBS))
-        ended = await run_verb(project, verb.command(arguments))
+        seconds = MAX_TRIAL_SECONDS if verb.runs_agent else MAX_SECONDS
+        ended = await run_verb(project, verb.command(arguments), seconds)
         return quoted(f"`{name}` ended with exit status {ended.status}", _value(ended)), _failed(ended)
     except HarnessError as error:
         return quoted(f"`{name[:100]}` was not run, or was ended", {"error": str(error)}), True

@@ -1,7 +1,8 @@
 """Which verbs are served, and how the arguments of a tool become a command line.
 
 Served are verbs that read, and actions that write only into the project. No verb is here that asks a model or a
-service, deletes, runs an agent, or takes a path; a test holds the table against that.
+service, deletes, or takes a path; those that run a stored trial again do it in a container, with the model's recorded
+answers and the environment's own services. A test holds the table against that.
 """
 
 from dataclasses import dataclass, field
@@ -53,6 +54,8 @@ class ServerTool:
     required: tuple[str, ...] = ()
     """Options that must be given, besides the positional arguments."""
     writes: bool = False
+    runs_agent: bool = False
+    """Whether trials are run: that takes longer, and a further call runs and stores further ones."""
 
     @property
     def schema(self) -> JsonObject:
@@ -236,6 +239,61 @@ _ACTIONS = (
         required=("session",),
         arguments={"session": _SESSION, "suite": _SUITE},
         writes=True,
+    ),
+    ServerTool(
+        name="fork",
+        description=(
+            "Run a stored trial again in a container up to a step, then go on with one change; without a change: is the"
+            " agent deterministic? The model's answers are the recorded ones."
+        ),
+        words=("fork", "--json"),
+        positional=("run", "case"),
+        required=("at",),
+        arguments={
+            "run": _RUN,
+            "case": _CASE,
+            "attempt": _ATTEMPT,
+            "at": {"type": "integer", "minimum": 0, "description": "The step, as in `explain`."},
+            "oracle": {"type": "boolean", "description": "Make the reference's call in place of the step's."},
+            "drop": {"type": "boolean", "description": "Do not make the call of the step."},
+            "call": {
+                "type": "string",
+                "pattern": f"^{_NAME}$",
+                "description": "Call this tool instead, with the arguments of the step's own call.",
+            },
+            "fault": {
+                "enum": ["timeout", "reset", "empty", "malformed", "429", "500", "503"],
+                "description": "Inject it into the call of the step.",
+            },
+            "hint": {
+                "type": "string",
+                "maxLength": 2000,
+                "pattern": r"^[^\x00]+$",
+                "description": "A further message of the user.",
+            },
+            "trials": {"type": "integer", "minimum": 1, "maximum": 10, "description": "How often; default 1."},
+        },
+        writes=True,
+        runs_agent=True,
+    ),
+    ServerTool(
+        name="blame",
+        description=(
+            "Find the earliest change that makes a failed trial succeed, by running it again in containers: at most"
+            " `budget` trials. Exit status 1: no cause was confirmed, and the reason is given. The model's answers are"
+            " the recorded ones."
+        ),
+        words=("blame", "--json"),
+        positional=("run", "case"),
+        arguments={
+            "run": _RUN,
+            "case": _CASE,
+            "attempt": _ATTEMPT,
+            "budget": {"type": "integer", "minimum": 2, "maximum": 200, "description": "Trials; default 40."},
+            "repeats": {"type": "integer", "minimum": 3, "maximum": 20, "description": "That confirm; default 3."},
+        },
+        writes=True,
+        runs_agent=True,
     ),
 )
 

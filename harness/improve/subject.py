@@ -75,10 +75,14 @@ class StoredSubject:
         return as_it_ran(self.project, self.suite, self.manifest)
 
     def plan(self, options: RunOptions) -> RunPlan:
-        """The plan of its variants: the same suite, case and agent if the options name no other."""
+        """The plan of its variants: the same suite, case and agent if the options name no other, and the recorded
+        answers of the model if they do not ask for live ones.
+        """
         agent = options.agent or self.manifest.agent
         own = tuple(f"{name}={value}" for name, value in self.manifest.variables.items())
         update: dict[str, object] = {"suite": self.suite.name, "agent": agent, "cases": (self.case.id,)}
+        if self.suite.model is not None:
+            update["model"] = options.model or "replay"
         if agent == self.manifest.agent:
             update |= {"variables": own, "prompts": tuple(self.manifest.prompts.values())}
         return plan_of(self.project, options.model_copy(update=update))

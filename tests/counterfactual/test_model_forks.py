@@ -39,7 +39,7 @@ checks:
   - {{name: answered, verifier: final_answer, with: {{contains: seven}}}}
 model: {{base_url: "{url}", api_key: WALK_KEY}}
 """
-CASES = "- {id: sum, task: Add three and four.}\n"
+CASES = "- {id: sum, task: Add three and four., expected_output: seven}\n"
 RULES = 'Answer in "digits".\nBe short.\n'
 LOCAL = ("--sandbox", "local", "--jobs", "1")
 KEY = {"WALK_KEY": "sk-walk-0123456789abcdef"}
@@ -78,6 +78,16 @@ def test_the_request_at_the_step_is_the_first_that_is_another(walk: Walk, models
     system = sent["messages"][0]["content"]
     expected = ("small-1", "You add.\nIn words.") if change == "prompt" else ("large-1", f"You add.\n{RULES}")
     assert (expected[0], expected[1].strip()) == (sent["model"], system.strip())
+
+
+@pytest.mark.slow
+def test_a_cause_is_searched_with_recorded_answers_or_with_live_ones(walk: Walk, models: ModelServer) -> None:
+    asked, blame = len(models.seen), ("blame", "r", "sum", "--json", *LOCAL)
+    recorded = json.loads(walk(*blame, env=KEY).stdout)
+    assert asked == len(models.seen)
+    live = json.loads(walk(*blame, "--model", "live", env=KEY).stdout)
+    assert [["answer_itself"]] * 2 == [one["cause"]["kinds"] for one in (recorded, live)]
+    assert len(models.seen) - asked >= 2 * live["trials"]
 
 
 @pytest.mark.parametrize(

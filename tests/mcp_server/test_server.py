@@ -35,7 +35,7 @@ agents: {v1: {command: [python3, "{agent}/main.py"], files: agent}}
 checks:
   - {name: greets, verifier: final_answer, with: {contains: Ada}}
 """
-CASES = "- {id: greet, task: greet}\n- {id: attack, task: attack}\n- {id: long, task: long}\n"
+CASES = "- {id: greet, task: greet}\n- {id: attack, task: attack, expected_output: Ada}\n- {id: long, task: long}\n"
 Called = tuple[str, dict[str, Any]]
 
 
@@ -178,7 +178,7 @@ def test_a_tool_that_writes_does_not_say_that_it_only_reads(project: Walk) -> No
     assert before == {path for path in project.folder.rglob("*") if path.is_file()}
     assert not VERBS["themes"].writes
     actions = {"score", "file_drift", "file_themes", "file_production_themes", "case_from_trace", "case_from_session"}
-    assert actions == {name for name, verb in VERBS.items() if verb.writes}
+    assert actions | {"fork", "blame"} == {name for name, verb in VERBS.items() if verb.writes}
 
 
 @pytest.mark.slow
@@ -193,6 +193,18 @@ def test_a_stored_trial_becomes_a_case_once(project: Walk) -> None:
     assert (project.folder / "suites" / "s" / "regressions.yaml").is_file()
     assert refused, again
     assert all(path.read_bytes() == content for path, content in before.items())
+
+
+@pytest.mark.slow
+def test_a_stored_trial_is_forked_and_its_cause_is_found(project: Walk) -> None:
+    """In containers: the agent's answer is constant, so that the right answer itself is all that mends it."""
+    asked = {"run": "first", "case": "attack"}
+    (fork, blame) = answers(project.folder, ("fork", {**asked, "at": 1}), ("blame", asked))
+    assert (False, False) == (fork[1], blame[1]), (fork, blame)
+    assert [False] == [one["success"] for one in data(fork[0])["trials"]]
+    found = data(blame[0])
+    assert (["answer_itself"], 3) == (found["cause"]["kinds"], found["cause"]["mended"])
+    assert (project.folder / "runs" / found["run"]).is_dir()
 
 
 @pytest.mark.slow
@@ -217,5 +229,8 @@ def test_a_served_verb_is_one_of_the_command_line_and_cannot_spend_delete_or_lea
     given = {word.partition("=")[0] for word in verb.words if word.startswith("--")}
     given |= {f"--{argument}" for argument in verb.arguments if argument not in verb.positional}
     assert set() == given - set(options)
-    assert {"run", "record", "judge", "fork", "blame", "delete", "prune", "send"}.isdisjoint(verb.words)
-    assert {"--output", "--store", "--tracker", "--model"}.isdisjoint(f"--{argument}" for argument in verb.arguments)
+    assert {"run", "record", "judge", "delete", "prune", "send"}.isdisjoint(verb.words)
+    assert not verb.runs_agent or verb.writes
+    assert {"--output", "--store", "--tracker", "--model", "--tools", "--sandbox", "--agent"}.isdisjoint(
+        f"--{argument}" for argument in verb.arguments
+    )
