@@ -5,7 +5,7 @@ from typing import Final, cast
 
 from pydantic import JsonValue
 
-from harness.scoring.evidence import Evidence, calls_of
+from harness.scoring.evidence import Evidence, calls_of, once
 from harness.scoring.json_values import equality_key, null_means_left_out
 from harness.scoring.scorecard import ParameterFault
 from harness.suite.cases import ReferenceCall
@@ -55,18 +55,8 @@ def key_of(call: ToolCall, tools: dict[str, ToolSpec]) -> str:
 
 def keys_of(evidence: Evidence) -> tuple[str, ...]:
     """The keys of the calls that count as made, in order."""
-    by_call = call_keys(evidence)
-    return tuple(by_call[id(call)] for call in evidence.made_calls)
-
-
-def call_keys(evidence: Evidence) -> Mapping[int, str]:
-    """The key of every call, by the call's identity."""
-    return evidence.once(_call_keys)
-
-
-def argument_faults(evidence: Evidence) -> Mapping[int, tuple[ParameterFault, str]]:
-    """What is wrong with the arguments of calls of known tools, by the call's identity; valid ones are left out."""
-    return evidence.once(_argument_faults)
+    by_call, made = call_keys(evidence), evidence.made_calls
+    return tuple(by_call[id(call)] for call in made)
 
 
 def argument_problem(tool: ToolSpec, call: ToolCall) -> str | None:
@@ -109,7 +99,9 @@ def _schema(tool: ToolSpec) -> Schema:
     return schema
 
 
-def _call_keys(evidence: Evidence) -> dict[int, str]:
+@once
+def call_keys(evidence: Evidence) -> Mapping[int, str]:
+    """The key of every call, by the call's identity."""
     tools = {tool.name: tool for tool in evidence.tools}
     same = keys_of_variants(
         evidence.case.reference or (), lambda name, arguments: call_key(tools.get(name), name, arguments)
@@ -118,7 +110,9 @@ def _call_keys(evidence: Evidence) -> dict[int, str]:
     return {call: same.get(key, key) for call, key in keys.items()}
 
 
-def _argument_faults(evidence: Evidence) -> dict[int, tuple[ParameterFault, str]]:
+@once
+def argument_faults(evidence: Evidence) -> Mapping[int, tuple[ParameterFault, str]]:
+    """What is wrong with the arguments of calls of known tools, by the call's identity; valid ones are left out."""
     tools = {tool.name: tool for tool in evidence.tools}
     found: dict[int, tuple[ParameterFault, str]] = {}
     for call in calls_of(evidence):

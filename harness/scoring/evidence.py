@@ -1,6 +1,7 @@
 """The evidence of a trial, the verdicts that join it, and what could not be measured."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, Self, TypeVar
@@ -129,23 +130,6 @@ class Evidence(Frozen):
     """
     _once: dict[object, object] = PrivateAttr(default_factory=dict)
 
-    def once(self, work: "Callable[[Evidence], T]") -> T:
-        """The result of `work` for this evidence, computed at most once; it must not read the verdicts.
-
-        An OutOfTime is stored and raised again, so that the time limit is not spent once for every figure.
-        """
-        # bypasses pydantic's lookup, slow for private attributes
-        kept: dict[object, Any] = (self.__pydantic_private__ or {})["_once"]
-        if work not in kept:
-            try:
-                kept[work] = work(self)
-            except OutOfTime as error:
-                kept[work] = error.with_traceback(None)
-        found: T = kept[work]
-        if isinstance(found, OutOfTime):
-            raise OutOfTime(found.message, remedy=found.remedy)
-        return found
-
     def forget(self) -> None:
         """Drops cached results: they may refer to the evidence, and would keep it in memory until a garbage
         collection.
@@ -166,17 +150,17 @@ class Evidence(Frozen):
     @property
     def self_reports(self) -> bool:
         """Whether the trajectory holds something that is only the agent's word."""
-        return self.once(_self_reports)
+        return _self_reports(self)
 
     @property
     def observed(self) -> "Evidence":
         """The same with only what the gateway observed: what a check must pass on."""
-        return self.once(_only_observed) if self.self_reports else self
+        return _only_observed(self) if self.self_reports else self
 
     @property
     def counted(self) -> "Evidence":
         """The same without self-reported user messages and self-reported calls of the suite's tools: see metrics."""
-        return self.once(_without_claims) if self.self_reports else self
+        return _without_claims(self) if self.self_reports else self
 
     @property
     def credited(self) -> "Evidence":
@@ -185,7 +169,7 @@ class Evidence(Frozen):
         For figures that further calls could improve: an agent whose calls are partly observed gains nothing by adding
         claims to them.
         """
-        return self.observed if self.once(_has_observed_calls) else self.counted
+        return self.observed if _has_observed_calls(self) else self.counted
 
     @property
     def success(self) -> bool | None:
@@ -198,12 +182,12 @@ class Evidence(Frozen):
     @property
     def allowed(self) -> frozenset[str]:
         """Names of the tools that exist and that the case allows; forbidden ones are not among them."""
-        return self.once(_allowed_tools)
+        return _allowed_tools(self)
 
     @property
     def made_calls(self) -> tuple[ToolCall, ...]:
         """The calls of tools, without those that the step limit refused: nothing could come of them."""
-        return self.once(_made_calls)
+        return _made_calls(self)
 
     @property
     def answered(self) -> bool:
@@ -212,27 +196,51 @@ class Evidence(Frozen):
         return final is not None and not (isinstance(final, str) and not final.strip())
 
 
+def once(work: Callable[[Evidence], T]) -> Callable[[Evidence], T]:
+    """A function of the evidence whose result is computed at most once for the same one; it must not read the verdicts.
+
+    An OutOfTime is stored and raised again, so that the time limit is not spent once for every figure.
+    """
+
+    @wraps(work)
+    def kept(evidence: Evidence) -> T:
+        # bypasses pydantic's lookup, slow for private attributes
+        results: dict[object, Any] = (evidence.__pydantic_private__ or {})["_once"]
+        if work not in results:
+            try:
+                results[work] = work(evidence)
+            except OutOfTime as error:
+                results[work] = error.with_traceback(None)
+        found: T = results[work]
+        if isinstance(found, OutOfTime):
+            raise OutOfTime(found.message, remedy=found.remedy)
+        return found
+
+    return kept
+
+
+@once
 def calls_of(evidence: Evidence) -> tuple[ToolCall, ...]:
-    """Every call of the trajectory, in order; gathered at most once for the same evidence."""
-    return evidence.once(_calls)
-
-
-def _calls(evidence: Evidence) -> tuple[ToolCall, ...]:
+    """Every call of the trajectory, in order."""
     return evidence.trial.trajectory.calls
 
 
+@once
 def _self_reports(evidence: Evidence) -> bool:
     return reports_itself(evidence.trial.trajectory)
 
 
+@once
 def _has_observed_calls(evidence: Evidence) -> bool:
     return any(call.evidence == "observed" for call in calls_of(evidence))
 
 
+@once
 def _only_observed(evidence: Evidence) -> Evidence:
     return _with_trajectory(evidence, observed_only(evidence.trial.trajectory))
 
 
+@once
 def _without_claims(evidence: Evidence) -> Evidence:
     declared = {tool.name for tool in evidence.tools}
     return _with_trajectory(evidence, without_claims_about(evidence.trial.trajectory, declared))
@@ -243,12 +251,14 @@ def _with_trajectory(evidence: Evidence, trajectory: Trajectory) -> Evidence:
     return evidence.model_copy(update={"trial": trial})
 
 
+@once
 def _allowed_tools(evidence: Evidence) -> frozenset[str]:
     names = {tool.name for tool in evidence.tools}
     offered = names if evidence.case.tools is None else names & set(evidence.case.tools)
     return frozenset(offered - set(evidence.case.forbidden_tools))
 
 
+@once
 def _made_calls(evidence: Evidence) -> tuple[ToolCall, ...]:
     seen = evidence.trial.trajectory.observations
     refused = {key for key, value in seen.items() if value.error is not None and value.error.type == "limit_reached"}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.scoring.arguments import call_key, keys_of
-from harness.scoring.evidence import Evidence
+from harness.scoring.evidence import Evidence, once
 from harness.suite.cases import ReferenceCall
 
 # The search for the fullest way to match a partial order of labels with a word, cut off at a width.
@@ -254,22 +254,16 @@ class Alignment:
     exact: bool
 
 
+@once
 def reference_keys(evidence: Evidence) -> tuple[str, ...]:
     """The keys of the reference's calls, in order; empty if the case has no reference."""
-    return evidence.once(_reference_keys)
-
-
-def _reference_keys(evidence: Evidence) -> tuple[str, ...]:
     tools = {tool.name: tool for tool in evidence.tools}
     return tuple(call_key(tools.get(call.tool), call.tool, call.arguments) for call in evidence.case.reference or ())
 
 
+@once
 def align(evidence: Evidence) -> Alignment | None:
     """None if the case has no reference."""
-    return evidence.once(_align)
-
-
-def _align(evidence: Evidence) -> Alignment | None:
     reference = evidence.case.reference
     if reference is None:
         return None
@@ -289,12 +283,9 @@ def _align(evidence: Evidence) -> Alignment | None:
     )
 
 
+@once
 def neutral_calls(evidence: Evidence) -> frozenset[int]:
     """Places, among the calls that were made, of allowed reads that were not made before since the last write."""
-    return evidence.once(_neutral_calls)
-
-
-def _neutral_calls(evidence: Evidence) -> frozenset[int]:
     tools = {tool.name: tool for tool in evidence.tools}
     seen: set[str] = set()
     neutral: set[int] = set()

@@ -1,14 +1,14 @@
 """The tools of a trial's calls: which choices were right, errors of encoding, and the table by tool."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
 from pydantic import JsonValue
 
 from harness.scoring.arguments import argument_faults, call_keys
-from harness.scoring.evidence import Evidence, calls_of
+from harness.scoring.evidence import Evidence, calls_of, once
 from harness.scoring.findings.recovery import recoveries
 from harness.scoring.json_values import differences, parsed_json
 from harness.scoring.reference_calls import reference_keys
@@ -35,11 +35,6 @@ def wanted_tools(evidence: Evidence) -> frozenset[str]:
     return frozenset({call.tool for call in evidence.case.reference or ()} | set(evidence.case.required_tools))
 
 
-def choices(evidence: Evidence) -> tuple[Chosen, ...]:
-    """Every call that was made, in order; those that the step limit refused are none."""
-    return evidence.once(_choices)
-
-
 def decisions(evidence: Evidence) -> tuple[Step, ...]:
     """The steps in which a tool was called: a model's reply with all its parallel calls, or one call. Of a reply whose
     calls crossed in several steps, the first of them.
@@ -51,7 +46,9 @@ def decisions(evidence: Evidence) -> tuple[Step, ...]:
     return tuple(first.values())
 
 
-def _choices(evidence: Evidence) -> tuple[Chosen, ...]:
+@once
+def choices(evidence: Evidence) -> tuple[Chosen, ...]:
+    """Every call that was made, in order; those that the step limit refused are none."""
     wanted, allowed = wanted_tools(evidence), evidence.allowed
     reads = {tool.name for tool in evidence.tools if tool.effect == "read"}
     made = {id(call) for call in evidence.made_calls}
@@ -85,18 +82,15 @@ _MOST: Final = 40
 """The number of calls of the reference that a call is compared with."""
 
 
-def encoding_faults(evidence: Evidence) -> Mapping[int, EncodingFault]:
-    """The first wrong encoding of each call that has one, by the call's identity."""
-    return evidence.once(_encoding_faults)
-
-
-def _encoding_faults(evidence: Evidence) -> dict[int, EncodingFault]:
+def _encoding_faults(evidence: Evidence, invalid: Collection[int]) -> Mapping[int, EncodingFault]:
+    """The first wrong encoding of each call that has one, by the call's identity. `invalid`: those of the calls whose
+    schema refuses them.
+    """
     tools = {tool.name: tool for tool in evidence.tools}
-    invalid, keys = argument_faults(evidence), call_keys(evidence)
     reference = (evidence.case.reference or ())[:_MOST]
-    wanted = set(reference_keys(evidence))
+    keys, wanted, calls = call_keys(evidence), set(reference_keys(evidence)), calls_of(evidence)
     found: dict[int, EncodingFault] = {}
-    for call in calls_of(evidence):
+    for call in calls:
         fault: EncodingFault | None = None
         if id(call) in invalid:
             fault = _by_schema(tools[call.name], call)
@@ -243,9 +237,10 @@ class _Known:
 def _known_faults(evidence: Evidence) -> _Known:
     trajectory = evidence.trial.trajectory
     has_arguments = "arguments" not in trajectory.uncaptured
+    faults = argument_faults(evidence) if has_arguments else {}
     return _Known(
-        faults=argument_faults(evidence) if has_arguments else {},
-        encodings=encoding_faults(evidence) if has_arguments else {},
+        faults=faults,
+        encodings=_encoding_faults(evidence, faults) if has_arguments else {},
         seen=trajectory.observations,
         recovered=frozenset((one.step, one.tool) for one in recoveries(evidence) if one.recovered),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from harness.scoring.evidence import Evidence
+from harness.scoring.evidence import Evidence, once
 from harness.scoring.findings.reading import Act, Reading, atoms, hands_in, opened, read, settled, texts
 from harness.scoring.reference_calls import reference_keys
 from harness.scoring.scorecard import Diagnosis, Kind, fact
@@ -22,12 +22,9 @@ _SAME_PAGE: Final = 0.95
 """Jaccard index of the words of two pages."""
 
 
+@once
 def loops(evidence: Evidence) -> tuple[Diagnosis, ...]:
-    """All of them, which need no verdict; found at most once for the same evidence."""
-    return evidence.once(_loops)
-
-
-def _loops(evidence: Evidence) -> tuple[Diagnosis, ...]:
+    """All of them, which need no verdict."""
     reading = read(evidence)
     if len(reading.acts) < 2:
         return ()

@@ -15,7 +15,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from harness.scoring.arguments import call_keys
-from harness.scoring.evidence import Evidence
+from harness.scoring.evidence import Evidence, once
 from harness.scoring.json_values import equality_key
 from harness.suite.tool_words import bare_name, words_of
 from harness.suite.tools import ToolSpec
@@ -399,7 +399,7 @@ class Reading:
 
     @property
     def given(self) -> Given:
-        return self.evidence.once(_given)
+        return _given(self.evidence)
 
     @property
     def last_step(self) -> int | None:
@@ -424,10 +424,11 @@ class Reading:
 
 def read(evidence: Evidence) -> Reading:
     """One pass over the trajectory, at most once for the same evidence."""
-    reading = evidence.once(_read)
+    reading = _read(evidence)
     return reading if reading.evidence is evidence else replace(reading, evidence=evidence)
 
 
+@once
 def _read(evidence: Evidence) -> Reading:
     tools = {tool.name: tool for tool in evidence.tools}
     keys = call_keys(evidence)
@@ -460,6 +461,7 @@ def pairs(step: Step) -> list[tuple[ToolCall, Observation | None]]:
     return list(zip(step.calls, padded, strict=False))
 
 
+@once
 def _given(evidence: Evidence) -> Given:
     given, case, steps = Given(), evidence.case, evidence.trial.trajectory.steps
     given.take_known(_offered_atoms(evidence.tools))

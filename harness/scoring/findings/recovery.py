@@ -21,7 +21,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from harness.scoring.evidence import Evidence
+from harness.scoring.evidence import Evidence, once
 from harness.scoring.findings.reading import Act, Reading, atoms, read
 from harness.traces.trajectory import Step, ToolErrorType
 from harness.values import Frozen
@@ -58,12 +58,9 @@ class ErrorRecovery(Frozen):
         return self.recovered_after is not None
 
 
+@once
 def recoveries(evidence: Evidence) -> tuple[ErrorRecovery, ...]:
-    """Every tool error of the agent's calls, in order; found at most once for the same evidence."""
-    return evidence.once(_recoveries)
-
-
-def _recoveries(evidence: Evidence) -> tuple[ErrorRecovery, ...]:
+    """Every tool error of the agent's calls, in order."""
     reading = read(evidence)
     found = [(act, act.seen.error.type) for act in reading.acts if act.seen is not None and act.seen.error is not None]
     return tuple([_recovery(reading, act) for act, error in found if error not in _EXCLUDED])

@@ -53,8 +53,9 @@ class ToolSelection:
     version: ClassVar[str] = "2"
 
     def measure(self, evidence: Evidence) -> tuple[float | None, str]:
-        counted = [one for one in choices(evidence) if one.choice != "neutral"]
-        called = {one.call.name for one in choices(evidence)}
+        made = choices(evidence)
+        counted = [one for one in made if one.choice != "neutral"]
+        called = {one.call.name for one in made}
         forgotten = sorted(set(evidence.case.required_tools) - called)
         if not counted and not forgotten:
             return self._without_calls(evidence)

@@ -109,12 +109,11 @@ def _length(evidence: Evidence) -> Length | str:
 
 
 def _optimum(evidence: Evidence) -> Length | None:
-    case, steps = evidence.case, len(decisions(evidence))
-    if case.reference is not None:
-        calls = len(calls_of(evidence))
-        return Length(optimal=len(case.reference), actual=calls, known_from="calls, by the reference")
-    if evidence.best_known_steps is not None:
-        return Length(optimal=evidence.best_known_steps, actual=steps, known_from="steps, by the best known success")
+    reference, best = evidence.case.reference, evidence.best_known_steps
+    if reference is not None:
+        return Length(optimal=len(reference), actual=len(calls_of(evidence)), known_from="calls, by the reference")
+    if best is not None:
+        return Length(optimal=best, actual=len(decisions(evidence)), known_from="steps, by the best known success")
     return None
 
 

@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from pydantic import JsonValue
 
-from harness.scoring.evidence import Evidence
+from harness.scoring.evidence import Evidence, once
 from harness.suite.cases import ReferenceCall
 from harness.values import JsonObject
 
@@ -134,7 +134,7 @@ class PlanCoverage:
     version: ClassVar[str] = "1"
 
     def measure(self, evidence: Evidence) -> Measured:
-        found = evidence.once(_aligned)
+        found = _aligned(evidence)
         if isinstance(found, str):
             return None, found
         needed = len(found.places) + len(found.missing)
@@ -153,7 +153,7 @@ class PlanOrder:
     version: ClassVar[str] = "1"
 
     def measure(self, evidence: Evidence) -> Measured:
-        found = evidence.once(_aligned)
+        found = _aligned(evidence)
         if isinstance(found, str):
             return None, found
         pairs = _demanded_pairs(evidence.case.reference or ())
@@ -211,6 +211,7 @@ class PlanQuality:
         return sum(known.values()) / len(known), ", ".join(f"{name} {value:.2f}" for name, value in known.items())
 
 
+@once
 def _aligned(evidence: Evidence) -> AlignedPlan | str:
     plan = stated_plan(evidence)
     if plan is None:

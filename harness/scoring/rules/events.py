@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from harness.scoring.evidence import Evidence
+from harness.scoring.evidence import Evidence, once
 from harness.traces.trajectory import Step
 from harness.values import JsonObject
 
@@ -76,12 +76,9 @@ class Row:
         return tuple(place for place, event in enumerate(self.events) if event.is_call)
 
 
+@once
 def row_of(evidence: Evidence) -> Row:
     """The events of a trial, read once."""
-    return evidence.once(_row)
-
-
-def _row(evidence: Evidence) -> Row:
     found: list[Event] = []
     planned = False
     compactions = _Compactions()
