@@ -40,7 +40,7 @@ class Criterion(Frozen):
     points: float = Field(default=1, gt=0, allow_inf_nan=False)
     """Weight among the eligible criteria of its domain."""
     critical: bool = False
-    """If it fails, the whole trajectory fails."""
+    """If it fails, the whole trajectory fails, and its score is 0."""
     eligibility: str | None = None
     """When the criterion applies: a statement for the judge, or a JSONPath (RFC 9535, begins with `$`) over the
     trajectory with the case's `user_profile`, `states` and `tags` beside its fields, which asks no judge: the criterion

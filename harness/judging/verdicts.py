@@ -84,9 +84,8 @@ class Judgement(Frozen):
 # criteria
 # are thereby spread over the others of their domain. A domain in which nothing was eligible gives its weight to the
 # others in proportion to theirs. A criterion whose judge failed is removed from both sums and lowers the coverage: it
-# never counts as a fail. Below a coverage of a half there is no score, because the remaining criteria may be
-# the
-# easy ones.
+# never counts as a fail. Below a coverage of a half there is no mean, because the remaining criteria may be the
+# easy ones. A failed critical criterion makes the score 0, and the mean before that stands beside it.
 
 
 class DomainScore(Frozen):
@@ -110,8 +109,10 @@ class RubricScore(Frozen):
     rubric: str
     rubric_version: str
     value: float | None
-    """From 0 to 1, weighted over the domains; None: nothing was eligible and judged, or the coverage is below the
-    rubric's floor."""
+    """From 0 to 1: 0 if a critical criterion failed, else `before_critical`."""
+    before_critical: float | None
+    """From 0 to 1, weighted over the domains, whatever was critical; None: nothing was eligible and judged, or the
+    coverage is below the rubric's floor."""
     passed: bool | None
     """False if a critical criterion failed; None if one of them could not be judged, or nothing was."""
     critical_failed: tuple[str, ...] = ()
@@ -134,14 +135,15 @@ def score_rubric(rubric: Rubric, case_id: str, judgements: Iterable[Judgement]) 
     )
     open_ones = any(one.critical and answer == "judge_failed" for one, answer in zip(criteria, answers, strict=True))
     coverage = sum(answer != "judge_failed" for answer in answers) / len(answers)
-    value = (
+    mean = (
         None if coverage < MIN_COVERAGE else weighted_mean({one.domain: one.value for one in domains}, rubric.weights)
     )
     return RubricScore(
         rubric=rubric.name,
         rubric_version=rubric.version,
-        value=value,
-        passed=False if failed else None if open_ones or value is None else True,
+        value=0.0 if failed else mean,
+        before_critical=mean,
+        passed=False if failed else None if open_ones or mean is None else True,
         critical_failed=failed,
         domains=domains,
         coverage=coverage,

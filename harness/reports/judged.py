@@ -106,6 +106,7 @@ def judged(
     if coverage is not None and coverage < MIN_COVERAGE:
         values, known = {}, []  # the few fully judged trials are not a representative sample of the run
     flat = [value for each in values.values() for value in each]
+    means = [one.before_critical for one in known if one.before_critical is not None]
     outcomes = [value for each in passes.values() for value in each]
     rate = sum(outcomes) / len(outcomes) if outcomes else None
     domains = _domains(rubric, known)
@@ -116,6 +117,7 @@ def judged(
         trials=len(scores),
         mean=sum(flat) / len(flat) if flat else None,
         interval=bootstrap(values) if flat else None,
+        mean_before_critical=sum(means) / len(means) if means else None,
         pass_rate=rate,
         pass_interval=None if rate is None else wilson(rate, effective_n(passes)),
         coverage=coverage,

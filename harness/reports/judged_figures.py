@@ -47,6 +47,8 @@ class JudgedRubric(Frozen):
     mean: float | None
     """Of the trials' scores, from 0 to 1. None: none is known, or the run's coverage is below the floor."""
     interval: Interval | None
+    mean_before_critical: float | None
+    """As `mean`, without making a trial's score 0 because of a failed critical criterion."""
     pass_rate: float | None
     """Trials in which no critical criterion failed, among those of which it is known."""
     pass_interval: Interval | None

@@ -81,7 +81,9 @@ def _judged_notes(judged: JudgedRubric) -> list[str]:
 
 def _score(judged: JudgedRubric) -> str:
     if judged.mean is not None:
-        return f"score {percent(judged.mean)} {percent_between(judged.interval)}".rstrip()
+        shown = f"score {percent(judged.mean)} {percent_between(judged.interval)}".rstrip()
+        before = judged.mean_before_critical
+        return shown if before == judged.mean else f"{shown}, {percent(before)} before critical failures made it 0"
     if judged.below_floor:
         return f"score unknown: coverage {percent(judged.coverage)} is below the floor of {percent(MIN_COVERAGE)}"
     return "score unknown"

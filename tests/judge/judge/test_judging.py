@@ -57,7 +57,8 @@ def test_the_score_is_weighted_and_marked_as_uncertified(stored_run, judging, ru
     score = judged_rubric(folder.path, "prices")
     grounded = score.criteria[0]
     assert (3, 1, 0, 0) == (grounded.passed, grounded.failed, grounded.not_eligible, grounded.judge_failed)
-    assert (1 + 0.25 + 0.75 + 1) / 4 == pytest.approx(score.mean)
+    assert (1 + 0 + 0.75 + 1) / 4 == pytest.approx(score.mean)  # the critical criterion failed in one trial
+    assert (1 + 0.25 + 0.75 + 1) / 4 == pytest.approx(score.mean_before_critical)
     assert 0.75 == score.pass_rate
     assert 1.0 == score.coverage
     assert "16 labels" in grounded.uncertified

@@ -77,6 +77,6 @@ def test_an_answer_without_a_violation_has_all_points(score) -> None:
 )
 def test_a_violation_costs_the_points_of_its_check(score, criterion: str, left: float) -> None:
     found = score(VIOLATIONS[criterion])
-    assert left == pytest.approx(found.mean)
+    assert left == pytest.approx(found.mean_before_critical)
     assert [criterion] == [one.criterion for one in found.criteria if one.failed]
     assert (0.0 if criterion == "information_integrity" else 1.0) == found.pass_rate

@@ -93,10 +93,13 @@ def test_a_domain_without_an_eligible_criterion_gives_its_weight_to_the_others()
     assert 0.75 == pytest.approx(score.value)
 
 
-def test_a_failed_critical_criterion_fails_the_trajectory():
+def test_a_failed_critical_criterion_makes_the_score_0_beside_the_mean_before():
     score = scored(FOUR, a="pass", b="pass", c="fail", d="pass")
     assert score.passed is False
     assert ("c",) == score.critical_failed
+    assert (0.0, 0.7) == (score.value, pytest.approx(score.before_critical))
+    other = scored(FOUR, a="pass", b="fail", c="pass", d="pass")  # one that is not critical
+    assert other.value == other.before_critical > 0
 
 
 def test_a_failed_judge_lowers_the_coverage_and_is_no_fail():
@@ -155,4 +158,4 @@ def test_below_the_coverage_floor_there_is_no_score():
 
 def test_a_failed_critical_criterion_fails_the_trajectory_at_any_coverage():
     score = scored(FOUR, a="judge_failed", b="judge_failed", c="fail", d="judge_failed")
-    assert (None, False) == (score.value, score.passed)
+    assert (0.0, None, False) == (score.value, score.before_critical, score.passed)
