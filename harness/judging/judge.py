@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from harness.errors import OutOfTime, UsageError
 from harness.gateway.models.client import ModelClient
+from harness.gateway.models.formats import Replied
 from harness.gateway.models.recordings import ModelCassette
 from harness.judging.prompts import Prompt
 from harness.judging.questions import (
@@ -131,19 +132,26 @@ class Judge:
         if len(evidence.block) > MAX_EVIDENCE_CHARS:
             return shown.model_copy(update={"failure": f"the evidence is longer than {MAX_EVIDENCE_CHARS} characters"})
         body = judge_request(self.prompt.text, self.model, self.asker.provider, criterion, evidence)
-        problem, cached = "", True
-        for _ in range(2):
-            reply = await self.asker.ask(cassette, body)
-            cached = cached and reply.recorded
+
+        def is_answer(replied: Replied) -> bool:
+            try:
+                read_answer(replied, criterion, evidence.refs)
+            except JudgeFailed:
+                return False
+            return True
+
+        bodies, problem, cached = (body, _repeated(body)), "", False
+        recorded = (self.asker.recorded(cassette, one, is_answer) for one in bodies)
+        known = next((one for one in recorded if one is not None), None)
+        for one in bodies:
+            reply = known or await self.asker.ask(cassette, one, is_answer)
+            cached = reply.recorded
             if reply.problem is not None:
                 return shown.model_copy(update={"failure": reply.problem, "cached": cached})
             try:
                 return _judgement_from(shown, subject, read_answer(reply.replied, criterion, evidence.refs), cached)
             except JudgeFailed as error:
                 problem = str(error)
-                repair: JsonObject = {"role": "user", "content": _REPAIR}
-                messages = cast(list[Any], body["messages"])
-                body = body | {"messages": [*messages, {"role": "assistant", "content": "(no answer)"}, repair]}
         return shown.model_copy(update={"failure": f"the judge {problem}", "cached": cached})
 
     def _by_code(self, subject: JudgedTrial, criterion: Criterion) -> Judgement:
@@ -207,6 +215,13 @@ class Judge:
             return answers[0].model_copy(update=update | {"votes": votes})
         chosen = next(one for one in answers if one.answer == ranked[0][1])
         return chosen.model_copy(update={"votes": votes, "cached": all(one.cached for one in answers)})
+
+
+def _repeated(body: JsonObject) -> JsonObject:
+    """The request after an answer that was none."""
+    repair: JsonObject = {"role": "user", "content": _REPAIR}
+    messages = cast(list[Any], body["messages"])
+    return body | {"messages": [*messages, {"role": "assistant", "content": "(no answer)"}, repair]}
 
 
 def why_not_eligible(rubric: Rubric, subject: JudgedTrial, criterion: Criterion) -> str | None:

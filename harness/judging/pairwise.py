@@ -10,10 +10,12 @@ from typing import Final, Literal
 from pydantic import ConfigDict, ValidationError
 
 from harness.gateway.models.client import ModelClient
+from harness.gateway.models.formats import Replied
 from harness.gateway.models.recordings import ModelCassette
 from harness.judging.prompts import Prompt
 from harness.judging.questions import (
     MAX_EVIDENCE_CHARS,
+    MAX_RATIONALE,
     TOOL,
     JudgeFailed,
     Shown,
@@ -45,7 +47,10 @@ _SCHEMA: Final[JsonObject] = {
     "type": "object",
     "additionalProperties": False,
     "required": ["rationale", "better"],
-    "properties": {"rationale": {"type": "string"}, "better": {"type": "string", "enum": ["A", "B", "neither"]}},
+    "properties": {
+        "rationale": {"type": "string", "maxLength": MAX_RATIONALE},
+        "better": {"type": "string", "enum": ["A", "B", "neither"]},
+    },
 }
 
 
@@ -113,7 +118,7 @@ class Pairwise:
         shown = shown_evidence([*_of_candidate("A", a), *_of_candidate("B", b)])
         if len(shown.block) > MAX_EVIDENCE_CHARS:
             return _PairAnswer(failure=f"the two together are longer than {MAX_EVIDENCE_CHARS} characters")
-        reply = await self.asker.ask(cassette, self._request_body(shown))
+        reply = await self.asker.ask(cassette, self._request_body(shown), _is_answer)
         if reply.problem is not None:
             return _PairAnswer(failure=reply.problem, recorded=reply.recorded)
         try:
@@ -148,6 +153,14 @@ _SWAPPED: Final[dict[str, Winner]] = {"A": "second", "B": "first", "neither": "n
 
 def _of_candidate(letter: str, pieces: Sequence[Piece]) -> list[Piece]:
     return [piece.model_copy(update={"ref": f"{letter}.{piece.ref}"}) for piece in pieces]
+
+
+def _is_answer(replied: Replied) -> bool:
+    try:
+        _parsed_answer(answer_object(replied))
+    except JudgeFailed:
+        return False
+    return True
 
 
 def _parsed_answer(value: JsonObject) -> _OrderAnswer:

@@ -78,6 +78,7 @@ def _units(character: str) -> list[int]:
 # The prompt of the registry comes first and may be changed by calibration; the answer format follows it and is fixed.
 
 MAX_EVIDENCE_CHARS: Final = 400_000
+MAX_RATIONALE: Final = 1000
 TOOL: Final = "verdict"
 
 FORM: Final = """\
@@ -116,7 +117,9 @@ def judge_request(
 
 
 def verdict_schema(criterion: Criterion) -> JsonObject:
-    """The JSON Schema of an answer; eligibility precedes the verdict, because models write fields in this order."""
+    """The JSON Schema of an answer; eligibility precedes the verdict, because models write fields in this order. Texts
+    and lists are bounded, because a small model repeats itself until its tokens are used up.
+    """
     return {
         "type": "object",
         "additionalProperties": False,
@@ -124,9 +127,9 @@ def verdict_schema(criterion: Criterion) -> JsonObject:
         "properties": {
             "criterion": {"type": "string", "enum": [criterion.id]},
             "eligible": {"type": "boolean"},
-            "rationale": {"type": "string"},
+            "rationale": {"type": "string", "maxLength": MAX_RATIONALE},
             "verdict": {"type": ["string", "null"], "enum": ["pass", "fail", None]},
-            "refs": {"type": "array", "items": {"type": "string"}},
+            "refs": {"type": "array", "items": {"type": "string", "maxLength": 60}, "maxItems": 20},
         },
     }
 
@@ -140,12 +143,12 @@ def asked_criterion(criterion: Criterion) -> str:
     return json.dumps(question, ensure_ascii=False, indent=1)
 
 
-# Prose is not searched for an answer, because it may repeat text from the evidence. Only a code fence around the whole
-# answer is removed.
+# Prose is not searched for an answer, because it may repeat text from the evidence. Only the thoughts before the
+# answer, up to the last `</think>`, and a code fence around the whole answer are removed.
 
-_FENCE: Final = re.compile(r"\A\s*```(?:json)?\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
+_THOUGHTS: Final = re.compile(r"\A(?!\s*[{`]).*</think(?:ing)?>", re.DOTALL)
+_FENCE: Final = re.compile(r"\A\s*```\w*\s*(.*?)\s*```\s*\Z", re.DOTALL)
 _SHOWN: Final = 120
-_MAX_RATIONALE: Final = 4000
 
 
 class JudgeFailed(Exception):
@@ -179,21 +182,24 @@ def read_answer(replied: Replied, criterion: Criterion, refs: Collection[str]) -
     known = tuple(ref for ref in dict.fromkeys(answer.refs) if ref in refs)
     if answer.refs and not known:
         raise JudgeFailed(f"cites evidence that does not exist: {', '.join(answer.refs)[:_SHOWN]}")
-    return answer.model_copy(update={"refs": known, "rationale": answer.rationale[:_MAX_RATIONALE]})
+    return answer.model_copy(update={"refs": known, "rationale": answer.rationale[:MAX_RATIONALE]})
 
 
 def answer_object(replied: Replied) -> JsonObject:
     """The single JSON object of the judge's reply, a tool call or text. Raises JudgeFailed."""
     parts = (replied.message or {}).get("parts")
     found = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    cut = "length" in replied.finish_reasons or "max_tokens" in replied.finish_reasons
     for part in found:
         if part.get("type") == "tool_call" and part.get("name") == TOOL:
+            if cut:
+                raise JudgeFailed("was cut off at its token limit")
             arguments = part.get("arguments")
             return arguments if isinstance(arguments, dict) else _parsed(str(arguments))
     text = "\n".join(str(part.get("content")) for part in found if part.get("type") == "text")
     if not text.strip():
         raise JudgeFailed("returned no text")
-    return _parsed(text, cut="length" in replied.finish_reasons or "max_tokens" in replied.finish_reasons)
+    return _parsed(_THOUGHTS.sub("", text), cut=cut)
 
 
 def _parsed(text: str, *, cut: bool = False) -> JsonObject:

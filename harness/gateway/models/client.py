@@ -7,7 +7,7 @@ after a pause, as an agent's own client would do.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
@@ -23,7 +23,7 @@ from harness.gateway.models.exchange import ModelExchange, cost_usd, estimated
 from harness.gateway.models.formats import ModelAnswer, Replied
 from harness.gateway.models.provider import ProviderUpstream, check_keys, hold_where_busy, requested_wait_s
 from harness.gateway.models.recordings import ModelCassette, ModelClientOptions
-from harness.gateway.models.sampling import SentParameters
+from harness.gateway.models.sampling import Sampling, SentParameters
 from harness.gateway.upstream.transport import DecodedBody, header_text
 from harness.suite.models import ClientProvider, ModelSpec
 from harness.values import JsonObject
@@ -58,6 +58,10 @@ class ModelSpend:
     output_tokens: int = 0
     usd: float | None = None
     """None: no reply had a price."""
+
+
+IsAnswer = Callable[[Replied], bool]
+"""Whether a reply answers what was asked, or is empty, broken or cut off."""
 
 
 class ModelClient:
@@ -115,14 +119,23 @@ class ModelClient:
         """Like `cassette`, for a caller that closes it itself."""
         return ModelCassette(self.options, self.spec, case)
 
-    async def ask(self, cassette: ModelCassette, body: JsonObject) -> ModelReply:
-        """The model's reply, or the problem. A sampling parameter that the model refuses is omitted.
+    def recorded(
+        self, cassette: ModelCassette, body: JsonObject, is_answer: IsAnswer | None = None
+    ) -> ModelReply | None:
+        """The recorded reply to a request, as `ask` uses it."""
+        if self.options.mode == "live":
+            return None
+        return self._recorded_reply(cassette, self.parameters.complete(body), is_answer)
+
+    async def ask(self, cassette: ModelCassette, body: JsonObject, is_answer: IsAnswer | None = None) -> ModelReply:
+        """The model's reply, or the problem. A sampling parameter that the model refuses is omitted. A reply that is no
+        answer is neither recorded nor taken from a recording.
 
         Raises OutOfBudget if the budget is spent, GatewayError if the provider refuses the key or a model without
         a price is to be paid from a budget.
         """
         complete = self.parameters.complete(body)
-        recorded = None if self.options.mode == "live" else self._recorded_reply(cassette, complete)
+        recorded = self.recorded(cassette, body, is_answer)
         if recorded is not None:
             return recorded
         if self.options.mode == "replay":
@@ -133,7 +146,7 @@ class ModelClient:
         try:
             while True:
                 sent = self.parameters.accepted(complete)
-                reply = await self._asked(cassette, self._exchange(cassette, sent))
+                reply = await self._asked(cassette, self._exchange(cassette, sent), is_answer)
                 if reply is not None:
                     return reply
         finally:
@@ -151,7 +164,9 @@ class ModelClient:
         exchange.raw = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         return exchange
 
-    def _recorded_reply(self, cassette: ModelCassette, complete: JsonObject) -> ModelReply | None:
+    def _recorded_reply(
+        self, cassette: ModelCassette, complete: JsonObject, is_answer: IsAnswer | None
+    ) -> ModelReply | None:
         """The recorded answer to this request, or to the same request without the parameters that the model refused."""
         if cassette.is_empty:
             return None
@@ -161,10 +176,13 @@ class ModelClient:
             answer = cassette.recorded(exchange.key)
             if answer is None or self._learns(body, answer):
                 continue
-            self.parameters.adopt(complete, body)
             exchange.answer = answer
+            reply = _reply(exchange, recorded=True)
+            if not _is_kept(reply, is_answer):
+                continue
+            self.parameters.adopt(complete, body)
             self.spent.recorded += 1
-            return _reply(exchange, recorded=True)
+            return reply
         return None
 
     def _learns(self, sent: JsonObject, answer: ModelAnswer) -> bool:
@@ -172,13 +190,16 @@ class ModelClient:
         name = self.parameters.learn(sent, answer)
         if name is None:
             return False
+        declared = f" (to leave it out from the start: `sampling: {{{name}: null}}` in judge.yaml)"
         self.options.say(
-            f"{sent.get('model')} refuses {name!r}, which is left out: {self.parameters.refused[name]} "
-            f"(to leave it out from the start: `sampling: {{{name}: null}}` in judge.yaml)"
+            f"{sent.get('model')} refuses {name!r}, which is left out: {self.parameters.refused[name]}"
+            + (declared if name in Sampling.model_fields else "")
         )
         return True
 
-    async def _asked(self, cassette: ModelCassette, exchange: ModelExchange) -> ModelReply | None:
+    async def _asked(
+        self, cassette: ModelCassette, exchange: ModelExchange, is_answer: IsAnswer | None
+    ) -> ModelReply | None:
         """Sends the request; None: a parameter was refused, and the request must be sent without it."""
         problem, wait_s = "", self.options.first_wait_s
         for attempt in range(self.options.tries):
@@ -201,8 +222,9 @@ class ModelClient:
                 continue
             if self._learns(exchange.body, answer):
                 return None
-            cassette.keep(exchange)
             reply = _reply(exchange, recorded=False)
+            if _is_kept(reply, is_answer):
+                cassette.keep(exchange)
             self._charge(exchange, reply.replied)
             return reply
         return ModelReply(replied=Replied(), recorded=False, problem=f"{problem} ({self.options.tries} tries)")
@@ -255,6 +277,10 @@ class ModelClient:
         spent.usd = spent.usd if usd is None else (spent.usd or 0.0) + usd
         if self.options.budget is not None:
             self.options.budget.charge((used.input or 0) + (used.output or 0), usd)
+
+
+def _is_kept(reply: ModelReply, is_answer: IsAnswer | None) -> bool:
+    return is_answer is None or (reply.problem is None and is_answer(reply.replied))
 
 
 def _reply(exchange: ModelExchange, *, recorded: bool) -> ModelReply:

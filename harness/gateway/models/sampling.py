@@ -1,8 +1,8 @@
 """Sampling parameters of a request, and those that a model rejects.
 
 Current models reject parameters that older ones accepted: `temperature` other than the default, `top_p`, `seed`, or
-`max_tokens`, which is `max_completion_tokens` there. The provider's error names the parameter, which is then left out
-of further requests, and reported.
+`max_tokens`, which is `max_completion_tokens` there; some reject a limit of a text in the schema of the answer. The
+provider's error names the parameter, which is then left out of further requests, and reported.
 """
 
 import re
@@ -11,14 +11,17 @@ from dataclasses import dataclass, field
 from itertools import chain, combinations
 from typing import Final
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from harness.gateway.models.formats import ModelAnswer
 from harness.suite.models import ClientProvider
 from harness.values import Frozen, JsonObject, NotJson, parse_json
 
 _RENAMED: Final = "max_completion_tokens"
-_LEARNABLE: Final = ("top_p", "seed", "temperature", "max_tokens", _RENAMED)
+_BOUND: Final = "maxLength"
+_SCHEMAS: Final = ("response_format", "tools")
+"""Where a request holds the schema of its answer."""
+_LEARNABLE: Final = ("top_p", "seed", "temperature", "max_tokens", _RENAMED, _BOUND)
 """The order in which parameters are dropped when an error names several."""
 _NEEDED: Final[dict[ClientProvider, frozenset[str]]] = {"anthropic": frozenset({"max_tokens"}), "openai": frozenset()}
 _STATUSES: Final = frozenset({400, 422})
@@ -28,7 +31,7 @@ _REFUSAL: Final = re.compile(
     re.IGNORECASE,
 )
 _SHOWN: Final = 300
-_ANTHROPIC_TOKENS: Final = 1024
+_TOKENS: Final = 4096
 
 
 class Sampling(Frozen):
@@ -40,15 +43,16 @@ class Sampling(Frozen):
     """The share of probability mass of the most probable tokens to sample from."""
     seed: int | None = None
     """The seed, if the provider accepts one."""
-    max_tokens: int | None = Field(default=None, gt=0)
-    """The maximum tokens of the answer. Null: the provider's own limit, or 1024 if its wire format needs one."""
+    max_tokens: int | None = Field(default=_TOKENS, gt=0)
+    """The maximum tokens of the answer, thoughts included. Null: the provider's own limit, or 4096 if its wire format
+    needs one."""
 
     def parameters(self, provider: ClientProvider) -> JsonObject:
         """The parameters in the form of a request."""
         values: JsonObject = {name: value for name, value in self.model_dump().items() if value is not None}
         if provider == "anthropic":
             values.pop("seed", None)  # the wire format has no seed
-            values.setdefault("max_tokens", _ANTHROPIC_TOKENS)
+            values.setdefault("max_tokens", _TOKENS)
         return values
 
 
@@ -76,7 +80,7 @@ class SentParameters:
         that has refused some of it."""
         first = self.accepted(body)
         yield first
-        there = [name for name in _LEARNABLE if name in body and name not in _NEEDED[self.provider]]
+        there = [name for name in _LEARNABLE if _has(body, name) and name not in _NEEDED[self.provider]]
         for names in chain.from_iterable(combinations(there, size) for size in range(len(there) + 1)):
             for renames in (False, True) if "max_tokens" in names else (False,):
                 other = self._without(body, frozenset(names), renames=renames)
@@ -86,7 +90,7 @@ class SentParameters:
     def adopt(self, body: JsonObject, sent: JsonObject) -> None:
         """Omits from now on the parameters that a recorded request omitted."""
         for name in _LEARNABLE:
-            if name in body and name not in sent:
+            if _has(body, name) and not _has(sent, name):
                 self.refused.setdefault(name, "left out when this was recorded")
         self._renames = self._renames or (_RENAMED in sent and _RENAMED not in body)
 
@@ -97,7 +101,7 @@ class SentParameters:
         message, parameter = _problem_in(answer.body)
         for name in _LEARNABLE:
             names_it = parameter == name or re.search(rf"(?<![\w.]){name}(?!\w)", message) is not None
-            if name not in sent or name in _NEEDED[self.provider] or not names_it:
+            if not _has(sent, name) or name in _NEEDED[self.provider] or not names_it:
                 continue
             if not _REFUSAL.search(message):
                 continue
@@ -111,7 +115,21 @@ class SentParameters:
         kept = {name: value for name, value in body.items() if name not in names}
         if renames and "max_tokens" in body and _RENAMED not in names:
             kept[_RENAMED] = body["max_tokens"]
+        if _BOUND in names:
+            kept |= {place: _unbounded(kept[place]) for place in _SCHEMAS if place in kept}
         return kept
+
+
+def _has(body: JsonObject, name: str) -> bool:
+    if name != _BOUND:
+        return name in body
+    return any(_unbounded(body[place]) != body[place] for place in _SCHEMAS if place in body)
+
+
+def _unbounded(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {name: _unbounded(inner) for name, inner in value.items() if name != _BOUND}
+    return [_unbounded(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _problem_in(body: bytes) -> tuple[str, str | None]:

@@ -22,6 +22,10 @@ OPENAI = {
         "unsupported_parameter",
     ),
 }
+OPENAI["maxLength"] = (
+    "Invalid schema for response_format: In context=('properties', 'rationale'), 'maxLength' is not permitted.",
+    "invalid_json_schema",
+)
 ANTHROPIC = {
     "temperature": "`temperature` is deprecated for this model.",
     "top_p": "top_p: Extra inputs are not permitted",
@@ -39,7 +43,7 @@ class Provider:
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        problem = next((name for name in self.refuses if name in body), None) or _typeless(body)
+        problem = next((name for name in self.refuses if f'"{name}":' in json.dumps(body)), None) or _typeless(body)
         if problem is not None:
             self.refused.append(problem)
             return self._refusal(request.path, problem)

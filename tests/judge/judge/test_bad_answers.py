@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from aiohttp import web
 
 from harness.errors import GatewayError, UsageError
 from harness.gateway.models.formats import Replied
@@ -13,6 +14,7 @@ from harness.reports.judged import judged_rubric
 from harness.runs.store.judgements import read_judgements
 from qa.doubles.rule_model import RuleModel
 from tests.judge.judge.material import GROUNDED, MIND, POLITE, REFUNDED, dialogue
+from tests.judge.judge.serving import served
 
 RUBRIC = Rubric(name="prices", criteria=(GROUNDED, POLITE))
 RIGHT = {"right": dialogue("It costs 2.19.")}
@@ -83,10 +85,6 @@ def test_a_missing_key_is_said_before_anything_is_asked(stored_run, judging, rul
 
 
 def test_a_refused_key_ends_the_run(stored_run, judging, rule_model, monkeypatch):
-    from aiohttp import web
-
-    from tests.judge.judge.serving import served
-
     async def refuse(_: web.Request) -> web.Response:
         return web.json_response({"error": "bad key s3cret-value"}, status=401)
 
@@ -103,8 +101,67 @@ def replied(text: str) -> Replied:
     return Replied(message={"role": "assistant", "parts": [{"type": "text", "content": text}]})
 
 
-def test_a_fence_around_the_whole_answer_is_taken_off():
-    assert "pass" == read_answer(replied(f"```json\n{json.dumps(GOOD)}\n```"), REFUNDED, {"s0"}).verdict
+@pytest.mark.parametrize(
+    "around",
+    [
+        "```json\n{}\n```",
+        "```\n{}```\n",
+        "```json {} ```",
+        "<think>\nThe agent said </think> and {{}}.\n</think>\n\n{}",
+        "It was refunded.</think>```json\n{}\n```",
+        "\n{}\n",
+    ],
+)
+def test_thoughts_before_the_answer_and_a_fence_around_it_are_taken_off(around: str):
+    text = around.format(json.dumps(GOOD | {"rationale": "it said </think>"} if around == "\n{}\n" else GOOD))
+    assert "pass" == read_answer(replied(text), REFUNDED, {"s0"}).verdict
+
+
+@pytest.mark.parametrize("around", ["<think>{}", "<think>{}</think>", "So: {}", "```json\n{}", "{} That is all."])
+def test_prose_is_not_searched_for_an_answer(around: str):
+    with pytest.raises(JudgeFailed, match="not JSON"):
+        read_answer(replied(around.format(json.dumps(GOOD))), REFUNDED, {"s0"})
+
+
+NO_ANSWERS = {
+    "empty object": ("{}", "stop"),
+    "nothing": ("", "stop"),
+    "broken": ('{"criterion": "grounded", "eligible"', "stop"),
+    "cut off": ('{"criterion": "grounded", "eligible": true, "rationale": "It', "length"),
+}
+
+
+@pytest.mark.parametrize("kind", [*NO_ANSWERS, "cut off call"])
+@pytest.mark.parametrize("repaired", [False, True])
+def test_what_is_no_answer_is_not_recorded_and_its_repair_is(stored_run, judging, tmp_path, kind, repaired):
+    asked = []
+
+    async def answer(request: web.Request) -> web.Response:
+        body = await request.json()
+        asked.append(body)
+        told = GOOD | {"criterion": "grounded", "refs": []}
+        text, finish = NO_ANSWERS.get(kind, (None, "length"))
+        call = {"id": "k", "type": "function", "function": {"name": "verdict", "arguments": json.dumps(told)}}
+        if repaired and len(body["messages"]) > 2:
+            text, finish = json.dumps(told), "stop"
+        message = {"role": "assistant", "content": text} | ({} if text is not None else {"tool_calls": [call]})
+        return web.json_response({"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": finish}]})
+
+    rubric = Rubric(name="prices", criteria=(GROUNDED,))
+    right = {"pass": 1} if repaired else {"judge_failed": 1}
+    with served(answer) as url:
+        settings = {"base_url": url}
+        folder = stored_run(RIGHT)
+        with RuleModel(MIND) as model:
+            assert right == judging(folder, model, rubric, settings=settings).answers
+            assert 2 == len(asked)
+            again = {"mode": "replay", "again": True, "settings": settings}
+            assert right == judging(folder, model, rubric, **again).answers
+            assert 2 == len(asked)
+    recorded = [path for path in (folder.path / "judge").rglob("*") if path.is_file()]
+    assert bool(recorded) is repaired
+    if not repaired:
+        assert "no recording" in [one.failure for one in read_judgements(folder.path, "prices")][-1]
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,24 @@ def test_what_a_model_takes_is_sent_as_the_settings_say(stored_run: StoredRun, j
     assert not any("seed" in one for one in server.sent)
 
 
+def test_a_request_is_bounded_and_a_refused_bound_of_its_schema_is_left_out(stored_run: StoredRun, judged) -> None:
+    with provider() as server:
+        judged(stored_run(TRIALS), server)
+    schema = server.sent[0]["response_format"]["json_schema"]["schema"]["properties"]
+    assert (4096, 1000, 20) == (
+        server.sent[0]["max_tokens"],
+        schema["rationale"]["maxLength"],
+        schema["refs"]["maxItems"],
+    )
+    run = stored_run(TRIALS, name="strict")
+    with provider("maxLength") as server:
+        assert {"pass": 12} == judged(run, server).answers
+        assert ["maxLength"] == server.refused
+        again = stored_run(TRIALS, name="again")
+        (again.path / "judge").symlink_to(run.path / "judge")
+        assert {"pass": 12} == judged(again, server, mode="replay").answers
+
+
 def test_null_leaves_a_parameter_out_from_the_start(stored_run: StoredRun, judged) -> None:
     with provider("temperature") as server:
         done = judged(stored_run(TRIALS), server, sampling={"temperature": None})
