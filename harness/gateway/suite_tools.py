@@ -51,7 +51,9 @@ class Outages:
     ) -> None:
         """Notes a connection that failed before any answer, or a status of failure that the harness gets too."""
         outages, answered = self._trial.ledger.outages, self._trial.run.answered
-        lost, failing = answer.status == 0 and answer.outcome in _LOST, answer.status in _FAILING
+        declared = self._trial.suite.servers.get(server)
+        is_mcp = declared is not None and declared.mcp is not None  # its source has asked it anew already
+        lost, failing = answer.status == 0 and answer.outcome in _LOST, answer.status in _FAILING and not is_mcp
         if lost or (failing and (server in outages or await self._is_down(server, address))):
             said = answer.body[:200].decode("utf-8", "replace")
             reason = " ".join((_LOST[answer.outcome], *answer.retried[-1:])) if lost else f"{answer.status} {said}"

@@ -19,12 +19,17 @@ class Forgetful(tiny_server.Handler):
     known: str | None = None
     number = 0
     moved_to = "/moved"
+    failing: tuple[int, str] | None = None
+    """The status that requests whose method begins so are answered with, once a tool was called."""
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
         message = json.loads(body)
+        fails = self.failing is not None and self.known is not None and message["method"].startswith(self.failing[1])
         if self.path != "/moved":
             self.refuse(307, location=type(self).moved_to)
+        elif fails and self.failing is not None:
+            self.refuse(self.failing[0])
         elif message["method"] != "initialize" and self.headers.get("mcp-session-id") != type(self).known:
             self.refuse(404)
         else:
@@ -72,6 +77,28 @@ def test_a_lost_session_is_opened_anew_and_a_redirect_followed(own_project, forg
     assert "egg, ham" == told[2][1]["content"][0]["text"]
     assert handler.number >= 3
     assert {"exact": 3} == own_project.run("replay", "replayed")["tiers"]
+
+
+@pytest.mark.parametrize(
+    ("status", "method", "outcome", "error"),
+    [
+        (503, "tools/", "harness_failed", "tool_unavailable"),
+        (401, "tools/", "harness_failed", "tool_unavailable"),
+        (500, "tools/call", "finished", "tool_unavailable"),
+        (403, "tools/call", "finished", "tool_error"),
+    ],
+)
+def test_a_server_that_fails_at_every_request_is_an_outage(
+    own_project, forgetful, status: int, method: str, outcome: str, error: str
+) -> None:
+    url, handler = forgetful
+    own_project.write([{"mcp": {"base_url": f"{url}/mcp"}, "server": "tiny", "disposable": True}], CALLS[:1])
+    own_project.type("tool", "refresh", "s")
+    handler.failing = (status, method)
+    trial = own_project.run("live", "run", status=3 if outcome == "harness_failed" else 0)
+    assert outcome == trial["outcome"], trial["reason"]
+    (seen,) = (seen for step in trial["trajectory"]["steps"] for seen in step["observations"])
+    assert error == seen["error"]["type"]
 
 
 def test_a_redirect_to_another_host_is_named_with_what_to_do(own_project, forgetful) -> None:

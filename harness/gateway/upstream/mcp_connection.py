@@ -20,6 +20,7 @@ from harness.gateway.upstream.http_tools import MAX_ANSWER_BYTES
 from harness.gateway.upstream.transport import DecodedBody, is_readable, sent_body
 from harness.processes import subprocess_environment
 from harness.sandbox.ownership import owned_environment
+from harness.text import shortened
 from harness.values import JsonObject, NotJson, parse_json
 
 VERSION = "2025-11-25"
@@ -40,6 +41,15 @@ class Oversized(Exception):
 
 class Garbled(Exception):
     """The server's answer violates the protocol."""
+
+
+class Failed(Exception):
+    """The server answered with a status of failure, and with nothing of the protocol."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        super().__init__(f"status {status} {shortened(body.decode('utf-8', 'replace'), _SHOWN)}".strip())
+        self.status = status
+        self.body = body
 
 
 class SessionLost(Exception):
@@ -65,8 +75,8 @@ class McpTransport(Protocol):
         ...
 
     async def request(self, method: str, params: JsonObject, version: str | None) -> JsonObject:
-        """Returns the `result`. Raises ServerError, Lost, SessionLost, Oversized or Garbled; on cancellation, it
-        notifies the server. `initialize` begins a new session.
+        """Returns the `result`. Raises ServerError, Failed, Lost, SessionLost, Oversized or Garbled; on
+        cancellation, it notifies the server. `initialize` begins a new session.
         """
         ...
 
@@ -100,7 +110,7 @@ class McpConnection:
                 await self._shake_hands()
             except ServerError:
                 await self._discover()
-        except (ServerError, Lost, SessionLost, Oversized, Garbled) as error:
+        except (ServerError, Failed, Lost, SessionLost, Oversized, Garbled) as error:
             written = self._channel.said()
             raise ServiceError(
                 f"the MCP server {self._name!r} did not start: {error}" + (f"\n{written}" if written else ""),
@@ -122,8 +132,18 @@ class McpConnection:
         raise ServiceError(f"the MCP server {self._name!r} lists more than {_MAX_PAGES} pages of tools")
 
     async def call(self, tool: str, arguments: JsonObject) -> JsonObject:
-        """The CallToolResult, unchanged. Raises ServerError, Lost, Oversized or Garbled."""
+        """The CallToolResult, unchanged. Raises ServerError, Failed, Lost, Oversized or Garbled."""
         return await self._ask("tools/call", {"name": tool, "arguments": arguments})
+
+    async def failure(self) -> str | None:
+        """How the server fails at a request that has nothing of the agent; None: it answers it."""
+        try:
+            await self._ask("tools/list", {})
+        except (Failed, Lost, Oversized, Garbled) as error:
+            return str(error)
+        except ServerError:
+            pass
+        return None
 
     async def close(self) -> None:
         await self._channel.close()
@@ -201,6 +221,8 @@ class HttpTransport:
                     self._session = None if self._session == session else self._session
                     raise SessionLost("it ended its session")
                 self._session = response.headers.get(_SESSION, self._session)
+                if response.status in _REFUSING or response.status >= _FAILING:
+                    return _result_of(await _own_answer(response, number))
                 async for answer in _messages(response):
                     if answer.get("id") == number and "method" not in answer:
                         return _result_of(answer)
@@ -268,6 +290,10 @@ class HttpTransport:
 
 
 _NOT_FOUND = 404
+_REFUSING = (401, 403, 407, 429)
+"""Statuses about the harness's own credentials, and the rate of its requests."""
+_FAILING = 500
+_SHOWN = 200
 _SAME_METHOD = (307, 308)
 """The redirects that keep method and body."""
 
@@ -280,6 +306,16 @@ async def _messages(response: aiohttp.ClientResponse) -> AsyncIterator[JsonObjec
         yield _message(b"".join([part async for part in _bounded(response)]))
     else:
         raise Garbled(f"status {response.status} and {response.content_type}")
+
+
+async def _own_answer(response: aiohttp.ClientResponse, number: int) -> JsonObject:
+    """The answer of the protocol under a status of failure; raises Failed if there is none."""
+    body = b"".join([part async for part in _bounded(response)])
+    with contextlib.suppress(Garbled):
+        answer = _message(body)
+        if answer.get("id") == number:
+            return answer
+    raise Failed(response.status, body)
 
 
 async def _events(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:

@@ -16,6 +16,7 @@ from harness.disk import is_file, is_folder
 from harness.errors import ServiceError, UsageError
 from harness.gateway.budgets import RateLimiter
 from harness.gateway.upstream.mcp_connection import (
+    Failed,
     Garbled,
     HttpTransport,
     Lost,
@@ -27,6 +28,7 @@ from harness.gateway.upstream.mcp_connection import (
 from harness.gateway.upstream.sources import Reached, ToolAnswer, ToolMiss, ToolRequest
 from harness.sandbox.ownership import temporary_folder
 from harness.suite.suites import McpServer, ToolServer
+from harness.suite.tools import ToolSpec
 from harness.values import JsonObject
 
 SAID_ERROR = 400
@@ -70,6 +72,8 @@ class McpSource:
                 result = await conversation.call(tool.source_name or tool.name, request.arguments)
         except ServerError as error:
             return self._tool_answer(RPC_ERROR, error.error)
+        except Failed as error:
+            return await self._failed(tool, conversation, error)
         except Garbled as error:
             if tool.server in self._services:
                 raise ServiceError(f"the MCP server {tool.server!r}, a service, answered with {error}") from None
@@ -79,6 +83,18 @@ class McpSource:
         if tool.source == "python":
             return self._returned(result)
         return self._tool_answer(SAID_ERROR if result.get("isError") is True else 200, result)
+
+    async def _failed(self, tool: ToolSpec, conversation: McpConnection, failed: Failed) -> ToolAnswer:
+        """The tool's own failure at this call. Raises ServiceError if the server fails at any request."""
+        try:
+            async with asyncio.timeout(tool.timeout_s):
+                reason = await conversation.failure()
+        except TimeoutError:
+            reason = f"no answer within {tool.timeout_s:g} s"
+        if reason is not None:
+            said = f"the MCP server {tool.server!r} answers no request: {failed}; then {reason}"
+            raise ServiceError(said, remedy=HttpTransport.remedy) from None
+        return ToolAnswer(outcome="answer", tier=self._tier, status=failed.status, body=failed.body)
 
     async def close(self) -> None:
         """Closes every connection, and ends its processes."""
