@@ -6,6 +6,8 @@ again: nothing of it was kept.
 """
 
 import asyncio
+import base64
+import binascii
 import hashlib
 import hmac
 import re
@@ -14,7 +16,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, cast
+from typing import Final, cast, get_args
 
 from aiohttp import web
 
@@ -64,15 +66,23 @@ class AccessTokens:
         return not self._open
 
     def source_of(self, authorization: str) -> tuple[str, bool] | None:
-        """(source, trusted) of a request by its header `Authorization`; None: it is refused."""
-        kind, _, token = authorization.partition(" ")
-        if kind.lower() == "bearer" and token.strip():
-            received = _digest(token.strip())
-            for digest, found in self._by_digest.items():
-                if hmac.compare_digest(digest, received):
-                    return found
-            return None
-        return (DEFAULT_SOURCE, False) if self._open else None
+        """(source, trusted) of a request by its header `Authorization`; None: it is refused. A token is a bearer's, or
+        the password of a user: Langfuse's SDK sends its public key as the one and its secret key as the other.
+        """
+        kind, _, sent = authorization.partition(" ")
+        is_bearer = kind.lower() == "bearer" and bool(sent.strip())
+        token = sent.strip() if is_bearer else _password(sent) if kind.lower() == "basic" else ""
+        for digest, found in self._by_digest.items():
+            if token and hmac.compare_digest(digest, _digest(token)):
+                return found
+        return (DEFAULT_SOURCE, False) if self._open and not is_bearer else None
+
+
+def _password(sent: str) -> str:
+    try:
+        return base64.b64decode(sent.strip(), validate=True).decode("utf-8", "replace").partition(":")[2]
+    except (binascii.Error, ValueError):
+        return ""
 
 
 def _digest(token: str) -> bytes:
@@ -203,7 +213,8 @@ def _decoded(signal: Signal, body: bytes, as_json: bool) -> Decoded:
 
 _JSON: Final = "application/json"
 _PROTOBUF: Final = "application/x-protobuf"
-_PATHS: Final = {"/v1/traces": "traces", "/v1/logs": "logs"}
+_PREFIXES: Final = ("", "/api/public/otel")
+"""Of the paths; the second is that of Langfuse's SDK."""
 _ROUND_S: Final = 5.0
 _LOCAL_HOST: Final = re.compile(
     r"(?:localhost|host\.docker\.internal|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?", re.IGNORECASE
@@ -268,8 +279,10 @@ class Receiver:
 
     async def _start(self) -> str:
         app = web.Application()
-        for path in _PATHS:
-            app.router.add_post(path, self._export)
+        for prefix in _PREFIXES:
+            app.router.add_post(f"{prefix}/v1/metrics", self._ignore)
+            for signal in get_args(Signal):
+                app.router.add_post(f"{prefix}/v1/{signal}", self._export)
         app.router.add_get("/status", self._status)
         self._runner = web.AppRunner(app, auto_decompress=False, access_log=None)
         await self._runner.setup()
@@ -305,6 +318,15 @@ class Receiver:
             return self._refuse(refusal, as_json=True)
         return web.json_response(self.status)
 
+    async def _ignore(self, request: web.Request) -> web.Response:
+        """Metrics, which an SDK sends beside what is stored: a refusal would be in the log of each sender."""
+        as_json = request.content_type == _JSON
+        try:
+            self._source_and_trust(request)
+        except Refused as refusal:
+            return self._refuse(refusal, as_json=as_json)
+        return web.Response(body=b"{}" if as_json else b"", content_type=_JSON if as_json else _PROTOBUF)
+
     async def _export(self, request: web.Request) -> web.Response:
         as_json = request.content_type == _JSON
         try:
@@ -320,7 +342,7 @@ class Receiver:
             raise Refused(415, f"the content type is {_PROTOBUF} or {_JSON}, not {request.content_type!r}")
         self._intake.check_room()
         body = await self._body(request)
-        signal = cast(Signal, _PATHS[request.path])
+        signal = cast(Signal, request.path.rpartition("/")[2])
         return signal, await self._intake.take(signal, body, sender, as_json=as_json)
 
     def _source_and_trust(self, request: web.Request) -> tuple[str, bool]:

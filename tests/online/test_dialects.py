@@ -27,6 +27,7 @@ def assert_order_told(found: Trajectory) -> None:
 
 def test_langfuse(served: Served) -> None:
     call = {"id": "t1", "type": "function", "function": {"name": "find_order", "arguments": '{"id": 7}'}}
+    declared = {"type": "function", "function": {"name": "find_order", "parameters": {"type": "object"}}}
     asked = [{"role": "user", "content": "Where is order 7?"}]
     answered = [
         *asked,
@@ -39,15 +40,16 @@ def test_langfuse(served: Served) -> None:
         "l1",
         span(2, 1, name="shop", attributes={kind: "agent", "langfuse.session.id": "l1"}),
         span(2, 2, parentSpanId=f"{2001:016x}", attributes={
-            kind: "generation", given: json.dumps(asked),
+            kind: "generation", given: json.dumps({"messages": asked, "tools": [declared]}),
             gave: json.dumps({"role": "assistant", "content": None, "tool_calls": [call]})}),
         span(2, 3, parentSpanId=f"{2001:016x}", name="find_order", attributes={
-            kind: "tool", given: '{"id": 7}', gave: '{"state": "sent"}'}),
+            kind: "tool", given: '{"args": [], "kwargs": {"id": 7}}', gave: '{"state": "sent"}'}),
         span(2, 4, parentSpanId=f"{2001:016x}", attributes={
             kind: "generation", given: json.dumps(answered), gave: "It was sent."}),
     )  # fmt: skip
     assert_order_told(found)
     assert "shop" == found.agent
+    assert ["find_order"] == [tool.name for tool in served.store().session("l1").tools or ()]
 
 
 def test_older_conventions_with_content_in_events(served: Served) -> None:

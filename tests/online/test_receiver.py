@@ -1,5 +1,6 @@
 """The receiver speaks OTLP/HTTP: what it acknowledges is stored, redacted and once; the rest it refuses in words."""
 
+import base64
 import gzip
 import json
 import threading
@@ -223,6 +224,18 @@ def test_a_token_says_who_sends_and_only_a_trusted_one_is_believed(tmp_path: Pat
             assert 200 == served.post("/v1/traces", body, headers={"Authorization": f"Bearer {token}"}).status
         rows = {row.key: row.trusted for row in served.store().sessions()}
     assert {"shop:c1": False, "lab:c1": True} == rows
+
+
+def test_langfuse_sends_to_a_path_of_its_own_with_its_keys_and_metrics_are_ignored(tmp_path: Path) -> None:
+    """As its SDK does: the public key as the user, the secret key as the password."""
+    keys = base64.b64encode(b"pk-lf-1:shop-token-0123456789").decode()
+    with serving(tmp_path, AccessTokens({"shop": "shop-token-0123456789"}, {})) as served:
+        body = request(span(1, 1, attributes={CONVERSATION: "c1"}))
+        for path in ("/api/public/otel/v1/traces", "/v1/metrics"):
+            statuses = [served.post(path, body, headers={"Authorization": sent}).status
+                        for sent in (f"Basic {keys}", "Basic cGs6d3Jvbmc=", "Basic ?")]  # fmt: skip
+            assert [200, 401, 401] == statuses
+        assert ["shop:c1"] == [row.key for row in served.store().sessions()]
 
 
 def test_a_session_is_put_together_from_late_and_disordered_traces(served: Served) -> None:

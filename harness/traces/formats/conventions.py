@@ -1,7 +1,8 @@
 """The content of a span, in every spelling of the conventions: GenAI old and new, OpenInference, traceloop."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -9,29 +10,40 @@ from pydantic import JsonValue
 
 from harness.traces.foreign_json import embedded_json
 from harness.traces.formats.found import FoundTool
-from harness.traces.formats.span_messages import Message, message_of, messages_in, unflattened
+from harness.traces.formats.span_messages import (
+    Message,
+    decoded,
+    foreign_result,
+    message_of,
+    messages_in,
+    unflattened,
+)
+from harness.traces.formats.transcript import ForeignResult
 from harness.traces.spans import Span
 from harness.traces.trajectory import Usage
 from harness.traces.usage import usage_in
 from harness.values import JsonObject
 
-SpanKind = Literal["chat", "tool", "agent", "other"]
+SpanKind = Literal["chat", "tool", "agent", "chain", "other"]
 
-AGENT = ("gen_ai.agent.name", "agent.name", "llm.agent.name")
+_AGENT = ("gen_ai.agent.name", "agent.name", "llm.agent.name")
+_AGENT_OF_LANGCHAIN = "lc_agent_name"
+"""In the JSON of OpenInference's `metadata`."""
+_PROGRAM = ("gen_ai.workflow.name", "traceloop.entity.name")
 MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "llm.response.model", "llm.request.model")
 TOOL = ("gen_ai.tool.name", "tool.name", "tool_call.function.name", "traceloop.entity.name")
-CALL_ID = ("gen_ai.tool.call.id", "tool_call.id", "tool.call.id")
-ARGUMENTS = (
+_CALL_ID = ("gen_ai.tool.call.id", "tool_call.id", "tool.call.id")
+_ARGUMENTS = (
     "gen_ai.tool.call.arguments", "tool_call.function.arguments", "tool.parameters", "gcp.vertex.agent.tool_call_args",
     "input.value", "traceloop.entity.input",
 )  # fmt: skip
-RESULT = ("gen_ai.tool.call.result", "gcp.vertex.agent.tool_response", "output.value", "traceloop.entity.output")
+_RESULT = ("gen_ai.tool.call.result", "gcp.vertex.agent.tool_response", "output.value", "traceloop.entity.output")
 _USAGE = re.compile(r"(?:gen_ai|llm|ai)\.(?:usage|token_count)\.(.+)")
 _KINDS: Mapping[str, SpanKind] = MappingProxyType(
     {
         "chat": "chat", "generate_content": "chat", "text_completion": "chat", "completion": "chat", "LLM": "chat",
         "llm": "chat", "execute_tool": "tool", "TOOL": "tool", "tool": "tool", "invoke_agent": "agent",
-        "AGENT": "agent", "agent": "agent", "invoke_workflow": "agent",
+        "AGENT": "agent", "agent": "agent", "invoke_workflow": "agent", "CHAIN": "chain", "workflow": "chain",
     }
 )  # fmt: skip
 _KIND_NAMES = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "llm.request.type")
@@ -66,19 +78,38 @@ def kind_of_span(span: Span) -> SpanKind:
     return "other"
 
 
+def agent_of_span(span: Span) -> str | None:
+    """The name of the agent that a span says it is of."""
+    found = first_text(span, _AGENT)
+    if found is None and "metadata" in span.attributes:
+        raw = span.attributes["metadata"]
+        facts = embedded_json(raw) if isinstance(raw, str) else raw
+        found = _text(facts.get(_AGENT_OF_LANGCHAIN)) if isinstance(facts, dict) else None
+    return found
+
+
+def program_of_span(span: Span) -> str:
+    """What the span of an agent without a name of its own is called."""
+    return first_text(span, _PROGRAM) or span.name
+
+
+def _text(value: JsonValue) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
 def usage_of_span(span: Span) -> Usage | None:
     named = ((_USAGE.fullmatch(name), value) for name, value in span.attributes.items())
     return usage_in(*({found[1]: value} for found, value in named if found)).of_step()
 
 
 def arguments_of_span(span: Span) -> JsonValue:
-    """What a tool was called with; None if they were not captured. Smolagents and traceloop store them as `args` and
-    `kwargs`, traceloop also below `inputs`.
+    """What a tool was called with; None if they were not captured. Smolagents, traceloop and Langfuse store them as
+    `args` and `kwargs`, traceloop also below `inputs`, and Strands in an event.
     """
-    for name in ("input.value", "traceloop.entity.input"):
+    for name in ("input.value", "traceloop.entity.input", "gen_ai.tool.call.arguments"):
         raw = span.attributes.get(name)
         plain = embedded_json(raw) if isinstance(raw, str) else raw
-        if isinstance(plain, dict) and {"args", "kwargs"} <= plain.keys():
+        if isinstance(plain, dict) and plain.keys() == {"args", "kwargs"}:
             args, kwargs = plain["args"], plain["kwargs"]
             named = embedded_json(str(span.attributes.get("tool.parameters")))
             names = list(named) if isinstance(named, dict) else []
@@ -87,7 +118,29 @@ def arguments_of_span(span: Span) -> JsonValue:
             return {**placed, **(kwargs if isinstance(kwargs, dict) else {})}
         if name == "traceloop.entity.input" and isinstance(plain, dict) and isinstance(plain.get("inputs"), dict):
             return plain["inputs"]
-    return first(span, ARGUMENTS)
+    found = first(span, _ARGUMENTS)
+    return _content_of_call(inputs_of(span)) if found is None and span.events else found
+
+
+def result_of_span(span: Span) -> ForeignResult:
+    """What a tool's span says of its result; its content is None if it was not captured."""
+    content = first(span, _RESULT)
+    if content is None and span.events:
+        content = _content_of_call(outputs_of(span) or ())
+    found = foreign_result(decoded(content))
+    return replace(found, call_id=first_text(span, _CALL_ID) or found.call_id)
+
+
+def _content_of_call(messages: Iterable[Message]) -> JsonValue:
+    """Arguments or a result, which stand in the message of a tool's span."""
+    for message in messages:
+        for call in message.calls:
+            return call.arguments
+        for result in message.results:
+            return result.content
+        if message.text is not None:
+            return message.text
+    return None
 
 
 _TASKS = ("task", "question", "query", "user_input", "prompt", "goal")
@@ -123,7 +176,15 @@ _OUTPUTS = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion"
 
 
 def tools_of_span(span: Span) -> tuple[FoundTool, ...] | None:
-    """The tools that a model call offered; None if they are not recorded."""
+    """The tools that a model or an agent was offered, or that a call was of; None if they are not recorded."""
+    described = span.attributes.get("tool.description", span.attributes.get("gen_ai.tool.description"))
+    if described is not None:
+        schema = span.attributes.get("gen_ai.tool.json_schema")
+        plain = embedded_json(schema) if isinstance(schema, str) else schema
+        name = first_text(span, TOOL)
+        parameters = {"parameters": plain} if isinstance(plain, dict) else {}
+        told = _tool({"name": name, "description": described, **parameters})
+        return None if told is None else (told,)
     facts = _with_details(span)
     raw = facts.get("gen_ai.tool.definitions")
     plain = embedded_json(raw) if isinstance(raw, str) else raw
@@ -221,6 +282,7 @@ def _tool(raw: JsonValue) -> FoundTool | None:
     function = raw.get("function")
     inner = function if isinstance(function, dict) else raw
     schema = next((inner[name] for name in ("parameters", "input_schema", "inputSchema") if name in inner), None)
+    schema = schema["json"] if isinstance(schema, dict) and schema.keys() == {"json"} else schema
     name, description = inner.get("name"), inner.get("description")
     if not isinstance(name, str) or not name:
         return None

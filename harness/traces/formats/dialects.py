@@ -129,13 +129,14 @@ def _langfuse(span: Span) -> JsonObject:
             names.TOOL_ARGUMENTS: given,
             names.TOOL_RESULT: gave,
         }
-    usage = opened(facts.get("langfuse.observation.usage_details"))
+    asked, usage = opened(given), opened(facts.get("langfuse.observation.usage_details"))
     used = usage_in(usage if isinstance(usage, dict) else {})
     return {
         names.OPERATION: operation,
         names.AGENT_NAME: span.name if operation == names.INVOKE_AGENT else None,
         names.REQUEST_MODEL: facts.get("langfuse.observation.model.name"),
         names.INPUT_MESSAGES: _messages(given, "user") if operation == names.CHAT else None,
+        names.TOOL_DEFINITIONS: dumped(objects_of(asked.get("tools"))) if isinstance(asked, dict) else None,
         names.OUTPUT_MESSAGES: _messages(gave, "assistant") if operation == names.CHAT else None,
         names.INPUT_TOKENS: used.input,
         names.OUTPUT_TOKENS: used.output,

@@ -1,12 +1,16 @@
 """The spans of one conversation as steps: model calls and tool calls in the order in which they began."""
 
-from bisect import bisect_left
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from pydantic import JsonValue
 
 from harness.traces.formats import conventions
 from harness.traces.formats.found import FoundTool
-from harness.traces.formats.span_messages import Message, decoded
+from harness.traces.formats.span_messages import Message
 from harness.traces.formats.transcript import (
     ForeignCall,
     ForeignResult,
@@ -14,10 +18,12 @@ from harness.traces.formats.transcript import (
     Report,
     TranscriptBuilder,
     final_output,
+    read_arguments,
 )
 from harness.traces.spans import Span
 from harness.traces.step_names import STATUS_MESSAGE
 from harness.traces.trajectory import Content, Source, Step, ToolErrorType, ToolFailure
+from harness.values import canonical_json
 
 # New messages of a call's input follow the last known message. Messages are compared as they are meant (without ids and
 # reasoning); a reply that comes back in other words is recognised by its place.
@@ -243,6 +249,89 @@ class CapturedContent:
         return self.lacks_last_reply(is_completed) and not ended_in_error
 
 
+# A tool's span tells of a call that a model's reply asks for: the one with its id; else, for frameworks that give the
+# call another id, the one of its tool with its arguments that was asked for at that time. The tool may run on another
+# machine, whose clock is some seconds off.
+
+_SKEW_NS = 10 * 10**9
+_FEW = 100
+"""Calls before and after a span that are looked at."""
+_Place = tuple[str, int]
+"""Span of a model call, and the place of a call in its reply."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """A call in a reply; from `began_ns` to `until_ns` the agent's model is not asked again."""
+
+    place: _Place
+    call: ForeignCall
+    began_ns: int
+    until_ns: float
+
+
+def _calls_of_tools(chats: Sequence[Span], tools: Sequence[Span]) -> dict[str, _Place]:
+    """Span of a tool -> the call that it tells of; `chats` and `tools` in the order of their start."""
+    asked = list(_calls_in_replies(chats))
+    ids = {span.span_id: conventions.result_of_span(span).call_id for span in tools}
+    known, found = {one.call.id for one in asked}, dict[str, _Place]()
+    waiting = _grouped(asked, lambda one: one.call.id)
+    for span in tools:
+        found |= _nearest(span, waiting.get(ids[span.span_id], []), lambda _: True)
+    taken, told = {*found.values()}, {*ids.values()}
+    rest = [one for one in asked if one.place not in taken and one.call.id not in told]
+    waiting = _grouped(rest, lambda one: one.call.name)
+    for span in tools:
+        if span.span_id not in found and ids[span.span_id] not in known - {None}:
+            name = conventions.first_text(span, conventions.TOOL) or span.name
+            found |= _nearest(span, waiting.get(name, []), partial(_fits, span))
+    return found
+
+
+def _calls_in_replies(chats: Sequence[Span]) -> Iterator[_Asked]:
+    until: dict[str | None, float] = {}
+    found: list[_Asked] = []
+    for span in reversed(chats):
+        agent = conventions.agent_of_span(span)
+        replies = conventions.outputs_of(span)
+        for place, call in reversed([*enumerate(replies[0].calls if replies else ())]):
+            until_ns = until.get(agent, math.inf)
+            found.append(_Asked(place=(span.span_id, place), call=call, began_ns=span.start_ns, until_ns=until_ns))
+        until[agent] = span.start_ns
+    return reversed(found)
+
+
+def _grouped(asked: Iterable[_Asked], key: Callable[[_Asked], str | None]) -> dict[str | None, list[_Asked]]:
+    groups: dict[str | None, list[_Asked]] = {}
+    for one in asked:
+        if key(one):
+            groups.setdefault(key(one), []).append(one)
+    return groups
+
+
+def _nearest(span: Span, waiting: list[_Asked], fits: Callable[[_Asked], bool]) -> dict[str, _Place]:
+    """The span with the fitting call of the last reply before it, else of the first one after it; takes it away."""
+    at = bisect_right(waiting, span.start_ns, key=lambda one: one.began_ns)
+    before = sorted(range(max(0, at - _FEW), at), key=lambda place: -waiting[place].began_ns)
+    for place in (*before, *range(at, min(len(waiting), at + _FEW))):
+        if fits(waiting[place]):
+            return {span.span_id: waiting.pop(place).place}
+    return {}
+
+
+def _fits(span: Span, one: _Asked) -> bool:
+    if not one.began_ns - _SKEW_NS <= span.start_ns <= one.until_ns + _SKEW_NS:
+        return False
+    given = conventions.arguments_of_span(span)
+    return given is None or _values(given) == _values(one.call.arguments)
+
+
+def _values(arguments: JsonValue) -> list[str]:
+    """The values alone: positional arguments have no names."""
+    fields, text = read_arguments(arguments)
+    return [text or ""] if fields is None else [canonical_json(value) for value in fields.values()]
+
+
 _TIMEOUTS = ("timeout", "timed out", "timeouterror", "deadline")
 
 
@@ -257,26 +346,42 @@ class ConversationReader:
         self._depths = _depths(self._spans)
         self._threads: dict[str, Thread] = {}
         self._calls: dict[str, str] = {}
+        """Span of a tool -> the id of its call."""
+        self._asked: dict[_Place, str] = {}
         self._bare: dict[str | None, int] = {}
         self._tools: dict[str, FoundTool] = {}
         self._content = CapturedContent()
         self._unread: dict[str, Span] = {}
         """Calls that were made without an error, by spans that do not carry their result."""
+        self._programs_are_agents(spans)
         agents = [span for span in self._ordered() if self._kinds[span.span_id] == "agent"]
         self.root = agents[0] if agents else None
-        self.agent = (
-            conventions.first_text(agents[0], conventions.AGENT) or agents[0].name if agents else ""
-        ) or "agent"
+        named = next(filter(None, map(conventions.agent_of_span, agents)), None)
+        self.agent = named or (conventions.program_of_span(agents[0]) if agents else None) or "agent"
         self.began_ns = min((span.start_ns for span in spans), default=0)
 
     def steps(self) -> tuple[Step, ...]:
         wrapped = self._wrapping_chats()
-        for span in self._ordered():
+        ordered = [span for span in self._ordered() if span.span_id not in wrapped]
+        chats, tools = ([span for span in ordered if self._kinds[span.span_id] == kind] for kind in ("chat", "tool"))
+        around = {span.span_id: self._same_call_around(span) for span in tools}
+        asked = _calls_of_tools(chats, [span for span in tools if around[span.span_id] is None])
+        for inner, outer in around.items():
+            if outer in asked:
+                asked[inner] = asked[outer]
+        places = {span.span_id: place for place, span in enumerate(ordered)}
+        # A tool is told right after the reply that asks for it: its clock may be another one.
+        ordered.sort(
+            key=lambda span: places[asked.get(span.span_id, (span.span_id, 0))[0]] + (span.span_id in asked) / 2
+        )
+        for span in ordered:
             match self._kinds[span.span_id]:
-                case "chat" if span.span_id not in wrapped:
+                case "chat":
                     self._chat(span)
                 case "tool":
-                    self._tool(span)
+                    self._tool(span, asked.get(span.span_id))
+                case "agent":
+                    self._offer(span)
                 case _:
                     pass
         self._without_replies()
@@ -327,10 +432,18 @@ class ConversationReader:
     def _agent_span(self, span: Span) -> Span | None:
         return next((above for above in self._ancestors(span.span_id) if self._kinds[above.span_id] == "agent"), None)
 
+    def _programs_are_agents(self, spans: Sequence[Span]) -> None:
+        """In a trace in which no span is an agent's, the outermost program (a chain, a workflow) is one."""
+        told = {span.trace_id for span in spans if self._kinds[span.span_id] == "agent"}
+        for span in self._ordered():
+            if self._kinds[span.span_id] == "chain" and span.trace_id not in told:
+                self._kinds[span.span_id] = "agent"
+                told.add(span.trace_id)
+
     def _agent_name(self, span: Span) -> str | None:
-        own = conventions.first_text(span, conventions.AGENT)
+        own = conventions.agent_of_span(span)
         above = self._agent_span(span)
-        return own or (conventions.first_text(above, conventions.AGENT) if above else None)
+        return own or (conventions.agent_of_span(above) if above else None)
 
     def _parent_step(self, span: Span) -> int | None:
         """The step whose call started the agent that this span belongs to."""
@@ -360,9 +473,7 @@ class ConversationReader:
 
     def _chat(self, span: Span) -> None:
         inputs, outputs = conventions.inputs_of(span), conventions.outputs_of(span)
-        self._tools |= {
-            tool.name: tool for tool in conventions.tools_of_span(span) or () if tool.name not in self._tools
-        }
+        self._offer(span)
         thread = self._thread(span, inputs)
         thread.take(inputs)
         if outputs is not None and len(outputs) > 1:
@@ -384,6 +495,7 @@ class ConversationReader:
                 span_id=span.span_id,
             ),
         )
+        self._asked |= {(span.span_id, place): known for place, known in enumerate(self._transcript.calls_of(index))}
         failed = span.status == "error"
         replied = message is not None
         self._content.model_call(index, is_main=thread.is_main, asked=bool(inputs), replied=replied, failed=failed)
@@ -394,40 +506,50 @@ class ConversationReader:
         else:
             self._bare.pop(thread.agent, None)
 
-    def _tool(self, span: Span) -> None:
-        call_id, name = (
-            conventions.first_text(span, conventions.CALL_ID),
-            conventions.first_text(span, conventions.TOOL) or span.name,
-        )
-        known = self._transcript.waiting(call_id, None if call_id else name)
-        if known is None and call_id and self._transcript.called(call_id):
-            self._report("two spans tell of one tool call; it is counted once")
-            return
-        self._declare(span, name)
-        self._calls[span.span_id] = known if known is not None else self._own_call(span, call_id, name)
-        content, failure = conventions.first(span, conventions.RESULT), _failure(span)
-        self._content.tool_span(has_arguments=conventions.arguments_of_span(span) is not None)
-        if content is None and failure is None:
-            self._unread[self._calls[span.span_id]] = span  # the history of the next model call may tell it
-            return
-        self._transcript.answer(
-            self._calls[span.span_id],
-            ForeignResult(
-                call_id=call_id,
-                content=decoded(content),
-                error=failure,
-                duration_ms=max(0, span.end_ns - span.start_ns) / 1e6,
-            ),
-        )
+    def _offer(self, span: Span) -> None:
+        for tool in conventions.tools_of_span(span) or ():
+            known = self._tools.get(tool.name)
+            if known is None or (known.parameters is None and tool.parameters is not None):
+                self._tools[tool.name] = tool
 
-    def _declare(self, span: Span, name: str) -> None:
-        description = conventions.first_text(span, ("tool.description",))
-        if (
-            description is not None
-            and name not in self._tools
-            and name == conventions.first_text(span, conventions.TOOL)
-        ):
-            self._tools[name] = FoundTool(name=name, description=description)
+    def _tool(self, span: Span, asked: _Place | None) -> None:
+        self._offer(span)
+        result, failure = conventions.result_of_span(span), _failure(span)
+        name = conventions.first_text(span, conventions.TOOL) or span.name
+        known = None if asked is None else self._asked.get(asked)
+        if known is None:
+            known = self._transcript.waiting(result.call_id, None if result.call_id else name)
+        if known is None:
+            known = self._told_before(span, result.call_id)
+        if known is None:
+            known = self._own_call(span, result.call_id, name)
+        self._calls[span.span_id] = known
+        if self._transcript.is_answered(known):
+            return
+        self._content.tool_span(has_arguments=conventions.arguments_of_span(span) is not None)
+        if result.content is None and failure is None:
+            self._unread[known] = span  # the history of the next model call may tell it
+            return
+        self._unread.pop(known, None)
+        lasted = max(0, span.end_ns - span.start_ns) / 1e6
+        self._transcript.answer(known, replace(result, error=failure or result.error, duration_ms=lasted))
+
+    def _told_before(self, span: Span, call_id: str | None) -> str | None:
+        """The call that another span told of."""
+        told = self._transcript.called(call_id) if call_id else None
+        if told is not None:
+            self._report("two spans tell of one tool call; it is counted once")
+        return told or self._calls.get(self._same_call_around(span) or "")
+
+    def _same_call_around(self, span: Span) -> str | None:
+        """The span of the same tool with the same arguments that is around this one: a framework's and a client's."""
+        for above in self._ancestors(span.span_id):
+            if self._kinds[above.span_id] == "tool":
+                given, outer = conventions.arguments_of_span(span), conventions.arguments_of_span(above)
+                is_same = given is None or outer is None or _values(given) == _values(outer)
+                name, other = (conventions.first_text(one, conventions.TOOL) or one.name for one in (span, above))
+                return above.span_id if is_same and name == other else None
+        return None
 
     def _own_call(self, span: Span, call_id: str | None, name: str) -> str:
         """A call that no captured reply contains: of the reply before it, or a step of its own."""

@@ -63,6 +63,9 @@ def message_of(raw: JsonObject, default_role: str) -> Message:
     return collected.message(str(role or default_role), raw)
 
 
+_CALLS = ("function_call", "functionCall", "toolUse")
+
+
 class _Parts:
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -77,20 +80,22 @@ class _Parts:
             case "tool_call" | "server_tool_call" | "tool_use" | "function_call":
                 self.call(part)
             case "tool_call_response" | "server_tool_call_response" | "tool_result":
-                self.results.append(_foreign_result(part))
+                self.results.append(_result_of_part(part))
             case "reasoning" | "thinking":
                 self.thoughts.append(text_of(part.get("content", part.get("thinking", part.get("text")))) or "")
-            case _ if isinstance(part.get("function_call", part.get("functionCall")), dict):
+            case _ if any(isinstance(part.get(name), dict) for name in _CALLS):
                 self.call(part)
-            case _ if isinstance(part.get("function_response", part.get("functionResponse")), dict):
-                self.results.append(_foreign_result(part.get("function_response", part.get("functionResponse"))))
+            case _ if (result := _result_within(part)) is not None:
+                self.results.append(_result_of_part(result))
+            case _ if isinstance(inner := part.get("reasoningContent"), dict):
+                self.thoughts.append(text_of(inner.get("reasoningText")) or "")
             case _:
                 self.texts.append(text_of(part.get("content", part.get("text", _part_placeholder(part)))) or "")
 
     def call(self, raw: JsonValue) -> None:
         if not isinstance(raw, dict):
             return
-        for name in ("tool_call", "function_call", "functionCall"):
+        for name in ("tool_call", *_CALLS):
             inner = raw.get(name)
             raw = inner if isinstance(inner, dict) else raw
         function = raw.get("function")
@@ -98,7 +103,9 @@ class _Parts:
         arguments = next((inner[name] for name in ("arguments", "args", "input") if inner.get(name) is not None), None)
         self.calls.append(
             ForeignCall(
-                id=_text_or_none(raw.get("id")), name=_text_or_none(inner.get("name")) or "", arguments=arguments
+                id=_text_or_none(raw.get("id", raw.get("toolUseId"))),
+                name=_text_or_none(inner.get("name")) or "",
+                arguments=arguments,
             )
         )
 
@@ -108,7 +115,7 @@ class _Parts:
             called = _text_or_none(raw.get("tool_call_id", raw.get("id")))
             content = raw.get("content", text)
             self.results.append(
-                ForeignResult(call_id=called, name=_text_or_none(raw.get("name")), content=decoded(content))
+                ForeignResult(call_id=called, name=_text_or_none(raw.get("name")), content=unwrapped(content))
             )
             text = None
         reasoning = raw.get("reasoning_content", raw.get("reasoning"))
@@ -155,14 +162,57 @@ def _as_lists(value: JsonValue, depth: int = 0) -> JsonValue:
     return {name: _as_lists(item, depth + 1) for name, item in value.items()}
 
 
-def _foreign_result(part: JsonValue) -> ForeignResult:
-    raw = part if isinstance(part, dict) else {}
+_RESULT_IDS = ("tool_call_id", "tool_use_id", "toolUseId", "toolCallId")
+
+
+def _result_within(value: JsonValue) -> JsonObject | None:
+    """The tool's result that a part or a message of a framework wraps; None if it wraps none."""
+    raw = value if isinstance(value, dict) else {}
+    for name in ("toolResult", "function_response", "functionResponse"):
+        if isinstance(found := raw.get(name), dict):
+            return found
+    for one in (raw, raw.get("data"), raw.get("kwargs")):  # LangChain's messages have their fields below a name
+        if isinstance(one, dict) and "content" in one and any(isinstance(one.get(name), str) for name in _RESULT_IDS):
+            return one
+    return None
+
+
+def foreign_result(value: JsonValue) -> ForeignResult:
+    """The result that a tool's message holds; any other value is the result itself."""
+    raw = _result_within(value)
+    return ForeignResult(call_id=None, content=unwrapped(value)) if raw is None else _result_of_part(raw)
+
+
+def _result_of_part(raw: JsonObject) -> ForeignResult:
     # The conventions' schema says `response`, their own examples `result`.
-    names = ("response", "result", "content")
-    content = next((raw[name] for name in names if raw.get(name) is not None), None)
-    called = _text_or_none(raw.get("id", raw.get("tool_use_id")))
-    error = ToolFailure(type="tool_error", message=str(content)[:500]) if raw.get("is_error") is True else None
-    return ForeignResult(call_id=called, name=_text_or_none(raw.get("name")), content=decoded(content), error=error)
+    content = next((raw[name] for name in ("response", "result", "content") if raw.get(name) is not None), None)
+    called = next((raw[name] for name in (*_RESULT_IDS, "id") if raw.get(name) is not None), None)
+    failed = raw.get("is_error") is True or raw.get("status") == "error"
+    return ForeignResult(
+        call_id=_text_or_none(called),
+        name=_text_or_none(raw.get("name")),
+        content=unwrapped(content),
+        error=ToolFailure(type="tool_error", message=str(content)[:500]) if failed else None,
+    )
+
+
+def unwrapped(raw: JsonValue) -> JsonValue:
+    """A result as it is meant: JSON that is written as text is decoded, a list of nothing but texts is their text."""
+    plain = decoded(raw)
+    if not isinstance(plain, list) or not plain:
+        return plain
+    texts = [text for block in plain if (text := _text_of_block(block)) is not None]
+    if len(texts) == len(plain):
+        return decoded("\n".join(texts))
+    only = plain[0] if len(plain) == 1 else None
+    return only["json"] if isinstance(only, dict) and only.keys() == {"json"} else plain
+
+
+def _text_of_block(block: JsonValue) -> str | None:
+    if not isinstance(block, dict) or not block.keys() <= {"type", "text"} or block.get("type", "text") != "text":
+        return None
+    text = block.get("text")
+    return text if isinstance(text, str) else None
 
 
 def _part_placeholder(part: JsonObject) -> str | None:
