@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from harness.production.score_store import STRATA, ScoreStore
 from harness.production.scores import ANY_MODE, JUDGED, UNREADABLE_SESSION
@@ -23,15 +23,7 @@ class Cell(NamedTuple):
 
 FACETS: Final = ("release", "model", "prompt", "judge", "scorer", "category")
 """Columns of the scores that a shift may go with."""
-_FACTS: Final = (
-    "SELECT scores.*, CASE WHEN signal GLOB 'criterion:*' AND (SELECT count(*) FROM shared WHERE name = signal) > 1"
-    " THEN 'criterion:' || rubric || '/' || substr(signal, 11) ELSE signal END AS signal, value"
-    " FROM scores JOIN facts ON score = number WHERE suite = ?1 AND latest"
-)
-_SHARED: Final = (
-    "shared AS (SELECT DISTINCT signal AS name, rubric FROM scores JOIN facts ON score = number"
-    " WHERE suite = ?1 AND latest AND kind = 'judge' AND signal GLOB 'criterion:*')"
-)
+_OF_SUITE: Final = "scores JOIN facts ON score = number WHERE suite = ? AND latest"
 
 
 class WeightedShare(Frozen):
@@ -122,8 +114,9 @@ class DayFacts:
 
     def scored(self, day: str) -> tuple[int, float]:
         """Sessions of the day that were scored by rules, and how many sessions they stand for."""
-        of_readable = f"day = ?2 AND signal = '{UNREADABLE_SESSION}' AND value = 0"
-        ((count, weight),) = self._ask(f"SELECT count(*), sum(weight) FROM facts_of_suite WHERE {of_readable}", day)
+        of_readable = f"day = ? AND signal = '{UNREADABLE_SESSION}' AND value = 0"
+        query = f"SELECT count(*), sum(weight) FROM {_OF_SUITE} AND {of_readable}"
+        ((count, weight),) = self._scores.ask(query, self._suite, day)
         return int(count), float(weight or 0.0)
 
     def estimates(self, since: str, until: str, facets: Sequence[str] = ()) -> list[WeightedShare]:
@@ -135,41 +128,63 @@ class DayFacts:
         unknown = [facet for facet in facets if facet not in FACETS]
         if unknown:
             raise ValueError(f"{unknown[0]!r} is not a facet")
+        columns = ", ".join((self._signal, *facets))
+        rows = self._scores.ask(
+            f"SELECT sum(value * weight), sum(weight), count(*), sum(weight * weight), {columns} FROM {_OF_SUITE}"
+            " AND day BETWEEN ? AND ? AND signal NOT GLOB 'shape:*' AND signal <> ?"
+            f" GROUP BY {', '.join(map(str, range(5, 6 + len(facets))))}",
+            self._suite,
+            since,
+            until,
+            JUDGED,
+        )
         found: list[WeightedShare] = []
-        for group in ("''", *(f"'{facet}=' || {facet}" for facet in facets)):
-            rows = self._ask(
-                f"SELECT signal, {group}, sum(value * weight), sum(weight), count(*), sum(weight * weight)"
-                " FROM facts_of_suite WHERE day BETWEEN ?2 AND ?3 AND signal NOT GLOB 'shape:*'"
-                f" AND signal <> '{JUDGED}' GROUP BY 1, 2 ORDER BY 1, 2",
-                since,
-                until,
-            )
-            totals = {row[1]: row for row in rows if row[0] == ANY_MODE}
-            for signal, name, total, *own in rows:
-                base = totals.get(name) if signal.startswith("mode:") else None
-                weight, sessions, squared = own if base is None else base[3:]
-                found.append(
-                    WeightedShare(
-                        signal=signal,
-                        group=name,
-                        share=total / weight,
-                        sessions=sessions,
-                        effective=weight * weight / squared,
-                    )
-                )
+        for place, facet in enumerate(("", *facets)):
+            sums: dict[tuple[str, str], list[float]] = {}
+            for row in rows:
+                name = f"{facet}={row[4 + place]}" if facet else ""
+                sums[row[4], name] = [
+                    a + b for a, b in zip(sums.get((row[4], name), [0, 0, 0, 0]), row[:4], strict=True)
+                ]
+            found += [_weighted(sums, signal, name) for signal, name in sorted(sums)]
         return found
 
     def rows(self, since: str, until: str) -> list[tuple[str, str, int, str, float, float]]:
         """(session, category, steps, signal, value, weight), for comparisons of populations."""
-        return self._ask(
-            "SELECT session, category, steps, signal, value, weight FROM facts_of_suite"
-            " WHERE day BETWEEN ?2 AND ?3 AND signal NOT GLOB 'shape:*'",
+        return self._scores.ask(
+            f"SELECT session, category, steps, {self._signal}, value, weight FROM {_OF_SUITE}"
+            " AND day BETWEEN ? AND ? AND signal NOT GLOB 'shape:*'",
+            self._suite,
             since,
             until,
         )
 
-    def _ask(self, query: str, *values: str) -> list[tuple[Any, ...]]:
-        return self._scores.ask(f"WITH {_SHARED}, facts_of_suite AS ({_FACTS}) {query}", self._suite, *values)
+    @cached_property
+    def _signal(self) -> str:
+        """SQL of a signal's name: with the rubric, if several rubrics judge sessions of the suite by one criterion."""
+        judged = "SELECT DISTINCT rubric FROM scores WHERE suite = ? AND latest AND kind = 'judge'"
+        if len(self._scores.ask(judged, self._suite)) < 2:
+            return "signal"
+        query = (
+            f"SELECT signal FROM {_OF_SUITE} AND kind = 'judge' AND signal GLOB 'criterion:*'"
+            " GROUP BY signal HAVING count(DISTINCT rubric) > 1"
+        )
+        shared = [row[0].replace("'", "''") for row in self._scores.ask(query, self._suite)]
+        listed = ", ".join(f"'{name}'" for name in shared)
+        named = "'criterion:' || rubric || '/' || substr(signal, 11)"
+        return f"CASE WHEN signal IN ({listed}) THEN {named} ELSE signal END"
+
+
+def _weighted(sums: dict[tuple[str, str], list[float]], signal: str, group: str) -> WeightedShare:
+    base = sums.get((ANY_MODE, group)) if signal.startswith("mode:") else None
+    total, (_, weight, sessions, squared) = sums[signal, group][0], base or sums[signal, group]
+    return WeightedShare(
+        signal=signal,
+        group=group,
+        share=total / weight,
+        sessions=int(sessions),
+        effective=weight * weight / squared,
+    )
 
 
 def _with_absent_modes(cells: list[Cell], totals: dict[tuple[str, str], int]) -> list[Cell]:

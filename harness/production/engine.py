@@ -52,7 +52,7 @@ class EmbeddedEngine:
         found = list[TraceRow]()
         for names in in_pieces(sorted({*sessions})):
             listed = ", ".join("?" * len(names))
-            found += self._traces(f"session IN ({listed}) AND received_last_ns >= ?", [*names, received_since_ns])
+            found += self._traces(f"session IN ({listed}) AND +received_last_ns >= ?", [*names, received_since_ns])
         return found
 
     def _traces(self, condition: str, values: Sequence[object]) -> list[TraceRow]:

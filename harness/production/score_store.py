@@ -33,7 +33,7 @@ _READ_AT_ONCE: Final = 500
 _COLUMNS: Final = (
     "identity", "shared", "case_digest", "session", "digest", "suite", "kind", "rubric", "latest", "skipped",
     "scored_at", "received_ns", "day", "release", "model", "prompt", "judge", "scorer", "category", "steps", "weight",
-    "in_base", "document",
+    "in_base",
 )  # fmt: skip
 _INSERT: Final = f"INSERT INTO scores ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 _CLAIM: Final = "INSERT OR IGNORE INTO claims SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM scores WHERE identity = ?1)"
@@ -98,12 +98,12 @@ class ScoreStore:
             "day": score.day,
             "weight": 1 / score.sampling.rate,
             "in_base": score.sampling.in_base,
-            "document": score.model_dump_json(),
         }
         number = execute(_INSERT, [_storable(values[name]) for name in _COLUMNS]).lastrowid
+        execute("INSERT OR REPLACE INTO documents VALUES (?, ?)", [number, score.model_dump_json()])
         facts = {_storable(signal): value for signal, value in signals_of(score)}
         rows = [(number, signal, value) for signal, value in facts.items()]
-        self.connection.executemany("INSERT INTO facts VALUES (?, ?, ?)", rows)
+        self.connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
         self._count(number, 1, cells)
         return True
 
@@ -155,7 +155,10 @@ class ScoreStore:
         named = {name: value for name, value in wanted.items() if value is not None}
         where = " AND ".join(["received_ns >= ?", *(["latest"] if latest else []), *(f"{name} = ?" for name in named)])
         last = 0
-        query = f"SELECT number, document FROM scores WHERE {where} AND number > ? ORDER BY number LIMIT ?"
+        query = (
+            f"SELECT number, document FROM scores JOIN documents USING (number) WHERE {where} AND number > ?"
+            " ORDER BY number LIMIT ?"
+        )
         while rows := self.ask(query, since_ns, *named.values(), last, _READ_AT_ONCE):
             for number, document in rows:
                 yield self._parsed(number, document)
@@ -238,7 +241,8 @@ _WITH_FACTS: Final = "SELECT DISTINCT session FROM scores WHERE EXISTS (SELECT 1
 def remove_score(connection: sqlite3.Connection, number: int) -> None:
     """Removes one score within a transaction; what it counts stays. Raises sqlite3.Error."""
     connection.execute("DELETE FROM facts WHERE score = ?", [number])
-    connection.execute("DELETE FROM scores WHERE number = ?", [number])
+    for table in ("documents", "scores"):
+        connection.execute(f"DELETE FROM {table} WHERE number = ?", [number])
 
 
 def _new_cells() -> _Cells:

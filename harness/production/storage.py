@@ -44,7 +44,7 @@ CREATE TABLE traces (
     key TEXT NOT NULL AS (source || ':' || CASE session WHEN '' THEN 'trace:' || trace_id ELSE session END) STORED,
     PRIMARY KEY (trace_id, source)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX traces_of_session ON traces (session) WHERE session <> '';
+CREATE INDEX traces_of_session ON traces (session);
 CREATE INDEX traces_by_key ON traces (key);
 CREATE INDEX traces_by_time ON traces (received_last_ns);
 CREATE TABLE users (
@@ -82,11 +82,11 @@ CREATE TABLE scores (
     digest TEXT NOT NULL, suite TEXT NOT NULL, kind TEXT NOT NULL, rubric TEXT NOT NULL, latest INTEGER NOT NULL,
     skipped INTEGER NOT NULL, scored_at TEXT NOT NULL, received_ns INTEGER NOT NULL, day TEXT NOT NULL,
     release TEXT NOT NULL, model TEXT NOT NULL, prompt TEXT NOT NULL, judge TEXT NOT NULL, scorer TEXT NOT NULL,
-    category TEXT NOT NULL, steps INTEGER NOT NULL, weight REAL NOT NULL, in_base INTEGER NOT NULL,
-    document TEXT NOT NULL
+    category TEXT NOT NULL, steps INTEGER NOT NULL, weight REAL NOT NULL, in_base INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE documents (number INTEGER PRIMARY KEY, document TEXT NOT NULL) STRICT;
 CREATE INDEX scores_of_session ON scores (session, suite, kind, rubric);
-CREATE INDEX scores_of_day ON scores (suite, day);
+CREATE INDEX scores_of_day ON scores (suite, day, latest, kind, rubric);
 CREATE INDEX scores_by_time ON scores (received_ns);
 CREATE TABLE facts (
     score INTEGER NOT NULL, signal TEXT NOT NULL, value REAL NOT NULL, PRIMARY KEY (score, signal)

@@ -121,7 +121,7 @@ def test_a_full_disk_is_named_and_every_session_is_scored_once_afterwards(projec
 def test_a_damaged_score_names_itself_and_how_to_go_on(project: Path) -> None:
     harness("online", "score", "basics", project=project)
     store = SessionStore.open(project / "online")
-    store.score_store.ask("UPDATE scores SET document = '{}' WHERE number = 2")
+    store.score_store.ask("UPDATE documents SET document = '{}' WHERE number = 2")
     with pytest.raises(ResultsError, match=r"score 2 .*field 'session': is missing.*\n.*DELETE FROM scores") as told:
         list(store.score_store.read())
     remedy = re.search(r"'(DELETE FROM scores[^']*)'", str(told.value))
