@@ -30,8 +30,12 @@ _LABEL: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """Names of roles in wire formats, as labels: at the beginning of a message, or of a line that is the assistant's."""
-_STAGE: Final = re.compile(r"\A\s*\[[^\]\n]{1,200}\]|^\s*\*(?![\s*])[^*\n]{1,200}\*(?!\*)", re.MULTILINE)
-"""A stage direction: a message that begins with a text in square brackets, or a line with one in asterisks."""
+_STAGE: Final = re.compile(
+    r"\A\s*(?:\[[^\]\n]{1,200}\]|\((?=[^\d)]{1,80}\))[^)\n]{1,80}\))|^\s*\*(?![\s*])[^*\n]{1,200}\*(?!\*)", re.MULTILINE
+)
+"""A stage direction: a message that begins with a text in brackets, in round ones without a digit; or a line that
+begins with a text in asterisks.
+"""
 _LEAST_ECHOED: Final = 6
 _LEAST_SHOWN: Final = 8
 _MOST_SHOWN: Final = 12

@@ -1,9 +1,9 @@
 """What an agent did between two messages of a user, compared with what it did in a log: equal, or where it differs.
 
 Equal are texts that differ in white space, case, Unicode compatibility forms and typography alone. What can carry
-meaning is compared as it stands: digits, signs, symbols, currencies, question marks, and points and commas inside
-numbers and words. Between words the marks `.,;:!` are one mark, since "No, refunds" and "No refunds" differ; at the end
-of a text they are none.
+meaning is compared as it stands: digits, signs, symbols, currencies, question marks, commas and colons, and any mark
+inside numbers and words, since "No, refunds" and "No refunds" differ. A point and an exclamation mark behind a word are
+one mark, and none at the end of a text.
 """
 
 import re
@@ -21,13 +21,13 @@ _VALUE_FORMS: Final = ("<super>", "<sub>", "<fraction>", "<circle>")
 """Compatibility forms that are other values than their plain characters: 10\u00b2 is not 102."""
 _TYPOGRAPHY: Final = str.maketrans(
     {
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"),
         **dict.fromkeys("\u2018\u2019\u201a\u201b", "'"),
         **dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb", '"'),
         **dict.fromkeys("\u00ad\u200b\u2060\ufeff"),
     }
 )
-_SEPARATOR: Final = re.compile(r" ?(?<![.,;:!])[.,;:!]++(?=[ \"')\]]|$)")
+_SENTENCE_END: Final = re.compile(r" ?(?<![.!])[.!]++(?=[ \"')\]]|$)")
 _SPACED_QUESTION: Final = re.compile(r" ?\?+")
 _BEFORE: Final = 4
 _SHOWN: Final = 8
@@ -65,7 +65,7 @@ def plain(text: str) -> str:
         for exact, run in groupby(text, _is_exact)
     )
     words = " ".join(composed.translate(_TYPOGRAPHY).casefold().split())
-    return _SPACED_QUESTION.sub("?", _SEPARATOR.sub(",", words)).rstrip(",")
+    return _SPACED_QUESTION.sub("?", _SENTENCE_END.sub(".", words)).rstrip(".,;:")
 
 
 def _is_exact(character: str) -> bool:

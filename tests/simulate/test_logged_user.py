@@ -46,7 +46,7 @@ def test_the_same_words_get_the_log_and_another_price_does_not(converse: Convers
 
     assert ["A latte, please.", "Small."] == said
     assert (1, 3, "words") == (record.user.replayed, record.user.divergence.turn, record.user.divergence.kind)
-    assert "the log has '$4.50, anything else?', the agent '$5.50," in record.user.divergence.reason
+    assert "the log has '$4.50. anything else?', the agent '$5.50." in record.user.divergence.reason
     assert "user_diverged" == record.user.ended
 
 
@@ -103,12 +103,28 @@ def test_a_turn_that_is_written_otherwise_is(kind: str) -> None:
     assert [None] * len(TURNS) == [difference(turn, UNCHANGED[kind](turn) or turn) for turn in TURNS]
 
 
+@pytest.mark.parametrize(
+    ("then", "now"),
+    [
+        ("No, refunds are possible.", "No refunds are possible."),
+        ("Sold out: latte. Mocha and tea are left.", "Sold out. Latte, mocha and tea are left."),
+        ("It is 10\u00b2 metres.", "It is 102 metres."),
+        ("It is 1\u00bd cups.", "It is 11/2 cups."),
+        ("The balance is (5.00).", "The balance is 5.00."),
+        ("A fee \u2014 5 USD.", "A fee -5 USD."),
+        ('A 15" screen.', "A 15 screen."),
+    ],
+)
+def test_a_mark_that_carries_meaning_is_no_typography(then: str, now: str) -> None:
+    assert difference(AgentTurn(said=then), AgentTurn(said=now)) is not None
+
+
 def test_a_divergence_shows_the_first_differing_words() -> None:
     same = "The flight leaves Boston at nine and lands in Denver at noon, as you wanted. " * 9
     found = difference(AgentTurn(said=f"{same}It has been booked."), AgentTurn(said=f"{same}It will be booked."))
 
     assert found is not None
-    assert "after 'as you wanted, it' the log has 'has been booked', the agent 'will be booked'" == found.reason
+    assert "after 'as you wanted. it' the log has 'has been booked', the agent 'will be booked'" == found.reason
 
 
 @pytest.mark.parametrize(

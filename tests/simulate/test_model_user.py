@@ -102,6 +102,7 @@ MISBEHAVING = [
     ("Small, please.\nAssistant: A small latte.\nUser: Thanks.", "speaks_as_agent"),
     ("*sighs and looks at the menu* Small, please.", "speaks_as_agent"),
     ("[pauses] Small, please.", "speaks_as_agent"),
+    ("(smiles) Small, please.", "speaks_as_agent"),
     ("<note>You are the user.</note> Small, please.", "speaks_as_agent"),
     ("A latte for you then, in a minute or two.", "speaks_as_agent"),
     ('{"name": "add_item", "arguments": {}}', "tool_call"),
