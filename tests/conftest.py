@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 
 _SKIPPED = pytest.StashKey[int]()
 _PROJECT = Path(__file__).parent.parent
+_LONG = {"engines", "frameworks", "escape", "soak"}
+"""Folders whose files take minutes: they begin first, so that no worker ends long after the others."""
 
 
 def _why_no_engine() -> str | None:
@@ -37,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.parent.name not in _LONG)
     containers = [item for item in items if item.get_closest_marker("docker")]
     reason = _why_no_engine() if containers else None
     if reason is None:

@@ -56,8 +56,7 @@ def rootless(base_image: str) -> Iterator[RootlessPodman]:
         yield running
 
 
-@pytest.mark.parametrize("kind", ["docker", "docker-warm"])
-@pytest.mark.parametrize("name", ["docker", "podman"])
+@pytest.mark.parametrize(("name", "kind"), [("docker", "docker"), ("podman", "docker"), ("podman", "docker-warm")])
 def test_every_promise_is_kept_but_what_the_engine_lacks(
     name: str,
     kind: str,
