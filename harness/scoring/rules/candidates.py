@@ -13,10 +13,10 @@ from pydantic import JsonValue
 from harness.scoring.rules.features import Key, Sourced, Trial
 from harness.scoring.rules.language import ANYWHERE, Source, as_number, written_name, written_values
 
-LEAST_CASES: Final = 5
-"""Cases that a rule of the suite needs."""
-LEAST_OF_CATEGORY: Final = 8
-"""Cases that a rule of a category needs: there are many categories, and chance has a try in each."""
+LEAST_CASES: Final = 8
+"""Cases that a rule of the suite or of a category needs."""
+LEAST_SOURCED: Final = 5
+"""Cases that a rule of the suite about the source of a value needs: chance gives none to five different values."""
 LEAST_TRIALS: Final = 3
 """Trials that a rule of one case needs."""
 LEAST_ORDERS: Final = 6
@@ -97,7 +97,7 @@ class Units:
 
     @property
     def least(self) -> int:
-        return {"suite": LEAST_CASES, "category": LEAST_OF_CATEGORY, "case": LEAST_TRIALS}[self.scope.kind]
+        return LEAST_TRIALS if self.scope.kind == "case" else LEAST_CASES
 
     def candidates(self) -> Iterator[Candidate]:
         """Those that no unit breaks, and those that exactly one breaks."""
@@ -146,6 +146,8 @@ class Units:
 
     def _least_of(self, key: Key) -> int:
         """Units that a candidate needs."""
+        if self.scope.kind == "suite" and key[0] in _OF_VALUES:
+            return LEAST_SOURCED
         if self.scope.kind != "case" or key[0] not in _ORDERS:
             return self.least
         return self.least if self.units[0][0].writes & {*key[1:]} else LEAST_ORDERS
@@ -230,7 +232,7 @@ def _provenance(units: Units) -> Iterator[Candidate]:
                 found[where] += [(index, one) for one in values]
     for (tool, name), sourced in sorted(found.items()):
         used = _mask(index for index, _ in sourced)
-        if used.bit_count() < units.least or len({one.value for _, one in sourced}) < LEAST_VALUES:
+        if used.bit_count() < (LEAST_SOURCED if units.scope.kind == "suite" else units.least) or len({one.value for _, one in sourced}) < LEAST_VALUES:
             continue
         unnamed = [one for one in sourced if not one[1].named]
         if len({one.value for _, one in unnamed}) < LEAST_VALUES:
