@@ -66,6 +66,13 @@ def argument(name: str, key: str, value: Any) -> Change:
     ]
 
 
+def lacking(name: str, key: str) -> Change:
+    return lambda calls: [
+        (tool, {at: one for at, one in given.items() if (tool, at) != (name, key)}, answer)
+        for tool, given, answer in calls
+    ]
+
+
 def swapped(calls: Calls) -> Calls:
     return [calls[0], calls[2], calls[1]]
 
@@ -99,8 +106,9 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Walk:
         ),
         (with_extra("close_account", {"order_id": "ORD-4170"}), "only check_policy, get_order, refund", 4),
         (without("refund"), "last refund", 2),
+        (lacking("refund", "amount"), "refund(amount) is get_order->max_refund of the same order_id", 3),
     ],
-    ids=["skipped", "late", "amount", "other order", "invented", "other tool", "stopped early"],
+    ids=["skipped", "late", "amount", "other order", "invented", "other tool", "stopped early", "lacking"],
 )
 def test_a_change_of_behaviour_breaks_a_rule_at_its_step(
     learned: Walk, change: Change, rule: str, step: int, request: pytest.FixtureRequest

@@ -168,6 +168,14 @@ class Units:
     def trials_with(self, tool: str) -> int:
         return sum(trial.counts[tool] > 0 for unit in self.units for trial in unit)
 
+    def without(self, tool: str, name: str) -> int:
+        """The units with a call of the tool that lacks the argument."""
+        return _mask(
+            index
+            for index, unit in enumerate(self.units)
+            if any(trial.counts[tool] > len(trial.sourced.get((tool, name), ())) for trial in unit)
+        )
+
     def _absent(self) -> Iterator[Candidate]:
         usage = self._usage()
         if usage:
@@ -220,7 +228,16 @@ class Units:
             if len(known) > _MOST_LISTED or used.bit_count() < max(self.least, 2 * few):
                 continue
             text = f"{written_name(tool)}({name}) in {written_values([_number_or_text(value) for value in known])}"
-            yield self.made(("in", tool, name), used, _alone(known.values()), text=text, trials=self.trials_with(tool))
+            without = self.without(tool, name)
+            if without.bit_count() < 2:
+                yield self.made(
+                    ("in", tool, name),
+                    used & ~without,
+                    _alone(known.values()) | without,
+                    learned=not without,
+                    text=text,
+                    trials=self.trials_with(tool),
+                )
 
 
 def _provenance(units: Units) -> Iterator[Candidate]:
@@ -232,7 +249,10 @@ def _provenance(units: Units) -> Iterator[Candidate]:
                 found[where] += [(index, one) for one in values]
     for (tool, name), sourced in sorted(found.items()):
         used = _mask(index for index, _ in sourced)
-        if used.bit_count() < (LEAST_SOURCED if units.scope.kind == "suite" else units.least) or len({one.value for _, one in sourced}) < LEAST_VALUES:
+        if (
+            used.bit_count() < (LEAST_SOURCED if units.scope.kind == "suite" else units.least)
+            or len({one.value for _, one in sourced}) < LEAST_VALUES
+        ):
             continue
         unnamed = [one for one in sourced if not one[1].named]
         if len({one.value for _, one in unnamed}) < LEAST_VALUES:
@@ -240,7 +260,7 @@ def _provenance(units: Units) -> Iterator[Candidate]:
         sources, alone, left = _cover(sourced if unnamed else [])
         left = left if unnamed else sourced
         by_user = _mask(index for index, one in left if one.named)
-        without = _mask(index for index, one in left if not one.named)
+        without = _mask(index for index, one in left if not one.named) | units.without(tool, name)
         if without.bit_count() > 1 or not (sources or by_user):
             continue
         alone |= _alone([by_user])

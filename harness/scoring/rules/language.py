@@ -12,8 +12,8 @@ A before B                if B happens, A has happened before it
 A then B                  after each A, B happens
 never A after B           never A before B        no A until the first B
 get(id) before cancel(id)                  a call of `get` with the same `id` stands before each call of `cancel`
-refund(amount) in [5, 10]                  each value is one of these
-refund(amount) is check->max_refund        each value is at this path of an earlier answer of `check`
+refund(amount) in [5, 10]                  each call has it, and its value is one of these
+refund(amount) is check->max_refund        each call has it, from this path of an earlier answer of `check`
 refund(amount) <= check->max_refund        the number is not larger than the one of its latest answer; also `>=`
 refund(amount) is check->max_refund of the same order    that answer's call had the same `order` as this one
 refund(amount) is check->max_refund or quote->price or the user's     one of these, or the user has named it before
@@ -266,11 +266,13 @@ def _at_most_value(rule: Rule, row: Row) -> Kept:
 
 
 def _each(rule: Rule, row: Row, named: Named, fits: Callable[[int, str], bool]) -> Kept:
-    """Whether each value of the argument fits; calls without it give no occasion."""
+    """Whether each value of the argument fits; a call without it breaks `in` and `is`, and is no occasion of others."""
     state = NO_OCCASION
     for place in named.at(row):
         value = argument_at(row, place, rule.argument)
         if value is None:
+            if rule.form in ("in", "is"):
+                return _broken(row, place, f"has no {rule.argument}")
             continue
         if not fits(place, value):
             return _broken(row, place, f"has {rule.argument} = {value[:80]}")

@@ -19,7 +19,7 @@ class Rules(Frozen):
     `harness.scoring.rules` lists the events and all forms. The credit is the share of rules that hold.
     """
 
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
 
     rules: tuple[str, ...] = Field(min_length=1)
     """Process rules, each a line in the words above; all of them must hold."""
