@@ -6,8 +6,10 @@ import pytest
 
 from harness.traces.projection import trajectory_from
 from tests.models.model_server import ModelServer
+from tests.models.other_agents import GEMINI
 from tests.models.test_usage_dialects import ASKED, CHAT, MESSAGES, RESPONSES, events
 
+STREAM = f"{GEMINI}streamGenerateContent?alt=sse"
 BOTH = [("weather", {"city": "Oslo"}), ("weather", {"city": "Rome"})]
 ONE, OTHER = '{"city": "Oslo"}', '{"city": "Rome"}'
 
@@ -55,6 +57,20 @@ def responses(*said: Any, output: Any = ()) -> bytes:
     return events(*said, {"type": "response.completed", "response": {"status": "completed", "output": list(output)}})
 
 
+def gemini(*calls: Any) -> bytes:
+    parts = [{"functionCall": {**call, "willContinue": True} if more else call} for call, more in calls]
+    told = [{"candidates": [{"content": {"parts": [part]}}]} for part in parts]
+    return events(*told, {"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]})
+
+
+def argument(text: str, more: bool = False, path: str = "$.city") -> Any:
+    return {"partialArgs": [{"jsonPath": path, "stringValue": text} | ({"willContinue": True} if more else {})]}
+
+
+WEATHER = {"name": "weather"}
+ROME = ({**WEATHER, "args": {"city": "Rome"}}, False)
+
+
 @pytest.mark.parametrize(
     ("path", "said"),
     [
@@ -81,6 +97,10 @@ def responses(*said: Any, output: Any = ()) -> bytes:
         (RESPONSES, responses(item("added", "a", ""), more("a", ONE), item("added", "b", ""), more("b", OTHER))),
         (RESPONSES, responses(item("added", "a", ""), item("added", "b", ""), more("b", OTHER), more("a", ONE))),
         (RESPONSES, responses(item("added", "a", "", "x"), item("done", "a", ONE, "y"), item("done", "b", OTHER))),
+        (STREAM, gemini(({**WEATHER, "args": {"city": "Oslo"}}, False), ROME)),
+        (STREAM, gemini((WEATHER, True), (argument("Os", True), True), (argument("lo"), True), ({}, False), ROME)),
+        (STREAM, gemini((WEATHER | argument("Oslo"), False), (WEATHER | argument("Rome", path="$['city']"), False))),
+        (STREAM, gemini((WEATHER | argument("Os", True), True), (argument("lo"), False), ROME)),
         (RESPONSES, responses(output=[item("done", "a", ONE)["item"], item("done", "b", OTHER)["item"]])),
     ],
     ids=lambda value: value.decode()[:160] if isinstance(value, bytes) else "",
@@ -88,6 +108,7 @@ def responses(*said: Any, output: Any = ()) -> bytes:
 def test_a_new_id_begins_a_new_call(play, every_suite, models: ModelServer, path: str, said: bytes) -> None:
     models.said = [said]
     asked = {"model": "small-1", "input": "Hi", "stream": True} if path == RESPONSES else ASKED | {"stream": True}
+    asked = {"contents": []} if path == STREAM else asked
     record = play("live", lambda agent: agent.ask_raw("POST", path, asked), model="live", suite=every_suite)
     (step,) = (step for step in trajectory_from(record.spans).steps if step.source == "agent")
     assert BOTH == [(call.name, call.arguments) for call in step.calls]

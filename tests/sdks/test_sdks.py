@@ -1,4 +1,4 @@
-"""google-genai and openai with Azure's settings, unmodified, on a local server: recorded, replayed, live."""
+"""anthropic, google-genai, and openai with Azure's settings, unmodified, on a local server, in every mode."""
 
 import json
 import os
@@ -19,11 +19,13 @@ KEYS = {
     "GEMINI_KEY": "real-gemini-key-0815",
     "AZURE_KEY": "real-azure-key-0815",
     "OPENAI_KEY": "real-openai-key-0815",
+    "ANTHROPIC_KEY": "real-anthropic-key-0815",
 }
 AGENTS = [
     *((name, mode) for name in ("gemini", "azure") for mode in ("whole", "stream")),
     ("responses", "whole"),
 ]
+ACCUMULATED = {"whole": "responses", "stream": "chat"}
 REFUSALS = {
     "gemini": ("ClientError: 403", "PERMISSION_DENIED"),
     "azure": ("PermissionDeniedError: Error code: 403", "hosted_tool"),
@@ -61,12 +63,13 @@ def project(tmp_path_factory: pytest.TempPathFactory, python: Path, models: Mode
             "answer": "stdout",
         }
         for name in (*REFUSALS, "accumulated")
-        for mode in ("whole", "stream", "refused")
+        for mode in ("whole", "stream", "refused", "anthropic", "gemini")
     }
     providers = {
         "gemini": {"base_url": models.url, "api_key": "GEMINI_KEY"},
         "azure": {"base_url": models.url, "api_key": "AZURE_KEY"},
         "openai": {"base_url": models.url, "api_key": "OPENAI_KEY"},
+        "anthropic": {"base_url": models.url, "api_key": "ANTHROPIC_KEY"},
     }
     declared = {
         "agents": agents,
@@ -83,7 +86,11 @@ def run(project: Path, agent: str, mode: str, *, keys: bool = True, name: str | 
     name = name or f"{agent}-{mode}"
     words = ["run", "s", "--agent", agent, "--model", mode, "--sandbox", "local", "--run-name", name]
     words += ["--budget", "tokens=100000"] if mode == "live" else []
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("GEMINI_", "AZURE_", "OPENAI_"))}
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("GEMINI_", "AZURE_", "OPENAI_", "ANTHROPIC_"))
+    }
     command = [HARNESS, "--project", project, *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=env | (KEYS if keys else {}))
     assert done.returncode in {0, 1}, done.stdout + done.stderr
@@ -126,7 +133,7 @@ def test_the_sdk_shows_why_a_tool_of_the_provider_is_refused(project: Path, mode
     assert "outside of the evaluation, so it is refused" in said
 
 
-@pytest.mark.parametrize("mode", ["whole", "stream"], ids=["responses", "chat"])
+@pytest.mark.parametrize("mode", ["whole", "stream", "anthropic", "gemini"], ids=ACCUMULATED.get)
 def test_a_stream_is_put_together_as_the_sdk_does(project: Path, mode: str) -> None:
     trajectory = run(project, f"accumulated-{mode}", "live").trajectory
     calls = [[call.name, call.arguments] for step in trajectory.steps for call in step.calls]

@@ -55,13 +55,14 @@ class GeminiContent:
     def streamed(self, events: list[JsonObject]) -> Replied:
         parts: list[JsonObject] = []
         reasons: list[str] = []
-        has_message = False
+        has_message, begun = False, _BegunCall()
         for event in events:
             for candidate in objects_of(event.get("candidates"))[:1]:
                 has_message = True
                 reasons += [reason for reason in (text_of(candidate.get("finishReason")),) if reason]
                 for part in _parts_of(candidate.get("content")):
-                    _append(parts, _part_of(part))
+                    if not begun.goes_on(part):
+                        _append(parts, begun.part_of(part))
         blocked = next((text_of(object_of(e.get("promptFeedback")).get("blockReason")) for e in events), None)
         reasons += [blocked] if blocked and not reasons else []
         last = events[-1] if events else {}
@@ -128,6 +129,62 @@ def _part_of(part: JsonObject) -> JsonObject:
         text = str(part["text"])
         return reasoning_part(text) if part.get("thought") is True else text_part(text)
     return text_part(f"[{next((name for name in part if _normalised_name(name) != 'thoughtsignature'), 'nothing')}]")
+
+
+_STEP = re.compile(r"""\.?([^.\[\]'"]+)|\[(\d+)\]|\[(?:'([^']*)'|"([^"]*)")\]""")
+"""One step of the path of an argument: `.name`, `[0]` or `['name']`."""
+
+
+class _BegunCall:
+    """A call whose arguments come in several events, if the request asked for that: `partialArgs` by path."""
+
+    def __init__(self) -> None:
+        self._open: JsonObject | None = None
+
+    def part_of(self, part: JsonObject) -> JsonObject:
+        """The part, and the call that it begins."""
+        found, called = _part_of(part), object_of(_either(part, "functionCall"))
+        pieces = objects_of(_either(called, "partialArgs"))
+        if pieces or _either(called, "willContinue") is True:
+            found["arguments"] = self._open = dict(object_of(found.get("arguments")))
+            self._take(called, pieces)
+        return found
+
+    def goes_on(self, part: JsonObject) -> bool:
+        """Takes a part that continues the call that was begun: it names none."""
+        called = _either(part, "functionCall")
+        if self._open is None or not isinstance(called, dict) or called.get("name"):
+            return False
+        self._take(called, objects_of(_either(called, "partialArgs")))
+        return True
+
+    def _take(self, called: JsonObject, pieces: list[JsonObject]) -> None:
+        assert self._open is not None
+        for piece in pieces:
+            path = (text_of(_either(piece, "jsonPath")) or "").removeprefix("$")
+            steps = [int(one[2]) if one[2] else one[1] or one[3] or one[4] or "" for one in _STEP.finditer(path)]
+            named = (_either(piece, f"{kind}Value") for kind in ("string", "number", "bool"))
+            _put(self._open, steps, next((value for value in named if value is not None), None))
+        if _either(called, "willContinue") is not True:
+            self._open = None
+
+
+def _put(value: JsonValue, steps: list[str | int], given: JsonValue) -> JsonValue:
+    """The value with what is given at the path; a text is added to the one that is there."""
+    if not steps:
+        return value + given if isinstance(value, str) and isinstance(given, str) else given
+    first, rest = steps[0], steps[1:]
+    if isinstance(first, int):
+        items = value if isinstance(value, list) else []
+        items += [None] * (min(first, _MOST_ITEMS) + 1 - len(items))
+        items[min(first, _MOST_ITEMS)] = _put(items[min(first, _MOST_ITEMS)], rest, given)
+        return items
+    members = value if isinstance(value, dict) else {}
+    members[first] = _put(members.get(first), rest, given)
+    return members
+
+
+_MOST_ITEMS = 10_000
 
 
 def _append(parts: list[JsonObject], part: JsonObject) -> None:

@@ -107,6 +107,21 @@ def responses(mode: str) -> str:
 
 def accumulated(mode: str) -> str:
     """The calls of a stream as the SDK puts them together itself."""
+    if mode == "anthropic":
+        from anthropic import Anthropic
+
+        user = {"role": "user", "content": "Eggs?"}
+        with Anthropic().messages.stream(model="small-1", max_tokens=100, messages=[user]) as stream:
+            used = [block for block in stream.get_final_message().content if block.type == "tool_use"]
+        return json.dumps([[block.name, block.input] for block in used])
+    if mode == "gemini":
+        from google import genai
+
+        client = genai.Client()  # it is closed once nothing names it
+        chat = client.chats.create(model="small-1")
+        assert list(chat.send_message_stream("Eggs?"))
+        parts = [part for content in chat.get_history() for part in content.parts or []]
+        return json.dumps([[part.function_call.name, part.function_call.args] for part in parts if part.function_call])
     from openai import OpenAI
 
     client = OpenAI()
