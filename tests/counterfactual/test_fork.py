@@ -45,6 +45,7 @@ def test_the_fork_is_a_trial_with_its_parent_its_step_and_its_change(basics: Wal
     assert [False] == [one["success"] for one in result["trials"]]
 
 
+@pytest.mark.slow
 def test_another_tool_is_called_with_the_arguments_of_the_step(basics: Walk) -> None:
     result = forked(basics, "--at", "3", "--call", "list_rooms")
     trial = RunFolder.open(basics.folder / "runs" / result["run"]).trial(CASE, 1)
@@ -63,6 +64,7 @@ def test_an_answer_takes_the_place_of_the_tools(basics: Walk, tmp_path: Path) ->
     assert "cedar" == next(call.arguments for call in trial.trajectory.calls if call.name == "book_room")["room"]
 
 
+@pytest.mark.slow
 def test_a_fault_strikes_at_the_step(basics: Walk) -> None:
     result = forked(basics, "--at", "3", "--fault", "503")
     trial = RunFolder.open(basics.folder / "runs" / result["run"]).trial(CASE, 1)
@@ -137,6 +139,7 @@ def test_another_attempt_that_differs_from_the_step_on_is_not_held_against_the_a
     assert "not deterministic" not in dice("fork", "dice", CASE, *LOCAL, "--at", "1", "--tools", "live").stderr
 
 
+@pytest.mark.slow
 def test_a_case_without_a_cassette_is_refused_where_one_has_to_answer(basics: Walk) -> None:
     cassette = basics.folder / "cassettes" / "basics" / f"{CASE}.yaml"
     away = cassette.rename(cassette.with_suffix(".away"))

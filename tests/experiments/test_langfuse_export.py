@@ -131,6 +131,7 @@ def test_a_run_that_is_exported_again_replaces_itself(project: Path, langfuse: L
     assert "0 items added, 0 changed" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_dataset_of_the_sdk_becomes_cases(
     project: Path, langfuse: LangfuseServer, sdk: Langfuse, tmp_path: Path
 ) -> None:

@@ -213,6 +213,7 @@ def test_words_that_do_not_fit_are_refused(copy: Path, langfuse: LangfuseServer,
     assert not langfuse.asked
 
 
+@pytest.mark.slow
 def test_a_file_of_an_experiment_is_read_too(copy: Path, langfuse: LangfuseServer) -> None:
     harness(copy, langfuse, "export", "langfuse", "first")
     (experiment,) = experiments(langfuse.spans)
@@ -227,6 +228,7 @@ def test_a_file_of_an_experiment_is_read_too(copy: Path, langfuse: LangfuseServe
     assert trials(copy, "first").keys() == trials(copy, "saved").keys()
 
 
+@pytest.mark.slow
 def test_the_sdk_reads_what_the_server_answers(project: Path, langfuse: LangfuseServer, sdk: Langfuse) -> None:
     harness(project, langfuse, "export", "langfuse", "first")
     langfuse.most_listed = 3

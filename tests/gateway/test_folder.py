@@ -40,6 +40,7 @@ def run(script: str, temporary: Path, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_a_long_temporary_folder_does_not_matter(tmp_path: Path) -> None:
     long = tmp_path / ("x" * 100)
     long.mkdir()

@@ -149,6 +149,7 @@ def test_a_client_that_breaks_off_keeps_no_spans_of_a_trial_that_has_ended(
             gc.enable()
 
 
+@pytest.mark.slow
 def test_nothing_is_printed_about_clients_that_break_off_while_a_session_ends(
     sessions: list[TrialSession], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -84,6 +84,7 @@ def test_a_case_sees_only_what_it_may_call(suite: Suite, case: Case, shop, tmp_p
     assert ["/tools/look"] == [path for path in paths if path.startswith("/tools/")]
 
 
+@pytest.mark.slow
 def test_every_answer_is_one_that_the_document_tells_of(session: TrialSession, agent) -> None:
     asking = agent(session.socket)
     paths = document_of(asking)["paths"]

@@ -33,7 +33,7 @@ ODD: list[Any] = [
     None, True, False, 0, -1, 1.5, 2**70, "", "x", "NaN", "\x00", "\ud800", "1e999", "0" * 50, [], {}, [[]], [None],
     [1], {"a": {}}, {"role": "tool"}, "2025-01-01T00:00:00Z", "9999999-99-99", [{"type": "text"}], '{"a": NaN}',
 ]  # fmt: skip
-MANY = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def _import(format: str, path: Path) -> list[Trial] | None:

@@ -85,7 +85,7 @@ def test_no_redirect_is_followed_with_credentials(
     assert (["Bearer secret"] * 2, []) == (seen, reached)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"[" * 100_000, b'[{"session": "x"}]', b"\xff"])
+@pytest.mark.parametrize("content", [b"", b"[" * 100_000, b'[{"session": "x"}]', b"\xff"])
 def test_a_damaged_file_is_named_and_kept_and_the_rest_is_sent(content: bytes, served: Served, tmp_path: Path) -> None:
     outbox, said = scored(served, tmp_path / "box"), list[str]()
     (tmp_path / "box" / "1-damaged.json").write_bytes(content)

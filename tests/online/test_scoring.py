@@ -253,6 +253,7 @@ def test_sessions_that_are_scored_again_let_new_ones_pass(run: RunFolder, served
     assert ["default:c4", "default:c3"] == newest
 
 
+@pytest.mark.slow
 def test_a_round_that_ends_between_batches_is_continued(run: RunFolder, served: Served) -> None:
     suite = load_suite(run.path.parents[1], "basics")
     send(served, run)
@@ -279,6 +280,7 @@ def test_a_session_without_a_pause_is_scored_all_the_same(run: RunFolder, served
     assert [1, 0] == [score_sessions(served.store(), patient).scored for _ in range(2)]
 
 
+@pytest.mark.slow
 def test_rounds_of_several_processes_keep_all_scores(run: RunFolder, served: Served) -> None:
     send(served, run)
     score_sessions(served.store(), ScoringRequest(suite=load_suite(run.path.parents[1], "basics"), settings=NOW))

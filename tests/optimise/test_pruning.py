@@ -59,6 +59,7 @@ def test_only_the_line_that_helps_is_accepted_and_handed_over(tmp_path: Path):
     assert outcome.accepted == held_out.candidate != outcome.result.pick.candidate
 
 
+@pytest.mark.slow
 def test_what_was_tried_stands_in_the_lineage(tmp_path: Path):
     outcome = optimised(tmp_path, [GOOD], proposing(GOOD.text, *NOISE))
     records = read_records(tmp_path)
@@ -71,6 +72,7 @@ def test_what_was_tried_stands_in_the_lineage(tmp_path: Path):
     assert "pruning  without 3 changed lines of its parent" in "\n".join(tree_lines(records))
 
 
+@pytest.mark.slow
 def test_a_removed_line_that_did_no_harm_comes_back(tmp_path: Path):
     outcome = optimised(tmp_path, [GOOD], proposing(GOOD.text, instead="You fill carts."))
     assert f"{TEXTS['cart.md']}{GOOD.text}\n" == accepted(outcome, tmp_path)["cart.md"]
@@ -84,6 +86,7 @@ def test_a_line_that_helps_in_one_case_of_either_part_stays(tmp_path: Path, part
     assert f"{TEXTS['cart.md']}{GOOD.text}\n{rare.text}\n" == accepted(outcome, tmp_path)["cart.md"]
 
 
+@pytest.mark.slow
 def test_a_line_that_keeps_a_critical_criterion_stays(tmp_path: Path):
     class Tempting(RuledRollouts):
         """The good rule breaks a critical criterion where it stands alone."""
@@ -100,6 +103,7 @@ def test_a_line_that_keeps_a_critical_criterion_stays(tmp_path: Path):
     assert f"{TEXTS['cart.md']}Ask before you order.\n{GOOD.text}\n" == text
 
 
+@pytest.mark.slow
 def test_files_that_need_no_change_are_left_as_they_were(tmp_path: Path):
     outcome = optimised(tmp_path, [GOOD], proposing(GOOD.text, NOISE[0]), joint=True)
     changed = {name: text for name, text in accepted(outcome, tmp_path).items() if text != TEXTS[name]}

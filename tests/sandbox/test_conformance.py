@@ -13,6 +13,12 @@ from harness.sandbox.providers import isolates, open_provider, provider_names
 
 _QUICK = {"memory_hog_is_ended", "there_is_no_network", "control_channel_cannot_be_reached", "all_else_is_read_only"}
 """What `make test` asks of a container; the rest is asked of it by `make test-full`."""
+_LONG = {
+    "too_many_changes_are_said_to_be_incomplete",
+    "time_limit_ends_the_whole_tree",
+    "slow_program_beside_is_ended_alone",
+    "endless_output_ends_at_the_time_limit",
+}
 _AHEAD = {"docker-ahead": {"prefetch": 2}}
 """Containers that were started before they were asked for are not new ones."""
 
@@ -24,7 +30,7 @@ def _promises() -> Iterator[Any]:
         for check in checks(isolates=isolates(name)):
             if kind in _AHEAD and not check.needs_isolation:
                 continue
-            quick = kind == "local" or (kind == "docker" and check.name in _QUICK)
+            quick = (kind == "local" and check.name not in _LONG) or (kind == "docker" and check.name in _QUICK)
             marks = needs if quick else [*needs, pytest.mark.slow]
             yield pytest.param(kind, check, marks=marks, id=f"{kind}-{check.name}")
 

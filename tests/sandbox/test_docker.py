@@ -90,6 +90,7 @@ def test_nothing_is_left_of_a_harness_that_was_killed(client: docker.DockerClien
         assert any(owner in line for line in reaped.stdout.splitlines())
 
 
+@pytest.mark.slow
 def test_image_that_is_not_there_is_told(provider: DockerSandboxProvider) -> None:
     with pytest.raises(SandboxError, match="No such image") as told:
         provider.start(_spec(), _empty("harness-no-such-image:none"))

@@ -146,6 +146,7 @@ def test_folders_of_the_dead_are_removed_and_those_of_the_living_are_kept() -> N
         remove_private_folder(kept)
 
 
+@pytest.mark.slow
 def test_folder_deeper_than_any_path_is_removed() -> None:
     folder = private_folder()
     (folder / "link").symlink_to(folder.parent)

@@ -78,6 +78,7 @@ def test_the_verdict_about_every_tool_is_the_planted_one(project: Project) -> No
     assert PLANTED == review("probe", shell_of(project, 0))
 
 
+@pytest.mark.slow
 def test_an_agent_that_asks_something_else_is_no_drift(project: Project) -> None:
     cases = json.loads((project.suite / "cases.json").read_text())
     other = [{**one, "task": '[["same", {"id": 2}]]'} for one in cases if one["id"] == "same"]

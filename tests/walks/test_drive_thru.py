@@ -64,6 +64,7 @@ def test_a_stored_run_is_scored_again_to_the_same_scores(runs: Walk) -> None:
     assert before == runs("report", "ordered", "--format", "json").stdout
 
 
+@pytest.mark.slow
 def test_the_same_run_gives_the_same_report(runs: Walk) -> None:
     for form in ("terminal", "markdown", "junit", "json"):
         assert runs("report", "replay", "--format", form).stdout == runs("report", "replay", "--format", form).stdout

@@ -93,8 +93,9 @@ class Agent:
         return told
 
 
-@pytest.mark.parametrize("way", ["header", "form", "json"])
-@pytest.mark.parametrize("kind", NEW)
+@pytest.mark.parametrize(
+    ("way", "kind"), [("form", next(iter(NEW))), ("json", next(iter(NEW))), *(("header", kind) for kind in NEW)]
+)
 def test_a_login_session_is_recorded_replayed_and_recorded_again(browse, tmp_path: Path, kind: str, way: str) -> None:
     cassette = tmp_path / "cassettes/breakfast/c1.yaml"
     with serving(Shop) as server:

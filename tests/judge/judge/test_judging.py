@@ -222,6 +222,7 @@ def test_eligibility_by_expression_and_by_agent_asks_nobody(stored_run, judging,
     assert 1 == rule_model.requests
 
 
+@pytest.mark.slow
 def test_an_eligibility_that_takes_too_long_is_no_judgement_and_costs_no_other(stored_run, judging, rule_model):
     looked = "$.steps[?search(@.message, '(a|a)+$')]"
     rubric = Rubric(name="slow", criteria=(POLITE.model_copy(update={"id": "slow", "eligibility": looked}), POLITE))

@@ -96,6 +96,7 @@ OBEYED = re.compile(r"##[A-Za-z.]*\[|^\s*::[a-z-]+( .*)?::", re.MULTILINE)
 AGENT_FOR_RUNNERS = AGENT.replace(repr(HOSTILE), repr(f"{RUNNERS}\n::stop-commands::z\n  ::error file=a::b"))
 
 
+@pytest.mark.slow
 def test_no_line_is_a_command_to_the_runner_of_a_job(walk: Walk, write_suite: WriteSuite) -> None:
     write_suite(SUITE, CASES, {"main.py": AGENT_FOR_RUNNERS})
     done = [walk("run", "s", "--sandbox", "local", "--run-name", "r", status=1)]
