@@ -45,7 +45,7 @@ from harness.production.record import (
 )
 from harness.production.settings import ClickHouseSettings
 from harness.production.storage import StoreLayout, readable_errors, transaction
-from harness.traces.step_names import CONVERSATION_NAMES
+from harness.traces.names import CONVERSATION_NAMES
 
 if TYPE_CHECKING:
     from clickhouse_connect.driver.client import Client

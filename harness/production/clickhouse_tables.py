@@ -7,8 +7,8 @@ from typing import Any, Final, Literal, NamedTuple
 from pydantic import JsonValue
 
 from harness.production.record import StoredRecord
+from harness.traces.names import STATUS_MESSAGE
 from harness.traces.otlp import RawRecord, RecordKind, bounded, with_body
-from harness.traces.step_names import STATUS_MESSAGE
 from harness.values import JsonObject
 
 # The exporter names the columns that it inserts, so that more columns with defaults do not disturb it. What it writes

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from pydantic import JsonValue
 
 from harness.cassettes.credentials import Cleaner
+from harness.traces.names import CONVERSATION_NAMES
 from harness.traces.otlp import RawRecord, RecordKind
-from harness.traces.step_names import CONVERSATION_NAMES
 from harness.values import JsonObject
 
 

@@ -68,7 +68,7 @@ def argument_problem(tool: ToolSpec, call: ToolCall) -> str | None:
 def argument_fault(tool: ToolSpec, call: ToolCall) -> tuple[ParameterFault, str] | None:
     """What is wrong with the arguments of a call, by kind and in words; None if they are valid.
 
-    Of several faults the first in the order of the kinds (see `validation.faults`). Raises SchemaError for a bad
+    Of several faults the first in the order of the kinds (see `Schema.fault`). Raises SchemaError for a bad
     schema, and OutOfTime for one whose expressions take too long.
     """
     if call.arguments is None:

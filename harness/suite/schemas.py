@@ -16,6 +16,7 @@ from harness.suite.expressions import SECONDS, check_time, compiled, limited, ti
 from harness.values import Frozen
 
 if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError as InvalidValue
     from jsonschema.protocols import Validator
 
     from harness.values import JsonObject
@@ -133,13 +134,11 @@ class Schema:
         return SchemaProblem(list(found.absolute_path), found.json_path, found.message[:_SHOWN])
 
     def fault(self, value: JsonValue) -> tuple[str, str] | None:
-        """As `problem`: the kind of what is wrong (see `faults`), and words for it."""
+        """As `problem`: the kind of what is wrong, and words for it."""
         if self._fits(value):
             return None
-        from harness.suite.argument_faults import fault_in
-
         with self._limit():
-            return fault_in(self._validator_for(value), value)
+            return _fault_in(self._validator_for(value), value)
 
     def _fits(self, value: JsonValue) -> bool:
         return self._accepts is not None and self._accepts(value)
@@ -158,6 +157,43 @@ class Schema:
     def _validator(self) -> "Validator":
         """Made when a value is first validated: importing the library takes long."""
         return _validator(self._schema)
+
+
+# Kinds of what is wrong with a call's arguments, by the keyword of the schema that they do not fit.
+
+_ORDER: Final = ("unknown", "missing", "wrong_type", "out_of_range", "other")
+_KINDS: Final[dict[str, str]] = {
+    **dict.fromkeys(("additionalProperties", "unevaluatedProperties", "propertyNames"), "unknown"),
+    **dict.fromkeys(("required", "dependentRequired"), "missing"),
+    "type": "wrong_type",
+    **dict.fromkeys(("enum", "const", "pattern", "format", "multipleOf", "uniqueItems"), "out_of_range"),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), "out_of_range"),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), "out_of_range"),
+    **dict.fromkeys(("minProperties", "maxProperties"), "out_of_range"),
+}
+
+
+def _fault_in(validator: "Validator", value: Any) -> tuple[str, str] | None:
+    """Kind and words; None if the value fits. Of several faults the first in the order of the kinds."""
+    if validator.is_valid(value):
+        return None
+    from jsonschema.exceptions import best_match
+
+    errors = sorted(validator.iter_errors(value), key=lambda error: _ORDER.index(_kind_of_error(error)))
+    kind = _kind_of_error(errors[0])
+    error = best_match([one for one in errors if _kind_of_error(one) == kind]) or errors[0]
+    place = "".join(f"/{part}" for part in error.absolute_path)
+    return kind, f"{place or 'arguments'}: {error.message[:200]}"
+
+
+def _kind_of_error(error: "InvalidValue") -> str:
+    """The kind of an error; for a choice between schemas (`anyOf`), that of the nearest one, as far as it can be
+    determined.
+    """
+    from jsonschema.exceptions import best_match
+
+    inner = best_match(error.context) if error.context else None
+    return _KINDS.get(str(error.validator), "other") if inner is None else _kind_of_error(inner)
 
 
 def _validator(schema: Any) -> "Validator":

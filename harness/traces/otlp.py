@@ -24,8 +24,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from pydantic import JsonValue
 
+from harness.traces.names import STATUS_MESSAGE
 from harness.traces.spans import Span
-from harness.traces.step_names import STATUS_MESSAGE
 from harness.values import JsonObject, NotJson, check_depth, check_values
 
 Signal = Literal["traces", "logs"]

@@ -8,7 +8,6 @@ from typing import Final
 from pydantic import JsonValue
 
 from harness.traces import names
-from harness.traces import step_names as own_names
 from harness.traces.trajectory import Observation, Step, ToolCall
 from harness.traces.trial import Trial
 from harness.values import Frozen, JsonObject
@@ -129,8 +128,8 @@ class _Spans:
             names.CONVERSATION_ID: f"imported.{self._trial.case_id}.{self._trial.attempt}",
             names.CASE_ID: self._trial.case_id,
             names.ATTEMPT: self._trial.attempt,
-            own_names.STEP_COUNT: len(self._trajectory.steps),
-            own_names.FINAL_OUTPUT: None if final is None else _json(final),
+            names.STEP_COUNT: len(self._trajectory.steps),
+            names.FINAL_OUTPUT: None if final is None else _json(final),
         }
 
     def _spans_of_step(self, step: Step) -> Iterator[Span]:
@@ -143,7 +142,7 @@ class _Spans:
             yield self._tool(
                 step,
                 reply,
-                {own_names.CALL_ORDER: order, **_call_facts(call), **_observation_facts(*seen.pop(call.id, (0, None)))},
+                {names.CALL_ORDER: order, **_call_facts(call), **_observation_facts(*seen.pop(call.id, (0, None)))},
             )
         for result_order, observation in seen.values():
             unasked: dict[str, JsonValue] = {names.TOOL_CALL_ID: observation.call_id}
@@ -155,20 +154,20 @@ class _Spans:
         return {
             names.OPERATION: names.CHAT if by_agent else None,
             names.STEP_KIND: names.REPLY if by_agent else names.TURN,
-            own_names.STEP_INDEX: step.index,
-            own_names.STEP_SOURCE: step.source,
-            own_names.STEP_AGENT: step.agent,
-            own_names.STEP_PARENT: step.parent,
-            own_names.STEP_ASKED_IN: step.asked_in,
-            own_names.STEP_SPAN: step.span_id,
+            names.STEP_INDEX: step.index,
+            names.STEP_SOURCE: step.source,
+            names.STEP_AGENT: step.agent,
+            names.STEP_PARENT: step.parent,
+            names.STEP_ASKED_IN: step.asked_in,
+            names.STEP_SPAN: step.span_id,
             names.MESSAGE: step.message,
             names.THOUGHT: step.thought,
             names.PLAN: None if step.plan is None else _json(list(step.plan)),
-            own_names.MODEL: step.model,
-            own_names.INPUT_TOKENS: usage.input_tokens if usage else None,
-            own_names.OUTPUT_TOKENS: usage.output_tokens if usage else None,
-            own_names.COST: usage.cost_usd if usage else None,
-            own_names.OUTPUT_MESSAGES: _json([_message(step)]) if by_agent else None,
+            names.RESPONSE_MODEL: step.model,
+            names.INPUT_TOKENS: usage.input_tokens if usage else None,
+            names.OUTPUT_TOKENS: usage.output_tokens if usage else None,
+            names.COST_USD: usage.cost_usd if usage else None,
+            names.OUTPUT_MESSAGES: _json([_message(step)]) if by_agent else None,
             names.STARTED_MONOTONIC: step.started_ns,
             names.ENDED_MONOTONIC: step.ended_ns,
         }
@@ -176,8 +175,8 @@ class _Spans:
     def _tool(self, step: Step, reply: Span, facts: Mapping[str, JsonValue]) -> Span:
         place: dict[str, JsonValue] = {
             names.OPERATION: names.EXECUTE_TOOL,
-            names.STEP_KIND: names.TOOL if own_names.CALL_ORDER in facts else None,
-            own_names.STEP_INDEX: step.index,
+            names.STEP_KIND: names.TOOL if names.CALL_ORDER in facts else None,
+            names.STEP_INDEX: step.index,
             names.STARTED_MONOTONIC: step.started_ns,
             names.ENDED_MONOTONIC: step.ended_ns,
         }
@@ -215,13 +214,13 @@ def _call_facts(call: ToolCall) -> dict[str, JsonValue]:
 def _observation_facts(order: int, seen: Observation | None) -> dict[str, JsonValue]:
     if seen is None:
         return {}
-    facts: dict[str, JsonValue] = {own_names.OBSERVATION_ORDER: order, names.TOOL_RESULT: _json(seen.content)}
+    facts: dict[str, JsonValue] = {names.OBSERVATION_ORDER: order, names.TOOL_RESULT: _json(seen.content)}
     if seen.error is not None:
         facts |= {names.ERROR_TYPE: seen.error.type, names.TOOL_ERROR_MESSAGE: seen.error.message}
     if seen.replayed is not None:
         facts[names.REPLAY_TIER] = seen.replayed
     if seen.duration_ms is not None:
-        facts[own_names.DURATION] = seen.duration_ms
+        facts[names.DURATION] = seen.duration_ms
     return facts
 
 

@@ -17,6 +17,7 @@ from harness.scoring.metrics.efficiency import Tokens
 from harness.scoring.reference_calls import match_calls, neutral_calls
 from harness.scoring.scorecard import Failure, Kind, OwnKind
 from harness.suite.cases import Case, ReferenceCall
+from harness.suite.interventions import Invocation
 from harness.suite.suites import Suite
 from harness.suite.tools import ToolSpec
 from harness.traces.trajectory import ToolCall
@@ -30,15 +31,6 @@ from harness.values import Frozen, JsonObject
 
 Mode = Literal["strict", "ordered", "unordered", "subset", "superset", "dag"]
 Extra = Literal["none", "neutral", "any"]
-
-
-class ForbiddenCall(Frozen):
-    """A call that must not be made: of this tool, with at least these arguments."""
-
-    tool: str
-    """Name of the tool."""
-    arguments: JsonObject = {}
-    """Arguments that the call must have at least; empty: any call of the tool."""
 
 
 class TrajectoryVerifier(Frozen):
@@ -67,8 +59,8 @@ class TrajectoryVerifier(Frozen):
     """Tool -> the arguments that matter; the others of that tool are not compared."""
     extra: Extra | None = None
     """Which other calls are allowed; None selects the mode's default."""
-    minefields: tuple[ForbiddenCall, ...] = ()
-    """Calls that must never be made; one of them fails the check."""
+    minefields: tuple[Invocation, ...] = ()
+    """Calls that must never be made, with at least these arguments; one of them fails the check."""
     at_least: float = Field(default=1.0, gt=0, le=1)
     """The credit from which on the check passes; 0 to 1."""
 

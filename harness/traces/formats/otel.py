@@ -13,16 +13,15 @@ from harness.errors import InvalidDocument, ResultsError
 from harness.suite.cases import Case
 from harness.suite.scenarios import case_id
 from harness.traces import names
-from harness.traces import step_names as own_names
 from harness.traces.foreign_json import Record
 from harness.traces.formats import conventions
 from harness.traces.formats.dialects import as_genai
 from harness.traces.formats.found import REDACTED, Found, FoundRun, Importer, Source, task_id
 from harness.traces.formats.otel_conversations import ConversationReader, task_of
 from harness.traces.formats.span_files import spans_in
+from harness.traces.names import CONVERSATION_NAMES
 from harness.traces.projection import trajectory_from
 from harness.traces.spans import Span
-from harness.traces.step_names import CONVERSATION_NAMES
 from harness.traces.trajectory import Step, Trajectory
 from harness.values import JsonObject
 
@@ -34,7 +33,7 @@ def is_ours(spans: Sequence[Span]) -> bool:
 
 def trajectory_of_ours(source: Source, spans: Sequence[Span]) -> Trajectory:
     """Of an imported trial its steps as they were; of a recorded one the projection that the harness itself uses."""
-    if not any(own_names.STEP_INDEX in span.attributes or own_names.STEP_COUNT in span.attributes for span in spans):
+    if not any(names.STEP_INDEX in span.attributes or names.STEP_COUNT in span.attributes for span in spans):
         try:
             return trajectory_from(spans)
         except ResultsError as error:
@@ -44,20 +43,20 @@ def trajectory_of_ours(source: Source, spans: Sequence[Span]) -> Trajectory:
         raise InvalidDocument(source.path, "holds steps of a trial without its root span")
     by_index: dict[int, JsonObject] = {}
     for span in spans:
-        index = span.attributes.get(own_names.STEP_INDEX)
+        index = span.attributes.get(names.STEP_INDEX)
         if isinstance(index, int):
             _collect(source, by_index.setdefault(index, {"calls": {}, "observations": {}}), span)
-    if len(by_index) != root.attributes.get(own_names.STEP_COUNT):
+    if len(by_index) != root.attributes.get(names.STEP_COUNT):
         raise InvalidDocument(
-            source.path, f"holds {len(by_index)} of a trial's {root.attributes.get(own_names.STEP_COUNT)} steps"
+            source.path, f"holds {len(by_index)} of a trial's {root.attributes.get(names.STEP_COUNT)} steps"
         )
-    final = root.attributes.get(own_names.FINAL_OUTPUT)
+    final = root.attributes.get(names.FINAL_OUTPUT)
     return Trajectory(
         trace_id=root.trace_id,
         agent=str(root.attributes.get(names.AGENT_NAME) or ""),
         version=_attribute_text(root, names.AGENT_VERSION),
         steps=tuple(_step_of(source, index, by_index[index]) for index in sorted(by_index)),
-        final_output=None if final is None else _decoded_attribute(source, root, own_names.FINAL_OUTPUT),
+        final_output=None if final is None else _decoded_attribute(source, root, names.FINAL_OUTPUT),
     )
 
 
@@ -65,27 +64,27 @@ def _collect(source: Source, step: JsonObject, span: Span) -> None:
     facts = span.attributes
     if facts.get(names.OPERATION) != names.EXECUTE_TOOL:
         tokens = {
-            "input_tokens": facts.get(own_names.INPUT_TOKENS),
-            "output_tokens": facts.get(own_names.OUTPUT_TOKENS),
-            "cost_usd": facts.get(own_names.COST),
+            "input_tokens": facts.get(names.INPUT_TOKENS),
+            "output_tokens": facts.get(names.OUTPUT_TOKENS),
+            "cost_usd": facts.get(names.COST_USD),
         }
         step |= {
-            "source": facts.get(own_names.STEP_SOURCE),
-            "agent": facts.get(own_names.STEP_AGENT),
-            "parent": facts.get(own_names.STEP_PARENT),
-            "asked_in": facts.get(own_names.STEP_ASKED_IN),
-            "span_id": facts.get(own_names.STEP_SPAN),
+            "source": facts.get(names.STEP_SOURCE),
+            "agent": facts.get(names.STEP_AGENT),
+            "parent": facts.get(names.STEP_PARENT),
+            "asked_in": facts.get(names.STEP_ASKED_IN),
+            "span_id": facts.get(names.STEP_SPAN),
             "message": facts.get(names.MESSAGE),
             "thought": facts.get(names.THOUGHT),
             "plan": _decoded_attribute(source, span, names.PLAN),
-            "model": facts.get(own_names.MODEL),
+            "model": facts.get(names.RESPONSE_MODEL),
             "usage": None if set(tokens.values()) == {None} else tokens,
             "started_ns": facts.get(names.STARTED_MONOTONIC),
             "ended_ns": facts.get(names.ENDED_MONOTONIC),
         }
         return
-    _numbered(step, "calls", facts.get(own_names.CALL_ORDER), _call_fields(source, span))
-    _numbered(step, "observations", facts.get(own_names.OBSERVATION_ORDER), _observation(source, span))
+    _numbered(step, "calls", facts.get(names.CALL_ORDER), _call_fields(source, span))
+    _numbered(step, "observations", facts.get(names.OBSERVATION_ORDER), _observation(source, span))
 
 
 def _numbered(step: JsonObject, name: str, order: JsonValue, value: JsonObject) -> None:
@@ -112,7 +111,7 @@ def _observation(source: Source, span: Span) -> JsonObject:
         if kind is None
         else {"type": kind, "message": _attribute_text(span, names.TOOL_ERROR_MESSAGE) or ""},
         "replayed": span.attributes.get(names.REPLAY_TIER),
-        "duration_ms": span.attributes.get(own_names.DURATION),
+        "duration_ms": span.attributes.get(names.DURATION),
     }
 
 

@@ -20,8 +20,8 @@ from harness.traces.formats.transcript import (
     final_output,
     read_arguments,
 )
+from harness.traces.names import STATUS_MESSAGE
 from harness.traces.spans import Span
-from harness.traces.step_names import STATUS_MESSAGE
 from harness.traces.trajectory import Content, Source, Step, ToolErrorType, ToolFailure
 from harness.values import canonical_json
 

@@ -7,13 +7,12 @@ from typing import Final
 from pydantic import JsonValue
 
 from harness.traces import names
-from harness.traces import step_names as own_names
 from harness.traces.foreign_json import Record, kind_of
 from harness.traces.formats.dialects import dumped, opened
 from harness.traces.formats.found import Source, wall_ns
+from harness.traces.names import STATUS_MESSAGE
 from harness.traces.otlp import RawRecord, Rejected, json_log, json_span
 from harness.traces.spans import Span
-from harness.traces.step_names import STATUS_MESSAGE
 from harness.values import JsonObject
 
 # The attributes of spans that its own SDK did not make are below `attributes` in the metadata, flat or nested, each
@@ -34,8 +33,8 @@ _OBSERVED: Final = (
 _ATTRIBUTES: Final = "attributes"
 _NOT_TEXTS: Final = frozenset(
     (
-        own_names.STEP_INDEX, own_names.STEP_PARENT, own_names.STEP_ASKED_IN, own_names.STEP_COUNT,
-        own_names.CALL_ORDER, own_names.OBSERVATION_ORDER, own_names.DURATION,
+        names.STEP_INDEX, names.STEP_PARENT, names.STEP_ASKED_IN, names.STEP_COUNT,
+        names.CALL_ORDER, names.OBSERVATION_ORDER, names.DURATION,
         names.ATTEMPT, names.COST_USD, names.STARTED_MONOTONIC, names.ENDED_MONOTONIC, names.INJECTED,
         names.INPUT_TOKENS, names.OUTPUT_TOKENS, names.CACHE_READ_TOKENS, names.CACHE_WRITE_TOKENS,
         names.FIRST_CHUNK_S, names.HTTP_STATUS, names.FINISH_REASONS, names.EVALUATION_SCORE,
