@@ -19,7 +19,7 @@ from harness.values import JsonObject
 _Answer = Literal["same", "different", "unanswered"]
 
 LONGEST: Final = 12_000
-"""Characters of a turn that a model is asked about."""
+"""Characters of a turn with its calls, as JSON, that a model is asked about."""
 _LONGER: Final = 2
 _MORE: Final = 200
 """A turn that has more than `_LONGER` times the characters of the log's, and `_MORE`, adds something."""
@@ -69,8 +69,9 @@ class Entailment:
         different without a question.
         """
         log, agent = _as_data(then), _as_data(now)
-        if (refused := _not_asked(then.said, now.said)) is not None:
-            verdict = EntailmentVerdict(turn=turn, log=log, agent=agent, verdict="different", reason=refused)
+        if (refused := _not_asked(log, agent, then.said, now.said)) is not None:
+            unread: JsonObject = {"said": now.said[:LONGEST], "calls": []}
+            verdict = EntailmentVerdict(turn=turn, log=log, agent=unread, verdict="different", reason=refused)
             return Entailed(verdict=verdict, used=ModelText())
         answered = await self._asker.ask(self._asker.cassette(seat), self._request(log, agent), seat)
         said, reason = _read(answered)
@@ -100,9 +101,9 @@ class Entailment:
         }
 
 
-def _not_asked(then: str, now: str) -> str | None:
-    if max(len(then), len(now)) > LONGEST:
-        return f"not asked: a turn has more than {LONGEST} characters"
+def _not_asked(log: JsonObject, agent: JsonObject, then: str, now: str) -> str | None:
+    if any(len(json.dumps(turn)) > LONGEST for turn in (log, agent)):
+        return f"not asked: a turn has more than {LONGEST} characters with its calls"
     if len(now) > _LONGER * len(then) + _MORE:
         return f"not asked: {len(now)} characters, where the log has {len(then)}"
     return "not asked: it holds a user's stop signal" if has_signal(now) else None

@@ -104,7 +104,9 @@ def test_an_answer_is_read_behind_thoughts_and_in_a_code_fence(converse: Convers
     [
         f"{SAID} {'We also serve a very large number of other pleasant things. ' * 6}",
         f"{SAID} [[END: GOAL REACHED]]",
+        "x" * 200_000,
     ],
+    ids=["much", "signal", "endless"],
 )
 def test_the_model_is_not_asked_about_a_turn_that_adds_much_or_ends_the_conversation(
     converse: Converse, reply: str
@@ -115,6 +117,7 @@ def test_the_model_is_not_asked_about_a_turn_that_adds_much_or_ends_the_conversa
     assert ["A coffee, please."] == said
     assert [] == model.asked
     assert record.user is not None
+    assert len(record.user.model_dump_json()) < 30_000
     assert ["different"] == [one.verdict for one in record.user.entailments]
 
 
