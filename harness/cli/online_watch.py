@@ -40,6 +40,7 @@ def report(project: Path, /, suite: str, folder: Path | None, day: str | None, a
     """
     from harness.cli.console import print_json
     from harness.errors import UsageError
+    from harness.production.judging import day_rates
     from harness.production.watch import daily_report
 
     store = open_store(project, folder)
@@ -52,7 +53,8 @@ def report(project: Path, /, suite: str, folder: Path | None, day: str | None, a
             f"{suite!r} has scored no session received on {asked}",
             remedy=f"days with scores: {'..., ' if len(days) > _SHOWN_DAYS else ''}{shown}",
         )
-    daily = daily_report(facts, suite, store.layout.watch, asked)
+    judged = day_rates(project, facts, suite, asked)
+    daily = daily_report(facts, suite, store.layout.watch, asked, judged=judged)
     if as_json:
         print_json(daily.model_dump(mode="json"))
     else:
@@ -159,7 +161,18 @@ def _rate_line(rate: "DayRate") -> str:
     within = "" if rate.interval is None else f" ({rate.interval.low:.1%} to {rate.interval.high:.1%})"
     before = "" if rate.before is None else f", {rate.before:.1%} the week before"
     group = f" [{rate.group}]" if rate.group else ""
-    return f"  {signal_words(rate.signal)}{group}: {rate.share:.1%}{within} of {rate.sessions}{before}"
+    return (
+        f"  {signal_words(rate.signal)}{group}: {rate.share:.1%}{within} of {rate.sessions}{before}{_corrected(rate)}"
+    )
+
+
+def _corrected(rate: "DayRate") -> str:
+    one = rate.corrected
+    if one is None:
+        return ""
+    if one.share is None or one.interval is None:
+        return "" if rate.group else f"; not corrected for the judge's errors: {one.refused}"
+    return f"; corrected for the judge's errors {one.share:.1%} ({one.interval.low:.1%} to {one.interval.high:.1%})"
 
 
 def _show_incident(incident: "Incident") -> None:

@@ -26,6 +26,7 @@ from harness.judging.labels import (
 )
 from harness.judging.rubrics import Criterion, Rubric
 from harness.judging.verdicts import JudgeIdentity, Judgement
+from harness.scoring.statistics.correction import Corrected, Sample, corrected_share
 from harness.scoring.statistics.intervals import Interval, effective_n, wilson
 from harness.values import Frozen, digest_of
 
@@ -54,6 +55,14 @@ class ClassRate(Frozen):
         """Wilson's, 95 %; from 0 to 1 without labels."""
         return wilson(self.rate, self.effective) or Interval(low=0.0, high=1.0)
 
+    @property
+    def sample(self) -> Sample:
+        """Right answers among the labels that the judge found eligible."""
+        decided = self.labels - self.not_eligible
+        if not decided:
+            return Sample(share=0.0, n=0.0)
+        return Sample(share=self.right / decided, n=self.effective * decided / self.labels)
+
 
 class CriterionRates(Frozen):
     """A judge's true-positive rate (`passes`) and true-negative rate (`fails`) on one criterion."""
@@ -62,6 +71,12 @@ class CriterionRates(Frozen):
     """Digest of the question (`asked_by`)."""
     passes: ClassRate
     fails: ClassRate
+
+    def corrected(self, passed: float, effective: float) -> Corrected:
+        """The share of passes among what applies, corrected for the judge's errors; `passed` is the judge's share of an
+        effective number of trials. Rates are of labels at which the judge found the criterion eligible.
+        """
+        return corrected_share(Sample(share=passed, n=effective), self.passes.sample, self.fails.sample)
 
     @property
     def shortfall(self) -> str | None:
@@ -146,6 +161,11 @@ def uncertified(project: Path, suite: str, rubric: Rubric, judge: JudgeIdentity)
         if reason is not None:
             found[one.id] = f"not certified: {reason}"
     return found
+
+
+def label_rates(project: Path, suite: str, rubric: Rubric, judge: JudgeIdentity) -> dict[str, CriterionRates]:
+    """`measured_rates` of the project's records. Raises InvalidDocument."""
+    return measured_rates(rubric, judge, read_records(record_path(project, suite, rubric.name)))
 
 
 def certified_accuracy(project: Path, suite: str, rubric: Rubric, judgements: Iterable[Judgement]) -> dict[str, float]:

@@ -112,6 +112,14 @@ class DayFacts:
         total = sum(counts.values())
         return {value: count / total for value, count in sorted(counts.items())} if total else {}
 
+    def judges(self, day: str) -> dict[str, list[str]]:
+        """By rubric the `scorer` of each judge that scored sessions of the day."""
+        query = "SELECT DISTINCT rubric, scorer FROM scores WHERE suite = ? AND latest AND kind = 'judge' AND day = ?"
+        found: dict[str, list[str]] = {}
+        for rubric, scorer in self._scores.ask(query, self._suite, day):
+            found.setdefault(rubric, []).append(scorer)
+        return found
+
     def scored(self, day: str) -> tuple[int, float]:
         """Sessions of the day that were scored by rules, and how many sessions they stand for."""
         of_readable = f"day = ? AND signal = '{UNREADABLE_SESSION}' AND value = 0"

@@ -8,17 +8,21 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
+from harness.errors import UsageError
 from harness.gateway.budgets import Budget
 from harness.gateway.models.client import ModelClient
 from harness.gateway.models.recordings import AskMode, ModelClientOptions
+from harness.judging.certification import CriterionRates, measured_rates, read_records, record_path
 from harness.judging.judge import Judge, JudgedTrial
 from harness.judging.panel import Panel, PanelTask, run_panel
 from harness.judging.prompts import Prompt
-from harness.judging.rubrics import Criterion, Rubric
+from harness.judging.rubrics import Criterion, Rubric, load_rubric
 from harness.judging.settings import JudgeSettings
-from harness.judging.verdicts import Judgement
+from harness.judging.verdicts import JudgeIdentity, Judgement
+from harness.production.days import DayFacts
 from harness.production.score_store import ScoreOutbox
 from harness.production.scores import SessionSampling, SessionScore, score_identity
 from harness.production.scoring import Sampler, SessionScorer
@@ -102,7 +106,7 @@ class _Round:
         self._request = request
         self._folder = store.layout.judge
         self._scorer = SessionScorer(request.suite, request.settings)
-        self._identity = digest_of([request.rubric.digest, self._judge(None).identity.model_dump(mode="json")])[:32]
+        self._identity = judge_scorer(request.rubric, self._judge(None).identity)
 
     def run(self) -> SessionsJudged:
         candidates, before, skipped = self._candidates()
@@ -264,3 +268,32 @@ class _Round:
             "notes": (),
         }
         return one.rules.model_copy(update={**common, **update})
+
+
+def judge_scorer(rubric: Rubric, judge: JudgeIdentity) -> str:
+    """The `scorer` of the scores by a rubric and a judge."""
+    return digest_of([rubric.digest, judge.model_dump(mode="json")])[:32]
+
+
+def day_rates(project: Path, facts: DayFacts, suite: str, day: str) -> dict[str, CriterionRates | str]:
+    """By signal the rates on people's labels of the judge that scored it on the day, or why there are none.
+
+    A judge is known by the records of the suite's labels and the rubric as it is now. Raises InvalidDocument.
+    """
+    found: dict[str, CriterionRates | str] = {}
+    folder = project / "suites" / suite
+    for name, scorers in facts.judges(day).items():
+        try:
+            rubric = load_rubric(name, folder)
+        except UsageError:
+            continue  # it was a file elsewhere
+        records = read_records(record_path(project, suite, name))
+        known = {judge_scorer(rubric, one.judge): one.judge for one in records}
+        judge = known.get(scorers[0]) if len(scorers) == 1 else None
+        rates = {} if judge is None else measured_rates(rubric, judge, records)
+        for one in rubric.criteria:
+            reason = "several judges scored the day" if len(scorers) > 1 else "no labels of people tested this judge"
+            own = None if one.kind == "code" else rates.get(one.id) or reason
+            if own is not None:
+                found |= dict.fromkeys((f"criterion:{one.id}", f"criterion:{name}/{one.id}"), own)
+    return found

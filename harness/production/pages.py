@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.errors import UsageError
+from harness.production.judging import day_rates
 from harness.production.scores import SessionScore, signal_words
 from harness.production.session import Session, SessionRow
 from harness.production.settings import online_settings
@@ -49,6 +50,7 @@ from harness.reports.pages.trial_parts import (
     request_part,
     timeline,
 )
+from harness.reports.render.sections import corrected_words
 from harness.reports.render.trajectory import model_requests
 from harness.reports.render.wording import percent
 from harness.traces.spans import Span
@@ -112,7 +114,9 @@ def day(ask: Ask) -> Page:
         return Page(title=suite, body=fragment(up, tag("h1", suite), nothing), section="Production")
     chosen = ask.query.get("day", "")
     chosen = chosen if chosen in days else days[-1]
-    found = daily_report(store.facts(suite), suite, store.layout.watch, chosen)
+    facts_of = store.facts(suite)
+    judged = day_rates(ask.project.path, facts_of, suite, chosen)
+    found = daily_report(facts_of, suite, store.layout.watch, chosen, judged=judged)
     field = choice("day", "day", days[-_DAYS_LISTED:][::-1], ask.query.get("day", ""), otherwise="the latest")
     body = fragment(
         up,
@@ -144,7 +148,7 @@ def _report(found: DailyReport) -> Iterator[Markup]:
     yield tag("p", f"{found.scored} sessions scored, for about {found.population:.0f}.", class_="count")
     every = [one for one in found.rates if not one.group]
     groups = [one for one in found.rates if one.group and (one.share or one.before)]
-    heads = ("what went wrong", "group", "#share", "#95 %", "#week before", "#sessions")
+    heads = ("what went wrong", "group", "#share", "#95 %", "#corrected", "#week before", "#sessions")
     yield table(heads, map(_rate, [*every, *groups]), caption="Shares of sessions")
     if found.means:
         rows = [row(bounded(name, 80), f"{mean:.3g}") for name, mean in found.means.items()]
@@ -157,8 +161,8 @@ def _report(found: DailyReport) -> Iterator[Markup]:
 
 def _rate(one: DayRate) -> Markup:
     before = UNKNOWN if one.before is None else percent(one.before)
-    cells = (bounded(one.group, 80), percent(one.share), interval_words(one.interval), before, str(one.sessions))
-    return row(bounded(signal_words(one.signal), 160), *cells)
+    shares = (percent(one.share), interval_words(one.interval), corrected_words(one.corrected))
+    return row(bounded(signal_words(one.signal), 160), bounded(one.group, 80), *shares, before, str(one.sessions))
 
 
 def _incidents(store: SessionStore) -> Iterator[Markup]:

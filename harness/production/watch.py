@@ -2,19 +2,22 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
 from harness.disk import write_atomically
 from harness.errors import ResultsError, UsageError
+from harness.judging.certification import CriterionRates
 from harness.production.charts import Shift, charts_of, most_at_once, shifts_of, threshold_of
 from harness.production.days import FACETS, DayFacts, WeightedShare
 from harness.production.settings import WatchSettings
 from harness.runs.store.drift_report import DriftReport
+from harness.scoring.statistics.correction import Corrected
 from harness.scoring.statistics.intervals import Interval, wilson
 from harness.suite.problems import first_words
 from harness.values import Frozen, digest_of
@@ -314,6 +317,8 @@ class DayRate(Frozen):
     """Scored sessions."""
     before: float | None
     """The share in the seven days before; None: no session of then has it."""
+    corrected: Corrected | None = None
+    """Of a judged criterion: `share` corrected for the judge's errors, or why it is not."""
 
 
 class DailyReport(Frozen):
@@ -337,8 +342,12 @@ def daily_report(
     watch_folder: Path,
     day: str,
     facets: Sequence[str] = ("release", "model", "prompt", "category"),
+    judged: Mapping[str, CriterionRates | str] = MappingProxyType({}),
 ) -> DailyReport:
-    """The report of `day` (YYYY-MM-DD, UTC). A facet that no session of the day names is left out."""
+    """The report of `day` (YYYY-MM-DD, UTC). A facet that no session of the day names is left out.
+
+    `judged`: the judges' rates by signal, as `day_rates` finds them.
+    """
     at = date.fromisoformat(day)
     week = (at - timedelta(days=_WEEK)).isoformat(), (at - timedelta(days=1)).isoformat()
     found = facts.estimates(day, day, facets)
@@ -352,13 +361,17 @@ def daily_report(
         day=day,
         scored=scored,
         population=population,
-        rates=tuple(_rate(one, earlier.get((one.signal, one.group))) for one in now if not _is_mean(one.signal)),
+        rates=tuple(
+            _rate(one, earlier.get((one.signal, one.group)), judged.get(one.signal))
+            for one in now
+            if not _is_mean(one.signal)
+        ),
         means={one.signal: one.share for one in now if _is_mean(one.signal) and not one.group},
         open_incidents=tuple(open_ones),
     )
 
 
-def _rate(now: WeightedShare, before: float | None) -> DayRate:
+def _rate(now: WeightedShare, before: float | None, judge: CriterionRates | str | None) -> DayRate:
     share = min(1.0, max(0.0, now.share))
     return DayRate(
         signal=now.signal,
@@ -367,7 +380,15 @@ def _rate(now: WeightedShare, before: float | None) -> DayRate:
         interval=wilson(share, now.effective),
         sessions=now.sessions,
         before=before,
+        corrected=_corrected(share, now.effective, judge),
     )
+
+
+def _corrected(failed: float, effective: float, judge: CriterionRates | str | None) -> Corrected | None:
+    """The signal counts failures, the rates are of passes."""
+    if judge is None or isinstance(judge, str):
+        return None if judge is None else Corrected(refused=judge)
+    return judge.corrected(1 - failed, effective).complement
 
 
 def _facet(one: WeightedShare) -> str:

@@ -8,13 +8,14 @@ from types import MappingProxyType
 
 from harness.errors import UsageError
 from harness.judging.agreement import Right
-from harness.judging.certification import uncertified
+from harness.judging.certification import CriterionRates, label_rates, uncertified
 from harness.judging.rubrics import MIN_COVERAGE, Rubric
 from harness.judging.verdicts import JudgeIdentity, Judgement, RubricScore, plain_mean, score_rubric
 from harness.reports.judged_figures import CriterionFigures, JudgedDomain, JudgedRubric
 from harness.runs.store.folder import RunFolder, TrialKey
 from harness.runs.store.judgements import judged_rubrics, kept_rubric, latest, read_judgements
 from harness.scoring.scorecard import Scorecard
+from harness.scoring.statistics.correction import Corrected
 from harness.scoring.statistics.intervals import bootstrap, effective_n, wilson
 from harness.text import alternatives
 
@@ -48,7 +49,7 @@ def judged_by_each(path: Path, name: str) -> tuple[JudgedRubric, ...]:
     found = []
     for read in _read(path, name):
         reasons = {} if read.judge is None else uncertified(*read.home, read.rubric, read.judge)
-        found.append(judged(read.rubric, read.kept, reasons))
+        found.append(judged(read.rubric, read.kept, reasons, read.rates))
     return tuple(found)
 
 
@@ -65,6 +66,11 @@ class _Read:
         """The position among the rubric's criteria; other criteria come last."""
         known = self.rubric.criterion(one.criterion)
         return len(self.rubric.criteria) if known is None else self.rubric.criteria.index(known)
+
+    @property
+    def rates(self) -> Mapping[str, CriterionRates]:
+        """The judge's rates on people's labels."""
+        return {} if self.judge is None else label_rates(*self.home, self.rubric, self.judge)
 
     @property
     def scores(self) -> Mapping[TrialKey, RubricScore]:
@@ -95,9 +101,14 @@ def _read(path: Path, name: str) -> tuple[_Read, ...]:
 
 
 def judged(
-    rubric: Rubric, judgements: Sequence[Judgement], reasons: Mapping[str, str] = MappingProxyType({})
+    rubric: Rubric,
+    judgements: Sequence[Judgement],
+    reasons: Mapping[str, str] = MappingProxyType({}),
+    rates: Mapping[str, CriterionRates] = MappingProxyType({}),
 ) -> JudgedRubric:
-    """The figures of one judge's judgements, one a trial and criterion; `reasons`: what `uncertified` returns."""
+    """The figures of one judge's judgements, one a trial and criterion; `reasons`: what `uncertified` returns, `rates`:
+    what `label_rates` returns.
+    """
     scores = _scores(rubric, judgements)
     values = _by_case(scores, lambda one: one.value)
     passes = _by_case(scores, lambda one: None if one.passed is None else float(one.passed))
@@ -124,7 +135,7 @@ def judged(
         below_floor=sum(one.coverage < MIN_COVERAGE for one in scores.values()),
         domain_mean=plain_mean({one.domain: one.mean for one in domains}),
         domains=domains,
-        criteria=_criteria(rubric, judgements, reasons),
+        criteria=_criteria(rubric, judgements, reasons, rates),
     )
 
 
@@ -156,13 +167,19 @@ def _domains(rubric: Rubric, scores: Sequence[RubricScore]) -> tuple[JudgedDomai
 
 
 def _criteria(
-    rubric: Rubric, judgements: Sequence[Judgement], reasons: Mapping[str, str]
+    rubric: Rubric,
+    judgements: Iterable[Judgement],
+    reasons: Mapping[str, str],
+    rates: Mapping[str, CriterionRates],
 ) -> tuple[CriterionFigures, ...]:
     counts: dict[str, Counter[str]] = {one.id: Counter() for one in rubric.criteria}
+    by_case: dict[str, dict[str, list[float]]] = {one.id: {} for one in rubric.criteria}
     for one in judgements:
         known = rubric.criterion(one.criterion)
         if known is not None:
             counts[known.id][one.answer] += 1
+            if one.answer in ("pass", "fail"):
+                by_case[known.id].setdefault(one.case_id, []).append(float(one.answer == "pass"))
     return tuple(
         CriterionFigures(
             criterion=one.id,
@@ -173,10 +190,36 @@ def _criteria(
             failed=counts[one.id]["fail"],
             not_eligible=counts[one.id]["not_eligible"],
             judge_failed=counts[one.id]["judge_failed"],
+            corrected=_corrected(rates.get(one.id), by_case[one.id]),
             uncertified=reasons.get(one.id),
         )
         for one in rubric.criteria
     )
+
+
+def _corrected(rates: CriterionRates | None, passed: Mapping[str, Sequence[float]]) -> Corrected | None:
+    if rates is None or not passed:
+        return None
+    flat = [value for values in passed.values() for value in values]
+    return rates.corrected(sum(flat) / len(flat), effective_n(passed))
+
+
+def pooled_criteria(runs: Iterable[Path]) -> dict[tuple[str, JudgeIdentity], tuple[CriterionFigures, ...]]:
+    """By rubric and judge the criteria over several runs, each run's by the rubric as it was last used there; runs
+    that another version of the rubric judged before the last ones are left out.
+    """
+    reads: dict[tuple[str, JudgeIdentity], list[_Read]] = {}
+    for path in runs:
+        for name in judged_rubrics(path):
+            for read in _read(path, name):
+                if read.judge is not None:
+                    reads.setdefault((name, read.judge), []).append(read)
+    found = {}
+    for key, own in reads.items():
+        last = own[-1]
+        kept = [one for read in own if read.rubric == last.rubric for one in read.kept]
+        found[key] = _criteria(last.rubric, kept, {}, last.rates)
+    return found
 
 
 # Domains of rubrics trial by trial, for two runs that were judged by the same rubric.

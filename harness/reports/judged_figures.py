@@ -1,6 +1,7 @@
 """The figures of a run's judgements: by rubric, domain and criterion."""
 
 from harness.judging.verdicts import JudgeIdentity
+from harness.scoring.statistics.correction import Corrected
 from harness.scoring.statistics.intervals import Interval
 from harness.values import Frozen
 
@@ -26,6 +27,8 @@ class CriterionFigures(Frozen):
     failed: int
     not_eligible: int
     judge_failed: int
+    corrected: Corrected | None = None
+    """`rate` corrected for the judge's errors on people's labels; None: no labels tested the judge, or code decided."""
     uncertified: str | None
     """Why this judge's answers to the criterion can be shown and cannot gate; None: they can."""
 

@@ -29,8 +29,10 @@ from typing import Literal, get_args
 
 from harness.errors import ResultsError, UsageError
 from harness.reports.figures import has_failure
+from harness.reports.judged import pooled_criteria
 from harness.runs.store.folder import RunFolder
 from harness.scoring.scorecard import Failure, Scorecard
+from harness.scoring.statistics.correction import Corrected
 from harness.scoring.statistics.significance import fisher_greater, holm, level_of_look, sign_test_greater
 from harness.traces.outcomes import MEASURED
 from harness.values import Frozen
@@ -205,6 +207,26 @@ class TrendLine(Frozen):
     points: tuple[TrendPoint, ...]
 
 
+class JudgedPoint(Frozen):
+    """A judged criterion in one release."""
+
+    n: int
+    """Trials in which the judge found it eligible."""
+    rate: float
+    """The judge's share of passes."""
+    corrected: Corrected | None
+    """Corrected for the judge's errors; None: no labels tested the judge."""
+
+
+class JudgedLine(Frozen):
+    """A criterion by one judge over the releases; it is not tested for jumps."""
+
+    name: str
+    """`<rubric>/<criterion>, <judge>`."""
+    points: tuple[JudgedPoint | None, ...]
+    """None: the judge did not answer it in the release."""
+
+
 class Release(Frozen):
     """The runs of one release."""
 
@@ -229,6 +251,7 @@ class Trend(Frozen):
     suite: str
     releases: tuple[Release, ...]
     lines: tuple[TrendLine, ...]
+    judged: tuple[JudgedLine, ...] = ()
     damaged: tuple[DamagedRun, ...] = ()
     """Runs of the suite that cannot be read, and runs of which not even the suite can be."""
 
@@ -284,7 +307,23 @@ def trend(
     shown = [RunCards(release=_release_of(run), cards=cards[run.manifest.run]) for run in wanted]
     releases = tuple(_release(name, own, _cards_of(shown, name)) for name, own in kept.items())
     lines = _flagged(_lines(shown), shown, len(parts) - len(kept))
-    return Trend(suite=suite, releases=releases, lines=lines, damaged=tuple(damaged))
+    judged = _judged(list(kept.values()))
+    return Trend(suite=suite, releases=releases, lines=lines, judged=judged, damaged=tuple(damaged))
+
+
+def _judged(releases: Sequence[Sequence[RunFolder]]) -> tuple[JudgedLine, ...]:
+    found: dict[str, dict[int, JudgedPoint]] = {}
+    for place, runs in enumerate(releases):
+        for (rubric, judge), criteria in pooled_criteria(run.path for run in runs).items():
+            for one in criteria:
+                if one.rate is not None:
+                    name = f"{rubric}/{one.criterion}, {judge.model} {judge.prompt}@{judge.prompt_version}"
+                    point = JudgedPoint(n=one.passed + one.failed, rate=one.rate, corrected=one.corrected)
+                    found.setdefault(name, {})[place] = point
+    return tuple(
+        JudgedLine(name=name, points=tuple(points.get(place) for place in range(len(releases))))
+        for name, points in found.items()
+    )
 
 
 def _release_of(run: RunFolder) -> str:

@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
+from harness.judging.certification import ClassRate, CriterionRates, JudgeRecord, add_record, asked_by, record_path
 from harness.judging.prompts import PromptRegistry
 from harness.judging.rubrics import Rubric
 from harness.judging.settings import JudgeSettings
-from harness.production.judging import JudgingRequest, SessionsJudged, judge_sessions
+from harness.production.judging import JudgingRequest, SessionsJudged, day_rates, judge_sessions
 from harness.production.scoring import ScoringRequest, score_sessions
 from harness.production.session import EVENT, trial_attributes
 from harness.production.settings import DailyBudget, OnlineSettings, SamplingRule
+from harness.production.watch import daily_report
+from harness.scoring.statistics.correction import Corrected
 from harness.suite.agents import AgentVersion
 from harness.suite.cases import Case
 from harness.suite.suites import Suite
@@ -96,6 +99,42 @@ def test_two_rubrics_stand_beside_each_other(judging: Judging) -> None:
     ids = {one.criterion for score in store.scores(kind="judge") for one in score.judgements if one.passed is not None}
     assert {f"criterion:{rubric}/{name}" for rubric in (RUBRIC.name, "second") for name in ids} == named.keys()
     assert {5} == {*named.values()}
+
+
+def test_a_days_rates_are_corrected_by_labels_of_the_judge_that_scored_it(judging: Judging) -> None:
+    folder = judging.project / "suites" / "shop" / "rubrics"
+    folder.mkdir(parents=True)
+    (folder / f"{RUBRIC.name}.yaml").write_text(json.dumps(RUBRIC.model_dump(mode="json", by_alias=True)))
+    with RuleModel(MIND) as model:
+        judging.judge(model)
+    store = judging.served.store()
+    facts, criterion = store.facts("shop"), RUBRIC.criteria[1]
+    (day,) = facts.days()
+
+    def corrected() -> Corrected | None:
+        judged = day_rates(judging.project, facts, "shop", day)
+        report = daily_report(facts, "shop", store.layout.watch, day, judged=judged)
+        return next(one.corrected for one in report.rates if one.signal == f"criterion:{criterion.id}")
+
+    untested = corrected()
+    assert untested is not None
+    assert untested.refused is not None
+    rate = ClassRate(labels=200, right=200, effective=200)
+    (judge,) = {one.judge for score in store.scores(kind="judge") for one in score.judgements if one.judge.prompt}
+    record = JudgeRecord(
+        time="2026-01-01T00:00:00+00:00", purpose="certification", rubric=RUBRIC.name, rubric_version="1", judge=judge,
+        criteria={criterion.id: CriterionRates(question=asked_by(RUBRIC, criterion), passes=rate, fails=rate)},
+        annotators=("ann",), used=(),
+    )  # fmt: skip
+    other = judge.model_copy(update={"model": "another"})
+    add_record(record_path(judging.project, "shop", RUBRIC.name), record.model_copy(update={"judge": other}))
+    assert corrected() == untested
+    add_record(record_path(judging.project, "shop", RUBRIC.name), record)
+    found = corrected()
+    assert found is not None
+    assert found.share == 0.0
+    assert found.interval is not None
+    assert 0.3 < found.interval.high < 0.5  # of five sessions
 
 
 def test_sessions_about_which_nothing_can_be_asked_wait_for_nothing(judging: Judging) -> None:

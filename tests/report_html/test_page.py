@@ -133,12 +133,12 @@ def test_what_judges_said_stands_by_rubric_and_with_its_reasons_at_each_trial(tm
     data = Page(html_report(judge(store(tmp_path / "runs", trials=3)))).data
     (table,) = data["report"]["runs"][0]["judged"]
     assert ("counter@1 rules, prompt criterion@1", "judged by counter") == (table["key"], table["title"])
-    assert ["criterion", "rate", "pass", "fail", "n/a", "no answer", "points", ""] == table["heads"]
+    assert ["criterion", "rate", "corrected", "pass", "fail", "n/a", "no answer", "points", ""] == table["heads"]
     assert [
-        ["order", "100 %", "", "", "", "", "weight 3", ""],
-        ["  complete", "100 %", "1", "-", "-", "1", "1", "critical, uncert."],
-        ["talk", "0 %", "", "", "", "", "weight 1", ""],
-        ["  polite", "0 %", "-", "1", "1", "-", "1", "uncert."],
+        ["order", "100 %", "", "", "", "", "", "weight 3", ""],
+        ["  complete", "100 %", "-", "1", "-", "-", "1", "1", "critical, uncert."],
+        ["talk", "0 %", "", "", "", "", "", "weight 1", ""],
+        ["  polite", "0 %", "-", "-", "1", "1", "-", "1", "uncert."],
     ] == table["rows"]
     assert table["notes"][0].startswith("score 75 %; no critical failure in 100 %")
     assert table["notes"][0].endswith("2 trials, coverage 75 %")

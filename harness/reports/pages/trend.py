@@ -19,6 +19,7 @@ from harness.reports.pages.markup import (
     words,
 )
 from harness.reports.pages.request import Ask, Page, PageSet
+from harness.reports.render.sections import judged_point_words
 from harness.reports.summarising import summarise_run
 from harness.reports.trend import Trend, TrendLine, TrendPoint, suite_of, trend
 from harness.runs.store.baseline import damaged_in, runs_in
@@ -83,7 +84,12 @@ def _trend(found: Trend) -> list[Markup]:
     flagged = [tag("p", _spike(line, point), class_="alert") for line, point in found.spikes[:20]]
     flagged += [tag("p", f"Left out, because it cannot be read: {one.run} ({one.problem})") for one in found.damaged]
     under = row("trials", *(str(one.trials) for one in found.releases))
-    return [*flagged, table(heads, [under, *map(_line, lines)], caption=f"Figures of {found.suite} by release")]
+    shown = [*flagged, table(heads, [under, *map(_line, lines)], caption=f"Figures of {found.suite} by release")]
+    if found.judged:
+        rows = [row(bounded(one.name, 120), *map(judged_point_words, one.points)) for one in found.judged]
+        caption = "Judged criteria by release: share of passes [corrected for the judge's errors]"
+        shown.append(table(heads, rows, caption=caption))
+    return shown
 
 
 def _line(line: TrendLine) -> Markup:

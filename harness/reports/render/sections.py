@@ -16,9 +16,10 @@ from harness.reports.margin import MarginCheck, margin_words
 from harness.reports.render.wording import ENCODINGS, UNKNOWN, percent, percent_between, signed_points
 from harness.reports.replay import RecordedCassette
 from harness.reports.summary import Summary
-from harness.reports.trend import Trend, TrendLine, TrendPoint
+from harness.reports.trend import JudgedPoint, Trend, TrendLine, TrendPoint
 from harness.scoring.evaluators import SUCCESS
 from harness.scoring.scorecard import MODES
+from harness.scoring.statistics.correction import Corrected
 
 if TYPE_CHECKING:
     from harness.reports.compare import Comparison, SliceKind
@@ -36,14 +37,14 @@ class Section:
 
 # Judgements as a table: domains, then criteria.
 
-_JUDGED_COLUMNS = ("rate", "pass", "fail", "n/a", "no answer", "points", "")
+_JUDGED_COLUMNS = ("rate", "corrected", "pass", "fail", "n/a", "no answer", "points", "")
 
 
 def judged_section(judged: JudgedRubric) -> Section:
     """The rubric's criteria under their domains."""
     rows: list[tuple[str, ...]] = []
     for domain in judged.domains:
-        blanks = ("",) * 4
+        blanks = ("",) * 5
         rows.append((domain.domain, percent(domain.mean), *blanks, f"weight {domain.weight:g}", ""))
         rows += [_judged_row(one) for one in judged.criteria if one.domain == domain.domain]
     return Section(
@@ -58,7 +59,15 @@ def _judged_row(one: CriterionFigures) -> tuple[str, ...]:
     marks = [word for word, holds in (("critical", one.critical), ("uncert.", one.uncertified)) if holds]
     counts = (one.passed, one.failed, one.not_eligible, one.judge_failed)
     shown = (str(count or UNKNOWN) for count in counts)
-    return (f"  {one.criterion}", percent(one.rate), *shown, f"{one.points:g}", ", ".join(marks))
+    rates = (percent(one.rate), corrected_words(one.corrected))
+    return (f"  {one.criterion}", *rates, *shown, f"{one.points:g}", ", ".join(marks))
+
+
+def corrected_words(one: Corrected | None) -> str:
+    """A corrected share with its interval."""
+    if one is None or one.share is None:
+        return UNKNOWN
+    return f"{percent(one.share)} ({percent_between(one.interval)})"
 
 
 def _judged_notes(judged: JudgedRubric) -> list[str]:
@@ -76,6 +85,11 @@ def _judged_notes(judged: JudgedRubric) -> list[str]:
         if one.uncertified is not None:
             reasons.setdefault(one.uncertified, []).append(one.criterion)
     notes += [f"uncert.: {', '.join(names)}: {reason}" for reason, names in reasons.items()]
+    notes += [
+        f"{one.criterion} is not corrected for the judge's errors: {one.corrected.refused}"
+        for one in judged.criteria
+        if one.corrected is not None and one.corrected.refused is not None
+    ]
     return notes
 
 
@@ -453,7 +467,20 @@ def trend_sections(trend: Trend, widest: int = 200) -> tuple[Section, ...]:
             rows=failures,
             notes=_trend_notes(trend, "failure"),
         ),
+        Section(
+            title="judged criteria by release",
+            heads=("share of passes", *heads),
+            rows=tuple((line.name, *map(judged_point_words, line.points)) for line in trend.judged),
+            notes=("in brackets: corrected for the judge's errors, with the 95 % interval; not tested for jumps",),
+        ),
     )
+
+
+def judged_point_words(point: JudgedPoint | None) -> str:
+    """The judge's share of passes, and the corrected one."""
+    if point is None:
+        return UNKNOWN
+    return f"{percent(point.rate)} [{corrected_words(point.corrected)}]"
 
 
 def _cut(name: str, most: int) -> str:

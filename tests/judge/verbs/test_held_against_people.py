@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from harness.reports.judged import judged_rubric, judged_run
+from harness.reports.render.sections import judged_section
+from harness.reports.trend import trend
 from harness.runs.rescore import judged_criteria
 from harness.runs.store.folder import RunFolder
 from harness.scoring.evidence import Evidence
+from harness.scoring.statistics.intervals import wilson
 from harness.scoring.verifiers.answers import CriterionMet
 from harness.suite.cases import Case
 from tests.judge.verbs.stored import TOLD, WRONG, label_all, store
@@ -148,6 +151,26 @@ def test_two_judges_have_two_scores(certified, typed, rubric) -> None:
     typed("run", "night", *rubric, *_ASKING, "--prompt", "2", "--again", "--case", "case-01")
     found = judged_run(RunFolder.open(certified / "runs" / "night"))
     assert [40, 20] == [one.criteria[0].passed for one in found]
+
+
+def test_rates_are_corrected_in_reports_and_trends(certified, run, typed, rubric) -> None:
+    (score,) = judged_run(run)
+    grounded, refunded = score.criteria
+    assert refunded.corrected is None, "no labels tested the judge there"
+    assert grounded.corrected is not None
+    assert grounded.corrected.interval is not None
+    plain = wilson(0.5, 40)
+    assert plain is not None
+    assert (0.5, 0.5) == (grounded.rate, grounded.corrected.share)
+    assert grounded.corrected.interval.high - grounded.corrected.interval.low > plain.high - plain.low
+    assert ["50 %", "50 %"] == [cell.partition(" (")[0] for cell in judged_section(score).rows[1][1:3]]
+    found = trend("shop", [run])
+    assert {"prices/grounded": grounded.corrected} == {
+        line.name.partition(",")[0]: point.corrected for line in found.judged for point in line.points if point
+    }
+    (certified / "prompts" / "judge" / "9.md").write_text("You judge.")
+    typed("run", "night", *rubric, *_ASKING, "--prompt", "9")
+    assert [True, False] == [one.criteria[0].corrected is not None for one in judged_run(run)]
 
 
 def test_only_a_certified_judge_decides_a_check(certified, run, typed, rubric) -> None:
