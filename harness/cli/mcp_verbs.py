@@ -29,6 +29,11 @@ _SINCE: Final[JsonObject] = {
     "pattern": r"^[0-9]{1,5}[dhm]$|^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
     "description": "7d, 12h, 30m, or a date.",
 }
+_DAY: Final[JsonObject] = {
+    "type": "string",
+    "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+    "description": "A day with scores (UTC).",
+}
 _SESSION: Final[JsonObject] = {
     "type": "string",
     "maxLength": 500,
@@ -180,6 +185,20 @@ _READ = (
         words=("online", "sessions", "--json"),
         positional=("session",),
         arguments={"session": _SESSION},
+    ),
+    ServerTool(
+        name="production_report",
+        description="Report a day of production as a suite scored it, beside the seven days before; default: the last.",
+        words=("online", "report", "--json"),
+        positional=("suite",),
+        arguments={"suite": _SUITE, "day": _DAY},
+    ),
+    ServerTool(
+        name="production_shifts",
+        description="Look for shifts in the scores of production, day by day, with what changed then.",
+        words=("online", "watch", "--json"),
+        positional=("suite",),
+        arguments={"suite": _SUITE},
     ),
 )
 

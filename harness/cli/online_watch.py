@@ -46,6 +46,11 @@ def report(project: Path, /, suite: str, folder: Path | None, day: str | None, a
     store = open_store(project, folder)
     facts = scored_facts(store, suite)
     days = facts.days()
+    if not days:
+        raise UsageError(
+            f"retention has removed all scores of {suite!r}",
+            remedy=f"harness online watch {suite} reads the counts that are left; or score newer sessions",
+        )
     asked = days[-1] if day is None else _day(day)
     if asked not in days:
         shown = ", ".join(days[-_SHOWN_DAYS:])

@@ -224,14 +224,14 @@ def _line(theme: "Theme") -> str:
     issue = f"  {theme.issue}" if theme.issue else ""
     return (
         f"{theme.id}  {theme.title}\n"
-        f"    {theme.sessions} sessions, impact {theme.impact:.1f}{_words(theme.impact_interval)}, trend {theme.trend},"
-        f" since {theme.first_day} {theme.first_release}{issue}"
+        f"    {theme.sessions} sessions, impact {theme.impact:.1f}{_words(theme.impact_interval)} failed sessions,"
+        f" trend {theme.trend}, since {theme.first_day} {theme.first_release}{issue}"
     )
 
 
 def _show(theme: "Theme") -> None:
     click.echo(_line(theme))
-    click.echo(f"  share {theme.share:.1%}, severity {theme.severity:.2f}, words {' '.join(theme.terms)}")
+    click.echo(f"  share {theme.share:.1%}, severity {theme.severity:.2f}")
     for mode, count in theme.also.items():
         click.echo(f"  found at the same step  {mode}: {count} sessions")
     for name, count in theme.releases.items():

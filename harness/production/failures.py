@@ -18,6 +18,7 @@ from harness.production.store import SessionStore
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.judgements import judged_rubrics, kept_rubric, latest, read_judgements
 from harness.scoring.evidence import content_words
+from harness.scoring.rules.learned import broken
 from harness.scoring.scorecard import Diagnosis, Scorecard
 from harness.text import shortened
 from harness.traces.outcomes import MEASURED, Outcome
@@ -60,9 +61,12 @@ class Cause(Frozen):
     """
 
     mode: str = ""
-    """`<failure>/<kind>` of the leading finding, such as `tool_hallucination/invented_tool`."""
+    """`<failure>/<kind>` of the leading finding, such as `tool_hallucination/invented_tool`; if there is none, the
+    learned rule that was broken, as `broken_rule/<rule>`, how a trial ended that did not finish, as
+    `outcome/<outcome>`, or whether the agent answered before any call: `answer/without_a_call`, `answer/after_a_call`.
+    """
     tool: str = ""
-    """The tool of the call at which it began."""
+    """The tool of the call at which it began, or after which the agent answered."""
     error: str = ""
     """The class of that tool's error, such as `timeout`."""
 
@@ -114,6 +118,7 @@ _LEFT_OUT: Final = frozenset(
 )
 """What says what was not done: another fact at the same step says more."""
 _UNKNOWN: Final = "unexplained"
+_WITHOUT_A_CALL: Final = "answer/without_a_call"
 
 
 class _Lead(NamedTuple):
@@ -134,11 +139,11 @@ def failures_of_card(card: Scorecard, trajectory: Trajectory | None, common: Ses
     """
     if card.outcome not in MEASURED:
         return [_failure_of_unmeasured(card, trajectory, common)]
-    lead = _leading(card.diagnoses, trajectory) or _ending(card)
+    lead = _leading(card.diagnoses, trajectory) or _broken_rule(card, trajectory) or _ending(card)
     failed = [verdict for verdict in card.verdicts if verdict.passed is False]
     if failed:
         return [
-            _failure(common, f"check:{cleaned(verdict.check)}", lead or _Lead(Cause(), verdict.reason, None))
+            _failure(common, f"check:{cleaned(verdict.check)}", lead or _answered(verdict.reason, trajectory))
             for verdict in (failed if lead is None else failed[:1])
         ]
     if card.success is False or card.outcome != "finished":
@@ -191,6 +196,25 @@ def _failure_of_unmeasured(card: Scorecard, trajectory: Trajectory | None, commo
     lead = _Lead(Cause(), card.reason or "", None if missed is None else missed.step)
     failure = _failure(common, "", lead, fault)
     return failure if missed is None else failure.model_copy(update={"cause": Cause(tool=cleaned(missed.tool))})
+
+
+def _broken_rule(card: Scorecard, trajectory: Trajectory | None) -> _Lead | None:
+    """The learned rule that names best where the trial deviates."""
+    for one in broken(card.rules)[:1]:
+        step = None if trajectory is None or one.step is None else _step_at(trajectory, one.step)
+        return _Lead(Cause(mode=f"broken_rule/{cleaned(one.rule)}"), f"{one.rule}: {one.reason}", step)
+    return None
+
+
+def _answered(reason: str, trajectory: Trajectory | None) -> _Lead:
+    """What a check says, and what the agent said: agents that fail one check in two ways are two themes."""
+    answers = [] if trajectory is None else [one for one in trajectory.steps if one.source == "agent"]
+    if not answers or trajectory is None:
+        return _Lead(Cause(), reason, None)
+    called = [call.name for step in answers for call in step.calls]
+    cause = Cause(mode="answer/after_a_call", tool=cleaned(called[-1])) if called else Cause(mode=_WITHOUT_A_CALL)
+    said = shortened(answers[-1].message or "", MOST_TEXT // 2, "…")
+    return _Lead(cause, f"{reason}\n{said}" if said else reason, None)
 
 
 def _ending(card: Scorecard) -> _Lead | None:

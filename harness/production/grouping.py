@@ -140,16 +140,6 @@ def similarity(one: Shingles, other: Shingles) -> float:
     return math.fsum(weight * large.get(shingle, 0.0) for shingle, weight in small.items())
 
 
-def common_words(texts: list[str], most: int = 6) -> tuple[str, ...]:
-    """Words, as they are written, that the most texts have; those that only one has are left out."""
-    seen: Counter[str] = Counter()
-    for text in texts:
-        seen.update({word for word in _WORD.findall(text[:MOST_TEXT].casefold()) if word not in _STOP})
-    least = 1 if len(texts) == 1 else 2
-    ranked = sorted((-count, word) for word, count in seen.items() if count >= least)
-    return tuple(word[:40] for _, word in ranked[:most])
-
-
 def _stem(word: str) -> str:
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 4:

@@ -292,7 +292,6 @@ def _theme_body(theme: Theme) -> str:
         ("trend", f"{theme.trend}, {theme.first_day} to {theme.last_day}"),
         ("first release", span(theme.first_release)),
         ("releases", ", ".join(f"{span(name) or '(none)'}: {count}" for name, count in theme.releases.items())),
-        ("words", span(" ".join(theme.terms))),
     ]
     lines = [
         f"Failures with one cause, in what is scored by {span(theme.suite)}.",

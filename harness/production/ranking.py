@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
 
 from harness.production.failures import SEVERITIES, Cause, Examined, HarnessFault, Population, SessionFailure, cleaned
-from harness.production.grouping import FailureGroup, ThemeKey, common_words
+from harness.production.grouping import FailureGroup, ThemeKey
 from harness.scoring.statistics.intervals import Interval, effective_n_of_hits, wilson
 from harness.values import Frozen
 
@@ -56,8 +56,6 @@ class Theme(Frozen):
     """Failure modes found at the same step as the cause -> sessions: other words for it, or a second fault."""
     fault: HarnessFault | None
     """None: a failure of the agent or its tools; else a fault of the harness itself."""
-    terms: tuple[str, ...]
-    """The words that most of its texts share."""
     sessions: int
     """Scored sessions, or measured trials, that it touched."""
     estimated_sessions: float
@@ -69,7 +67,7 @@ class Theme(Frozen):
     severity: float
     """From 0 to 1, the mean over its sessions."""
     impact: float
-    """`estimated_sessions` x `severity`: what themes are ranked by."""
+    """`estimated_sessions` x `severity`, in sessions that failed entirely: what themes are ranked by."""
     impact_interval: Interval | None
     trend: Trend
     days: dict[str, int]
@@ -129,7 +127,6 @@ class ThemesReport(Frozen):
 
 _EXAMPLES: Final = 3
 _EXCERPT: Final = 200
-_MEMBERS_FOR_TERMS: Final = 200
 
 
 def scorer_kind(key: ThemeKey) -> str:
@@ -215,12 +212,11 @@ class Ranking:
         return Theme(
             id=group.text.id,
             suite=self._suite,
-            title=_title(key, terms := common_words([one.text for one in group.failures[:_MEMBERS_FOR_TERMS]])),
+            title=_title(key, _most_typical(group).text),
             criterion=key.criterion,
             cause=key.cause,
             also=dict(sorted(Counter(mode for one in by_session.values() for mode in one.also).items())),
             fault=key.fault,
-            terms=terms,
             sessions=len(by_session),
             estimated_sessions=share.estimated,
             share=share.share,
@@ -289,18 +285,23 @@ def _example(alike: float, failure: SessionFailure) -> Example:
     )
 
 
-def _title(key: ThemeKey, terms: Sequence[str]) -> str:
-    """What failed, why, and at which tool, in words."""
+def _most_typical(group: FailureGroup) -> SessionFailure:
+    """Of those most like the theme's text the first that was received."""
+    ranked = zip(group.similarities, group.failures, strict=True)
+    return min(ranked, key=lambda one: (-one[0], one[1].received_ns, one[1].session))[1]
+
+
+def _title(key: ThemeKey, told: str) -> str:
+    """What failed, and what was said about it; if nothing was, the cause in words."""
     cause = key.cause
     what = "" if key.fault is None else f"harness: {key.fault.replace('_', ' ')}"
-    parts = [
-        what,
-        key.criterion.partition(":")[2],
-        cause.mode.partition("/")[2].replace("_", " "),
-        " ".join(part for part in (cause.tool, cause.error.replace("_", " ")) if part),
-    ]
-    title = ", ".join(part for part in parts if part)
-    return cleaned(f"{title}: {' '.join(terms)}" if terms else title, 160)
+    where = ", ".join(part for part in (what, key.criterion.partition(":")[2]) if part)
+    sentence = told.strip().partition("\n")[0]
+    if cause.mode.startswith("answer/"):
+        sentence = f"answered {f'after {cause.tool}' if cause.tool else 'without a call'}: {sentence}"
+    elif not sentence:
+        sentence = " ".join(part for part in (cause.mode.partition("/")[2], cause.tool, cause.error) if part)
+    return cleaned(": ".join(part for part in (where, sentence) if part), 160)
 
 
 def day_of(ns: int) -> str:

@@ -76,7 +76,6 @@ def theme(ask: Ask) -> Page:
         tag("p", link(_path(ask), "Themes", data_up=True), class_="crumbs"),
         tag("div", tag("h1", found.title), chip(found.trend, _TRENDS.get(found.trend, "")), class_="title"),
         facts(_theme_facts(found)),
-        tag("p", f"Words that most share: {bounded(' '.join(found.terms))}", class_="dim") if found.terms else None,
         *_days(found),
         *_examples("Representative", found.representative, run),
         *_examples("Least like the others", found.borderline, run),
@@ -121,9 +120,8 @@ def _nothing_stored() -> tuple[Markup | str, ...]:
 
 def _row(ask: Ask, one: Theme) -> Markup:
     path = path_of("themes", one.id, **_kept_query(ask))
-    why = tag("span", bounded(" ".join(one.terms), 160), class_="why") if one.terms else None
     return row(
-        fragment(link(path, bounded(one.title, 200)), why),
+        link(path, bounded(one.title, 200)),
         str(one.sessions),
         share_words(one.share),
         f"{one.impact:.1f}{_interval_text(one.impact_interval)}",

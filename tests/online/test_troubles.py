@@ -130,6 +130,15 @@ def test_a_damaged_score_names_itself_and_how_to_go_on(project: Path) -> None:
     assert 1 == harness_json("online", "score", "basics", project=project)["rules"]["scored"]
 
 
+def test_a_report_after_retention_has_removed_every_score_says_so(project: Path) -> None:
+    harness("online", "score", "basics", project=project)
+    SessionStore.open(project / "online").maintain(retention_days=1e-9)
+    told = harness("online", "report", "basics", project=project, status=2)
+    assert "retention" in told
+    assert "Traceback" not in told
+    assert 0 == harness_json("online", "watch", "basics", project=project)["charts"]
+
+
 def test_rounds_of_two_processes_at_once_share_the_work(tmp_path: Path) -> None:
     (tmp_path / "suites").symlink_to(PROJECT / "suites")
     (tmp_path / "online.yaml").write_text("pause_s: 0\n")

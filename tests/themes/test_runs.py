@@ -5,13 +5,16 @@ from pathlib import Path
 
 from harness.drift.issue import TrackerOptions
 from harness.drift.trackers import FolderTracker
+from harness.production.failures import SessionFailure, failures_of_card
+from harness.production.grouping import grouped
 from harness.production.issues import file_themes
 from harness.production.themes import themes_of_run, themes_of_store
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import PlannedTrial, RunManifest
 from harness.scoring.evidence import Verdict
+from harness.scoring.rules.learned import RuleResult
 from harness.scoring.scorecard import Scorecard
-from harness.traces.trajectory import Trajectory
+from harness.traces.trajectory import Step, ToolCall, Trajectory
 from harness.traces.trial import Trial
 from tests.themes.conftest import Shop
 
@@ -76,3 +79,36 @@ def test_listing_writes_nothing(shop: Shop) -> None:
     assert themes_of_store(shop.folder, shop.store).themes
     assert themes_of_run(shop.folder, run).themes
     assert before == sorted(shop.folder.rglob("*"))
+
+
+def test_agents_that_fail_one_check_in_two_ways_are_two_themes() -> None:
+    """One answers without a look-up, the other refuses after the right call; a third breaks what passing runs do."""
+    told = "expected 'order 7 was shipped' in the answer"
+    verdict = Verdict(check="order", verifier="v", version="1", passed=False, reason=told)
+    failed = Scorecard(case_id="c", attempt=1, category="general", difficulty="medium", outcome="finished",
+                       success=False, digest="d", verdicts=(verdict,))  # fmt: skip
+    rule = RuleResult(rule="get_order before refund", scope="suite", state="broken", cases=9, trials=9, step=1,
+                      reason="refund came first")  # fmt: skip
+
+    def trajectory(tool: str, answer: str) -> Trajectory:
+        calls = (ToolCall(id="1", name=tool, arguments={"id": 7}),) if tool else ()
+        looked = [Step(index=1, source="agent", calls=calls)] if tool else []
+        return Trajectory(trace_id="t", agent="a", steps=(*looked, Step(index=2, source="agent", message=answer)))
+
+    failures = [
+        one
+        for number in range(4)
+        for card, seen in (
+            (failed, trajectory("", f"Order {number} will arrive soon.")),
+            (failed, trajectory("get_order", f"I am not allowed to speak about order {number}.")),
+            (failed.model_copy(update={"rules": (rule,)}), trajectory("refund", "Refunded.")),
+        )
+        for one in failures_of_card(card, seen, SessionFailure(session=f"s{number}", case="", criterion=""))
+    ]
+    found = {(group.text.key.cause.mode, group.text.key.cause.tool): len(group.failures)
+             for group in grouped("shop", failures)}  # fmt: skip
+    assert {
+        ("answer/without_a_call", ""): 4,
+        ("answer/after_a_call", "get_order"): 4,
+        ("broken_rule/get_order before refund", ""): 4,
+    } == {**found}

@@ -45,7 +45,7 @@ def test_one_criterion_is_told_apart_by_what_was_said(shop: Shop) -> None:
     found = report(shop)
     assert (9, 5) == (found.sessions, found.failed)
     assert [3, 2] == [theme.sessions for theme in found.themes]
-    assert {"latte", "missing"} <= set(found.themes[0].terms)
+    assert "order: missing: 0 x large latte" == found.themes[0].title
     assert {"check:order"} == {theme.criterion for theme in found.themes}
 
 
@@ -103,7 +103,7 @@ def test_a_trend_needs_more_than_chance(shop: Shop) -> None:
         shop.score(day=day, reason=CLOSED, times=3, release=f"r{day[-1]}")
     for day in ("2026-01-03", "2026-01-04"):
         shop.score(day=day, reason=LATTE, times=8)
-    found = {theme.terms[0]: theme for theme in report(shop).themes}
+    found = {theme.title: theme for theme in report(shop).themes}
     assert {"new", "steady"} == {theme.trend for theme in found.values()}
     assert next(theme for theme in found.values() if theme.trend == "steady").first_release == "r1"
 
