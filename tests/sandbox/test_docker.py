@@ -13,7 +13,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from harness.errors import SandboxError
+from harness.errors import SandboxError, SandboxLost
 from harness.processes import ProcessIdentity
 from harness.sandbox.conformance.provider_fixture import ProviderFixture, shell
 from harness.sandbox.containers.docker import DockerSandboxProvider
@@ -235,3 +235,28 @@ def test_a_container_that_died_before_it_was_needed_fails_nobody_for_good(
     finally:
         provider.close()
     assert [] == _labelled(client, "harness.run=ahead")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fills", "ends", "by"), [(True, "SIGKILL", "memory"), (True, "engine", "engine"), (False, "SIGKILL", None)]
+)
+def test_a_sandbox_lost_at_its_memory_limit_is_told_from_one_that_the_engine_killed(
+    provider: DockerSandboxProvider, client: docker.DockerClient, base_image: str, fills: bool, ends: str, by: str
+) -> None:
+    limits = Limits(memory_mb=64, disk_mb=8)
+    sandbox = provider.start(_spec(labels={"harness.test": "full"}, limits=limits), _empty(base_image))
+    [container] = _labelled(client, "harness.test=full")
+    launcher = int(client.api.inspect_container(container)["State"]["Pid"])
+    if fills:
+        assert 9 == sandbox.exec(["python3", "-c", "b = bytearray(600 << 20)"], {}, 60).signal
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(sandbox.exec, ["sleep", "50"], {}, 60)
+        time.sleep(0.5)
+        if ends == "engine":
+            client.api.kill(container)
+        else:
+            os.kill(launcher, signal.SIGKILL)  # from outside of its namespace, as the kernel ends a process
+        with pytest.raises(SandboxLost) as lost:
+            running.result(timeout=60)
+    assert by == lost.value.by
