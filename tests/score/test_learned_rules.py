@@ -127,16 +127,17 @@ def test_a_change_of_behaviour_breaks_a_rule_at_its_step(
     [(swapped, 2), (argument("refund", "amount", 99), 3), (with_extra("close_account", {}), 4)],
     ids=["late", "amount", "other tool"],
 )
-def test_a_failed_trial_is_explained_by_the_first_call_that_breaks_a_rule(
-    learned: Walk, change: Change, step: int, request: pytest.FixtureRequest
+def test_a_failed_trial_is_explained_by_the_first_call_that_breaks_a_rule_of_its_case(
+    walk: Walk, change: Change, step: int
 ) -> None:
-    run = f"failed-{request.node.callspec.id.replace(' ', '-')}"
-    imported(learned, run, [conversation(10, change(refund_calls(10)), reward=0)])
+    imported(walk, "base", [conversation(1, refund_calls(1))] * 3)
+    walk("rules", "learn", "refunds")
+    imported(walk, "failed", [conversation(1, change(refund_calls(1)), reward=0)])
 
-    (first, *_) = json.loads(learned("explain", run, "case-10", "--json").stdout)["suspects"]
+    (first, *_) = json.loads(walk("explain", "failed", "case-01", "--json").stdout)["suspects"]
 
     assert ("broken_rule", step) == (first["kind"], first["step"])
-    assert "held in 10 of 10 passing trials of 10 cases" in first["reason"]
+    assert "held in 3 of 3 passing trials of 1 case" in first["reason"]
 
 
 def test_a_call_with_other_arguments_is_named_and_not_the_end(walk: Walk) -> None:

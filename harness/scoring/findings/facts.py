@@ -133,16 +133,17 @@ _RANKS: Final[Mapping[str, int]] = MappingProxyType(
         **dict.fromkeys(("judged", "wrong_write", "needless_write", "forbidden_call"), 0),
         **dict.fromkeys(("handed_over", "miscopied_value"), 1),
         **dict.fromkeys(("missing_write", "unfounded_value", "repeated_call"), 2),
-        "broken_rule": 3,
         "unexplained": 4,
-        **dict.fromkeys(("invented_tool", "invalid_parameter", "ignored_error", "unchanged_retry"), 5),
-        "stopped_early": 6,
-        "limit_reached": 7,
+        **dict.fromkeys(("invented_tool", "invalid_parameter", "ignored_error", "unchanged_retry"), 6),
+        "stopped_early": 7,
+        "limit_reached": 8,
     }
 )
 """By how much a kind explains a failure; lower comes first. What stands behind `unexplained` explains little by
 itself: agents get over most errors, and an end has a cause.
 """
+_RANK_OF_RULE: Final[Mapping[str, int]] = MappingProxyType({"case": 3, "category": 5, "suite": 5})
+"""Of a broken rule, by its scope: a case's own rules know its calls; the others seldom name the cause of a failure."""
 _OWN: Final = 2
 """Of a kind of a suite's own detector."""
 
@@ -229,8 +230,8 @@ def suspects(
     success: bool | None,
     rules: Sequence[RuleResult] = (),
 ) -> tuple[Suspect, ...]:
-    """Steps by rank of their facts, the earlier first of equals; behind what explains the failure, the learned rules
-    that were broken (`harness.scoring.rules.learned.broken`). Empty for a success, or if nobody can tell.
+    """Steps by rank of their facts, the earlier first of equals, and behind what explains the failure the learned rules
+    that were broken, in the order of `harness.scoring.rules.learned.broken`. Empty for a success.
     """
     if success:
         return ()
@@ -240,7 +241,7 @@ def suspects(
         if one.origin_step is not None
     ]
     ranked += [
-        (_RANKS["broken_rule"], place, one.step, "other", "broken_rule", f"{one.rule}: {one.reason} ({one.support})")
+        (_RANK_OF_RULE[one.scope], place, one.step, "other", "broken_rule", f"{one.rule}: {one.reason} ({one.support})")
         for place, one in enumerate(broken(rules))
         if one.step is not None
     ]

@@ -292,9 +292,10 @@ def _asked_again(reading: Reading) -> Iterator[Diagnosis]:
     if len(reading.acts) < _AGAIN:
         return
     asked: dict[tuple[int, str, str | None], list[Act]] = {}
-    eras = _eras(reading)
-    for act in reading.acts:
-        reads = act.tool is not None and not act.writes and not hands_in(act.call.name)
+    often = {gist for gist, times in reading.asked.items() if times >= _AGAIN}
+    eras = _eras(reading) if often else []
+    for act in reading.acts if often else ():
+        reads = act.gist_key in often and act.tool is not None and not act.writes and not hands_in(act.call.name)
         if reads and act.seen is not None and not act.failed:
             asked.setdefault((eras[act.number], act.gist_key, act.answer_key), []).append(act)
     for acts in asked.values():
