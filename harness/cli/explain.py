@@ -96,9 +96,9 @@ def _show_trial(
 
     trial, found = chosen
     attempt, run = found.attempt, folder.manifest.run
-    unjudged: dict[str, str] = {}
+    missing: dict[str, str] = {}
     if shown["with_judge"]:
-        found, unjudged = _with_judge(project, folder, trial, found)
+        found, missing = _with_judge(project, folder, found)
     kept = cause_of(folder, found.case_id, attempt)
     if shown["as_json"]:
         named = suspects(found.diagnoses, trial.trajectory, success=found.success, rules=found.rules)
@@ -107,15 +107,20 @@ def _show_trial(
                 "trial": trial.model_dump(mode="json"),
                 "scorecard": found.model_dump(mode="json"),
                 "suspects": [one.model_dump(mode="json") for one in named],
-                "not_judged": unjudged,
+                "not_judged": missing,
                 "cause": None if kept is None else kept.model_dump(mode="json"),
             }
         )
         return
     for line in explained(trial, found, width, cause=kept):
         click.echo(line)
-    for mode, reason in unjudged.items():
-        click.echo(f"not judged: {mode.replace('_', ' ')}: {reason}")
+    for criterion, reason in missing.items():
+        click.echo(f"not judged: {criterion.replace('_', ' ')}: {reason}")
+    if found.success is False and kept is None and all(one.kind == "unexplained" for one in found.diagnoses):
+        click.echo(
+            "no fact says which step decided the failure; a judge can:"
+            f" harness judge run {run} --rubric failure_modes, then --judged; or harness blame {run} {found.case_id}"
+        )
     older = outdated(folder.manifest.scorer_versions)
     if older:
         click.echo(f"findings are of other versions ({'; '.join(older)}); to renew them: harness score {run}", err=True)
@@ -141,15 +146,11 @@ def _cases(folder: "RunFolder") -> str:
     return f"its cases: {', '.join(known[:20])}{' ...' if len(known) > 20 else ''}"
 
 
-def _with_judge(
-    project: Path, folder: "RunFolder", trial: "Trial", card: "Scorecard"
-) -> "tuple[Scorecard, dict[str, str]]":
-    """The scorecard with the findings of judge and detectors, merged by certified accuracy; the criteria without a
-    verdict, and why.
-    """
+def _with_judge(project: Path, folder: "RunFolder", card: "Scorecard") -> "tuple[Scorecard, dict[str, str]]":
+    """The scorecard with the findings of the judge, certified or not; the criteria without a verdict, and why."""
     from harness.errors import UsageError
     from harness.judging.certification import certified_accuracy
-    from harness.judging.verdicts import FAILURE_MODES, judged_findings, merged_findings, unjudged_modes
+    from harness.judging.verdicts import FAILURE_MODES, judged_findings, unjudged, with_findings
     from harness.runs.store.judgements import kept_rubric, latest, read_judgements
 
     every = latest(read_judgements(folder.path, FAILURE_MODES))
@@ -160,10 +161,8 @@ def _with_judge(
             remedy=f"harness judge run {folder.manifest.run} --rubric {FAILURE_MODES} --model MODEL",
         )
     rubric = kept_rubric(folder.path, FAILURE_MODES, own[-1].rubric_digest)
-    agreement = certified_accuracy(project, folder.manifest.suite, rubric, own)
-    judged = judged_findings(own, trial.trajectory, agreement)
-    merged = card.model_copy(update={"diagnoses": merged_findings(card.diagnoses, judged, agreement)})
-    return merged, unjudged_modes(own)
+    judged = judged_findings(own, certified_accuracy(project, folder.manifest.suite, rubric, own))
+    return card.model_copy(update={"diagnoses": with_findings(card.diagnoses, judged)}), unjudged(own)
 
 
 def _show_model(folder: "RunFolder", case: str, attempt: int, as_json: bool) -> None:

@@ -64,23 +64,23 @@ class TrialJudge:
 
     def verdicts(self, trials: Sequence[tuple[Case, Trial, Scorecard]]) -> list[TrialVerdict]:
         """In the order of the trials. Raises HarnessError if the judge's model cannot be asked."""
-        judged = self._judgements_of([(case, trial) for case, trial, _ in trials])
+        judged = self._judgements_of(trials)
         rubric = None if self.judge is None else self.judge.rubric
         return [
             _verdict(rubric, self.safety, (trial, card), judgements)
             for (_, trial, card), judgements in zip(trials, judged, strict=True)
         ]
 
-    def _judgements_of(self, trials: Sequence[tuple[Case, Trial]]) -> list[list[Judgement]]:
+    def _judgements_of(self, trials: Sequence[tuple[Case, Trial, Scorecard]]) -> list[list[Judgement]]:
         """The judgements of each trial; none of one that was not measured."""
         found: list[list[Judgement]] = [[] for _ in trials]
         if self.judge is None:
             return found
         judge, open_tasks, places = self.judge, list[PanelTask](), dict[str, int]()
-        for place, (case, trial) in enumerate(trials):
+        for place, (case, trial, card) in enumerate(trials):
             if trial.outcome not in MEASURED:
                 continue
-            subject = JudgedTrial.of(str(place), trial, case)
+            subject = JudgedTrial.of(str(place), trial, case, card)
             places[subject.run] = place
             left = []
             for criterion in judge.rubric.criteria_for(case.id):

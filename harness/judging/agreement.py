@@ -73,6 +73,8 @@ class Right(Frozen):
 
     passed: bool | None
     """None: the criterion does not apply."""
+    step: int | None = None
+    """Of a criterion of kind `step`: the step that people named."""
     tells_eligibility: bool = True
     """False for a verdict without information about eligibility; then the items are compared if the judge answers
     "applies".
@@ -241,7 +243,8 @@ def _disagreements(judgements: Sequence[Judgement], right_of: RightOf) -> Iterab
         if one.answer == "not_eligible" and not right.tells_eligibility:
             continue
         expected = _answer_name(right)
-        if expected != one.answer:
+        another = right.step is not None and expected == one.answer and right.step != one.step
+        if expected != one.answer or another:
             yield Disagreement(
                 run=one.run,
                 case_id=one.case_id,
@@ -250,7 +253,7 @@ def _disagreements(judgements: Sequence[Judgement], right_of: RightOf) -> Iterab
                 right=expected,
                 judged=one.answer,
                 rationale=one.rationale,
-                notes=right.notes,
+                notes=(*right.notes, *([f"people name step {right.step}, the judge step {one.step}"] * another)),
                 spans=one.spans,
             )
 
@@ -266,7 +269,8 @@ def _settled_label(labelled: LabelledItem | None) -> Right | None:
         return None
     labels_in_order = labelled.labels if labelled.adjudication is None else (*labelled.labels, labelled.adjudication)
     notes = tuple(f"{label.annotator}: {label.note}" for label in labels_in_order if label.note)
-    return Right(passed=None if labelled.answer == "not_eligible" else labelled.answer == "pass", notes=notes)
+    passed = None if labelled.answer == "not_eligible" else labelled.answer == "pass"
+    return Right(passed=passed, step=labelled.step, notes=notes)
 
 
 def _judge(judgement: Judgement) -> str:

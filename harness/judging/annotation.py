@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue, ValidationError
 from harness.errors import UsageError
 from harness.judging.judge import JudgedTrial, why_not_eligible
 from harness.judging.labels import Annotator, Label, LabelFile, LabelItem, LabelledItem, PersonAnswer, sort_labels
+from harness.judging.questions import shown_evidence
 from harness.judging.rubrics import Criterion, Rubric
 from harness.judging.transcripts import Piece
 from harness.judging.views import view
@@ -208,31 +209,40 @@ class AnnotationQueue:
                 {"ref": piece.ref, "kind": piece.kind, "who": piece.who, "text": piece.text, "trimmed": piece.trimmed}
                 for piece in work.evidence
             ],
+            "steps": [*_steps(work)],
             "answer": None if label is None else label.answer,
+            "step": None if label is None else label.step,
             "note": "" if label is None else label.note,
             "others": self._shown_others(work.item),
         }
 
-    def answer(self, work: QueuedQuestion, answer: PersonAnswer, note: str = "") -> Label:
+    def answer(self, work: QueuedQuestion, answer: PersonAnswer, note: str = "", step: int | None = None) -> Label:
         """Writes the label of a question and returns it; an unchanged answer and note write nothing.
 
         Raises UsageError.
         """
         if answer == "not_eligible" and work.criterion.applies_when is None:
             raise UsageError(f"criterion {work.criterion.id!r} always applies")
+        if work.criterion.kind == "step" and answer == "fail" and step not in _steps(work.loaded()):
+            raise UsageError(
+                "the step that decided the failure is missing, or no agent acted at it",
+                remedy="the number behind s: 4 for s4, s4.c0 and s4.r0",
+            )
+        if work.criterion.kind != "step" or answer != "fail":
+            step = None
         if len(note) > _MAX_NOTE:
             raise UsageError(f"a note has at most {_MAX_NOTE} characters")
         with self._lock:
-            added = self._file.append_decided(lambda: self._label(work, answer, note))
+            added = self._file.append_decided(lambda: self._label(work, answer, note, step))
             if added is not None:
                 self._labels[work.item] = added
             return self._labels[work.item]
 
-    def _label(self, work: QueuedQuestion, answer: PersonAnswer, note: str) -> Label | None:
+    def _label(self, work: QueuedQuestion, answer: PersonAnswer, note: str, step: int | None) -> Label | None:
         """The label to add; None if the same person gave the same one last, perhaps on another page."""
         earlier = self._own_labels(work)
-        settled = len({one.answer for one in earlier}) == 1 or (bool(earlier) and earlier[-1].revises)
-        if settled and (earlier[-1].answer, earlier[-1].note) == (answer, note):
+        settled = len({one.decision for one in earlier}) == 1 or (bool(earlier) and earlier[-1].revises)
+        if settled and (earlier[-1].decision, earlier[-1].note) == ((answer, step), note):
             self._labels[work.item] = earlier[-1]
             return None
         return Label(
@@ -245,6 +255,7 @@ class AnnotationQueue:
             criterion=work.criterion.id,
             criterion_version=work.criterion.version,
             answer=answer,
+            step=step,
             note=note,
             time=self._now().isoformat(timespec="seconds"),
             role=self.annotator.role,
@@ -266,7 +277,10 @@ class AnnotationQueue:
         """The answers of others, without names; only an adjudicator sees them."""
         if self.annotator.role != "adjudicator":
             return []
-        return [{"answer": label.answer, "note": label.note} for label in self._labels_of_others.get(item, ())]
+        return [
+            {"answer": label.answer, "step": label.step, "note": label.note}
+            for label in self._labels_of_others.get(item, ())
+        ]
 
     def _to_label(self, work: Sequence[QueuedQuestion]) -> list[QueuedQuestion]:
         waiting = {item: len(labels) for item, labels in self._labels_of_others.items()}
@@ -287,6 +301,11 @@ class AnnotationQueue:
                 remedy="let somebody else adjudicate them, under another name",
             )
         return found
+
+
+def _steps(work: AnnotationTask) -> list[int]:
+    """The steps that can be named, of a criterion of kind `step`: those at which an agent acted."""
+    return sorted(shown_evidence(work.evidence).steps) if work.criterion.kind == "step" else []
 
 
 def _answer_of(labelled: LabelledItem, annotator: AnnotatorSession) -> Label | None:

@@ -123,19 +123,23 @@ class _Adapter:
 
 
 def _feedback(question: Question, answer: JudgeAnswer) -> Mapping[str, str]:
-    right = f"People decided: {question.right}."
+    right = f"People decided: {question.right}{_at(question.step)}."
     notes = "".join(f" {note}" for note in question.notes)
-    if answer.answer == question.right:
+    if score(question, answer):
         verdict = "The judge was right."
     else:
         lenient = " It let through what must fail." if is_false_pass(question, answer) else ""
-        verdict = f"The judge was wrong: {answer.answer}.{lenient}"
+        verdict = f"The judge was wrong: {answer.answer}{_at(answer.step)}.{lenient}"
     return {
         "Criterion": f"{question.criterion}: {question.statement}",
         "Evidence": answer.shown[:_SHOWN],
         "Judge": f"{answer.answer}: {answer.rationale}",
         "Feedback": f"{right}{notes} {verdict}",
     }
+
+
+def _at(step: int | None) -> str:
+    return "" if step is None else f" at step {step}"
 
 
 def _is_better(proposal: Any) -> bool:

@@ -34,6 +34,8 @@ class Question(Frozen):
     domain: str = "general"
     critical: bool = False
     right: Answer
+    step: int | None = None
+    """The step that people named, of a criterion of kind `step`."""
     notes: tuple[str, ...] = ()
     """Notes that people wrote."""
     used: bool = False
@@ -44,6 +46,7 @@ class JudgeAnswer(Frozen):
     """The judge's answer to one question."""
 
     answer: Answer
+    step: int | None = None
     rationale: str = ""
     shown: str = ""
     """The evidence that the judge received, for the reflector."""
@@ -232,7 +235,7 @@ def figures(questions: Sequence[Question], answers: Sequence[JudgeAnswer]) -> Ag
 
 def score(question: Question, answer: JudgeAnswer) -> float:
     """1 if the judge's answer is correct, else 0."""
-    return float(answer.answer == question.right)
+    return float((answer.answer, answer.step) == (question.right, question.step))
 
 
 def is_false_pass(question: Question, answer: JudgeAnswer) -> bool:
@@ -274,7 +277,10 @@ class AskingJudge:
                     judgement = await judge.judge(subject, criterion, (cassette,))
                 shown = "\n".join(f"{piece.who}: {piece.text}" for piece in judge.evidence(subject, criterion))
                 return JudgeAnswer(
-                    answer=judgement.answer, rationale=judgement.failure or judgement.rationale, shown=shown
+                    answer=judgement.answer,
+                    step=judgement.step,
+                    rationale=judgement.failure or judgement.rationale,
+                    shown=shown,
                 )
 
             return list(await _gathered([one(question) for question in questions]))

@@ -2,8 +2,8 @@
 
 A judge is certified for a criterion if the lower ends of the 95 % intervals of its true-positive and its true-negative
 rate on people's labels are at least 0.80. The intervals are Wilson's, over the effective number of labels, because
-labels of one case resemble each other. A judge that answers "not eligible" to what people call a pass or a fail is
-wrong there.
+labels of one case resemble each other. A judge that answers "not eligible" to what people call a pass or a fail, or
+names another step than they, is wrong there.
 
 Each label decides once: the digest of every label that a calibration or a certification used is kept in the project,
 one JSON line for each of them, and is no test again, of any judge. A criterion with too few unused labels to certify
@@ -205,8 +205,11 @@ def measure(
 
     `judgements` are those of one judge. Items that it could not answer are left out.
     """
+    steps = {one.item: one.step for one in labels.items}
     answers = {
-        LabelItem(case_id=one.case_id, trajectory=one.trajectory, criterion=one.criterion): one.answer
+        (item := LabelItem(case_id=one.case_id, trajectory=one.trajectory, criterion=one.criterion)): one.answer
+        if one.step == steps.get(item)
+        else "another step"
         for one in judgements
         if one.failure is None and one.rubric == rubric.name and one.judge.prompt is not None
     }

@@ -28,6 +28,8 @@ from harness.judging.transcripts import Piece, Transcript, build_transcript
 from harness.judging.verdicts import JudgeIdentity, Judgement, Votes
 from harness.judging.views import CODE_CRITERIA, CodeCriterion, acted, view
 from harness.plugins import described, find_plugin
+from harness.scoring.rules.learned import broken
+from harness.scoring.scorecard import Scorecard
 from harness.suite.cases import Case
 from harness.suite.paths import selects
 from harness.traces.trial import Trial
@@ -46,11 +48,13 @@ class JudgedTrial:
     case: Case | None
     digest: str
     """The digest of the trajectory."""
-    _shown: dict[tuple[tuple[str, ...], tuple[str, ...]], Shown] = field(default_factory=dict)
+    card: Scorecard | None = None
+    """The scorecard, whose findings are the log of criteria of kind `step`; None: there is no log."""
+    _shown: dict[tuple[tuple[str, ...], tuple[str, ...], bool], Shown] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, run: str, trial: Trial, case: Case | None) -> "JudgedTrial":
-        return cls(run=run, trial=trial, case=case, digest=trial.trajectory.digest)
+    def of(cls, run: str, trial: Trial, case: Case | None, card: Scorecard | None = None) -> "JudgedTrial":
+        return cls(run=run, trial=trial, case=case, digest=trial.trajectory.digest, card=card)
 
     @cached_property
     def transcript(self) -> Transcript:
@@ -59,9 +63,30 @@ class JudgedTrial:
     def shown(self, criterion: Criterion) -> Shown:
         """The evidence for a criterion; built once for all criteria with the same view."""
         views = (criterion.evidence, criterion.agents)
-        if views not in self._shown:
-            self._shown[views] = shown_evidence(view(self.transcript, *views))
-        return self._shown[views]
+        with_log = criterion.kind == "step"
+        if (*views, with_log) not in self._shown:
+            log = self.log if with_log else ()
+            self._shown[*views, with_log] = shown_evidence([*view(self.transcript, *views), *log])
+        return self._shown[*views, with_log]
+
+    @cached_property
+    def log(self) -> tuple[Piece, ...]:
+        """The facts and the broken learned rules, numbered by their steps."""
+        if self.card is None:
+            return ()
+        found = [
+            (one.origin_step, f"{one.failure}: {one.kind}: {one.evidence}")
+            for one in self.card.diagnoses
+            if one.kind not in ("judged", "unexplained")
+        ]
+        found += [
+            (one.step, f"rule broken: {one.rule}: {one.reason} ({one.support})") for one in broken(self.card.rules)
+        ]
+        found.sort(key=lambda entry: (-1 if entry[0] is None else entry[0], entry[1]))
+        return tuple(
+            Piece(ref=f"L{number}", kind="log", text=words if step is None else f"step {step}: {words}")
+            for number, (step, words) in enumerate(found, 1)
+        )
 
     @cached_property
     def document(self) -> Any:
@@ -149,7 +174,8 @@ class Judge:
             if reply.problem is not None:
                 return shown.model_copy(update={"failure": reply.problem, "cached": cached})
             try:
-                return _judgement_from(shown, subject, read_answer(reply.replied, criterion, evidence.refs), cached)
+                answer = read_answer(reply.replied, criterion, evidence.refs, evidence.steps)
+                return _judgement_from(shown, subject, answer, cached)
             except JudgeFailed as error:
                 problem = str(error)
         return shown.model_copy(update={"failure": f"the judge {problem}", "cached": cached})
@@ -197,9 +223,10 @@ class Judge:
         )
 
     def _majority(self, answers: list[Judgement]) -> Judgement:
-        """The answer of most samples; a tie gives no judgement, and failed samples do not count."""
+        """The answer of most samples, with its step; a tie gives no judgement, and failed samples do not count."""
         if len(answers) == 1:
             return answers[0]
+        decisions = Counter((one.answer, one.step) for one in answers)
         counts = Counter(one.answer for one in answers)
         votes = Votes(
             passed=counts["pass"],
@@ -207,13 +234,14 @@ class Judge:
             not_eligible=counts["not_eligible"],
             judge_failed=counts["judge_failed"],
         )
-        ranked = [(count, answer) for answer, count in counts.most_common() if answer != "judge_failed"]
+        ranked = [(count, decision) for decision, count in decisions.most_common() if decision[0] != "judge_failed"]
         tied = len(ranked) > 1 and ranked[0][0] == ranked[1][0]
         if not ranked or tied:
             why = "the samples tie" if tied else next(one.failure for one in answers)
             update = {"eligible": None, "passed": None, "rationale": "", "spans": (), "failure": why}
+            update |= {"step": None, "mode": None, "log": ()}
             return answers[0].model_copy(update=update | {"votes": votes})
-        chosen = next(one for one in answers if one.answer == ranked[0][1])
+        chosen = next(one for one in answers if (one.answer, one.step) == ranked[0][1])
         return chosen.model_copy(update={"votes": votes, "cached": all(one.cached for one in answers)})
 
 
@@ -257,6 +285,9 @@ def _judgement_from(blank: Judgement, subject: JudgedTrial, answer: GivenAnswer,
             "passed": None if answer.verdict is None else answer.verdict == "pass",
             "rationale": answer.rationale,
             "spans": _spans(subject, answer.refs),
+            "step": answer.step,
+            "mode": answer.mode,
+            "log": tuple(piece.text for piece in subject.log if piece.ref in answer.refs),
             "cached": cached,
         }
     )

@@ -47,6 +47,8 @@ class Label(Frozen):
     """Id of the criterion, or of an item of a checklist (`<id>.<n>`)."""
     criterion_version: str
     answer: PersonAnswer
+    step: int | None = None
+    """Of a criterion of kind `step`, with the answer `fail`: the step that decided the failure."""
     note: str = ""
     time: str
     """ISO 8601, UTC."""
@@ -54,6 +56,11 @@ class Label(Frozen):
     """An adjudicator decides if two annotators differ, having seen both answers."""
     revises: bool = False
     """The annotator changed an earlier answer. Without it two different answers contradict each other."""
+
+    @property
+    def decision(self) -> tuple[PersonAnswer, int | None]:
+        """Answer and step: two people agree if both are the same."""
+        return self.answer, self.step
 
     @property
     def item(self) -> LabelItem:
@@ -78,10 +85,9 @@ class LabelledItem(Frozen):
         """How the answer was determined."""
         if self.adjudication is not None:
             return "unsure" if self.adjudication.answer == "unsure" else "adjudicated"
-        answers = {label.answer for label in self.labels}
-        if len(answers) > 1:
+        if len({label.decision for label in self.labels}) > 1:
             return "contested"
-        if answers == {"unsure"}:
+        if self.labels[0].answer == "unsure":
             return "unsure"
         return "single" if len(self.labels) == 1 else "agreed"
 
@@ -92,6 +98,11 @@ class LabelledItem(Frozen):
             return None
         label = self.adjudication or self.labels[0]
         return None if label.answer == "unsure" else label.answer
+
+    @property
+    def step(self) -> int | None:
+        """The step of the reference answer, of a criterion of kind `step`."""
+        return None if self.answer is None else (self.adjudication or self.labels[0]).step
 
 
 # Labels of people as files of JSON lines: committed with the project, append-only.
@@ -272,7 +283,7 @@ def _labelled_item(
     last = [found for labels in by_person.values() if (found := _last(labels, left_out)) is not None]
     labels = tuple(label for _, label in last if label.role == "annotator")
     decisions = [(line, label) for line, label in last if label.role == "adjudicator"]
-    if len({label.answer for _, label in decisions}) > 1:
+    if len({label.decision for _, label in decisions}) > 1:
         left_out.extend(_contradicting(decisions))
         decisions = []
     if not labels and not decisions:
@@ -287,7 +298,7 @@ def _last(labels: Sequence[tuple[int, Label]], left_out: list[ExcludedLine]) -> 
         if label.revises:
             current = []
         current.append((line, label))
-    if len({label.answer for _, label in current}) == 1:
+    if len({label.decision for _, label in current}) == 1:
         return current[-1]
     left_out.extend(_contradicting(current))
     return None

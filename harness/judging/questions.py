@@ -11,6 +11,7 @@ from pydantic import ConfigDict, ValidationError
 from harness.gateway.models.formats import Replied
 from harness.judging.rubrics import Criterion
 from harness.judging.transcripts import Piece
+from harness.scoring.scorecard import MODES, Failure
 from harness.suite.models import ClientProvider
 from harness.suite.problems import first_words
 from harness.values import Frozen, JsonObject, digest_of
@@ -22,6 +23,7 @@ from harness.values import Frozen, JsonObject, digest_of
 # text inside can end its line, its string or the block.
 
 _KEY_DIGITS: Final = 12
+_ACTS: Final = frozenset({"agent", "narration", "thought", "plan", "call", "answer"})
 _NOTHING: Final = "(nothing: the transcript holds none of what this criterion looks at)"
 _ESCAPED: Final = re.compile(
     "[<>\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
@@ -38,6 +40,11 @@ class Shown:
     block: str
     """The pieces between their two lines."""
     refs: frozenset[str]
+
+    @property
+    def steps(self) -> frozenset[int]:
+        """The steps at which an agent acted."""
+        return frozenset(piece.step for piece in self.pieces if piece.step is not None and piece.kind in _ACTS)
 
 
 def shown_evidence(pieces: Sequence[Piece]) -> Shown:
@@ -94,11 +101,30 @@ Answer with one JSON object and nothing else:
 "rationale": one or two sentences, "refs": the refs of the pieces that you rest on}"""
 
 
+STEP_FORM: Final = """\
+The pieces L1, L2, ... are a log of what code found: facts, and learned rules that were broken. An entry need not be why
+the task failed, and what failed need not be in the log.
+
+Answer with one JSON object and nothing else:
+{"criterion": the criterion's id, "eligible": true, "verdict": "fail" if a step decided the failure, "pass" if none did,
+"step": the number of that step (4 for s4, s4.c0 and s4.r0), or null, "mode": one of MODES, or null,
+"rationale": one or two sentences,
+"refs": the refs of the log entries that support it and of the pieces that you rest on}"""
+_MODES: Final = tuple(sorted(MODES))
+
+
+def _form(criterion: Criterion) -> str:
+    if criterion.kind != "step":
+        return FORM
+    data = FORM.partition("Answer with one")[0]
+    return data + STEP_FORM.replace("MODES", ", ".join(json.dumps(mode) for mode in _MODES))
+
+
 def judge_request(
     prompt: str, model: str, provider: ClientProvider, criterion: Criterion, evidence: Shown
 ) -> JsonObject:
     """The body of the request without sampling parameters; the same criterion and evidence always give the same."""
-    system = f"{prompt.strip()}\n\n{FORM}"
+    system = f"{prompt.strip()}\n\n{_form(criterion)}"
     user = f"# Criterion\n\n{asked_criterion(criterion)}\n\n# Evidence\n\n{evidence.block}"
     schema = verdict_schema(criterion)
     if provider == "anthropic":
@@ -120,17 +146,21 @@ def verdict_schema(criterion: Criterion) -> JsonObject:
     """The JSON Schema of an answer; eligibility precedes the verdict, because models write fields in this order. Texts
     and lists are bounded, because a small model repeats itself until its tokens are used up.
     """
+    properties: JsonObject = {
+        "criterion": {"type": "string", "enum": [criterion.id]},
+        "eligible": {"type": "boolean"},
+        "rationale": {"type": "string", "maxLength": MAX_RATIONALE},
+        "verdict": {"type": ["string", "null"], "enum": ["pass", "fail", None]},
+        "refs": {"type": "array", "items": {"type": "string", "maxLength": 60}, "maxItems": 20},
+    }
+    if criterion.kind == "step":
+        properties["step"] = {"type": ["integer", "null"]}
+        properties["mode"] = {"type": ["string", "null"], "enum": [*_MODES, None]}
     return {
         "type": "object",
         "additionalProperties": False,
-        "required": ["criterion", "eligible", "rationale", "verdict", "refs"],
-        "properties": {
-            "criterion": {"type": "string", "enum": [criterion.id]},
-            "eligible": {"type": "boolean"},
-            "rationale": {"type": "string", "maxLength": MAX_RATIONALE},
-            "verdict": {"type": ["string", "null"], "enum": ["pass", "fail", None]},
-            "refs": {"type": "array", "items": {"type": "string", "maxLength": 60}, "maxItems": 20},
-        },
+        "required": list(properties),
+        "properties": properties,
     }
 
 
@@ -165,10 +195,17 @@ class GivenAnswer(Frozen):
     rationale: str
     verdict: Literal["pass", "fail"] | None
     refs: tuple[str, ...] = ()
+    step: int | None = None
+    """The step that decided the failure; asked for by criteria of kind `step` alone."""
+    mode: Failure | None = None
 
 
-def read_answer(replied: Replied, criterion: Criterion, refs: Collection[str]) -> GivenAnswer:
-    """The answer to this criterion; `refs` are the pieces in the request. Raises JudgeFailed."""
+def read_answer(
+    replied: Replied, criterion: Criterion, refs: Collection[str], steps: Collection[int] = ()
+) -> GivenAnswer:
+    """The answer to this criterion; `refs` are the pieces in the request, `steps` those that an agent's pieces stand
+    for. Raises JudgeFailed.
+    """
     answer = _parsed_answer(answer_object(replied))
     if answer.criterion != criterion.id:
         raise JudgeFailed(f"answered the criterion {answer.criterion[:_SHOWN]!r}, not {criterion.id!r}")
@@ -182,7 +219,26 @@ def read_answer(replied: Replied, criterion: Criterion, refs: Collection[str]) -
     known = tuple(ref for ref in dict.fromkeys(answer.refs) if ref in refs)
     if answer.refs and not known:
         raise JudgeFailed(f"cites evidence that does not exist: {', '.join(answer.refs)[:_SHOWN]}")
+    if criterion.kind == "step":
+        _check_step(answer, refs, steps)
+    elif answer.step is not None or answer.mode is not None:
+        raise JudgeFailed("names a step or a mode that it was not asked for")
     return answer.model_copy(update={"refs": known, "rationale": answer.rationale[:MAX_RATIONALE]})
+
+
+def _check_step(answer: GivenAnswer, refs: Collection[str], steps: Collection[int]) -> None:
+    """The log and the steps decide what can be an answer. Raises JudgeFailed."""
+    if answer.verdict != "fail":
+        if answer.step is not None or answer.mode is not None:
+            raise JudgeFailed("contradicts itself: it names a step or a mode, and passes")
+        return
+    if answer.step not in steps:
+        raise JudgeFailed(f"names step {answer.step}, at which no agent acted")
+    if answer.mode not in MODES:
+        raise JudgeFailed("names no mode")
+    unknown = [ref for ref in answer.refs if ref not in refs]
+    if unknown:
+        raise JudgeFailed(f"cites evidence that does not exist: {', '.join(unknown)[:_SHOWN]}")
 
 
 def answer_object(replied: Replied) -> JsonObject:

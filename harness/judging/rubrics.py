@@ -18,9 +18,9 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
 Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
-Kind = Literal["llm", "code", "checklist"]
+Kind = Literal["llm", "code", "checklist", "step"]
 """Who decides: a judge model; a class of this package or of the project; a judge model, item by item of the case's own
-checklist."""
+checklist; a judge model that is shown the findings too, and names the step that decided a failure."""
 
 
 MIN_COVERAGE = 0.5
@@ -49,7 +49,9 @@ class Criterion(Frozen):
     evidence: tuple[str, ...] = ("conversation",)
     """The views of the transcript that the judge is shown, and nothing else."""
     kind: Kind = "llm"
-    """Who decides: a judge model, code, or a judge model item by item of the case's checklist."""
+    """Who decides: a judge model (`llm`), code (`code`), a judge model item by item of the case's checklist
+    (`checklist`), or a judge model that is shown the findings as a numbered log and names the step that decided the
+    failure, its mode and the entries that support it (`step`)."""
     code: str | None = None
     """Of kind `code`: the name of a built-in check, or `file.py:Name` beside the rubric."""
     parameters: JsonObject = Field(default={}, alias="with")

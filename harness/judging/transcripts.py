@@ -40,9 +40,11 @@ PieceKind = Literal[
     "turns",
     "state",
     "answer",
+    "log",
 ]
-"""`reported`: a message that the agent attributes to another speaker; `agent`: a separate message; `narration`: the
-agent's text beside its calls; `answer`: a final output that was not a message; `state`: the state that the trial left;
+"""`log`: a finding, in the numbered log that a criterion of kind `step` is shown; `reported`: a message that the agent
+attributes to another speaker; `agent`: a separate message; `narration`: the agent's text beside its calls; `answer`: a
+final output that was not a message; `state`: the state that the trial left;
 `scenario`: the plan and the persona of a simulated user, what it keeps back, and how it ended; `turns`: a turn of the
 agent, or of the log of its user, that the model of `entailment:` was asked about.
 """

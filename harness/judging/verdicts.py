@@ -1,12 +1,11 @@
 """Verdicts of a judge, the points that they give, and the findings that they make."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, Literal, get_args
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, Literal
 
 from harness.judging.rubrics import MIN_COVERAGE, Criterion, Rubric
 from harness.scoring.scorecard import Diagnosis, Failure
-from harness.traces.trajectory import Trajectory
 from harness.values import Frozen
 
 # A judgement: the answer to one criterion of one trial, and its author.
@@ -62,6 +61,12 @@ class Judgement(Frozen):
     rationale: str = ""
     spans: tuple[str, ...] = ()
     """The ids of the spans that support the verdict; `step:<index>` if a step has no span."""
+    step: int | None = None
+    """Of kind `step`: the step that decided the failure."""
+    mode: Failure | None = None
+    """Of kind `step`: how it failed there."""
+    log: tuple[str, ...] = ()
+    """Of kind `step`: the findings of code that support it."""
     judge: JudgeIdentity
     cached: bool = False
     """Whether the answer came from an earlier run's cassette, without a request."""
@@ -190,89 +195,49 @@ def _domains(
     )
 
 
-# Verdicts of a judge on the rubric `failure_modes` as findings, in addition to those of the detectors.
-#
-# A verdict `fail` of the criterion that has a failure mode's name is a finding: its origin is the first step that the
-# judge cites, dependent steps are the later ones, its evidence the rationale. Its confidence is the judge's held-out
-# agreement with people (`harness judge calibrate`); a judge that was not compared with people on that criterion is
-# marked
-# uncalibrated, has the lowest confidence, and does not change a rule's finding.
-#
-# A rule and a calibrated judge that name the same mode at the same step are one finding, with the confidence 1 - (1 -
-# rule) (1 - judge), as for two independent sources of error.
+# Verdicts of a judge on the rubric `failure_modes` as findings, beside the facts: the step that decided the failure,
+# its mode, and as evidence the rationale with the entries of the log that support it. The confidence is the accuracy
+# that the judge is certified with. Without a certificate a finding is shown where it is asked for, and is in no table.
 
 FAILURE_MODES: Final = "failure_modes"
-UNCALIBRATED: Final = 0.2
-"""The confidence of a finding without a calibration."""
-_MODES: Final[Mapping[str, Failure]] = {mode: mode for mode in get_args(Failure)}
-_STEP: Final = "step:"
+UNCERTIFIED: Final = 0.2
+"""The confidence of a finding of a judge that is not certified."""
 
 
-def judged_findings(
-    judgements: Sequence[Judgement], trajectory: Trajectory, agreement: Mapping[str, float]
-) -> tuple[Diagnosis, ...]:
-    """One finding for each criterion that failed, by origin step.
+def judged_findings(judgements: Iterable[Judgement], accuracy: Mapping[str, float]) -> tuple[Diagnosis, ...]:
+    """One finding for each verdict that names a step.
 
-    `judgements` are those of one trial. `agreement` maps a criterion to the judge's held-out agreement with people, 0
-    to 1; a missing criterion is uncalibrated.
+    `judgements` are those of one trial. `accuracy`: criterion -> the judge's, 0 to 1; one that is missing is not
+    certified.
     """
-    places = {step.span_id: step.index for step in trajectory.steps if step.span_id is not None}
-    known = {step.index for step in trajectory.steps}
-    found = []
-    for one in judgements:
-        mode = _MODES.get(one.criterion)
-        if one.answer != "fail" or mode is None:
-            continue
-        cited = {places.get(span, _index(span)) for span in one.spans}
-        steps = sorted(index for index in cited if index in known)
-        calibrated = one.criterion in agreement
-        mark = "" if calibrated else ", uncalibrated"
-        found.append(
-            Diagnosis(
-                failure=mode,
-                kind="judged",
-                origin_step=steps[0] if steps else None,
-                dependent_steps=tuple(steps[1:]),
-                evidence=f"{one.rationale} (judge {one.judge.model}{mark})",
-                confidence=agreement.get(one.criterion, UNCALIBRATED),
-                version=f"{one.rubric}@{one.rubric_version}",
-            )
+    return tuple(
+        Diagnosis(
+            failure=one.mode,
+            kind="judged",
+            origin_step=one.step,
+            evidence="; ".join([f"{one.rationale} ({_judge(one, accuracy)})", *one.log]),
+            confidence=accuracy.get(one.criterion, UNCERTIFIED),
+            version=f"{one.rubric}@{one.rubric_version}",
         )
-    return tuple(sorted(found, key=_order))
+        for one in judgements
+        if one.answer == "fail" and one.mode is not None
+    )
 
 
-def unjudged_modes(judgements: Sequence[Judgement]) -> dict[str, str]:
-    """Criterion -> why it gives neither a finding nor an acquittal: no verdict, or no mode of that name."""
+def _judge(one: Judgement, accuracy: Mapping[str, float]) -> str:
+    return f"judge {one.judge.model}{'' if one.criterion in accuracy else ', not certified'}"
+
+
+def unjudged(judgements: Iterable[Judgement]) -> dict[str, str]:
+    """Criterion -> why it gives neither a finding nor an acquittal: no verdict, or one that names no step."""
     found = {one.criterion: one.failure for one in judgements if one.failure is not None}
-    strange = (one.criterion for one in judgements if one.answer == "fail" and one.criterion not in _MODES)
-    return found | {name: f"{name!r} is the name of no failure mode" for name in strange}
+    strange = (one.criterion for one in judgements if one.answer == "fail" and one.mode is None)
+    return found | {name: f"criterion {name!r} does not ask for a step (kind: step)" for name in strange}
 
 
-def merged_findings(
-    rules: Sequence[Diagnosis], judged: Sequence[Diagnosis], agreement: Mapping[str, float]
-) -> tuple[Diagnosis, ...]:
-    """The findings of both, by origin step; findings of the same mode at the same step are merged."""
-    left = list(judged)
-    found: list[Diagnosis] = []
-    for rule in rules:
-        judged_alike = next((one for one in left if _agree(rule, one) and one.failure in agreement), None)
-        if judged_alike is None:
-            found.append(rule)
-        else:
-            left.remove(judged_alike)
-            confidence = 1 - (1 - rule.confidence) * (1 - judged_alike.confidence)
-            evidence = f"{rule.evidence}; {judged_alike.evidence}"
-            found.append(rule.model_copy(update={"confidence": confidence, "evidence": evidence}))
-    return tuple(sorted([*found, *left], key=_order))
-
-
-def _agree(rule: Diagnosis, judged: Diagnosis) -> bool:
-    return rule.failure == judged.failure and rule.origin_step == judged.origin_step
-
-
-def _index(span: str) -> int | None:
-    number = span.removeprefix(_STEP)
-    return int(number) if span.startswith(_STEP) and number.isdecimal() else None
+def with_findings(diagnoses: Iterable[Diagnosis], judged: Iterable[Diagnosis]) -> tuple[Diagnosis, ...]:
+    """The findings of code and of a judge, by origin step; earlier findings of a judge are left out."""
+    return tuple(sorted([*(one for one in diagnoses if one.kind != "judged"), *judged], key=_order))
 
 
 def _order(one: Diagnosis) -> tuple[int, str, str, str]:

@@ -135,6 +135,7 @@ def _question(work: AnnotationTask, rubric: Rubric, labelled: LabelledItem, used
         domain=work.criterion.domain,
         critical=work.criterion.critical,
         right=labelled.answer or "judge_failed",
+        step=labelled.step,
         notes=tuple(label.note for label in said if label.note),
         used=label_digest(work.item) in used,
     )

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -19,7 +19,7 @@ from harness.judging.rubrics import Criterion, Rubric
 from harness.judging.settings import JudgeSettings, shared_family
 from harness.judging.transcripts import CHARS_PER_TOKEN
 from harness.judging.verdicts import Answer, Judgement
-from harness.runs.measured_trials import judged_outcomes, suite_of
+from harness.runs.measured_trials import cards_for, judged_outcomes, suite_of
 from harness.runs.store.folder import RunFolder, TrialKey
 from harness.runs.store.judgements import JudgementWriter, keep_rubric, read_judgements
 from harness.suite.suites import Suite, check_cases
@@ -180,7 +180,8 @@ class _JudgingSession:
 
     def tasks(self) -> Iterator[PanelTask]:
         cases = {case.id: case for case in self.suite.cases}
-        done = set() if self.request.again else self._valid_judgements()
+        done = {} if self.request.again else self._valid_judgements()
+        cards = cards_for(self.folder, self.request.rubric)
         for stored in self.folder.trials():
             trial = stored.trial
             if self.request.cases and trial.case_id not in self.request.cases:
@@ -189,15 +190,22 @@ class _JudgingSession:
                 self.skipped += 1
                 continue
             self.trials += 1
-            subject = JudgedTrial.of(self.folder.manifest.run, trial, cases.get(trial.case_id))
+            card = cards.get((trial.case_id, trial.attempt))
+            subject = JudgedTrial.of(self.folder.manifest.run, trial, cases.get(trial.case_id), card)
             open_ones = self._open(subject, done)
             if open_ones:
                 yield PanelTask(subject=subject, criteria=open_ones)
 
-    def _open(self, subject: JudgedTrial, done: set[tuple[str, ...]]) -> tuple[Criterion, ...]:
+    def _open(self, subject: JudgedTrial, done: Mapping[tuple[str, ...], str]) -> tuple[Criterion, ...]:
         asked = [one for one in self.request.rubric.criteria_for(subject.trial.case_id) if self._wanted(one)]
         place = (subject.trial.case_id, str(subject.trial.attempt), subject.digest)
-        open_ones = tuple(one for one in asked if (*place, one.id) not in done)
+        open_ones = tuple(
+            one
+            for one in asked
+            if (*place, one.id) not in done
+            # Findings change when a run is scored again, and with them the log.
+            or (one.kind == "step" and done[*place, one.id] != subject.shown(one).digest)
+        )
         self.before += len(asked) - len(open_ones)
         return open_ones
 
@@ -205,11 +213,13 @@ class _JudgingSession:
         wanted = self.request.criteria
         return not wanted or criterion.id in wanted or criterion.id.rpartition(".")[0] in wanted
 
-    def _valid_judgements(self) -> set[tuple[str, ...]]:
-        """The valid earlier judgements: same trajectory, rubric and judge (or code), with an answer."""
+    def _valid_judgements(self) -> dict[tuple[str, ...], str]:
+        """The valid earlier judgements: same trajectory, rubric and judge (or code), with an answer. With the digest of
+        the evidence that was shown last.
+        """
         digest, identity = self.judge.rubric_digest, self.judge.identity
         return {
-            (one.case_id, str(one.attempt), one.trajectory, one.criterion)
+            (one.case_id, str(one.attempt), one.trajectory, one.criterion): one.evidence
             for one in read_judgements(self.folder.path, self.request.rubric.name)
             if one.failure is None
             and one.rubric_digest == digest
@@ -341,7 +351,7 @@ def try_criterion(project: Path, folder: RunFolder, asked: TryRequest) -> TryRes
 
 def _tasks(folder: RunFolder, suite: Suite, asked: TryRequest) -> Iterator[PanelTask]:
     model_decided(asked.rubric, asked.criterion)
-    cases = {case.id: case for case in suite.cases}
+    cases, cards = {case.id: case for case in suite.cases}, cards_for(folder, asked.rubric)
     for case_id, attempt in asked.trials:
         trial = folder.trial(case_id, attempt)
         if trial is None:
@@ -349,7 +359,9 @@ def _tasks(folder: RunFolder, suite: Suite, asked: TryRequest) -> Iterator[Panel
         if trial.outcome not in judged_outcomes(asked.rubric):
             continue
         own = (one for one in asked.rubric.criteria_for(case_id) if asked.rubric.is_of(one.id, asked.criterion))
-        yield PanelTask(subject=JudgedTrial.of(folder.manifest.run, trial, cases.get(case_id)), criteria=tuple(own))
+        card = cards.get((case_id, attempt))
+        subject = JudgedTrial.of(folder.manifest.run, trial, cases.get(case_id), card)
+        yield PanelTask(subject=subject, criteria=tuple(own))
 
 
 def model_decided(rubric: Rubric, name: str) -> Criterion:

@@ -8,8 +8,9 @@ from typing import Final
 from harness.errors import ResultsError, UsageError
 from harness.judging.judge import JudgedTrial
 from harness.judging.rubrics import Rubric
-from harness.runs.store.folder import SUITE, RunFolder
+from harness.runs.store.folder import SUITE, RunFolder, TrialKey
 from harness.scoring.registry import named_code
+from harness.scoring.scorecard import Scorecard
 from harness.suite.loading import load_stored_suite, load_suite
 from harness.suite.suite_file import suite_names
 from harness.suite.suites import Suite, check_cases
@@ -47,6 +48,13 @@ def judged_outcomes(rubric: Rubric | None) -> frozenset[Outcome]:
     return MEASURED | {"simulator_failed"} if rubric is not None and rubric.of_user else MEASURED
 
 
+def cards_for(folder: RunFolder, rubric: Rubric) -> dict[TrialKey, Scorecard]:
+    """The scorecards, whose findings criteria of kind `step` are shown; empty if the rubric has none."""
+    if all(one.kind != "step" for one in rubric.criteria):
+        return {}
+    return {(card.case_id, card.attempt): card for card in folder.scorecards()}
+
+
 def subjects(
     folder: RunFolder, suite: Suite, cases: Collection[str] = (), rubric: Rubric | None = None
 ) -> Iterator[JudgedTrial]:
@@ -54,9 +62,10 @@ def subjects(
 
     Raises UsageError for a case that the suite does not have.
     """
-    known = {case.id: case for case in suite.cases}
+    known, cards = {case.id: case for case in suite.cases}, {} if rubric is None else cards_for(folder, rubric)
     check_cases(suite, cases)
     for stored in folder.trials():
         trial = stored.trial
         if trial.outcome in judged_outcomes(rubric) and (not cases or trial.case_id in cases):
-            yield JudgedTrial.of(folder.manifest.run, trial, known.get(trial.case_id))
+            card = cards.get((trial.case_id, trial.attempt))
+            yield JudgedTrial.of(folder.manifest.run, trial, known.get(trial.case_id), card)

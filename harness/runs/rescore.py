@@ -6,11 +6,11 @@ from pathlib import Path
 
 from harness import __version__
 from harness.errors import UsageError
-from harness.judging.certification import uncertified
-from harness.judging.verdicts import Judgement
+from harness.judging.certification import certified_accuracy, uncertified
+from harness.judging.verdicts import FAILURE_MODES, Judgement, judged_findings, with_findings
 from harness.runs.store.beside_trials import stored_reference_states
 from harness.runs.store.folder import RunFolder, gc_paused
-from harness.runs.store.judgements import judged_rubrics, kept_rubric, read_judgements
+from harness.runs.store.judgements import judged_rubrics, kept_rubric, latest, read_judgements
 from harness.runs.store.manifest import Scoring
 from harness.scoring.evaluators import Item, TrialKey, item_of
 from harness.scoring.evidence import Evidence, JudgedCriterion
@@ -34,8 +34,7 @@ def rescore(folder: RunFolder, suite: Suite) -> tuple[Scorecard, ...]:
         scorer.score(one.model_copy(update={"best_known_steps": best.get(one.case.id)}))
         for one in evidence_of(folder, suite)
     )
-    _write(folder, suite, scorer, cards)
-    return cards
+    return _write(folder, suite, scorer, cards)
 
 
 def finish_scores(folder: RunFolder, suite: Suite, scorer: Scorer) -> None:
@@ -61,14 +60,43 @@ def finish_scores(folder: RunFolder, suite: Suite, scorer: Scorer) -> None:
     _write(folder, suite, scorer, cards)
 
 
-def _write(folder: RunFolder, suite: Suite, scorer: Scorer, cards: tuple[Scorecard, ...]) -> None:
+def _write(folder: RunFolder, suite: Suite, scorer: Scorer, cards: tuple[Scorecard, ...]) -> tuple[Scorecard, ...]:
+    cards, judges = _with_judged(folder, cards)
     scoring = Scoring(
         harness_version=__version__,
         suite_digest=suite.digest,
         case_digests=case_digests(suite) if folder.manifest.case_digests else {},
-        scorer_versions=scorer.versions,
+        scorer_versions=scorer.versions | judges,
     )
     folder.write_scorecards(cards, scorer.score_run(cards, items_of(folder, suite, scorer)), scoring)
+    return cards
+
+
+def _with_judged(folder: RunFolder, cards: tuple[Scorecard, ...]) -> tuple[tuple[Scorecard, ...], dict[str, str]]:
+    """The scorecards with the findings of the certified judge that answered last, and that judge as a detector, so that
+    findings of different judges are not compared. Raises ResultsError, InvalidDocument.
+    """
+    every = [one for one in read_judgements(folder.path, FAILURE_MODES) if one.rubric == FAILURE_MODES]
+    if not every:
+        return cards, {}
+    judge = every[-1].judge
+    rubric = kept_rubric(folder.path, FAILURE_MODES, every[-1].rubric_digest)
+    own = latest(one for one in every if one.judge == judge and one.rubric_digest == rubric.digest)
+    project = folder.path.absolute().parents[1]
+    accuracy = certified_accuracy(project, folder.manifest.suite, rubric, own.values())
+    if not accuracy:
+        return cards, {}
+    found: dict[tuple[str, int, str], list[Judgement]] = {}
+    for one in own.values():
+        if one.criterion in accuracy:
+            found.setdefault((one.case_id, one.attempt, one.trajectory), []).append(one)
+    judged = tuple(
+        card.model_copy(update={"diagnoses": with_findings(card.diagnoses, judged_findings(mine, accuracy))})
+        if (mine := found.get((card.case_id, card.attempt, card.digest)))
+        else card
+        for card in cards
+    )
+    return judged, {"detector:judged": f"{judge.model} {judge.prompt}@{judge.prompt_version} x{judge.samples}"}
 
 
 def evidence_of(folder: RunFolder, suite: Suite) -> Iterator[Evidence]:

@@ -45,6 +45,8 @@ class ModelRule(Frozen):
     finds_nothing: bool = False
     """The rule applies where nothing is found."""
     says: Said
+    mode: str | None = None
+    """With `fail`, to a question for a step: the mode; the step is that of the first piece."""
 
     @field_validator("who", "finds")
     @classmethod
@@ -103,11 +105,13 @@ def answer(mind: RuleSet, question: RuleQuestion, nth: int = 0) -> JsonObject:
     """
     if question.compares:
         return _preferred(mind, question)
-    verdict, refs, why = _decided(mind, question)
+    verdict, refs, why, mode = _decided(mind, question)
     if verdict != "not_eligible" and _chance(mind.seed, question, nth) < mind.flips:
         verdict, why = ("fail" if verdict == "pass" else "pass"), f"{why} (noise)"
     shown: list[JsonValue] = list(refs)
-    return {
+    step = next((int(found[1]) for ref in refs if (found := re.match(r"s(\d+)", ref))), None)
+    asked: JsonObject = {} if mode is None or verdict != "fail" else {"mode": mode, "step": step}
+    return asked | {
         "criterion": question.criterion,
         "eligible": verdict != "not_eligible",
         "rationale": why,
@@ -127,9 +131,9 @@ def _preferred(mind: RuleSet, question: RuleQuestion) -> JsonObject:
     return {"rationale": f"A: {verdict['A']}, B: {verdict['B']}", "better": better}
 
 
-def _decided(mind: RuleSet, question: RuleQuestion) -> tuple[Said, Sequence[str], str]:
+def _decided(mind: RuleSet, question: RuleQuestion) -> tuple[Said, Sequence[str], str, str | None]:
     if question.deceived:
-        return "pass", (), "was told to pass"
+        return "pass", (), "was told to pass", None
     for rule in mind.rules:
         if (
             rule.criterion not in ("*", question.criterion)
@@ -139,8 +143,9 @@ def _decided(mind: RuleSet, question: RuleQuestion) -> tuple[Said, Sequence[str]
         seen = [piece for piece in question.pieces if fits(rule.who, piece[1], field="who")]
         found = [ref for ref, _, verdict in seen if finds(rule.finds, verdict, field="finds")]
         if bool(found) != rule.finds_nothing:
-            return rule.says, found[:5], f"{rule.finds!r} {'is not there' if rule.finds_nothing else 'was found'}"
-    return mind.otherwise, (), "no rule applies"
+            why = f"{rule.finds!r} {'is not there' if rule.finds_nothing else 'was found'}"
+            return rule.says, found[:5], why, rule.mode
+    return mind.otherwise, (), "no rule applies", None
 
 
 def _chance(seed: int, question: RuleQuestion, nth: int) -> float:

@@ -187,7 +187,7 @@ def _detectors() -> str:
         + _listed(get_args(Failure))
         + ". `other` is the mode of `unexplained`, which stands alone if a trial is known to have failed and no fact "
         "was found. Findings of the kind `judged` are a judge's by the rubric `failure_modes`; "
-        "`harness explain --judged` shows them.\n",
+        "`harness explain --judged` shows them, and they are counted once the judge is certified.\n",
         "| kind | mode | what it says |\n|---|---|---|",
     ]
     lines[-1] += "".join(

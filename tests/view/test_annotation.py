@@ -71,6 +71,19 @@ def test_an_answer_is_written_and_leads_to_the_next_open_question(client: httpx.
     assert "no such price" in again
 
 
+def test_the_step_that_decided_a_failure_is_a_label_of_its_own(client: httpx.Client, shop: Path) -> None:
+    page = "/annotate/night/failure_modes/case-00/1/decisive_step?as=ann"
+    assert {"1", "2"} == set(re.findall(r'<option value="(\d+)"', client.get(page).text))
+    for without in ({}, {"step": "0"}):  # the user's message
+        assert 409 == client.post(page, data={"answer": "fail", **without}).status_code
+    client.post(page, data={"answer": "fail", "step": "2"})
+    client.post(page, data={"answer": "fail", "step": "1"})
+    client.post(page, data={"answer": "pass", "step": "1"})
+    path = label_path(shop, "shop", "failure_modes")
+    written = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [("fail", 2), ("fail", 1), ("pass", None)] == [(one["answer"], one.get("step")) for one in written]
+
+
 def test_a_changed_answer_revises(client: httpx.Client, shop: Path) -> None:
     client.post(f"{FIRST}?as=ann", data={"answer": "fail"})
     client.post(f"{FIRST}?as=ann", data={"answer": "pass"})

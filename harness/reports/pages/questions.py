@@ -77,7 +77,8 @@ def _others(given: Sequence[dict[str, Any]]) -> Iterator[Markup]:
     for place, one in enumerate(given):
         name = "AB"[place] if place < 2 else str(place + 1)
         note = tag("span", bounded(one["note"], 2000), class_="prose") if one["note"] else None
-        yield tag("p", tag("b", f"{name}: {WORDS[one['answer']]} "), note, class_="notice")
+        at = "" if one["step"] is None else f" at step {one['step']}"
+        yield tag("p", tag("b", f"{name}: {WORDS[one['answer']]}{at} "), note, class_="notice")
 
 
 def _evidence(evidence: Sequence[dict[str, Any]], pieces: str) -> Markup:
@@ -124,9 +125,16 @@ def _form(shown: dict[str, Any], action: str) -> Markup:
         )
         for value, words, key in _BUTTONS
     ]
+    step = tag(
+        "select",
+        tag("option", "choose", value=""),
+        *(tag("option", str(one), value=str(one), selected=one == shown["step"]) for one in shown["steps"]),
+        name="step",
+    )
     note = tag("textarea", shown["note"], name="note", maxlength="2000", rows="1", data_key="c", data_kept=True)
     return tag(
         "form",
+        tag("label", tag("span", "if it fails: the step that decided it"), step) if shown["steps"] else None,
         tag("div", *buttons, class_="answers-row"),
         tag("label", tag("span", "comment, written with the answer"), note),
         method="post",
@@ -229,7 +237,9 @@ def answer(ask: Ask) -> str:
         raise UsageError("the questions of this run are still being read", remedy="answer again in a moment")
     asked = _asked(ask, own)
     was_answered = any(_is_shown(ask, one) and one.answer is not None for one in own.places())
-    own.answer(asked, cast(PersonAnswer, given), ask.form.get("note", "").replace("\r\n", "\n").strip())
+    step = ask.form.get("step", "")
+    number = int(step) if step.isascii() and step.isdecimal() and len(step) < 9 else None
+    own.answer(asked, cast(PersonAnswer, given), ask.form.get("note", "").replace("\r\n", "\n").strip(), number)
     if was_answered:
         return _path(ask)  # a changed answer stays in view
     own.refresh()

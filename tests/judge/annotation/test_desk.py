@@ -103,7 +103,8 @@ def test_an_adjudicator_gets_what_is_contested_sees_both_answers_and_no_names(tm
     judge = queue(tmp_path, "cem", questions, role="adjudicator")
     assert [("a", "complete")] == _asked(judge)
     asked = _shown(judge)
-    assert [{"answer": "pass", "note": "as pass"}, {"answer": "fail", "note": "as fail"}] == asked["others"]
+    assert [("pass", "as pass"), ("fail", "as fail")] == [(one["answer"], one["note"]) for one in asked["others"]]
+    assert {"answer", "step", "note"} == set(asked["others"][0])
     assert "ann" not in str(asked)
     _answered(judge, 0, "fail")
     settled = sort_labels(LabelFile(tmp_path / "labels.jsonl"), RUBRIC).items[0]

@@ -9,7 +9,7 @@ from aiohttp import web
 from harness.errors import GatewayError, UsageError
 from harness.gateway.models.formats import Replied
 from harness.judging.questions import JudgeFailed, read_answer
-from harness.judging.rubrics import Rubric
+from harness.judging.rubrics import Criterion, Rubric
 from harness.reports.judged import judged_rubric
 from harness.runs.store.judgements import read_judgements
 from qa.doubles.rule_model import RuleModel
@@ -115,6 +115,29 @@ def replied(text: str) -> Replied:
 def test_thoughts_before_the_answer_and_a_fence_around_it_are_taken_off(around: str):
     text = around.format(json.dumps(GOOD | {"rationale": "it said </think>"} if around == "\n{}\n" else GOOD))
     assert "pass" == read_answer(replied(text), REFUNDED, {"s0"}).verdict
+
+
+STEP = Criterion(id="decisive_step", statement="None does.", kind="step")
+NAMED = {**GOOD, "criterion": STEP.id, "verdict": "fail", "refs": ["L1", "s4"], "step": 4, "mode": "goal_drift"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"step": 5}, "step 5, at which no agent acted"),
+        ({"step": None}, "step None"),
+        ({"step": "4"}, "unexpected form"),
+        ({"mode": "bad_luck"}, "unexpected form"),
+        ({"mode": "other"}, "no mode"),
+        ({"refs": ["L1", "L2"]}, "L2"),
+        ({"verdict": "pass"}, "contradicts itself"),
+    ],
+)
+def test_a_step_is_held_against_the_steps_and_the_log(changed, problem: str):
+    shown = ({"L1", "s4"}, {4})
+    assert (4, "goal_drift") == ((read := read_answer(replied(json.dumps(NAMED)), STEP, *shown)).step, read.mode)
+    with pytest.raises(JudgeFailed, match=problem):
+        read_answer(replied(json.dumps(NAMED | changed)), STEP, *shown)
 
 
 @pytest.mark.parametrize("around", ["<think>{}", "<think>{}</think>", "So: {}", "```json\n{}", "{} That is all."])
