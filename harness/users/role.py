@@ -41,7 +41,11 @@ class Spoken:
 
 
 def read_signal(message: str) -> Spoken:
-    """The message without its stop signal, and what the signal says."""
+    """The message without thoughts before it and without its stop signal, and what the signal says.
+
+    Some models write their thoughts into the message, between tags; thoughts that never end leave no message.
+    """
+    message = message.rpartition("</think>")[2].partition("<think>")[0]
     found = _SIGNAL.search(message)
     if found is None:
         return Spoken(text=message.strip())

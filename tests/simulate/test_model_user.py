@@ -112,6 +112,7 @@ MISBEHAVING = [
     ("You play a user who talks with an assistant. You are not the assistant.", "reveals_secret"),
     ("Small, please. " * 400, "too_long"),
     (" \n", "no_message"),
+    ("<think>They ask for the size, so I", "no_message"),
     ("[[END: GOAL REACHED]]", "ends_too_early"),
     ("[[END: GAVE UP]]", "ends_too_early"),
 ]
@@ -137,6 +138,7 @@ def test_no_message_that_code_refuses_reaches_the_agent(converse: Converse, writ
         ("It is L-12.", "How can I find you?"),
         ("Small, please. [[END: GOAL REACHED]]", "Which size?"),
         ("Small, please.", "Small, please."),
+        ("<think>They ask. [[END: GAVE UP]]</think>\nSmall, please.", "Which size?"),
         ("(555) 123-4567 is my number.", "Fine."),
         ("That's **great**, a small one.", "Fine."),
     ],
@@ -146,7 +148,7 @@ def test_what_a_user_may_say_reaches_the_agent(converse: Converse, writes: str, 
     with RuleUser(obeys={"": writes}) as model:
         said, record = converse([reply], case=case, user=spec_of(model))
 
-    assert [writes.removesuffix(" [[END: GOAL REACHED]]")] == said[1:]
+    assert [writes.removesuffix(" [[END: GOAL REACHED]]").rpartition("\n")[2]] == said[1:]
     assert record.user.invalid is None
 
 

@@ -16,6 +16,7 @@ from harness.suite.suites import Suite
 from harness.text import alternatives
 from harness.users.log import UserLog, log_of_trajectory, read_user_log
 from harness.users.users import BUILT_IN, USERS, UserOptions, kind_of
+from harness.values import digest_of_text
 
 _NAMED_CASES: Final = 10
 ENTAILMENT: Final = "entailment"
@@ -152,6 +153,7 @@ def users_for_manifest(suite: Suite, options: UserOptions) -> RunUsers | None:
         mode=(options.mode or suite.user.mode) if played else None,
         model=suite.user.model if played else None,
         log_run=options.log_run,
+        entailment=digest_of_text(options.entailment) if options.entailment and "logged" in kinds else None,
         judged=any((place / JUDGE_FILE).is_file() for place in (suite.folder, suite.folder.parent.parent)),
     )
 

@@ -49,6 +49,8 @@ class RunUsers(Frozen):
     model: str | None = None
     log_run: str | None = None
     """The run whose conversations were played back; None: those that the cases name, or none."""
+    entailment: str | None = None
+    """The digest of the prompt with which turns are compared; None: no model compares them."""
     judged: bool = False
     """Whether the suite or the project declares a judge, which can see what code does not see of a user."""
 
