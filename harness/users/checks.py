@@ -21,7 +21,7 @@ LONGEST: Final = 4_000
 """Characters of a user's message."""
 _READ: Final = 20_000
 _TOOLISH: Final = re.compile(
-    r"<tool_call>|<function|\"(?:tool_calls?|function_call|arguments)\"\s*:|^[ \t]*\{\s*\"name\"\s*:|"
+    r"\A\s*[\[{]\s*\"|<tool_call>|<function|\"(?:tool_calls?|function_call|arguments)\"\s*:|^[ \t]*\{\s*\"name\"\s*:|"
     r"^[ \t]*[a-z]+(?:_[a-z]+)+\([^)\n]{0,2000}\)[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -37,11 +37,8 @@ _STAGE: Final = re.compile(
 begins with a text in asterisks.
 """
 _LEAST_ECHOED: Final = 6
-_LEAST_SHOWN: Final = 8
-_MOST_SHOWN: Final = 12
-"""Words of a sentence of the instructions that make a message show them: the whole sentence, if it has at least the
-first number of words, or its beginning of the second number.
-"""
+_SHOWN: Final = 8
+"""Words at the beginning of a sentence of the instructions that make a message show them."""
 _QUOTED: Final = re.compile(r"[\"\u201c][^\"\u201c\u201d\n]{0,300}[\"\u201d]")
 _SENTENCE_ENDS: Final = re.compile(r"[.!?]\s+|\n")
 _ASKS: Final = ("?", "\u061f", "\u037e")
@@ -112,7 +109,11 @@ def _problem(fault: FaultClass, reason: str, note: str) -> MessageProblem:
 
 
 def _other_voice(heard: Heard, text: str) -> str | None:
-    """A role's label, a tag of the frame, a stage direction; or a reply of the agent, said again as a whole."""
+    """A role's label, a tag of the frame, another simulator's stop signal, a stage direction; or a reply of the agent,
+    said again as a whole.
+    """
+    if has_signal(text):
+        return text
     for pattern in (_LABEL, FRAME, _STAGE):
         if (found := pattern.search(text)) is not None:
             return found[0].strip()
@@ -143,8 +144,8 @@ def _sentences_of(instructions: str) -> Iterator[str]:
     """The sentences that no message repeats, without what they quote for the user to say."""
     for sentence in _SENTENCE_ENDS.split(_QUOTED.sub("\n", instructions)):
         words = _words(sentence)
-        if len(words) >= _LEAST_SHOWN:
-            yield " ".join(words[:_MOST_SHOWN])
+        if len(words) >= _SHOWN:
+            yield " ".join(words[:_SHOWN])
 
 
 def _early_end(role: Role, heard: Heard, spoken: Spoken) -> MessageProblem | None:
