@@ -146,7 +146,9 @@ def _drafted(
         case, left_out = useful_checks(first.case, suite, stored, [])
         proof = prove(case, suite, stored, [], [judged_of(one) for one in failed])
     found = recordings_of(Cassette(), suite, case, trial)
-    unanswered = tuple(f"the answer to {key.tool}({key.arguments}) is unknown" for key in found.unanswered)
+    unanswered = tuple(
+        f"{key.tool}({key.arguments}) was not answered: record it before the case can pass" for key in found.unanswered
+    )
     plain = Case.model_validate(cleaner.fields(case.model_dump(mode="json", by_alias=True)))
     if log is not None and plain.conversation is None and suite.user.model is None:
         plain, log = _with_script(plain, log), None
@@ -155,7 +157,13 @@ def _drafted(
         case=plain,
         recordings=found.recordings,
         log=None if plain.conversation is not None else log,
-        notes=(*first.notes, *left_out, *_unknown(session, suite, trial), *dict.fromkeys(unanswered)),
+        notes=(
+            *first.notes,
+            *left_out,
+            *_unknown(session, suite, trial),
+            *dict.fromkeys(unanswered),
+            "no trial has shown yet that a mended agent passes it: run it with one before you rely on it",
+        ),
         proof=proof,
     )
 

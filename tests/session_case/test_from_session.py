@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.commands.starting import run_command
 from tests.online.receiving import request, serving, span
 from tests.online.walking import PROJECT, harness, harness_json
 
@@ -27,7 +28,7 @@ def desk(tmp_path: Path) -> Path:
 
 def runs(desk: Path, case: str, agent: str) -> bool | None:
     options = ("--sandbox", "local", "--agent", agent, "--run-name", agent)
-    harness("run", "helpdesk", "--case", case, *options, project=desk)
+    run_command("--project", str(desk), "run", "helpdesk", "--case", case, *options, folder=PROJECT, timeout_s=300)
     path = desk / "runs" / agent / "trials" / case / "1" / "scorecard.json"
     success: bool | None = json.loads(path.read_text(encoding="utf-8"))["success"]
     return success
@@ -82,6 +83,29 @@ def scored(desk: Path) -> Path:
         assert {} == served.post("/v1/traces", looping_session()).json
     harness("online", "score", "helpdesk", project=desk)
     return desk
+
+
+@pytest.mark.slow
+def test_an_outage_of_a_tool_is_no_recording_of_the_case(desk: Path) -> None:
+    """Else the case asks of an agent that it answers what nobody told it."""
+    with serving(desk / "online") as served:
+        one = looping_session(greets=False)
+        for told in one["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+            facts = {fact["key"]: fact for fact in told["attributes"]}
+            if "gen_ai.tool.call.result" in facts:
+                told["attributes"].remove(facts["gen_ai.tool.call.result"])
+                told["attributes"].append({"key": "error.type", "value": {"stringValue": "503"}})
+                told["status"] = {"code": 2}
+            else:
+                facts["gen_ai.input.messages"]["value"]["stringValue"] = json.dumps(
+                    [{"role": "user", "parts": [{"type": "text", "content": QUESTION}]}]
+                )
+        assert {} == served.post("/v1/traces", one).json
+    harness("online", "score", "helpdesk", project=desk)
+    told = harness_json("case", "from-trace", "--session", "c1", project=desk)
+    assert any("get_order" in note and "record" in note for note in told["notes"]), told["notes"]
+    assert not list((desk / "cassettes").rglob(f"{told['case']}.yaml"))
+    assert None is runs(desk, told["case"], "fixed")
 
 
 @pytest.mark.slow

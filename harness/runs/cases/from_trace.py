@@ -98,7 +98,9 @@ def _reached_tool(seen: Observation | None) -> bool:
 
 
 def _observed_answer(seen: Observation) -> ObservedAnswer | None:
-    """None for a replay miss, or if an injected fault changed the answer."""
+    """None for a replay miss, if an injected fault changed the answer, or if the tool did not answer: no agent could
+    pass a recording of an outage.
+    """
     if seen.injected is not None:
         return None
     if seen.error is None:
@@ -111,10 +113,6 @@ def _refusal(error: ToolFailure, content: JsonValue) -> ObservedAnswer | None:
         case "tool_error":
             status = _STATUS.search(error.message)
             return ObservedAnswer(status=400 if status is None else int(status[1]), body=_encoded(_own_words(content)))
-        case "timeout" | "reset" as outcome:
-            return ObservedAnswer(status=504, body=b"", outcome=outcome)
-        case "tool_unavailable":
-            return ObservedAnswer(status=500, body=b"")
         case "malformed_result":
             return ObservedAnswer(status=200, body=b"")  # not JSON: replayed as malformed again
         case _:

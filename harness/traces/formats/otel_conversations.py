@@ -628,8 +628,12 @@ def _failure(span: Span) -> ToolFailure | None:
     thrown = [event.get("attributes") for event in span.events if event.get("name") == "exception"]
     for facts in thrown:
         message = message or (facts.get("exception.message") if isinstance(facts, dict) else None)
-    return ToolFailure(type=_error_type(f"{raw or ''} {message or ''}"), message=str(message or raw or "failed")[:500])
+    return ToolFailure(type=_error_type(str(raw or ""), message), message=str(message or raw or "failed")[:500])
 
 
-def _error_type(raw: str) -> ToolErrorType:
+def _error_type(named: str, message: JsonValue) -> ToolErrorType:
+    """`named`: the attribute `error.type`, which is a status code if a server answered with one."""
+    if named.isascii() and named.isdecimal() and int(named) >= 500:
+        return "tool_unavailable"
+    raw = f"{named} {message or ''}"
     return "timeout" if any(word in raw.lower() for word in _TIMEOUTS) else "tool_error"
