@@ -196,6 +196,23 @@ def test_a_reply_that_comes_back_in_other_words_is_counted_once_and_noted(import
     ]
 
 
+def test_a_history_in_roles_of_its_own_is_continued_by_the_next_run(importing: Any) -> None:
+    """As smolagents has it: neither a call nor its result comes back as it was given."""
+    asked, more = _said("user", "hi"), _said("user", "more")
+    told = [_said("tool-call", "Calling a"), _said("tool-response", "Observation: A")]
+    lines = [
+        _span("run", 1, 0, 0, {"openinference.span.kind": "AGENT"}),
+        _chat(2, 1, 1, [asked], _calls("a")),
+        _chat(3, 1, 5, [asked, *told], _said("assistant", "x")),
+        _span("run", 4, 0, 10, {"openinference.span.kind": "AGENT"}),
+        _chat(5, 4, 11, [asked, *told, more], _said("assistant", "y")),
+    ]
+
+    [(trial, _)] = importing("otel", lines, name="spans.jsonl").trials
+
+    assert ["hi", "more"] == [step.message for step in trial.trajectory.steps if step.source == "user"]
+
+
 def test_the_same_answer_given_twice_is_two_steps(importing: Any) -> None:
     asked, more, ok = _said("user", "hi"), _said("user", "more"), _said("assistant", "ok")
     lines = [

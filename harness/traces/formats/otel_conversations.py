@@ -42,13 +42,11 @@ class Thread:
     _places: dict[str, list[int]] = field(default_factory=dict)
     _replies: dict[int, int] = field(default_factory=dict)
     """Place of each reply -> index of its step."""
-    _results: set[int] = field(default_factory=set)
-    """Places of results."""
     _last_calls: list[str] = field(default_factory=list)
 
     def overlap(self, inputs: Sequence[Message]) -> int:
-        """How many replies and results of this history the input repeats: 0 means another conversation."""
-        return sum(place in self._replies or place in self._results for place in self._matches(inputs).values())
+        """How much of what the agent and its tools said the input repeats: 0 means another conversation."""
+        return sum(bool(inputs[at].results) or inputs[at].role not in _NOT_OF_AGENTS for at in self._matches(inputs))
 
     def take(self, inputs: Sequence[Message]) -> None:
         """Turns what is new in a model's input into steps and results."""
@@ -69,7 +67,7 @@ class Thread:
                 for number, result in enumerate(message.results, start=answered):
                     self._add_history_result(result, number)
                 answered += len(message.results)
-                self._results.add(self._append_to_history(message.key))
+                self._append_to_history(message.key)
                 self._add_user_message(message)
             else:
                 self._history(message)
@@ -158,6 +156,9 @@ class Thread:
             self.transcript.fill(known, result.content)
         else:
             self.transcript.answer(known, result)
+
+
+_NOT_OF_AGENTS = ("user", "system", "developer")
 
 
 def _is_only_calls(message: Message) -> bool:
