@@ -209,6 +209,6 @@ def _as_value(text: str) -> str:
     if text[:1] not in ("{", "["):
         return text
     try:
-        return canonical_json(parse_json(text.encode()))
+        return canonical_json(parse_json(text.encode(), once=True))
     except (NotJson, UnicodeEncodeError):
         return text

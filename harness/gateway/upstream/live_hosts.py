@@ -17,7 +17,7 @@ from harness.errors import ServiceError
 from harness.gateway.budgets import RateLimiter, Waits
 from harness.gateway.upstream.host_calls import Sink, WebCall
 from harness.gateway.upstream.http_tools import MAX_ANSWER_BYTES, ToolUpstream
-from harness.gateway.upstream.request_parts import NOT_FORWARDED, OF_A_CONNECTION
+from harness.gateway.upstream.request_parts import NOT_FORWARDED, OF_A_CONNECTION, named_by_connection
 from harness.gateway.upstream.sources import ToolAnswer
 from harness.gateway.upstream.transport import (
     DecodedBody,
@@ -59,7 +59,7 @@ _OF_THE_BYTES = frozenset(
 def forwarded(headers: Mapping[str, str], more: Mapping[str, str], *, whole: bool) -> CIMultiDict[str]:
     """The headers for a host: the agent's, overridden by the gateway's. `whole` removes requests for a part."""
     left_out = NOT_FORWARDED | (_OF_A_PART if whole else frozenset())
-    named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
+    named = named_by_connection(headers)
     passed = CIMultiDict[str]()
     for name, value in headers.items():
         if name.lower() not in left_out | named:
@@ -85,7 +85,7 @@ def passed_back(
     Headers of the same name are joined into one line, except for cookies, each of which is a header of its own.
     `bodiless` marks the answer to HEAD, whose length does not describe a sent body.
     """
-    named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
+    named = named_by_connection(headers)
     dropped = set() if bodiless or redactor.search is None else _OF_THE_BYTES
     back = CIMultiDict[str]()
     for name, value in headers.items():

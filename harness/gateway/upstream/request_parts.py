@@ -67,6 +67,8 @@ _SHOWN_BYTES: Final = 262_144
 _TEXT_BYTES: Final = 32_768
 _MOST_PAIRS: Final = 1000
 _PARAMETER: Final = re.compile(r';\s*([\w-]+)\*?=(?:"((?:[^"\\]|\\.)*)"|([^;\s]*))', re.IGNORECASE)
+_OF_A_FIELD: Final = frozenset({"content-disposition", "content-length", "content-type"})
+_NAMES: Final = frozenset({"name", "filename"})
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
@@ -91,19 +93,15 @@ def headers_of(headers: Mapping[str, str], own: Iterable[str], calls: dict[str, 
     joined: dict[str, list[str]] = {}
     for name, value in headers.items():
         joined.setdefault(name.lower(), []).append(value.strip())
-    unsent = {
-        *own,
-        *NOT_FORWARDED,
-        *(name.strip().lower() for one in joined.get("connection", ()) for name in one.split(",")),
-    }
+    unsent = {*own, *NOT_FORWARDED, *named_by_connection(headers)}
     found = Headers(chosen={}, cookies={})
     for name, values in joined.items():
         if name in unsent or name in {"content-type", "cookie"}:
             continue
         text = ", ".join(values)
         if name in _OF_ONE_CALL:
-            first = calls.setdefault(text, len(calls) + 1)
-            found.chosen[name] = "new" if first == len(calls) else f"of call {first}"
+            found.chosen[name] = f"of call {calls[text]}" if text in calls else "new"
+            calls.setdefault(text, len(calls) + 1)
         elif name in _PREFERENCES:
             text, prefers = _preference(text)
             (found.chosen if prefers else found.idle)[name] = text
@@ -113,6 +111,12 @@ def headers_of(headers: Mapping[str, str], own: Iterable[str], calls: dict[str, 
         pairs = (pair.strip().partition("=") for line in joined.get("cookie", ()) for pair in line.split(";"))
         found.cookies.update(_by_name((name, value.strip('"')) for name, _, value in pairs if name))
     return found
+
+
+def named_by_connection(headers: Mapping[str, str]) -> set[str]:
+    """The headers that belong to this connection, by any line of `Connection`."""
+    lines = (value for name, value in headers.items() if name.lower() == "connection")
+    return {name.strip().lower() for line in lines for name in line.split(",")}
 
 
 def _preference(value: str) -> tuple[str, bool]:
@@ -211,7 +215,7 @@ def body_of(body: bytes, content_type: str | None, redactor: Redactor) -> tuple[
         plain = body.replace(boundary.encode("utf-8", "surrogateescape"), b"boundary") if boundary else body
         told = None if kind == "multipart/form-data" else kind
         return (_digest(plain, redactor) if fields is None else {"multipart": fields}), told
-    as_json = _json(body)
+    as_json = _json(body, redactor)
     if as_json is not None:
         return as_json, None if (kind, parameters) == ("application/json", "") else kind + parameters
     return _text_or_digest(body, redactor), kind + parameters
@@ -242,7 +246,7 @@ def _multipart(body: bytes, boundary: bytes, redactor: Redactor) -> JsonObject |
         known = {
             name.lower(): two or three for name, two, three in _PARAMETER.findall(told.get("content-disposition", ""))
         }
-        if not separator or "name" not in known or "content-transfer-encoding" in told:
+        if not separator or "name" not in known or not told.keys() <= _OF_A_FIELD or not known.keys() <= _NAMES:
             return None
         kind = told.get("content-type", "").lower()
         shown = _text_or_digest(content, redactor)
@@ -256,11 +260,16 @@ def _multipart(body: bytes, boundary: bytes, redactor: Redactor) -> JsonObject |
     return _by_name(fields)
 
 
-def _json(body: bytes) -> JsonObject | None:
+def _json(body: bytes, redactor: Redactor) -> JsonObject | None:
+    """The value, unless readers understand it differently; None for what is no JSON."""
     try:
         value = parse_json(body)
     except NotJson:
         return None
+    try:
+        parse_json(body, once=True)
+    except NotJson:
+        return _digest(body, redactor)
     text = canonical_json(value).encode("utf-8", "surrogatepass")
     return {"json": value} if len(text) <= _SHOWN_BYTES else {"json_sha256": _sha256(text)}
 

@@ -13,6 +13,8 @@ from tests.gateway.web.hostile import HOST
 
 ALICE = {"Authorization": "Bearer alice-4711-0815"}
 JSON = {"Content-Type": "application/json"}
+FORM = {"Content-Type": "multipart/form-data; boundary=x"}
+PART = b'--x\r\nContent-Disposition: form-data; name="a"\r\n%s\r\n1\r\n--x--\r\n'
 Asked = tuple[str, str, dict[str, str], bytes | None]
 
 
@@ -65,6 +67,9 @@ def get(target: str = "/", **headers: str) -> Asked:
         (get("/?answer-Vary=*", Sec_Fetch_Mode="cors"), get("/?answer-Vary=*", Sec_Fetch_Mode="navigate")),
         (("POST", "/", JSON, b'{"a": 1}'), ("POST", "/", {}, b'{"a": 1}')),
         (("POST", "/", JSON, b'{"a": 1}'), ("POST", "/", {"Content-Type": "application/vnd.api+json"}, b'{"a": 1}')),
+        (("POST", "/", JSON, b'{"a": 1, "a": 2}'), ("POST", "/", JSON, b'{"a": 2}')),
+        (("POST", "/", FORM, PART % b"Content-ID: 1\r\n"), ("POST", "/", FORM, PART % b"Content-ID: 2\r\n")),
+        (("POST", "/", FORM, PART % b"X-Owner: ann\r\n"), ("POST", "/", FORM, PART % b"")),
         (("POST", "/", JSON, b'{"password": "a1"}'), ("POST", "/", JSON, b'{"password": "b1"}')),
     ],
 )
@@ -99,6 +104,12 @@ def test_an_idempotency_key_stands_for_the_call_that_it_was_new_in(browse) -> No
     browse("record", play("a", "b", "a"))
     assert {"exact": 3} == browse("replay", play("c", "d", "c")).tiers
     assert {"exact": 2, "miss": 1} == browse("replay", play("c", "d", "d")).tiers
+
+
+def test_a_key_used_twice_is_no_two_new_ones(browse) -> None:
+    browse("record", asking(*(("POST", "/pay", JSON | {"Idempotency-Key": "a"}, b"{}") for _ in range(2))))
+    two = asking(*(("POST", "/pay", JSON | {"Idempotency-Key": key}, b"{}") for key in "ab"))
+    assert {"exact": 1, "miss": 1} == browse("replay", two).tiers
 
 
 def test_a_header_that_the_gateway_sets_itself_is_not_the_agents(browse, host) -> None:

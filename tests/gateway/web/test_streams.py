@@ -79,6 +79,21 @@ def test_an_answer_that_breaks_off_is_cut_and_told_in_the_trace(started, path: s
     assert error == error_of(record)
 
 
+def test_a_header_that_any_line_of_connection_names_is_neither_sent_nor_in_the_key(started, outside) -> None:
+    def asked(mode: str, tenant: str) -> bytes:
+        with started(mode) as session, connected(session) as client:
+            named = "Connection: close\r\nConnection: X-Tenant\r\n"
+            head = f"GET http://{HOST}/fine HTTP/1.1\r\nHost: {HOST}\r\n{named}X-Tenant: {tenant}\r\n\r\n"
+            client.sendall(head.encode())
+            got = client.recv(65536)
+            session.end()
+            return got.split()[1]
+
+    assert b"200" == asked("record", "a")
+    assert b"x-tenant" not in outside[0].requests[-1].lower()
+    assert b"200" == asked("replay", "b")
+
+
 def test_two_hundred_megabytes_are_not_read_to_their_end(started, outside) -> None:
     with started("record") as session:
         ask(session, "/huge")
