@@ -85,10 +85,12 @@ def session_path(key: str) -> str:
 _DAY_NS: Final = 86_400 * 10**9
 _DAYS_LISTED: Final = 60
 _INCIDENTS: Final = 50
+_FIGURE: Final = ("suite", "day", "signal")
+"""The fields of a query that name a figure of a day."""
 
 
 def production(ask: Ask) -> Page:
-    """`/production?days=&release=&user=`."""
+    """`/production?days=&release=&user=&result=`, and of a figure of a day `&suite=&day=&signal=`."""
     store = opened_store(ask.project.path)
     if store is None:
         nothing = tag(
@@ -149,7 +151,7 @@ def _report(found: DailyReport) -> Iterator[Markup]:
     every = [one for one in found.rates if not one.group]
     groups = [one for one in found.rates if one.group and (one.share or one.before)]
     heads = ("what went wrong", "group", "#share", "#95 %", "#corrected", "#week before", "#sessions")
-    yield table(heads, map(_rate, [*every, *groups]), caption="Shares of sessions")
+    yield table(heads, (_rate(found, one) for one in (*every, *groups)), caption="Shares of sessions")
     if found.means:
         rows = [row(bounded(name, 80), f"{mean:.3g}") for name, mean in found.means.items()]
         yield tag("h2", "Means")
@@ -159,10 +161,13 @@ def _report(found: DailyReport) -> Iterator[Markup]:
         yield from map(_incident, found.open_incidents)
 
 
-def _rate(one: DayRate) -> Markup:
+def _rate(day: DailyReport, one: DayRate) -> Markup:
     before = UNKNOWN if one.before is None else percent(one.before)
     shares = (percent(one.share), interval_words(one.interval), corrected_words(one.corrected))
-    return row(bounded(signal_words(one.signal), 160), bounded(one.group, 80), *shares, before, str(one.sessions))
+    name, (kind, _, value) = bounded(signal_words(one.signal), 160), one.group.partition("=")
+    if kind in ("", "release"):
+        name = link(path_of("production", suite=day.suite, day=day.day, signal=one.signal, release=value), name)
+    return row(name, bounded(one.group, 80), *shares, before, str(one.sessions))
 
 
 def _incidents(store: SessionStore) -> Iterator[Markup]:
@@ -201,10 +206,18 @@ def _change_item(what: str, where: str, before: float, after: float, lead: str =
 
 
 def _sessions(ask: Ask, store: SessionStore) -> Iterator[Markup]:
-    asked = {name: ask.query.get(name, "") for name in ("days", "release", "user")}
+    asked = {name: ask.query.get(name, "") for name in ("days", "release", "user", "result", *_FIGURE)}
     days = days_back(asked["days"])
-    since_ns = 0 if days is None else time.time_ns() - days * _DAY_NS
+    since_ns = 0 if days is None or asked["signal"] else time.time_ns() - days * _DAY_NS
     found = store.sessions(since_ns=since_ns, release=asked["release"] or None, user_id=asked["user"] or None)[::-1]
+    if asked["signal"]:
+        counted = store.score_store.sessions_with(asked["suite"], asked["signal"], asked["day"])
+        found = [one for one in found if one.key in counted]
+        words = f"{signal_words(asked['signal'])} on {asked['day']}, as {asked['suite']} scored it"
+        yield tag("p", f"Only sessions with: {bounded(words, 300)}. ", link("/production", "All"), class_="notice")
+    if asked["result"] == "failed":
+        failing = store.score_store.failed_among([one.key for one in found])
+        found = [one for one in found if one.key in failing]
     pages = pages_of(len(found))
     number = ask.number("page", most=pages)
     shown = found[(number - 1) * PER_PAGE : number * PER_PAGE]
@@ -212,8 +225,10 @@ def _sessions(ask: Ask, store: SessionStore) -> Iterator[Markup]:
     yield tag("div", tag("h2", "Sessions"), tag("p", str(len(found)), class_="count"), class_="title")
     yield filters(
         choice("days", "days back", tuple(DAYS), asked["days"], otherwise=f"{DEFAULT_DAYS} (default)"),
+        choice("result", "result", ("failed",), asked["result"]),
         search("release", "release", asked["release"]),
         search("user", "user", asked["user"]),
+        *(tag("input", type="hidden", name=name, value=asked[name]) for name in _FIGURE if asked[name]),
         action="/production",
     )
     yield _table(shown, failed) if shown else tag("p", "No session fits.", class_="empty")
@@ -259,6 +274,9 @@ def session(ask: Ask) -> Page:
         facts(_session_facts(found)),
         *(tag("p", bounded(note.problem), class_="alert") for note in list(found.notes)[:20]),
         tag("div", *_scores(scores, trial, found.row.key), class_="said"),
+        tag("p", link(path_of("themes", days="all", session=found.row.key), "Themes that this session is of"))
+        if any(one.failed for one in scores)
+        else None,
     )
     if trial is None:
         nothing = tag("p", "The spans tell of no agent, model or tool.", class_="empty")

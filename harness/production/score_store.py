@@ -216,6 +216,16 @@ class ScoreStore:
             found.update(row[0] for row in self.ask(query, *names))
         return found
 
+    def sessions_with(self, suite: str, signal: str, day: str) -> set[str]:
+        """Sessions that were received on a day and in which a signal, as `DayFacts` names it, was bad."""
+        kind, _, name = signal.partition(":")
+        rubric, _, criterion = name.rpartition("/") if kind == "criterion" else ("", "", "")
+        query = (
+            "SELECT session FROM scores JOIN facts ON score = number WHERE suite = ? AND day = ? AND latest"
+            " AND value > 0.5 AND (signal = ? OR (signal = ? AND rubric = ?))"
+        )
+        return {row[0] for row in self.ask(query, suite, day, signal, f"criterion:{criterion}", rubric)}
+
     def forget(self, sessions: Iterable[str]) -> None:
         """Removes the scores of sessions, and takes back what they count."""
         cells = _new_cells()

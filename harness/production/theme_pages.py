@@ -1,5 +1,6 @@
 """Themes: failures of production or of a run, grouped by cause and ranked by impact."""
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -40,12 +41,14 @@ _TRENDS: Final = {"new": "bad", "rising": "bad", "falling": "good"}
 
 
 def themes(ask: Ask) -> Page:
-    """`/themes?run=&days=&suite=`: of a run, or of the sessions of production."""
+    """`/themes?run=&days=&suite=&session=`: of a run, or of the sessions of production."""
     report = _report(ask)
     head = tag("h1", "Themes")
     if report is None:
         body = fragment(head, _choice(ask, ()), tag("p", *_nothing_stored(), class_="empty"))
         return Page(title="Themes", body=body, section="Themes")
+    if session := ask.query.get("session"):
+        report = report.model_copy(update={"themes": tuple(one for one in report.themes if session in one.members)})
     pages = pages_of(len(report.themes))
     number = ask.number("page", most=pages)
     shown = report.themes[(number - 1) * PER_PAGE : number * PER_PAGE]
@@ -202,9 +205,13 @@ def _member_link(session: str, run: str | None, step: int | None = None) -> Mark
 
 def _links(found: Theme) -> Iterator[Markup]:
     if found.issue:
-        yield tag("p", "Issue: ", bounded(found.issue, 300))
+        number = re.match(r"issues/0*(\d{1,9})-", found.issue)
+        name = bounded(found.issue, 300)
+        yield tag("p", "Issue: ", name if number is None else link(path_of("issues", number[1]), name))
     if found.cases:
         yield tag("p", "Cases: ", bounded(", ".join(found.cases), 600))
+    else:
+        yield tag("p", "No case holds it yet: open a session below, and make one of it by its commands.", class_="dim")
     for one in found.drift:
         words_of = f"Drift of {bounded(one.operation, 120)}: {bounded(one.change, 80)} ({one.severity}) in "
         yield tag("p", words_of, run_link(one.run))

@@ -1,5 +1,7 @@
 """Pages of production and of themes, over a store that a real receiver fills."""
 
+import re
+from html import unescape
 from pathlib import Path
 
 import httpx
@@ -68,6 +70,20 @@ def test_sessions_are_listed_with_what_failed(project: Path) -> None:
         assert "/production/days/shop" in text
         assert "No session fits" in client.get("/production?release=9").text
         assert "any failure mode" in client.get("/production/days/shop").text.replace("_", " ")
+
+
+def test_every_figure_leads_on_to_its_sessions_and_a_session_to_its_themes(project: Path) -> None:
+    with ViewServer(project, app_pages()) as server, entered(server) as client:
+        day = client.get("/production/days/shop").text
+        figures = [unescape(one) for one in re.findall(r'href="(/production\?[^"]*signal=any_failure_mode[^"]*)"', day)]
+        assert figures
+        for path in (figures[0], "/production?result=failed"):
+            listed = client.get(path).text
+            (session,) = re.findall(r'data-href="(/production/sessions/[^"]*)"', listed)
+            assert "hostile" in session
+        (themes,) = re.findall(r'href="(/themes\?[^"]*session=[^"]*)"', client.get(session).text)
+        assert 1 == client.get(unescape(themes)).text.count('data-href="/themes/')
+        assert 0 == client.get("/themes?days=all&session=none").text.count('data-href="/themes/')
 
 
 def test_a_session_is_shown_as_a_trial_is(project: Path) -> None:
