@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from harness.judging.verdicts import Judgement
 from harness.production.session import SessionRow
+from harness.scoring.rules.learned import broken
 from harness.scoring.scorecard import Scorecard
 from harness.traces.outcomes import MEASURED
 from harness.traces.trajectory import Content, Trajectory
@@ -206,7 +207,7 @@ def _of_tools(score: SessionScore) -> Iterator[tuple[str, float]]:
 
 
 def _signals_of_card(card: Scorecard, *, searched: bool) -> Iterator[tuple[str, float]]:
-    """Success, checks, failure modes, metrics, as far as they are known. `searched`: whether modes could be found."""
+    """Success, checks, modes, broken rules, metrics, as far as they are known. `searched`: if modes could be found."""
     if card.success is not None:
         yield "success", float(not card.success)
     for verdict in card.verdicts:
@@ -214,6 +215,8 @@ def _signals_of_card(card: Scorecard, *, searched: bool) -> Iterator[tuple[str, 
             yield f"check:{verdict.check}", float(not verdict.passed)
     if searched or card.diagnoses:
         yield from _of_modes(card)
+    if card.rules:
+        yield "broken_rule", float(bool(broken(card.rules)))
     for measured in card.scores:
         if measured.value is not None:
             yield f"metric:{measured.metric}", measured.value

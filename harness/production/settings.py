@@ -59,6 +59,7 @@ class WatchSettings(Frozen):
         "check:*",
         "criterion:*",
         "mode:*",
+        "broken_rule",
         "tool:*",
         "shape:*",
         "feedback",

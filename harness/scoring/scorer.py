@@ -186,7 +186,9 @@ class Scorer:
             return ()
         ended = trial.outcome in MEASURED or all("probe" in miss for miss in trial.misses)
         row = row_of(evidence)
-        return self.rules.results(row if ended else row.until_miss, case.id, case.category, ended=ended)
+        row = row if ended else row.until_miss
+        named_alone = not {"arguments", "results"}.isdisjoint(trial.trajectory.uncaptured)
+        return self.rules.results(row, case.id, case.category, ended=ended, named_alone=named_alone)
 
     def _card(
         self,

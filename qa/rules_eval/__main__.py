@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.runs.foreign_runs import import_file
 from harness.runs.importing import with_rewards
 from harness.runs.measured_trials import suite_of
 from harness.runs.rescore import evidence_of
@@ -30,7 +29,9 @@ from harness.scoring.rules.features import trial_of
 from harness.scoring.rules.language import Rule, parsed_rule
 from harness.scoring.rules.learned import LearnedRule, RuleResult, Ruleset, broken
 from harness.scoring.rules.mining import Learned, learn
+from qa.converters import imported as import_set
 from qa.rules_eval.faults import World, planted
+from qa.rules_eval.workflow import WRITES, runs
 
 ROOT = Path(__file__).parents[2]
 FOLDS = 5
@@ -60,7 +61,7 @@ class Counts:
 
 def imported(format: str, path: Path) -> tuple[list[Passing], frozenset[str]]:
     """The rewarded trials of a file, and its write tools."""
-    run = import_file(format, path)
+    run = import_set(format, path)
     suite = with_rewards(run)
     cases = {case.id: case for case in suite.cases}
     rows = [
@@ -94,6 +95,17 @@ def cases_left_out(trials: Sequence[Passing], writes: frozenset[str]) -> Counts:
         for one in trials:
             if one.case in out:
                 _try(one, world, breaks, chosen, counts, harmful=True)
+    return counts
+
+
+def one_workflow() -> Counts:
+    """Rules of twenty runs of one workflow, on eighty more with other data."""
+    trials = [Passing(f"run-{number}", "", row) for number, row in enumerate(runs(100, seed=1))]
+    train, chosen, counts = trials[:20], random.Random(3), Counts()
+    breaks = breaks_of(learn(trial_of(one.row, one.case, one.category, WRITES) for one in train))
+    world = World(rows=[one.row for one in train], writes=WRITES)
+    for one in trials[20:]:
+        _try(one, world, breaks, chosen, counts, harmful=True)
     return counts
 
 

@@ -106,6 +106,17 @@ def test_what_names_alone_show_is_still_decided(served: Served, tmp_path: Path) 
     )
 
 
+def test_the_share_of_sessions_that_break_a_learned_rule_is_a_signal(served: Served, tmp_path: Path) -> None:
+    served.post("/v1/traces", request(*bare_session(1, "refund"), *bare_session(2)))
+    (tmp_path / "rules.yaml").write_text("suite: [{rule: only find_order}, {rule: 'find_order(id) in [1]'}]\n")
+    states = [{one.state for one in score.card.rules} for score in scored(served, tmp_path) if score.card is not None]
+    facts = DayFacts(served.store().score_store, "shop")
+    (day,) = facts.days()
+    assert 1 == sum("broken" in one for one in states)  # arguments are not known: no value breaks a rule
+    assert [(0.5, 2)] == [(one.share, one.sessions) for one in facts.estimates(day, day) if one.signal == "broken_rule"]
+    assert "broken_rule" in NOW.watch.signals
+
+
 def test_rates_leave_them_out_and_a_signal_of_their_own_counts_them(served: Served, tmp_path: Path) -> None:
     for number in range(1, 4):
         served.post("/v1/traces", request(*bare_session(number, fails=number == 1)))

@@ -111,6 +111,11 @@ class Rule:
     sources: tuple["Source", ...] = ()
     or_user: bool = False
 
+    @property
+    def reads_values(self) -> bool:
+        """Whether it asks for more than the names of what happened."""
+        return bool(self.argument) or any(named.arguments for named in self.names)
+
     def kept(self, row: Row) -> Kept:
         """Whether a row keeps the rule."""
         return _FORMS[self.form](self, row)

@@ -100,10 +100,13 @@ class Ruleset:
 
     rules: Mapping[Scope, Sequence[tuple[LearnedRule, Rule]]]
 
-    def results(self, row: Row, case: str, category: str, *, ended: bool = True) -> tuple[RuleResult, ...]:
+    def results(
+        self, row: Row, case: str, category: str, *, ended: bool = True, named_alone: bool = False
+    ) -> tuple[RuleResult, ...]:
         """What a trial did with the rules of its case, its category and the suite.
 
         `ended`: whether the row has all that the agent would have done; else nothing is broken by what is not there.
+        `named_alone`: whether the names of tools are all that is known of the calls.
         """
         found: list[RuleResult] = []
         for scope in (SUITE, Scope("category", category), Scope("case", case)):
@@ -115,7 +118,9 @@ class Ruleset:
                 for at in rule.names[0].at(row)
             }
             for one, rule in own:
-                kept = rule.kept(row) if ended or rule.form not in OF_THE_WHOLE else NO_OCCASION
+                told = ended or rule.form not in OF_THE_WHOLE
+                known_of = not (named_alone and rule.reads_values)
+                kept = rule.kept(row) if told and known_of else NO_OCCASION
                 if kept.state == "broken" and rule.form == "require":
                     kept = rule.instead(row, known) or kept
                 found.append(
