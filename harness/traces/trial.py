@@ -29,7 +29,7 @@ recording contains the user's answer. `user_diverged`: the agent left the log, a
 
 FaultClass = Literal["no_message", "too_long", "tool_call", "speaks_as_agent", "reveals_secret", "ends_too_early"]
 """What code finds wrong with a message of a simulated user. `speaks_as_agent`: a role's label, a tag, a stage
-direction, or the agent's own reply. `reveals_secret`: its instructions word for word, or a withheld text before
+direction, or the agent's own reply. `reveals_secret`: words of its instructions, or a withheld text before
 anything was asked. `ends_too_early`: the end signal in the first turn."""
 
 
