@@ -242,3 +242,15 @@ def test_langgraph_names_its_agent_and_wraps_a_result_in_a_message(served: Serve
     found = told(served, "g", program, first, timed(2, 1, attributes=tool), last)
     assert_order_told(found)
     assert "shop" == found.agent
+
+
+def test_llama_index_marks_what_prepares_a_request_as_a_models_span_and_wraps_results(served: Served) -> None:
+    kind = {"openinference.span.kind": "LLM", "session.id": "g"}
+    prepares = timed(
+        6, -1, attributes={**kind, "input.value": '{"tools": ["x"]}', "output.value": '{"messages": ["x"]}'}
+    )
+    wrapped = {"tool_name": "find_order", "raw_input": {"kwargs": {"id": 7}}, "raw_output": RESULT, "is_error": False}
+    tool = {"openinference.span.kind": "TOOL", "tool.name": "find_order", "output.value": json.dumps(wrapped)}
+    found = told(served, "g", prepares, *genai_spans(timed(2, 1, attributes=tool)))
+    assert_order_told(found)
+    assert 2 == len([step for step in found.steps if step.source == "agent"])

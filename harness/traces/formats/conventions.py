@@ -78,6 +78,17 @@ def kind_of_span(span: Span) -> SpanKind:
     return "other"
 
 
+def is_bare_model_span(span: Span) -> bool:
+    """Whether OpenInference marks it as a model's, and it has neither messages nor tokens nor an error: LlamaIndex
+    also marks the functions that prepare a request.
+    """
+    told = any(name.startswith(_OF_A_REQUEST) for name in span.attributes)
+    return span.attributes.get("openinference.span.kind") == "LLM" and not told and span.status != "error"
+
+
+_OF_A_REQUEST = ("llm.input_messages", "llm.output_messages", "llm.token_count", "gen_ai.")
+
+
 def agent_of_span(span: Span) -> str | None:
     """The name of the agent that a span says it is of."""
     found = first_text(span, _AGENT)

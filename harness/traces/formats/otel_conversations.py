@@ -354,6 +354,7 @@ class ConversationReader:
         self._content = CapturedContent()
         self._unread: dict[str, Span] = {}
         """Calls that were made without an error, by spans that do not carry their result."""
+        self._requests_alone_are_chats()
         self._programs_are_agents(spans)
         agents = [span for span in self._ordered() if self._kinds[span.span_id] == "agent"]
         self.root = agents[0] if agents else None
@@ -432,6 +433,13 @@ class ConversationReader:
 
     def _agent_span(self, span: Span) -> Span | None:
         return next((above for above in self._ancestors(span.span_id) if self._kinds[above.span_id] == "agent"), None)
+
+    def _requests_alone_are_chats(self) -> None:
+        """If an instrumentation writes messages or tokens of some requests to a model, it writes them of all."""
+        chats = [span for span in self._spans.values() if self._kinds[span.span_id] == "chat"]
+        bare = [span.span_id for span in chats if conventions.is_bare_model_span(span)]
+        if len(bare) < len(chats):
+            self._kinds |= dict.fromkeys(bare, "other")
 
     def _programs_are_agents(self, spans: Sequence[Span]) -> None:
         """In a trace in which no span is an agent's, the outermost program (a chain, a workflow) is one."""

@@ -171,6 +171,8 @@ def _result_within(value: JsonValue) -> JsonObject | None:
     for name in ("toolResult", "function_response", "functionResponse"):
         if isinstance(found := raw.get(name), dict):
             return found
+    if {"tool_name", "raw_input", "raw_output"} <= raw.keys():  # LlamaIndex
+        return {"content": raw["raw_output"], "is_error": raw.get("is_error")}
     for one in (raw, raw.get("data"), raw.get("kwargs")):  # LangChain's messages have their fields below a name
         if isinstance(one, dict) and "content" in one and any(isinstance(one.get(name), str) for name in _RESULT_IDS):
             return one
