@@ -174,6 +174,20 @@ def test_headers_and_query_of_a_model_request_are_in_its_key(play, every_suite, 
     assert [200, 200, 424] == statuses
 
 
+def test_what_a_tool_tells_and_what_is_embedded_stays_as_it_is() -> None:
+    def told(item: str, text: str = '{"a": 1}') -> str:
+        body, blocks = anthropic("toolu_1", "egg"), [{"type": "found", "id": item, "content": text}]
+        body["messages"][1]["content"][0]["content"] = blocks
+        return key(body, MESSAGES)
+
+    assert told("a") == told("a", '{"a":1}')
+    assert told("a") != told("b")
+    assert key({"model": "m", "input": ['{"a": 1}']}, "/v1/embeddings") != key(
+        {"model": "m", "input": ['{"a":1}']}, "/v1/embeddings"
+    )
+    assert key(chat("a", result='{"a": 1, "a": 2}')) != key(chat("a", result='{"a": 2}'))
+
+
 @given(JSON, JSON)
 def test_one_json_text_has_one_key_however_it_is_written(content: Any, other: Any) -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": content}]}

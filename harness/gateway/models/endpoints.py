@@ -51,7 +51,7 @@ _MODELS: Final = "/v1/models"
 _GEMINI_MODELS: Final = "/v1beta/models"
 _MODEL: Final = "{model}"
 _SSE: Final = "?alt=sse"
-_EMBEDDINGS: Final = "embeddings"
+EMBEDDING: Final = "embeddings"
 _NAMES_OF_CONVENTIONS: Final[dict[Provider, str]] = {
     "gemini": "gcp.gemini",
     "azure": "azure.ai.openai",
@@ -89,7 +89,7 @@ class Endpoint:
     @property
     def is_charged(self) -> bool:
         """Whether the provider charges for its answers: replies and embeddings, not counts and listings."""
-        return self.wire is not None or self.operation == _EMBEDDINGS
+        return self.wire is not None or self.operation == EMBEDDING
 
     @property
     def known_as(self) -> str:
@@ -140,8 +140,8 @@ def _gemini(version: str) -> Iterator[Endpoint]:
     yield of("streamGenerateContent", names.CHAT, streamed, array=True)
     yield of(f"streamGenerateContent{_SSE}", names.CHAT, streamed)
     yield of("countTokens", "count_tokens")
-    yield of("embedContent", _EMBEDDINGS)
-    yield of("batchEmbedContents", _EMBEDDINGS)
+    yield of("embedContent", EMBEDDING)
+    yield of("batchEmbedContents", EMBEDDING)
 
 
 def _azure() -> Iterator[Endpoint]:
@@ -150,7 +150,7 @@ def _azure() -> Iterator[Endpoint]:
     for path, operation, wire in (
         (CHAT, names.CHAT, OpenAIChat()),
         (RESPONSES, names.CHAT, OpenAIResponses()),
-        (EMBEDDINGS, _EMBEDDINGS, None),
+        (EMBEDDINGS, EMBEDDING, None),
     ):
         yield of(path=f"/openai{path}", operation=operation, wire=wire, rules=path)
         if path != RESPONSES:
@@ -164,7 +164,7 @@ _POSTED: Final = {
     for endpoint in (
         Endpoint(provider="openai", path=CHAT, operation=names.CHAT, wire=OpenAIChat()),
         Endpoint(provider="openai", path=RESPONSES, operation=names.CHAT, wire=OpenAIResponses()),
-        Endpoint(provider="openai", path=EMBEDDINGS, operation=_EMBEDDINGS),
+        Endpoint(provider="openai", path=EMBEDDINGS, operation=EMBEDDING),
         Endpoint(provider="anthropic", path="/v1/messages", operation=names.CHAT, wire=AnthropicMessages()),
         Endpoint(
             provider="anthropic",

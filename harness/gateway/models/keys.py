@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from harness.cassettes.keys import CallKey, chained_digest, key_digest
 from harness.cassettes.redaction import Redactor
-from harness.gateway.models.endpoints import Endpoint
+from harness.gateway.models.endpoints import EMBEDDING, Endpoint
 from harness.gateway.models.formats import Replied
 from harness.suite.tools import Rule, without_ignored
 from harness.values import JsonObject, NotJson, canonical_json, object_of, objects_of, parse_json
@@ -34,6 +34,7 @@ _IDLE = frozenset(
     }
 )
 _OF_CALLS = frozenset({"call_id", "tool_call_id", "tool_use_id", "toolUseId"})
+_RESULTS = _OF_CALLS - {"call_id"}
 _SEALED = frozenset({"signature", "thought_signature", "thoughtSignature", "encrypted_content", "redactedContent"})
 """Opaque data that the provider reads again, such as reasoning that it does not show."""
 _CONTENTS = ("content", "role", "call_id", "function", "custom", "name", "output")
@@ -60,7 +61,7 @@ class RequestKeys:
 
         Raises OutOfTime for a pattern of `ignore` that takes too long.
         """
-        text = canonical_json(self.clean(self._canonical(body, {} if beside is None else beside)))
+        text = canonical_json(self.clean(self._canonical(endpoint, body, {} if beside is None else beside)))
         return CallKey(
             server=endpoint.server,
             tool=endpoint.name,
@@ -101,13 +102,13 @@ class RequestKeys:
             case _:
                 return value
 
-    def _canonical(self, body: JsonObject, beside: Mapping[str, JsonValue]) -> JsonObject:
+    def _canonical(self, endpoint: Endpoint, body: JsonObject, beside: Mapping[str, JsonValue]) -> JsonObject:
         kept = {name: value for name, value in body.items() if name not in _IDLE}
         kept |= {name: [part, kept[name]] if name in kept else part for name, part in beside.items() if part}
         kept = without_ignored(self._ignore, kept, "model", self._ignored)
         kept |= {name: _in_any_order(kept[name]) for name in _DEFINITIONS if name in kept}
         labels: dict[str, str] = {}
-        for name in _HISTORY:
+        for name in _HISTORY if endpoint.operation != EMBEDDING else ():  # texts whose every character counts
             if isinstance(kept.get(name), list):
                 kept[name] = self._with_turns(kept[name], labels)
         previous, conversation = kept.get("previous_response_id"), _conversation(body)
@@ -115,23 +116,27 @@ class RequestKeys:
             kept["previous_response_id"] = self._turn(previous)
         return kept if conversation is None else kept | {"conversation": self._turn(conversation)}
 
-    def _with_turns(self, value: JsonValue, labels: dict[str, str]) -> JsonValue:
+    def _with_turns(self, value: JsonValue, labels: dict[str, str], *, told: bool = False) -> JsonValue:
+        """`told`: the value is what a tool has told, where an `id` is not one of the protocol."""
         match value:
             case str():
                 return _as_value(value)
             case list():
-                return [self._with_turns(item, labels) for item in value]
+                return [self._with_turns(item, labels, told=told) for item in value]
             case dict():
-                return {name: self._member(value, name, item, labels) for name, item in value.items()}
+                return {name: self._member(value, name, item, labels, told=told) for name, item in value.items()}
             case _:
                 return value
 
-    def _member(self, owner: JsonObject, name: str, value: JsonValue, labels: dict[str, str]) -> JsonValue:
-        if isinstance(value, str) and _is_id(name):
+    def _member(
+        self, owner: JsonObject, name: str, value: JsonValue, labels: dict[str, str], *, told: bool
+    ) -> JsonValue:
+        if isinstance(value, str) and _is_id(name) and not (told and name == "id"):
             if value in labels:
                 return labels[value]
             return self._turn(value) if _refers(owner, name) else labels.setdefault(value, f"id-{len(labels) + 1}")
-        return _texts_as_values(value) if name in _THE_AGENTS_OWN else self._with_turns(value, labels)
+        told |= name == "content" and not _RESULTS.isdisjoint(owner)
+        return _texts_as_values(value) if name in _THE_AGENTS_OWN else self._with_turns(value, labels, told=told)
 
 
 def _in_any_order(definitions: JsonValue) -> JsonValue:
