@@ -133,9 +133,11 @@ def test_a_judge_gives_the_same_judgement_offline_and_online(run: RunFolder, ser
     )
     with closing(RunFolder.resume(run.path)) as folder:
         cards = rescore(folder, suite.model_copy(update={"checks": (*suite.checks, check)}))
-    polite = {(one.case_id, one.attempt): one.passed for one in offline if one.criterion == "polite"}
+    polite = {(one.case_id, one.attempt): one.rationale for one in offline if one.criterion == "polite"}
     found = {(card.case_id, card.attempt): one for card in cards for one in card.verdicts if one.check == "judged"}
-    assert polite == {key: one.passed for key, one in found.items()}
+    assert polite.keys() == found.keys()
+    assert {None} == {one.passed for one in found.values()}  # no people's labels certify this judge
+    assert all(polite[key] in one.reason for key, one in found.items())
     assert {"rule-model"} == {one.evidence["judge"] for one in found.values()}
 
 
