@@ -195,7 +195,7 @@ def to_interaction(recording: Recording) -> tuple["Request", dict[str, Any]]:
     marked = _mark_fields(recording)
     sent = sent_request(recording.arguments) if recording.mark.kind == "http" else None
     response = {
-        "status": {"code": recording.status, "message": _phrase(recording.status)},
+        "status": {"code": recording.status, "message": status_phrase(recording.status)},
         "headers": {name: value.split("\n") for name, value in recording.headers.items()},
         "body": {"string": recording.body},
         "x-harness": marked if sent is None else marked | {"arguments": recording.arguments},
@@ -266,7 +266,8 @@ def _single(values: object) -> object:
     return "\n".join(values) if isinstance(values, list) and all(isinstance(one, str) for one in values) else values
 
 
-def _phrase(status: int) -> str:
+def status_phrase(status: int) -> str:
+    """The words of an HTTP status; empty for one that is not registered."""
     try:
         return HTTPStatus(status).phrase
     except ValueError:

@@ -6,13 +6,13 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
 from pydantic import JsonValue
 
 from harness.cassettes.keys import CallKey
 from harness.cassettes.player import Missed, Player
+from harness.cassettes.recordings import status_phrase
 from harness.cassettes.redaction import Redactor
 from harness.gateway.ledger import Ledger
 from harness.gateway.upstream.http_tools import MAX_ANSWER_BYTES
@@ -183,7 +183,7 @@ def _result_or_failure(tool: ToolSpec, answer: ToolAnswer) -> JsonValue | CallFa
         case 4:
             return CallFailure(
                 type="tool_error",
-                message=f"{tool.name} refused the call: {answer.status} {_phrase(answer.status)}".rstrip(),
+                message=f"{tool.name} refused the call: {answer.status} {status_phrase(answer.status)}".rstrip(),
                 status=answer.status,
                 body=_error_body(answer.body),
                 headers=_retry_after(answer.headers),
@@ -218,13 +218,6 @@ def _error_body(body: bytes) -> JsonValue:
 
 def _retry_after(headers: Mapping[str, str]) -> dict[str, str]:
     return {"retry-after": headers["retry-after"]} if "retry-after" in headers else {}
-
-
-def _phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return ""
 
 
 @dataclass(kw_only=True)

@@ -4,11 +4,11 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from http import HTTPStatus
 
 from aiohttp import web
 from pydantic import JsonValue
 
+from harness.cassettes.recordings import status_phrase
 from harness.cassettes.redaction import Redactor
 from harness.errors import OutOfTime
 from harness.gateway.bodies import Delivery, error_body, read_json
@@ -73,7 +73,7 @@ def failure_of(host: HostSpec, answer: ToolAnswer) -> CallFailure | None:
 def _failure_of_answer(name: str, answer: ToolAnswer) -> CallFailure | None:
     match answer.status // 100:
         case 4:
-            message = f"{name} refused the request: {answer.status} {_phrase(answer.status)}".rstrip()
+            message = f"{name} refused the request: {answer.status} {status_phrase(answer.status)}".rstrip()
             return CallFailure(type="tool_error", message=message, status=answer.status)
         case 5:
             return CallFailure(type="tool_unavailable", message=f"{name} failed with status {answer.status}")
@@ -96,13 +96,6 @@ def _body_as_json(body: bytes) -> JsonValue:
 
 def _sha256(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
-
-
-def _phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return ""
 
 
 _MOST_REFUSED = 100
