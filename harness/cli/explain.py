@@ -151,9 +151,9 @@ def _with_judge(project: Path, folder: "RunFolder", card: "Scorecard") -> "tuple
     from harness.errors import UsageError
     from harness.judging.certification import certified_accuracy
     from harness.judging.verdicts import FAILURE_MODES, judged_findings, unjudged, with_findings
-    from harness.runs.store.judgements import kept_rubric, latest, read_judgements
+    from harness.runs.store.judgements import kept_rubric, latest, of_last_judge, read_judgements
 
-    every = latest(read_judgements(folder.path, FAILURE_MODES))
+    every = latest(of_last_judge(read_judgements(folder.path, FAILURE_MODES)))
     own = [one for (case, attempt, _), one in every.items() if (case, attempt) == (card.case_id, card.attempt)]
     if not own:
         raise UsageError(

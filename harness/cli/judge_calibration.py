@@ -103,7 +103,7 @@ def _certify(opened: "Runs", judgements: "list[Judgement]") -> dict[str, str]:
 
 def _judgements(opened: "Runs", options: AgreementOptions) -> "list[Judgement]":
     from harness.errors import NotMeasured
-    from harness.runs.store.judgements import latest, read_judgements
+    from harness.runs.store.judgements import latest, of_last_judge, read_judgements
 
     def wanted(one: "Judgement") -> bool:
         judge = one.judge
@@ -111,15 +111,11 @@ def _judgements(opened: "Runs", options: AgreementOptions) -> "list[Judgement]":
             options["model"] in (None, judge.model) or judge.prompt is None
         )
 
-    every = [
-        [one for one in read_judgements(folder.path, opened.rubric.name) if wanted(one)] for folder in opened.folders
-    ]
-    judges = [one.judge for own in every for one in own if one.judge.prompt is not None]
-    found = [
-        one
-        for own in every
-        for one in latest(o for o in own if o.judge.prompt is None or o.judge == judges[-1]).values()
-    ]
+    every = [one for folder in opened.folders for one in read_judgements(folder.path, opened.rubric.name)]
+    by_run: dict[str, list[Judgement]] = {}
+    for one in of_last_judge(filter(wanted, every)):
+        by_run.setdefault(one.run, []).append(one)
+    found = [one for own in by_run.values() for one in latest(own).values()]
     if not found:
         run = opened.folders[0].manifest.run
         raise NotMeasured(

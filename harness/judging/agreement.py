@@ -16,7 +16,6 @@ from harness.scoring.statistics.agreement import (
     BinaryAgreement,
     binary_agreement,
     cohen_kappa,
-    krippendorff_alpha,
 )
 from harness.values import Frozen
 
@@ -31,8 +30,6 @@ class PeopleAgreement(Frozen):
     """Share of pairs of equal answers to one item."""
     kappa: float | None
     """Cohen's kappa, if the same two people answered all items."""
-    alpha: float | None
-    """Krippendorff's alpha, for any number of people."""
 
 
 class People(Frozen):
@@ -61,7 +58,6 @@ def _agreement(units: Sequence[dict[str, bool]]) -> PeopleAgreement:
         items=len(paired),
         agreement=sum(same) / len(same) if same else None,
         kappa=cohen_kappa(pairs),
-        alpha=krippendorff_alpha([list(unit.values()) for unit in paired]),
     )
 
 

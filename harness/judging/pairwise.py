@@ -16,11 +16,11 @@ from harness.judging.prompts import Prompt
 from harness.judging.questions import (
     MAX_EVIDENCE_CHARS,
     MAX_RATIONALE,
-    TOOL,
     JudgeFailed,
     Shown,
     answer_object,
     asked_criterion,
+    schema_request,
     shown_evidence,
 )
 from harness.judging.rubrics import Criterion, Name
@@ -129,22 +129,7 @@ class Pairwise:
     def _request_body(self, shown: Shown) -> JsonObject:
         system = f"{self.prompt.text.strip()}\n\n{_FORM}"
         user = f"# Criterion\n\n{asked_criterion(self.criterion)}\n\n# Candidates\n\n{shown.block}"
-        if self.asker.provider == "anthropic":
-            return {
-                "model": self.model,
-                "system": system,
-                "messages": [{"role": "user", "content": user}],
-                "tools": [{"name": TOOL, "description": "Gives the preference.", "input_schema": _SCHEMA}],
-                "tool_choice": {"type": "tool", "name": TOOL},
-            }
-        return {
-            "model": self.model,
-            "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": TOOL, "strict": True, "schema": _SCHEMA},
-            },
-        }
+        return schema_request(self.model, self.asker.provider, system, user, _SCHEMA)
 
 
 _PLACES: Final[dict[str, Winner]] = {"A": "first", "B": "second", "neither": "neither"}

@@ -126,7 +126,11 @@ def judge_request(
     """The body of the request without sampling parameters; the same criterion and evidence always give the same."""
     system = f"{prompt.strip()}\n\n{_form(criterion)}"
     user = f"# Criterion\n\n{asked_criterion(criterion)}\n\n# Evidence\n\n{evidence.block}"
-    schema = verdict_schema(criterion)
+    return schema_request(model, provider, system, user, verdict_schema(criterion))
+
+
+def schema_request(model: str, provider: ClientProvider, system: str, user: str, schema: JsonObject) -> JsonObject:
+    """The body of a request whose answer has the schema."""
     if provider == "anthropic":
         return {
             "model": model,

@@ -16,7 +16,7 @@ from harness.production.scores import SessionScore
 from harness.production.session import SessionRow
 from harness.production.store import SessionStore
 from harness.runs.store.folder import RunFolder
-from harness.runs.store.judgements import judged_rubrics, kept_rubric, latest, read_judgements
+from harness.runs.store.judgements import judged_rubrics, kept_rubric, latest, of_last_judge, read_judgements
 from harness.scoring.evidence import content_words
 from harness.scoring.rules.learned import broken
 from harness.scoring.scorecard import Diagnosis, Scorecard
@@ -472,7 +472,7 @@ def _judged_by_trial(project: Path, folder: RunFolder) -> dict[tuple[str, int], 
     found: dict[tuple[str, int], tuple[list[Judgement], set[str]]] = {}
     contradictions = _Contradictions(project, folder.path)
     for rubric in judged_rubrics(folder.path):
-        for one in latest(read_judgements(folder.path, rubric)).values():
+        for one in latest(of_last_judge(read_judgements(folder.path, rubric))).values():
             answers, contradicted = found.setdefault((one.case_id, one.attempt), ([], set()))
             answers.append(one)
             if one.rubric == rubric:  # what a file of others says of itself names no other file

@@ -7,10 +7,11 @@ from pathlib import Path
 from harness import __version__
 from harness.errors import UsageError
 from harness.judging.certification import certified_accuracy, uncertified
+from harness.judging.rubrics import Rubric
 from harness.judging.verdicts import FAILURE_MODES, Judgement, judged_findings, with_findings
 from harness.runs.store.beside_trials import stored_reference_states
 from harness.runs.store.folder import RunFolder, gc_paused
-from harness.runs.store.judgements import judged_rubrics, kept_rubric, latest, read_judgements
+from harness.runs.store.judgements import judged_rubrics, kept_rubric, latest, of_last_judge, read_judgements
 from harness.runs.store.manifest import Scoring
 from harness.scoring.evaluators import Item, TrialKey, item_of
 from harness.scoring.evidence import Evidence, JudgedCriterion
@@ -128,20 +129,17 @@ def judged_criteria(run: Path) -> dict[TrialKey, dict[str, list[JudgedCriterion]
     """
     found: dict[TrialKey, dict[str, list[JudgedCriterion]]] = {}
     for rubric in judged_rubrics(run):
+        asked, reasons = dict[str, Rubric](), dict[str, dict[str, str]]()
         # what a file of others says of itself names no other rubric
-        every = [one for one in read_judgements(run, rubric) if one.rubric == rubric]
-        judge = next((one for one in reversed(every) if one.judge.prompt is not None), None)
-        asked, reasons = None, dict[str, str]()
-        if judge is not None:
-            asked = kept_rubric(run, rubric, judge.rubric_digest)
-            suite = RunFolder.open(run).manifest.suite
-            reasons = uncertified(run.absolute().parents[1], suite, asked, judge.judge)
-        for one in every:
-            if one.judge.prompt is None or (judge is not None and one.judge == judge.judge):
-                by_trial = found.setdefault((one.case_id, one.attempt), {})
-                known = None if one.judge.prompt is None or asked is None else asked.criterion(one.criterion)
-                reason = None if known is None else reasons.get(known.id)
-                by_trial.setdefault(one.trajectory, []).append(judged_of(one, reason))
+        for one in of_last_judge(one for one in read_judgements(run, rubric) if one.rubric == rubric):
+            if one.judge.prompt is not None and one.rubric_digest not in reasons:
+                home = run.absolute().parents[1], RunFolder.open(run).manifest.suite
+                asked[one.rubric_digest] = kept_rubric(run, rubric, one.rubric_digest)
+                reasons[one.rubric_digest] = uncertified(*home, asked[one.rubric_digest], one.judge)
+            known = asked[one.rubric_digest].criterion(one.criterion) if one.judge.prompt is not None else None
+            reason = None if known is None else reasons[one.rubric_digest].get(known.id)
+            by_trial = found.setdefault((one.case_id, one.attempt), {})
+            by_trial.setdefault(one.trajectory, []).append(judged_of(one, reason))
     return found
 
 

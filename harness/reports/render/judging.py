@@ -17,7 +17,7 @@ from harness.scoring.statistics.agreement import AgreementRate, BinaryAgreement
 
 # The agreement of a judge with people as tables: eligibility, verdicts, and disagreements.
 
-_AGREEMENT_COLUMNS = ("criterion", "n", "agree", "95 %", "constant", "kappa", "alpha", "TPR", "TNR", "shift")
+_AGREEMENT_COLUMNS = ("criterion", "n", "agree", "95 %", "constant", "kappa", "TPR", "TNR", "shift")
 _AGREEMENT_NOTES = (
     "agree: share of correct verdicts; constant: the share of always giving the more frequent answer, which a judge"
     " must beat",
@@ -75,7 +75,6 @@ def _agreement_row(name: str, one: BinaryAgreement) -> tuple[str, ...]:
         percent_between(one.agreement.interval),
         percent(one.constant),
         number(one.kappa),
-        number(one.alpha),
         percent(one.true_positive.value),
         percent(one.true_negative.value),
         signed_points(one.shift),
@@ -90,11 +89,9 @@ def _people(rows: Iterable[AgreementRow]) -> Section:
             continue
         for question, one in (("verdict", row.people.verdict), ("applies", row.people.eligibility)):
             if one.items:
-                shown.append(
-                    (row.name, question, str(one.items), percent(one.agreement), number(one.kappa), number(one.alpha))
-                )
+                shown.append((row.name, question, str(one.items), percent(one.agreement), number(one.kappa)))
     notes = ("the agreement between people is an upper bound for a judge",)
-    heads = ("criterion", "question", "items", "agree", "kappa", "alpha")
+    heads = ("criterion", "question", "items", "agree", "kappa")
     return Section(title="people with each other", heads=heads, rows=tuple(shown), notes=notes)
 
 
@@ -127,23 +124,7 @@ def _disagreements(report: AgreementReport) -> Iterator[str]:
 _CALIBRATION_COLUMNS = ("part", "prompt", "n", "agree", "kappa", "TPR", "TNR", "false passes", "critical", "no answer")
 
 
-class _View:
-    """Print it with a rich Console."""
-
-    def __init__(self, section: Section) -> None:
-        self._section = section
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Renders the table, or its title and notes where it has no rows."""
-        del console, options
-        if self._section.rows:
-            yield from section_table(self._section)
-        else:
-            yield self._section.title
-            yield from self._section.notes
-
-
-class CalibrationView(_View):
+class CalibrationView:
     """The figures of validation and held-out cases, and of the held-out ones by domain, before and after."""
 
     def __init__(self, done: Calibrated) -> None:
@@ -153,7 +134,12 @@ class CalibrationView(_View):
             *_rows("held-out", outcome.held_out, done),
         ]
         title = f"{outcome.way} of {done.prompt} with {done.model}"
-        super().__init__(Section(title=title, heads=_CALIBRATION_COLUMNS, rows=tuple(rows), notes=tuple(_notes(done))))
+        self._section = Section(title=title, heads=_CALIBRATION_COLUMNS, rows=tuple(rows), notes=tuple(_notes(done)))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Renders the table."""
+        del console, options
+        yield from section_table(self._section)
 
 
 def _rows(part: str, measured: Measured, done: Calibrated) -> Iterator[tuple[str, ...]]:

@@ -134,6 +134,13 @@ def latest(judgements: Iterable[Judgement]) -> dict[tuple[str, int, str], Judgem
     return {(one.case_id, one.attempt, one.criterion): one for one in judgements}
 
 
+def of_last_judge(judgements: Iterable[Judgement]) -> list[Judgement]:
+    """What the judge said that answered last, and what code decided: verdicts of several judges make no one score."""
+    every = list(judgements)
+    last = next((one.judge for one in reversed(every) if one.judge.prompt is not None), None)
+    return [one for one in every if one.judge.prompt is None or one.judge == last]
+
+
 def _json_line(one: Judgement) -> bytes:
     score = None if one.passed is None else float(one.passed)
     judge = one.judge

@@ -28,34 +28,11 @@ def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
     return None if expected == 1 else round((observed - expected) / (1 - expected), _DIGITS)
 
 
-def krippendorff_alpha(units: Sequence[Sequence[Hashable]]) -> float | None:
-    """Krippendorff's alpha for names: 1 - observed / expected disagreement; any number of raters; answers may lack.
-
-    A unit holds the answers to one item; units with fewer than two answers are ignored. None if no unit remains, or
-    if all answers are the same.
-    """
-    paired = [Counter(unit) for unit in units if len(unit) > 1]
-    totals: Counter[Hashable] = Counter()
-    observed = 0.0
-    for unit in paired:
-        raters = unit.total()
-        totals.update(unit)
-        observed += _differing(unit) / (raters - 1)
-    n = totals.total()
-    expected = _differing(totals) / (n - 1) if n > 1 else 0.0
-    return round(1 - observed / expected, _DIGITS) if expected else None
-
-
 def position_consistency(both_orders: Sequence[tuple[Hashable, Hashable]]) -> float | None:
     """Share of comparisons that named the same winner in both orders; None for no comparison."""
     if not both_orders:
         return None
     return sum(one == other for one, other in both_orders) / len(both_orders)
-
-
-def _differing(answers: Counter[Hashable]) -> int:
-    """Ordered pairs of answers that differ."""
-    return answers.total() ** 2 - sum(count * count for count in answers.values())
 
 
 class AnswerPair(NamedTuple):
@@ -84,8 +61,6 @@ class BinaryAgreement(Frozen):
     """Agreement of a predictor that always gives the more frequent right answer: to be beaten."""
     kappa: float | None
     """Cohen's kappa; None also if both always gave the same answer."""
-    alpha: float | None
-    """Krippendorff's alpha of the two as raters."""
     true_positive: AgreementRate
     """Of what is right to pass: the share that the judge passed."""
     true_negative: AgreementRate
@@ -122,7 +97,6 @@ def binary_agreement(items: Sequence[AnswerPair]) -> BinaryAgreement:
         agreement=rate([(item.case_id, item.right == item.judged) for item in items]),
         constant=max(Counter(rights).values()) / len(rights) if rights else None,
         kappa=cohen_kappa(pairs),
-        alpha=krippendorff_alpha(pairs),
         true_positive=passed,
         true_negative=failed,
         right_rate=_share(rights),
