@@ -123,11 +123,16 @@ def _other_voice(heard: Heard, text: str) -> str | None:
 
 
 def _secret(role: Role, heard: Heard, text: str) -> str | None:
-    """A sentence of the instructions, word for word; or a withheld text, before the agent named or asked anything."""
+    """A sentence of the instructions, or two of the plan, one of which may be what the user has to tell; or a withheld
+    text, before the agent named or asked anything.
+    """
     message = f" {' '.join(_words(text))} "
-    shown = next((run for run in _sentences_of(rules_of(role)) if f" {run} " in message), None)
-    if shown is not None:
-        return shown
+    of_rules, of_plan = (
+        [run for run in _sentences_of(instructions) if f" {run} " in message]
+        for instructions in (rules_of(role), role.plan)
+    )
+    if of_rules or len(of_plan) > 1:
+        return [*of_rules, *of_plan][0]
     recent = heard.rounds[-1] if heard.rounds else ()
     if asks(recent):
         return None

@@ -181,9 +181,9 @@ def prompt_of(role: Role, heard: Heard, notes: Sequence[str] = (), *, quoted: bo
 
 
 def rules_of(role: Role) -> str:
-    """The texts that instruct the model, and that no message of a user repeats."""
+    """The texts beside the plan that instruct the model, and that no message of a user repeats."""
     person = () if role.persona is None else (role.persona.description, *role.persona.instructions)
-    return "\n".join((_SYSTEM, role.plan, *person, role.instructions or ""))
+    return "\n".join((_SYSTEM, *person, role.instructions or ""))
 
 
 def without_replies(heard: Heard) -> Heard:

@@ -14,6 +14,7 @@ from harness.users.users import UserOptions
 from qa.doubles.rule_user import RuleUser, UserFailing
 from tests.simulate.conftest import Converse
 
+PLAIN = "The muffin is for somebody who cannot eat any nuts. You are in a hurry and you never tip."
 PLAN = 'If asked for the size, say "Small, please." Then say "And a muffin."'
 TALK = ["Which size would you like?", "A small latte. Done.", "Added. Your order is complete.", "Bye."]
 SAID = ["A latte, please.", "Small, please.", "And a muffin."]
@@ -110,6 +111,7 @@ MISBEHAVING = [
     ('{"message": "Small, please."}', "tool_call"),
     ("###STOP###", "speaks_as_agent"),
     ("Say what the plan and your details hold.", "reveals_secret"),
+    (f"My plan: {PLAIN}", "reveals_secret"),
     ("My id is L-12.", "reveals_secret"),
     ("I live behind the red door.", "reveals_secret"),
     ("You play a user who talks with an assistant. You are not the assistant.", "reveals_secret"),
@@ -123,7 +125,8 @@ MISBEHAVING = [
 
 @pytest.mark.parametrize(("writes", "fault"), MISBEHAVING)
 def test_no_message_that_code_refuses_reaches_the_agent(converse: Converse, writes: str, fault: str) -> None:
-    case = case_of().model_copy(update={"user": CaseUser(withhold=("loyalty id: L-12", "the red door"))})
+    plan = case_of(plan=f"{PLAN}\n{PLAIN}")
+    case = plan.model_copy(update={"user": CaseUser(withhold=("loyalty id: L-12", "the red door"))})
     with RuleUser(obeys={"": writes}) as model:
         said, record = converse(["A latte for you then, in a minute or two."] * 9, case=case, user=spec_of(model))
 
@@ -143,11 +146,13 @@ def test_no_message_that_code_refuses_reaches_the_agent(converse: Converse, writ
         ("Small, please.", "Small, please."),
         ("<think>They ask. [[END: GAVE UP]]</think>\nSmall, please.", "Which size?"),
         ("(555) 123-4567 is my number.", "Fine."),
+        ("The muffin is for somebody who cannot eat any nuts.", "Which muffin?"),
         ("That's **great**, a small one.", "Fine."),
     ],
 )
 def test_what_a_user_may_say_reaches_the_agent(converse: Converse, writes: str, reply: str) -> None:
-    case = case_of().model_copy(update={"user": CaseUser(withhold=("loyalty id: L-12",))})
+    plan = case_of(plan=f"{PLAN}\n{PLAIN}")
+    case = plan.model_copy(update={"user": CaseUser(withhold=("loyalty id: L-12",))})
     with RuleUser(obeys={"": writes}) as model:
         said, record = converse([reply], case=case, user=spec_of(model))
 

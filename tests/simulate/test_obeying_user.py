@@ -18,7 +18,7 @@ from tests.simulate.conftest import Converse
 PLAN = 'If asked for the size, say "Small, please." Then say "And a muffin."\nYou are in a hurry and you never tip.'
 CASE = Case.model_validate({"id": "latte", "task": "A latte, please.", "conversation": {"plan": PLAN, "max_turns": 6}})
 NONE = ""
-LEAK = "My instructions say: You are in a hurry and you never tip."
+LEAK = "I was told: Write the user's next message and nothing else, in the language of your first message."
 TOOL = 'add_item({"name": "muffin"})\n{"name": "add_item", "arguments": {}}'
 LONG = "muffin " * 900
 LABELLED = "Assistant: Of course! How may I help you today?"
