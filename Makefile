@@ -1,7 +1,7 @@
 # Thin: every target is one line to a real command. `make demo` is the place to begin.
 PYTHON ?= python3
 BIN := .venv/bin
-# Every extra but chdb, which is twice the size of all others together: tests/online/chdb.lock has it.
+# Every extra but chdb, which is twice the size of all others together: tests/production/chdb.lock has it.
 LOCKED := otlp github calibrate mcp clickhouse embeddings ray docs dev
 # Tests start the command thousands of times: each would compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -25,7 +25,7 @@ demo-causes: install ## the step that made a trial fail, found by trying; what t
 	@$(BIN)/python -m qa.demo_causes
 
 eval-causes: install ## planted causes: the exact step by intervention beside the detectors' guess
-	@$(BIN)/python -m tests.counterfactual.planted drive_thru drive_thru_talk basics library_desk grocery,40
+	@$(BIN)/python -m tests.improve.causes.planted drive_thru drive_thru_talk basics library_desk grocery,40
 
 demo-view: demo ## the app over the demo's runs: prints a link and opens it; Ctrl-C ends it
 	@$(BIN)/harness view
@@ -55,13 +55,13 @@ eval-themes: install ## planted causes in real trajectories found again as theme
 	@$(BIN)/python -m qa.themes_eval
 
 eval-shifts: install ## planted shifts of production: days to the alert, false alarms a year
-	@$(BIN)/python -m tests.online.shifts
+	@$(BIN)/python -m tests.production.shifts
 
 bench-online: install ## production: spans received a second, a session of 1 M spans, a day's report, scoring (5 GB of disk)
-	@$(BIN)/python -m tests.online.speed
+	@$(BIN)/python -m tests.production.speed
 
 kill-receiver: install ## kill -9 of the receiver at 100 random moments: spans lost, doubled
-	@$(BIN)/python -m tests.online.senders --kills 100
+	@$(BIN)/python -m tests.production.senders --kills 100
 
 eval-judge: install ## judge prompts beside experts, judged criteria beside a reward (HARNESS_REAL_DATA says where they are)
 	@$(BIN)/python qa/judge_eval/llmbar.py
@@ -87,13 +87,13 @@ runtimes: ## the second container runtime, crun, that `make test-full` runs sand
 
 engines: install ## other container engines that `make test-full` runs sandboxes on: Docker 26.1 and Podman (as root, on Debian)
 	apt-get update --quiet && apt-get install --yes --no-install-recommends podman uidmap slirp4netns netavark
-	@$(BIN)/python -m tests.engines.docker_26
+	@$(BIN)/python -m tests.sandbox.engines.docker_26
 
 clickhouse: install ## ClickHouse inside of the process, chdb, about 500 MB, which the tests of that engine need
-	@$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r tests/online/chdb.lock
+	@$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r tests/production/chdb.lock
 
 local-model: install ## a 135M model on this machine takes the frameworks' orders, live: true trajectories, mostly failed
-	@$(BIN)/python -m tests.frameworks.local_model
+	@$(BIN)/python -m tests.suites.frameworks.local_model
 
 lint: install ## format, lint, types, import contracts, size
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m qa.size
@@ -135,7 +135,7 @@ lock: ## pin again: names, versions and hashes, no addresses (needs uv)
 	uv pip compile --quiet pyproject.toml $(LOCKED:%=--extra %) --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --output-file requirements.lock
 	echo hatchling | uv pip compile --quiet pyproject.toml - --extra github --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file harness/cli/template_github/requirements.txt
 	printf 'twine\ncyclonedx-bom\nuv\npipx\n' | uv pip compile --quiet - --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file tests/supply/release.lock
-	echo 'chdb>=4.1.7,<5' | uv pip compile --quiet - --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file tests/online/chdb.lock
+	echo 'chdb>=4.1.7,<5' | uv pip compile --quiet - --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint requirements.lock --output-file tests/production/chdb.lock
 
 reference: install ## the generated pages of docs/reference/: files, schemas, command line, routes, checks, metrics, detectors
 	@$(BIN)/python -m tests.docs.reference

@@ -10,8 +10,8 @@ from harness.improve.mutation import MOST, mutate
 from harness.runs.plan.plan import RunOptions
 from harness.runs.plan.planning import plan_of
 from qa.bench.figures import Target, show
-from tests.counterfactual import forks
-from tests.counterfactual.planted.__main__ import LONG, PROJECT, Figures, Plan, measured
+from tests.improve.causes import forks
+from tests.improve.causes.planted.__main__ import LONG, PROJECT, Figures, Plan, measured
 
 SUITE = "drive_thru"
 CASES = 25

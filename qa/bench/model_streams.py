@@ -20,7 +20,7 @@ from harness.suite.cases import Case
 from harness.suite.models import ModelMode, ModelSpec
 from harness.suite.suites import Suite
 from tests.gateway.conftest import UnixConnection
-from tests.models.model_server import Thought, serve_models
+from tests.gateway.models.model_server import Thought, serve_models
 
 ROUNDS = 100
 BOUND_MS = 5.0

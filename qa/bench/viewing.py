@@ -28,8 +28,8 @@ from harness.traces.trajectory import Trajectory
 from harness.traces.trial import Trial
 from qa.bench.figures import Target, show
 from qa.bench.made_trials import made
-from tests.report_html.runs import card, manifest, store
-from tests.view.client import Loopback, entered
+from tests.reports.app.client import Loopback, entered
+from tests.reports.html.runs import card, manifest, store
 
 RUNS, TRIALS, STEPS = 200, 50, 400
 READERS = 5
@@ -150,7 +150,7 @@ def _watch(client: httpx.Client, url: str, folder: RunFolder, measure: Callable[
 
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
-    from tests.report_html.runs import trial
+    from tests.reports.html.runs import trial
 
     for place, (case, attempt) in enumerate((one.case_id, one.attempt) for one in folder.manifest.planned[:ENDED]):
         folder.commit(trial(case, attempt, "an egg", {}), (), card(case, attempt, success=True, said="an egg"))

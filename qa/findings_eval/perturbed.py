@@ -6,7 +6,7 @@ from string import ascii_lowercase
 
 from layout import table
 
-from tests.score.perturbations import GOOD_VALUES, TABLE, Told, expected, values
+from tests.scoring.perturbations import GOOD_VALUES, TABLE, Told, expected, values
 
 Value = float | None
 

@@ -12,7 +12,7 @@ from harness.traces.trial import Trial
 from qa.fuzz.projects import ROOT, files, write
 from qa.fuzz.reader import Reader, Syntax
 
-_FIXTURES = "tests/ingest/fixtures"
+_FIXTURES = "tests/traces/importing/fixtures"
 _FORMATS: tuple[tuple[str, Syntax, tuple[str, ...]], ...] = (
     ("openai-chat", "lines", ("openai_chat.jsonl",)),
     ("anthropic", "json", ("anthropic.json",)),

@@ -18,7 +18,7 @@ TRIAL = ("trial.json", "spans.jsonl", "scorecard.json", "seal.json")
 def stored_run() -> dict[str, bytes]:
     """The files of a run of one trial, a foreign trajectory."""
     with TemporaryDirectory() as temporary:
-        found, spans = next(iter(import_file("tau2", ROOT / "tests/ingest/fixtures/tau2.json").trials))
+        found, spans = next(iter(import_file("tau2", ROOT / "tests/traces/importing/fixtures/tau2.json").trials))
         trial = found.model_copy(update={"attempt": 1})
         folder = RunFolder.create(Path(temporary), _manifest(trial))
         with folder:

@@ -5,8 +5,8 @@
                        default: `harbor` on the PATH
     --only NAME        one task folder (repeatable)
 
-Compared are the ten folders of `tests/task_folders/tasks` and the template of a task that Harbor's own package has,
-with the agents `oracle` and `nop`: the rewards by name, and whether there are any. Both sides build on the built-in
+Compared are the ten folders of `tests/suite/task_folders/tasks` and the template of a task that the package of Harbor
+has, with `oracle` and `nop`: the rewards by name, and whether there are any. Both sides build on the built-in
 image `base`, so that no registry is needed. Harbor calls `docker compose`, the plug-in of version 2. Ends with status 1
 where a pair differs, and with 2 where one side could not run a folder.
 """

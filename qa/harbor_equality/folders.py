@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from tests.task_folders.conftest import MAP, TASKS
+from tests.suite.task_folders.conftest import MAP, TASKS
 
 _TEMPLATE: Final = "harbor-template"
 _FROM: Final = re.compile(r"^(FROM\s+)(\S+)(?:(\s+AS\s+)(\S+))?", re.IGNORECASE)

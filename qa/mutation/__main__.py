@@ -20,17 +20,17 @@ from qa.mutation.trying import Workspace
 
 ROOT: Final = Path(__file__).parents[2]
 ROOMS: Final = {
-    "cassettes": ("tests/cassette",),
-    "scoring": ("tests/score", "tests/findings", "tests/stats"),
+    "cassettes": ("tests/cassettes",),
+    "scoring": ("tests/scoring", "tests/scoring/findings", "tests/scoring/statistics"),
     "drift": ("tests/drift",),
-    "runs": ("tests/results", "tests/runner", "tests/pipeline"),
+    "runs": ("tests/runs", "tests/runs", "tests/runs"),
     "reports": (
-        "tests/report",
-        "tests/report_html",
-        "tests/baseline",
-        "tests/judge/calibration/test_choice.py",
-        "tests/judge/judge",
-        "tests/judge/verbs",
+        "tests/reports",
+        "tests/reports/html",
+        "tests/reports",
+        "tests/judging/calibration/test_choice.py",
+        "tests/judging/judge",
+        "tests/judging/verbs",
     ),
 }
 """Room -> the tests that cover it: its own, and where it renders what another room found, that room's."""

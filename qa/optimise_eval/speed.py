@@ -28,7 +28,7 @@ from harness.suite.cases import Case
 from harness.suite.digests import suite_digest
 from qa.optimise_eval.__main__ import Bench
 from qa.optimise_eval.settings import SETTINGS
-from tests.optimise.conftest import grocery
+from tests.improve.prompts.conftest import grocery
 
 
 def with_cases(plan: RunPlan, cases: Sequence[Case]) -> RunPlan:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from aiohttp import web
 
 from qa.soak.canaries import UNDECLARED, forms, shown
-from tests.judge.judge.serving import served
+from tests.judging.judge.serving import served
 
 _CUT = 7
 """Bytes of one piece of a stream: shorter than any key."""

@@ -17,12 +17,12 @@ from harness.sandbox.provider import Sandbox, SandboxProvider, SandboxSpec
 from harness.sandbox.providers import PROVIDERS, open_provider
 from harness.suite.cases import Limits
 from qa.soak.rows import Row
-from tests.escape import databases, descriptors, flood, pairs, reading, services
-from tests.escape.captures import CAPTURES, left_by_an_agent
-from tests.escape.sealed import sealed_folder
-from tests.escape.test_escape import LACKING, NAMES, PROGRAMS
-from tests.escape.weak import FOLDER, tried_in, weak_container
-from tests.escape.world import World, outside_world
+from tests.sandbox.escape import databases, descriptors, flood, pairs, reading, services
+from tests.sandbox.escape.captures import CAPTURES, left_by_an_agent
+from tests.sandbox.escape.sealed import sealed_folder
+from tests.sandbox.escape.test_escape import LACKING, NAMES, PROGRAMS
+from tests.sandbox.escape.weak import FOLDER, tried_in, weak_container
+from tests.sandbox.escape.world import World, outside_world
 
 TIMES = 3
 """How often each try is made at scale 1."""

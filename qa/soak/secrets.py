@@ -17,7 +17,7 @@ from qa.soak.canaries import CHANNELS, UNDECLARED, everything, found_in
 from qa.soak.echoing import Echoing, echoing
 from qa.soak.rows import Row
 from qa.soak.telling import write_project
-from tests.commands.starting import run_command
+from tests.cli.starting import run_command
 
 SANDBOXES = ("local", "docker", "docker-warm")
 _OFTEN_S = 0.05

@@ -8,10 +8,10 @@ from typing import Final
 from harness.traces import outcomes
 from harness.traces.outcomes import MEASURED, Cause
 
-_CAUSES = "tests/pipeline/test_causes.py"
-_PROVIDERS = "tests/pipeline/test_provider_outages.py"
+_CAUSES = "tests/runs/test_causes.py"
+_PROVIDERS = "tests/runs/test_provider_outages.py"
 TESTS: Final[Mapping[Cause, str]] = {
-    Cause.STEERED_USER: "tests/simulate/test_steering.py"
+    Cause.STEERED_USER: "tests/users/test_steering.py"
     "::test_an_attempt_counts_against_the_agent_and_is_never_the_simulators_failure",
     Cause.MANY_MISSES: f"{_CAUSES}::test_misses_beyond_the_limit_of_the_case_are_a_failure",
     Cause.LIMIT: "tests/walks/hostile/test_misbehaviour.py::test_each_misbehaviour_is_the_outcome_of_its_own_trial",
@@ -19,10 +19,10 @@ TESTS: Final[Mapping[Cause, str]] = {
     Cause.UNREADABLE: "tests/walks/hostile/test_hostile_messages.py::test_no_message_of_an_agent_ends_the_run",
     Cause.MEMORY: f"{_CAUSES}::test_filling_the_memory_is_never_tried_again",
     Cause.REPLAY_MISS: f"{_CAUSES}::test_two_allowances_together_hide_no_failure",
-    Cause.USER_DIVERGED: "tests/simulate/test_steered_outcome.py::test_a_divergence_does_not_excuse_an_attempt",
-    Cause.MISLED_USER: "tests/simulate/test_obeying_user.py"
+    Cause.USER_DIVERGED: "tests/users/test_steered_outcome.py::test_a_divergence_does_not_excuse_an_attempt",
+    Cause.MISLED_USER: "tests/users/test_obeying_user.py"
     "::test_no_gate_passes_for_an_agent_on_whose_words_the_user_failed",
-    Cause.INVALID_USER: "tests/simulate/test_steered_outcome.py"
+    Cause.INVALID_USER: "tests/users/test_steered_outcome.py"
     "::test_the_time_of_the_user_is_added_to_the_limit_and_excuses_nothing",
     Cause.MODEL_OUTAGE: f"{_PROVIDERS}::test_an_outage_is_no_measurement",
     Cause.RATE_LIMIT: f"{_PROVIDERS}::test_an_outage_is_no_measurement",
@@ -30,11 +30,11 @@ TESTS: Final[Mapping[Cause, str]] = {
     Cause.TOOL_OUTAGE: f"{_PROVIDERS}::test_a_tool_server_that_is_down_is_no_measurement",
     Cause.BROKEN_OFF: f"{_CAUSES}::test_a_launcher_that_dies_under_the_agent_is_not_tried_again",
     Cause.MACHINE: f"{_CAUSES}::test_what_no_agent_can_cause_is_tried_again_and_named",
-    Cause.UNMEASURABLE: "tests/score/test_world_verifiers.py::test_what_the_agent_made_unmeasurable_is_told_apart",
-    Cause.UNDECIDED: "tests/report/test_gate.py::test_hidden_failures_count_against_the_floor_where_they_are_allowed",
+    Cause.UNMEASURABLE: "tests/scoring/test_world_verifiers.py::test_what_the_agent_made_unmeasurable_is_told_apart",
+    Cause.UNDECIDED: "tests/reports/test_gate.py::test_hidden_failures_count_against_the_floor_where_they_are_allowed",
     Cause.NOT_RUN: f"{_CAUSES}::test_two_allowances_together_hide_no_failure",
-    Cause.LEFT_OUT: "tests/report/test_gate.py::test_a_run_without_cases_is_not_measured",
-    Cause.NO_VALUE: "tests/report/test_gate.py::test_a_run_is_held_against_each_floor",
+    Cause.LEFT_OUT: "tests/reports/test_gate.py::test_a_run_without_cases_is_not_measured",
+    Cause.NO_VALUE: "tests/reports/test_gate.py::test_a_run_is_held_against_each_floor",
 }
 
 

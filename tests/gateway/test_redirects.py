@@ -12,8 +12,8 @@ from harness.gateway.upstream.langfuse import LangfuseClient, LangfuseError
 from harness.gateway.upstream.mcp_connection import HttpTransport
 from harness.gateway.upstream.transport import open_client
 from harness.traces.exporting import Collector
-from tests.commands.starting import run_command
-from tests.judge.judge.serving import served
+from tests.cli.starting import run_command
+from tests.judging.judge.serving import served
 
 KEY = "redirected-key-0123456789"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.starting import run_command
+from tests.cli.starting import run_command
 
 _PROJECT = """\
 [build-system]

@@ -24,7 +24,7 @@ from harness.api import (
 from harness.runs.foreign_runs import IMPORTERS
 from tests.plugins.importer_conformance import check_importer
 
-FIXTURES = Path(__file__).parents[1] / "ingest" / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "traces" / "importing" / "fixtures"
 FILES = {
     "adk": "adk.session.json",
     "anthropic": "anthropic.json",

@@ -6,8 +6,8 @@ import pytest
 
 from harness.sandbox.layout import clean_environment
 from harness.sandbox.providers import open_provider
-from tests.databases.conftest import KINDS
-from tests.escape.captures import CAPTURES, Left, left_by_an_agent
+from tests.sandbox.databases.conftest import KINDS
+from tests.sandbox.escape.captures import CAPTURES, Left, left_by_an_agent
 
 
 @pytest.fixture(scope="module", params=KINDS)

@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.processes import abandoned_partials, partial_name
 from harness.sandbox.leftovers import left_in_project, left_on_machine, remove_all
 from harness.sandbox.ownership import private_folder, remove_private_folder
-from tests.commands.starting import run_command
+from tests.cli.starting import run_command
 
 STUBBORN = """
 import signal, time

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands.starting import HARNESS, run_command
+from tests.cli.starting import HARNESS, run_command
 
 _BROKEN = """\
 from harness.sandbox.local import LocalSandboxProvider

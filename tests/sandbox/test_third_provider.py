@@ -11,7 +11,7 @@ import pytest
 from harness.errors import UsageError
 from harness.sandbox.conformance import checks, run_conformance
 from harness.sandbox.providers import isolates, open_provider, provider_names, provider_of
-from tests.commands.starting import run_command
+from tests.cli.starting import run_command
 
 _PACKAGE = {
     "borrowed.py": """\

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 import harness
 from harness.api import RunOptions, UsageError
-from tests.commands.starting import run_command
+from tests.cli.starting import run_command
 
 
 @pytest.fixture(scope="module")

@@ -48,7 +48,7 @@ def test_everything_that_is_asked_for_is_pinned_to_a_version_that_fits() -> None
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = project["project"]["optional-dependencies"].values()
     asked = [Requirement(line) for group in (project["project"]["dependencies"], *extras) for line in group]
-    apart = (ROOT / "tests" / "online" / "chdb.lock").read_text(encoding="utf-8")  # larger than all others together
+    apart = (ROOT / "tests" / "production" / "chdb.lock").read_text(encoding="utf-8")  # larger than all others together
     lines = [line for text in (apart, LOCKED) for line in pinned(text) if line.strip()]
     versions = {Requirement(line.split(" ")[0].split(";")[0]).name: line for line in lines}
     locked = {canonicalize_name(name): line.split("==")[1].split()[0] for name, line in versions.items()}

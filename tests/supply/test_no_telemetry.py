@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.starting import HARNESS
+from tests.cli.starting import HARNESS
 
 WATCHED = Path(__file__).with_name("watched")
 _REACH = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(('192.0.2.1', 9))"

@@ -70,7 +70,7 @@ def test_data_that_is_expected_and_cannot_be_read_fails(tmp_path: Path, broken: 
 @pytest.mark.slow
 def test_a_test_that_needs_a_part_that_is_missing_fails_and_is_not_skipped(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    words = ["tests/judge/llmbar", "tests/judge/transcript/test_foreign.py", "-q", "-p", "no:cacheprovider"]
+    words = ["tests/judging/llmbar", "tests/judging/transcript/test_foreign.py", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words],
         cwd=ROOT, env={**os.environ, "HARNESS_REAL_DATA": str(tmp_path)}, capture_output=True, text=True, timeout=120,

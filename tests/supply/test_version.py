@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from harness import __version__
-from tests.commands.starting import HARNESS
+from tests.cli.starting import HARNESS
 
 
 def told(**env: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands.starting import HARNESS, run_command
+from tests.cli.starting import HARNESS, run_command
 
 ROOT = Path(__file__).parents[2]
 

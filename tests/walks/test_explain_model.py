@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.models.model_server import ModelServer, Thought, serve_models
+from tests.gateway.models.model_server import ModelServer, Thought, serve_models
 from tests.walks.conftest import Walk, WriteSuite
 from tests.walks.recordings.test_models import LOCAL, MAIN, SUITE, WITH_KEY
 

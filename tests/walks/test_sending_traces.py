@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.trace.receiver import receiving
+from tests.traces.receiver import receiving
 from tests.walks.conftest import Walk, WriteSuite
 from tests.walks.test_stopping import CASES as SLOW_CASES
 from tests.walks.test_stopping import CHECKS, SLOW, wait_for_trials

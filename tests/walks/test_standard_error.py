@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.starting import run_command
+from tests.cli.starting import run_command
 from tests.docs.surface import commands
-from tests.online.receiving import TRUSTED, request, serving, span
+from tests.production.receiving import TRUSTED, request, serving, span
 from tests.walks.conftest import HARNESS
 
 VERBS = [name.split()[1:] for name, _ in commands()]

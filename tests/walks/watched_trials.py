@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from tests.trace.receiver import Receiver
+from tests.traces.receiver import Receiver
 
 KEY = "sk-shown-to-nobody-0123456789"
 SUITE = """\

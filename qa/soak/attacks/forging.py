@@ -16,8 +16,8 @@ from harness.traces.trajectory import unattributed
 from harness.traces.trial import Trial
 from qa.soak.attacks.project import Project, project, row_of, sandboxes
 from qa.soak.rows import Row
-from tests.judge.judge.serving import served
-from tests.models.model_server import Thought, serve_models
+from tests.gateway.models.model_server import Thought, serve_models
+from tests.judging.judge.serving import served
 
 FORGERIES = (
     "span_of_a_call",

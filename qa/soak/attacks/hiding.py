@@ -7,7 +7,7 @@ from pathlib import Path
 
 from qa.soak.attacks.project import Project, project, row_of, sandboxes
 from qa.soak.rows import Row
-from tests.models.model_server import Thought, serve_models
+from tests.gateway.models.model_server import Thought, serve_models
 
 LEFT = "[{name: left, verifier: files, with: {added: [report.txt], allow: [menu.db, hole]}}]"
 """What is allowed can make the rest unmeasurable; what is not can be one of too many. Where the sandbox bounds their

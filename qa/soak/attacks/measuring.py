@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.commands.starting import HARNESS
+from tests.cli.starting import HARNESS
 
 _MOST_BYTES = 6 << 30
 """Of address space, so that a naive reader ends and the machine does not."""

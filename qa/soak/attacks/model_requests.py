@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from qa.soak.attacks.project import Project, project, row_of, sandboxes
 from qa.soak.rows import Row
-from tests.models.model_server import ModelServer, serve_models
+from tests.gateway.models.model_server import ModelServer, serve_models
 
 Request = tuple[str, str, str | None, dict[str, str]]
 CHAT, RESPONSES, MESSAGES, EMBEDDINGS = "/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/embeddings"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from qa.soak.rows import Row
-from tests.commands.starting import run_command
+from tests.cli.starting import run_command
 
 AGENT = 'agents:\n  v1: {command: [python3, "{agent}/main.py"], files: agent}\n'
 PATIENCE_S = 120.0

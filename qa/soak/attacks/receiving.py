@@ -18,7 +18,7 @@ from qa.soak.attacks.project import Project, project, row_of, sandboxes
 from qa.soak.canaries import CHANNELS, UNDECLARED, forms
 from qa.soak.rows import Row
 from qa.soak.telling import DECLARED, PROGRAM
-from tests.judge.judge.serving import served
+from tests.judging.judge.serving import served
 
 KNOWN = {name: CHANNELS[name] for name in DECLARED}
 WAYS = 30

@@ -21,7 +21,7 @@ from qa.soak.attacks.project import PATIENCE_S, Project, row_of
 from qa.soak.canaries import CHANNELS, found_in
 from qa.soak.rows import Row
 from qa.soak.telling import write_project
-from tests.commands.starting import HARNESS
+from tests.cli.starting import HARNESS
 
 STATUSES = (301, 302, 303, 307, 308)
 KINDS = {"echo", "refuse", "host", "model", "judge", "repos", "collector"}

@@ -16,7 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from qa.soak.attacks.project import row_of
 from qa.soak.rows import Row
-from tests.online.receiving import Served, request, serving, span
+from tests.production.receiving import Served, request, serving, span
 
 WAITS_S = 1.0
 """A well-behaved sender's request beside an attack, and as many times as long as beside none as `_TIMES` says."""

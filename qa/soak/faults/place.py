@@ -12,7 +12,7 @@ from pathlib import Path
 
 from qa.soak.faults.project import SUITE, write_project
 from qa.soak.rows import Row, Unable
-from tests.commands.starting import HARNESS
+from tests.cli.starting import HARNESS
 
 _TYPED_WITHIN_S = 1800
 _KEPT = ("suites", "images", "snapshots", "cassettes", "runs/before")

@@ -1,10 +1,10 @@
 """Runs commands of the harness that end themselves by SIGKILL, each at the moment that it was given.
 
-Started once with the program read, it forks a process for each command, as `tests.commands.server` does. What the
+Started once with the program read, it forks a process for each command, as `tests.cli.server` does. What the
 process is about comes from Python's own audit events (files, sockets, requests to the engine): nothing in the harness
 knows of it. Each phase is written down when it begins, so that the last one is the phase in which the kill fell.
 
-A request is a line of JSON: what `tests.commands.server` takes, the file for the phases, and the moment or null.
+A request is a line of JSON: what `tests.cli.server` takes, the file for the phases, and the moment or null.
 """
 
 import gc
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from qa.soak.killing.written import Notes
-from tests.commands.server import PROGRAM, answer, become, end
+from tests.cli.server import PROGRAM, answer, become, end
 
 _EVENTS = {
     *("os.mkdir", "open", "os.rename", "os.remove", "os.rmdir", "sqlite3.connect", "socket.bind", "socket.__new__"),

@@ -18,7 +18,7 @@ from qa.soak.canaries import UNDECLARED, forms, found_in
 from tests.gateway.conftest import Agent
 from tests.gateway.web.conftest import Browser
 from tests.gateway.web.hostile import HOST
-from tests.judge.judge.serving import served
+from tests.judging.judge.serving import served
 
 KEY = 'h0st-l1ve/+"key=0815 4711'
 SECRETS = {"HOST_KEY": KEY}

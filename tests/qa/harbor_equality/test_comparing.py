@@ -8,7 +8,7 @@ import pytest
 
 from qa.harbor_equality.folders import with_base_image
 from qa.harbor_equality.rewards import Rewards, rewards_here, rewards_of_harbor
-from tests.task_folders.conftest import TASKS
+from tests.suite.task_folders.conftest import TASKS
 
 
 def test_no_name_of_a_registry_stays_and_stages_do(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from harness.suite.loading import load_suite
 from qa.optimise_eval.__main__ import Bench, run_setting, tempts
 from qa.optimise_eval.settings import ROOT, SETTINGS
 from qa.optimise_eval.speed import with_cases
-from tests.optimise.conftest import grocery
+from tests.improve.prompts.conftest import grocery
 
 
 def bench(name: str, folder: Path) -> Bench:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.commands.failing import unwritable_suite
+from tests.cli.failing import unwritable_suite
 from tests.gateway.conftest import shop, shop_server
 from tests.walks.conftest import Walk, WriteSuite
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.starting import HARNESS
+from tests.cli.starting import HARNESS
 from tests.walks.conftest import Walk, WriteSuite
 
 ONE_CASE = "- {id: one, task: nothing}\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.starting import HARNESS, run_command
+from tests.cli.starting import HARNESS, run_command
 from tests.walks.conftest import Walk, WriteSuite
 
 CLEAR, TITLE, CSI_C1, TURNED, BELL = "\x1b[2J", "\x1b]0;owned\x07", "\x9b2J", "\u202egnp.exe", "\x08\x7f"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.models.model_server import ModelServer, Thought, serve_models
+from tests.gateway.models.model_server import ModelServer, Thought, serve_models
 from tests.walks.conftest import Walk, WriteSuite
 
 KEY = "sk-walk-0123456789abcdef"

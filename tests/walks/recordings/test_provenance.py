@@ -15,7 +15,7 @@ from harness.cassettes.check import list_cassettes
 from harness.suite.loading import load_suite
 from harness.suite.suite_file import suite_names
 from tests.drift.shop import Shop, open_shop
-from tests.models.model_server import serve_models
+from tests.gateway.models.model_server import serve_models
 from tests.walks.conftest import ROOT, Walk
 from tests.walks.recordings.test_second_agent import MAIN, SUITE, serve_notes, think
 

@@ -15,7 +15,7 @@ import pytest
 
 from harness.cassettes.cassette import Cassette, load_cassette, save_cassette
 from harness.cassettes.recordings import Recording
-from tests.models.model_server import ModelServer, Thought, serve_models
+from tests.gateway.models.model_server import ModelServer, Thought, serve_models
 from tests.walks.conftest import Walk
 
 MAIN = """\

@@ -1,0 +1,72 @@
+"""A project with a folder to work in, a model, an MCP server, and a small coding agent."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.models.model_server import ModelServer, Thought, serve_models
+from tests.walks.conftest import Walk
+
+HERE = Path(__file__).parent
+MCP_SERVER = HERE.parent / "toolsources" / "tiny_server.py"
+KEY = "sk-walk-0123456789abcdefghij"
+COMMAND = "python3 coder.py {task}"
+
+
+def mend(results: list[str]) -> Thought:
+    """Asks the MCP server, writes a file and a note, then answers."""
+    if not results:
+        return Thought("I look.", (("notes", {}), ("note_add", {"text": "mended"})))
+    if len(results) == 2:
+        return Thought("I write.", (("write", {"path": "cart.py", "text": "def total(x): return sum(x)\n"}),))
+    return Thought(f"Mended; {results[1]}.")
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The project and what is real."""
+
+    walk: Walk
+    models: ModelServer
+
+    @property
+    def project(self) -> Path:
+        return self.walk.folder
+
+    @property
+    def work(self) -> Path:
+        return self.project / "work"
+
+    def options(self, *more: str) -> tuple[str, ...]:
+        provider = ("--provider", self.models.url, "--api-key", "WALK_KEY")
+        tools = ("--mcp", "notes=python3 notes_server.py", "--allow-writes")
+        return ("--files", "work", *provider, *tools, *more)
+
+    def left(self) -> list[str]:
+        """All that is in the project, besides what the test put there and what the harness may keep."""
+        found = [path.relative_to(self.project).as_posix() for path in self.project.rglob("*")]
+        kept = ("work", "notes_server.py", ".harness", ".cache", "images/map")
+        return sorted(path for path in found if not path.startswith(kept) and path != "images") + sorted(
+            path for path in found if path.startswith(".harness/.")
+        )
+
+
+@pytest.fixture
+def desk(walk: Walk) -> Iterator[Desk]:
+    with serve_models() as server:
+        server.think = mend
+        desk = Desk(walk, server)
+        desk.work.mkdir()
+        shutil.copyfile(HERE / "coder.py", desk.work / "coder.py")
+        (desk.work / "cart.py").write_text("def total(x): return 0\n")
+        shutil.copyfile(MCP_SERVER, desk.project / "notes_server.py")
+        yield desk
+
+
+@pytest.fixture
+def walk(tmp_path: Path) -> Walk:
+    """An empty project."""
+    return Walk(tmp_path)

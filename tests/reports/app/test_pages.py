@@ -1,0 +1,148 @@
+"""What the pages of runs, trials and comparisons show."""
+
+import re
+from pathlib import Path
+
+import httpx
+
+from harness.cli.view import app_pages
+from harness.reports.pages.server import ViewServer
+from harness.runs.store.beside_trials import tags_of
+from tests.reports.app.client import entered
+from tests.reports.html.runs import HOSTILE, store
+
+
+def test_runs_are_listed_with_their_figures_the_newest_first(client: httpx.Client) -> None:
+    text = client.get("/").text
+    assert text.index("/runs/other") < text.index('href="/runs/before"')
+    row = re.search(r'<tr data-href="/runs/after".*?</tr>', text, re.DOTALL)
+    assert row is not None
+    assert "67 %" in row[0]
+    assert "loop trap 2" in row[0]
+
+
+def test_a_filter_is_part_of_the_address(client: httpx.Client) -> None:
+    text = client.get("/?agent=v0").text
+    assert 'href="/runs/before"' in text
+    assert 'href="/runs/after"' not in text
+    assert "No run fits" in client.get("/?q=nothing-like-it").text
+
+
+def test_tags_are_kept_with_the_run_and_filter_the_list(client: httpx.Client, project: Path) -> None:
+    answer = client.post("/runs/other/tags", data={"tags": "candidate, for ann"})
+    assert 200 == answer.status_code
+    assert ("candidate", "for ann") == tags_of(project / "runs" / "other")
+    text = client.get("/?tag=candidate").text
+    assert 'href="/runs/other"' in text
+    assert 'href="/runs/after"' not in text
+    refused = client.post("/runs/other/tags", data={"tags": "x" * 100})
+    assert (409, ("candidate", "for ann")) == (refused.status_code, tags_of(project / "runs" / "other"))
+
+
+def test_a_run_shows_its_trials_filtered_sorted_and_paged(client: httpx.Client, project: Path) -> None:
+    text = client.get("/runs/after").text
+    assert "4 passed, 2 failed" in text
+    assert 6 == text.count('<tr data-href="/runs/after/trials/')
+    failed = client.get("/runs/after?result=failed").text
+    assert 2 == failed.count('<tr data-href="/runs/after/trials/')
+    assert "case-0002 / 1" in failed
+    first = client.get("/runs/after?sort=failed+first").text
+    assert first.index("case-0002 / 1") < first.index("case-0000 / 1")
+
+
+def test_a_trial_shows_what_happened_and_why_it_failed(client: httpx.Client) -> None:
+    text = client.get("/runs/after/trials/case-0002/1").text
+    for words in (
+        "loop trap",
+        "repeated call",
+        "reason: an egg",
+        "look_up",
+        "refused: an egg",
+        "harness explain after",
+    ):
+        assert words in text, words
+    assert 'href="#step-1"' in text
+    assert 'id="step-1"' in text
+
+
+def test_verdicts_of_judges_stand_with_the_steps_they_rest_on(client: httpx.Client) -> None:
+    text = client.get("/runs/after/trials/case-0000/1").text
+    assert "counter · polite" in text
+    assert "no greeting" in text
+
+
+def test_a_step_is_loaded_whole(tmp_path: Path) -> None:
+    store(tmp_path / "runs", "long", trials=1, said="an egg " * 5000)
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
+        page = client.get("/runs/long/trials/case-0000/1").text
+        assert len(page) < 100_000
+        assert 'data-load="/runs/long/trials/case-0000/1/steps/0"' in page
+        part = client.get("/runs/long/trials/case-0000/1/steps/0").text
+        assert "an egg " * 5000 in part
+
+
+def test_two_runs_are_compared_up_to_the_first_divergence(client: httpx.Client) -> None:
+    text = client.get("/compare?before=before&after=after").text
+    assert "3 better" not in text
+    assert "Trials that changed" in text
+    assert "/compare/before/after/case-0000/1" in text
+    pair = client.get("/compare/before/after/case-0000/1").text
+    assert 1 == pair.count('id="parting"')
+    same = client.get("/compare/before/after/case-0003/1").text
+    assert "do the same in every step" in same
+
+
+def test_runs_that_cannot_be_compared_show_why_and_their_conditions(client: httpx.Client) -> None:
+    text = client.get("/compare?before=other&after=after").text
+    assert "suite digests differ" in text
+
+
+def test_what_an_agent_wrote_stays_text(client: httpx.Client) -> None:
+    for path in ("/runs/hostile", "/runs/hostile/trials/case-0000/1", "/compare?before=hostile&after=hostile"):
+        text = client.get(path).text
+        assert "<img src=x" not in text, path
+        assert "<script>window" not in text, path
+        assert not [char for char in HOSTILE if char in text and ord(char) > 0x7E and char != "\ufeff"], path
+        assert not set("\x00\x1b\x7f") & set(text), path
+    assert "&lt;img src=x" in client.get("/runs/hostile/trials/case-0000/1").text
+
+
+def test_names_of_runs_in_the_address_stay_text(client: httpx.Client) -> None:
+    answer = client.get("/runs/%3Cscript%3Ealert(1)%3C%2Fscript%3E")
+    assert 404 == answer.status_code
+    assert "<script>alert" not in answer.text
+
+
+def test_a_damaged_run_is_reported_on_the_page_and_the_others_are_shown(tmp_path: Path) -> None:
+    store(tmp_path / "runs", "good", trials=2)
+    store(tmp_path / "runs", "torn", trials=2)
+    store(tmp_path / "runs", "broken", trials=2)
+    (tmp_path / "runs" / "torn" / "manifest.json").write_text("{")
+    (tmp_path / "runs" / "broken" / "trials" / "case-0001" / "1" / "scorecard.json").write_text("{}")
+    (tmp_path / "runs" / "good" / "trials" / "case-0001" / "1" / "trial.json").write_text("[]")
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
+        text = client.get("/").text
+        assert "is not JSON" in text
+        assert "its checksum" in text
+        assert 409 == client.get("/runs/torn").status_code
+        assert 409 == client.get("/runs/broken").status_code
+        assert 200 == client.get("/runs/good/trials/case-0000/1").status_code
+        damaged = client.get("/runs/good/trials/case-0001/1")
+        assert (409, True) == (damaged.status_code, "its checksum" in damaged.text)
+
+
+def test_a_link_in_a_run_folder_is_not_followed(tmp_path: Path) -> None:
+    folder = store(tmp_path / "runs", "linked", trials=1)
+    secret = tmp_path / "secret"
+    secret.write_text("of the machine")
+    place = folder.path / "trials" / "case-0000" / "1" / "trial.json"
+    place.unlink()
+    place.symlink_to(secret)
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
+        answer = client.get("/runs/linked/trials/case-0000/1")
+        assert (409, False) == (answer.status_code, "of the machine" in answer.text)
+
+
+def test_an_empty_project_says_how_to_begin(tmp_path: Path) -> None:
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
+        assert "harness run SUITE" in client.get("/").text

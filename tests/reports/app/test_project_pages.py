@@ -1,0 +1,81 @@
+"""Pages over a project: trend, drift, issues, recordings, forks, optimisations."""
+
+import shutil
+from pathlib import Path
+
+import httpx
+import pytest
+
+from harness.cli.view import app_pages
+from harness.reports.pages.server import ViewServer
+from tests.reports.app.client import entered
+from tests.reports.html.runs import HOSTILE, mocked_and_live, store
+
+ROOT = Path(__file__).parents[3]
+PAGES = ("/", "/trend", "/drift", "/issues", "/cassettes", "/forks", "/optimisations")
+
+
+def test_every_page_of_the_navigation_opens_with_and_without_content(client: httpx.Client, tmp_path: Path) -> None:
+    for path in PAGES:
+        assert 200 == client.get(path).status_code, path
+        assert f'href="{path}" aria-current="page"' in client.get(path).text
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as empty:
+        for path in PAGES:
+            assert 200 == empty.get(path).status_code, path
+
+
+def test_the_trend_shows_a_suite_by_release(client: httpx.Client) -> None:
+    text = client.get("/trend?suite=s").text
+    assert "task success" in text
+    assert 404 == client.get("/trend?suite=none").status_code
+
+
+def test_drift_is_shown_with_the_answers_before_and_after(tmp_path: Path) -> None:
+    mocked_and_live(tmp_path / "runs")
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
+        text = client.get("/drift").text
+    for words in ("breaking", "look_up $.price", "number → absent", "case-0001"):
+        assert words in text, words
+
+
+def test_recordings_are_shown_by_suite_and_case(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "cassettes" / "drive_thru", tmp_path / "cassettes" / "drive_thru")
+    case = sorted((tmp_path / "cassettes" / "drive_thru").iterdir())[0].stem
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
+        assert "/cassettes/drive_thru" in client.get("/cassettes").text
+        assert f"/cassettes/drive_thru/{case}" in client.get("/cassettes/drive_thru").text
+        assert "recordings, written 2" in client.get(f"/cassettes/drive_thru/{case}").text
+        assert 404 == client.get("/cassettes/drive_thru/none").status_code
+        assert 404 == client.get("/cassettes/..%2f..").status_code
+
+
+@pytest.mark.parametrize("name", ["%2e%2e", "after", "none", "..%2fruns"])
+def test_what_is_no_optimisation_is_not_shown_as_one(client: httpx.Client, name: str) -> None:
+    assert 404 == client.get(f"/optimisations/{name}").status_code
+
+
+def test_an_issue_is_shown_as_text(tmp_path: Path) -> None:
+    (tmp_path / "issues").mkdir()
+    head = "number: 1\ntitle: drift of look_up\nstate: open\nlabels: [harness-drift]\n"
+    times = "created: 2026-01-01T00:00:00+00:00\nupdated: 2026-01-01T00:00:00+00:00\n"
+    body = f"<img src=x onerror=alert(1)> {HOSTILE[:20]}\n\n<!-- harness-drift:v1 key=s/look_up/schema -->\n"
+    (tmp_path / "issues" / "0001-drift.md").write_text(f"---\n{head}{times}---\n\n{body}")
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
+        text = client.get("/issues").text + client.get("/issues/1").text
+    assert "drift of look_up" in text
+    assert "<img src=x" not in text
+
+
+def test_a_fork_leads_to_its_parent_and_stands_beside_it(tmp_path: Path) -> None:
+    store(tmp_path / "runs", "tour", trials=1)
+    variants = [
+        {"case_id": "case-0000", "attempt": 1, "variant": {"parent": parent}}
+        for parent in ("tour/case-0000/1", f"../{HOSTILE[:20]}/x")
+    ]
+    store(tmp_path / "runs" / ".variants", "fork", trials=1, variants=variants)
+    with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
+        text = client.get("/forks").text
+        assert 'href="/runs/tour/trials/case-0000/1"' in text
+        side = text.partition('href="/compare/tour/')[2].partition('"')[0]
+        assert 200 == client.get(f"/compare/tour/{side}").status_code
+    assert "<script>" not in text.partition("<main")[2]

@@ -1,0 +1,151 @@
+"""Run folders that no run writes."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli.main import harness
+from harness.errors import ResultsError
+from harness.reports.summarising import summarise_run
+from harness.runs.plan.plan import shard_of
+from harness.runs.store.folder import RunFolder
+from harness.runs.store.judgements import kept_rubric, read_judgements
+from harness.runs.store.merging import merge_runs
+from harness.runs.store.storage import commit_folder
+from harness.scoring.scorecard import Score
+from tests.runs.conftest import PLAN
+
+
+@pytest.mark.parametrize("name", ["../../manifest.json", "/etc/hostname", "a\0b", "\ud800", "", ".", ".."])
+def test_a_seal_names_files_of_its_own_folder_only(runs: Path, manifest, record, name: str) -> None:
+    with RunFolder.create(runs, manifest()) as folder:
+        place = folder.commit(*record())
+    seal = json.loads((place / "seal.json").read_text())
+    (place / "seal.json").write_text(json.dumps(seal | {name: "0" * 64}))
+    with pytest.raises(ResultsError, match=r"seal\.json"):
+        RunFolder.open(runs / "run").verify()
+
+
+def test_a_line_of_judgements_that_is_nested_too_deeply_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "judgements").mkdir()
+    (tmp_path / "judgements" / "r.jsonl").write_text("[" * 100_000 + "\n")
+    assert [] == list(read_judgements(tmp_path, "r"))
+
+
+def test_a_planned_attempt_that_no_folder_can_be_named_after_is_refused(runs: Path, manifest) -> None:
+    with RunFolder.create(runs, manifest()) as folder:
+        path = folder.path / "manifest.json"
+    whole = json.loads(path.read_text())
+    path.write_text(json.dumps(whole | {"planned": [{"case_id": "a", "attempt": 10**400}]}))
+    with pytest.raises(ResultsError, match=r"manifest\.json field 'planned\.0\.attempt'"):
+        RunFolder.open(runs / "run")
+
+
+COMPARISON = {
+    "run_a": "a",
+    "run_b": "b",
+    "case_id": "a",
+    "attempt": 1,
+    "trajectory_a": "0",
+    "trajectory_b": "0",
+    "rubric": "r",
+    "rubric_version": "1",
+    "rubric_digest": "0",
+    "criterion": "c",
+    "criterion_version": "1",
+    "judge": {"model": "m"},
+    "preference": {"winner": "first", "consistent": True, "in_order": "first", "swapped": "first"},
+}
+
+
+def _merge_with_comparison(runs: Path, manifest: Callable[..., Any], rubric: str) -> Path:
+    shards = []
+    for number in (1, 2):
+        planned = shard_of(PLAN, number, 2)
+        with RunFolder.create(runs, manifest(run=f"part-{number}", shard=f"{number}/2", planned=planned)) as folder:
+            shards.append(folder.path)
+    (shards[1] / "comparisons").mkdir()
+    (shards[1] / "comparisons" / "r.jsonl").write_text(json.dumps(COMPARISON | {"rubric": rubric}) + "\n")
+    with merge_runs([RunFolder.open(path) for path in shards], runs, "whole") as merged:
+        return merged.path
+
+
+@pytest.mark.parametrize("rubric", ["../../../host/r", "{host}/r", "r/../../../../host/r"])
+def test_a_comparison_of_a_shard_names_no_file_outside_of_the_merged_run(
+    runs: Path, manifest, tmp_path: Path, rubric: str
+) -> None:
+    host = tmp_path / "host"
+    host.mkdir()
+    with pytest.raises(ResultsError, match=r"r\.jsonl:1: .*field 'rubric'"):
+        _merge_with_comparison(runs, manifest, rubric.format(host=host))
+    assert [] == list(host.iterdir())
+
+
+def test_a_comparison_of_a_shard_is_merged(runs: Path, manifest) -> None:
+    assert (_merge_with_comparison(runs, manifest, "r") / "comparisons" / "r.jsonl").is_file()
+
+
+def test_the_digest_of_a_judged_rubric_is_no_path(tmp_path: Path) -> None:
+    (tmp_path / "run" / "judgements" / "r.").mkdir(parents=True)
+    with pytest.raises(ResultsError, match=re.escape("/../../../r")):
+        kept_rubric(tmp_path / "run", "r", "/../../../r")
+
+
+def _as_trial(place: Path, name: str, **fields: object) -> None:
+    """Changes a file of a committed trial, with its checksum."""
+    files = {file.name: file.read_bytes() for file in place.iterdir() if file.name != "seal.json"}
+    files[name] = json.dumps(json.loads(files[name]) | fields).encode()
+    place.rename(place.with_name("9"))
+    commit_folder(place, files)
+
+
+@pytest.mark.parametrize("name", ["trial.json", "scorecard.json"])
+@pytest.mark.parametrize("other", [{"case_id": "../../../../host/a"}, {"case_id": "b"}, {"attempt": 2}])
+def test_a_trial_that_says_that_it_is_another_is_refused(
+    runs: Path, manifest, record, name: str, other: dict[str, object]
+) -> None:
+    with RunFolder.create(runs, manifest()) as folder:
+        place = folder.commit(*record())
+    _as_trial(place, name)
+    summarise_run(RunFolder.open(runs / "run"))
+    (place.with_name("9")).rename(runs / "before")
+    _as_trial(place, name, **other)
+    opened = RunFolder.open(runs / "run")
+    with pytest.raises(ResultsError, match=rf"a/1/{name}\b"):
+        list(opened.trials() if name == "trial.json" else opened.scorecards())
+
+
+def test_an_exported_trial_is_written_nowhere_else(runs: Path, manifest, record, tmp_path: Path) -> None:
+    with RunFolder.create(runs, manifest()) as folder:
+        place = folder.commit(*record())
+    output = tmp_path / "exported"
+    export = ["--project", str(tmp_path), "export", "run", "--format", "otlp", "-o", str(output)]
+    CliRunner().invoke(harness, export, catch_exceptions=False)
+    assert [output / "a.1.json"] == list(output.iterdir())
+
+    _as_trial(place, "trial.json", case_id="../host")
+    CliRunner().invoke(harness, export)
+    assert not (tmp_path / "host.1.json").exists()
+
+
+@pytest.mark.parametrize("name", ["\u00b2", "\u0665", "01", "9" * 200])
+def test_a_folder_among_the_scorings_that_is_none_is_passed_over(runs: Path, manifest, record, name: str) -> None:
+    with RunFolder.create(runs, manifest()) as folder:
+        folder.commit(*record())
+    (folder.path / "scores" / name).mkdir(parents=True)
+    assert 1 == len(RunFolder.open(runs / "run").scorecards())
+
+
+@pytest.mark.parametrize("name", ["[/x]", "[link=https://evil.example]m[/link]", "m:bug:"])
+def test_text_of_a_run_folder_is_no_markup(runs: Path, manifest, record, tmp_path: Path, name: str) -> None:
+    with RunFolder.create(runs, manifest()) as folder:
+        folder.commit(*record())
+        folder.write_run_scores([Score(metric=name, version="1", value=1.0)])
+    done = CliRunner().invoke(harness, ["--project", str(tmp_path), "report", "run"], catch_exceptions=False)
+    assert 0 == done.exit_code
+    assert name in done.output

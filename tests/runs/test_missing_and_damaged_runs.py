@@ -1,0 +1,47 @@
+"""Runs that are not there or damaged, and modes that do not exist, are refused by name with what there is."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.starting import run_command
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("missing") / "evals"
+    assert 0 == run_command("init", str(made), folder=made.parent).returncode
+    assert 0 == run_command("run", "hello", "--sandbox", "local", "--run-name", "whole", folder=made).returncode
+    for name in ("torn", "bare"):
+        shutil.copytree(made / "runs" / "whole", made / "runs" / name)
+    (made / "runs" / "torn" / "manifest.json").write_text('{"run": "to')
+    (made / "runs" / "bare" / "manifest.json").unlink()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("compare", "whole", "nosuch"), 2, ("'nosuch' is neither", "known: ")),
+        (("compare", "nosuch", "whole"), 2, ("'nosuch' is neither", "known: ")),
+        (("run", "hello", "--sandbox", "local", "--model", "nosuch"), 2, ("'replay', 'record', 'live'",)),
+        (("run", "hello", "--sandbox", "local", "--model", "live"), 2, ("declares no model", "model: {api_key")),
+        (("explain", "whole", "nosuch"), 2, ("no trial 'nosuch'", "its cases: ")),
+        (("report", "torn"), 3, ("torn/manifest.json is not JSON", "the run folder is damaged")),
+        (("score", "torn"), 3, ("torn/manifest.json is not JSON", "the run folder is damaged")),
+        (("compare", "whole", "torn"), 3, ("torn/manifest.json is not JSON",)),
+        (("report", "bare"), 2, ("it has no manifest.json",)),
+    ],
+)
+def test_the_refusal_names_what_is_wrong_and_what_there_is(
+    project: Path, words: tuple[str, ...], status: int, said: tuple[str, ...]
+) -> None:
+    done = run_command(*words, folder=project)
+    assert status == done.returncode, done.stderr
+    assert all(one in done.stderr for one in said), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_run_that_is_whole_is_reported(project: Path) -> None:
+    assert 0 == run_command("report", "whole", folder=project).returncode

