@@ -69,6 +69,9 @@ _MOST_PAIRS: Final = 1000
 _PARAMETER: Final = re.compile(r';\s*([\w-]+)\*?=(?:"((?:[^"\\]|\\.)*)"|([^;\s]*))', re.IGNORECASE)
 _OF_A_FIELD: Final = frozenset({"content-disposition", "content-length", "content-type"})
 _NAMES: Final = frozenset({"name", "filename"})
+_FRACTION: Final = re.compile(rb"[0-9]+\.[0-9]+")
+_EXACT: Final = 16
+"""Characters of a fraction up to which every float keeps it."""
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
@@ -246,7 +249,14 @@ def _multipart(body: bytes, boundary: bytes, redactor: Redactor) -> JsonObject |
         known = {
             name.lower(): two or three for name, two, three in _PARAMETER.findall(told.get("content-disposition", ""))
         }
-        if not separator or "name" not in known or not told.keys() <= _OF_A_FIELD or not known.keys() <= _NAMES:
+        kind = told.get("content-disposition", "").partition(";")[0].strip().lower()
+        if (
+            not separator
+            or kind != "form-data"
+            or "name" not in known
+            or not told.keys() <= _OF_A_FIELD
+            or not known.keys() <= _NAMES
+        ):
             return None
         kind = told.get("content-type", "").lower()
         shown = _text_or_digest(content, redactor)
@@ -270,6 +280,8 @@ def _json(body: bytes, redactor: Redactor) -> JsonObject | None:
         parse_json(body, once=True)
     except NotJson:
         return _digest(body, redactor)
+    if any(len(one) > _EXACT and repr(float(one)).encode() != one for one in _FRACTION.findall(body)):
+        return _digest(body, redactor)  # some readers know more digits than a float has
     text = canonical_json(value).encode("utf-8", "surrogatepass")
     return {"json": value} if len(text) <= _SHOWN_BYTES else {"json_sha256": _sha256(text)}
 

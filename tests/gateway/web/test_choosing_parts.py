@@ -67,6 +67,8 @@ def get(target: str = "/", **headers: str) -> Asked:
         (get("/?answer-Vary=*", Sec_Fetch_Mode="cors"), get("/?answer-Vary=*", Sec_Fetch_Mode="navigate")),
         (("POST", "/", JSON, b'{"a": 1}'), ("POST", "/", {}, b'{"a": 1}')),
         (("POST", "/", JSON, b'{"a": 1}'), ("POST", "/", {"Content-Type": "application/vnd.api+json"}, b'{"a": 1}')),
+        (("POST", "/", JSON, b'{"a": 9007199254740993.0}'), ("POST", "/", JSON, b'{"a": 9007199254740992.0}')),
+        (("POST", "/", FORM, PART % b""), ("POST", "/", FORM, PART.replace(b"form-data", b"attachment") % b"")),
         (("POST", "/", JSON, b'{"a": 1, "a": 2}'), ("POST", "/", JSON, b'{"a": 2}')),
         (("POST", "/", FORM, PART % b"Content-ID: 1\r\n"), ("POST", "/", FORM, PART % b"Content-ID: 2\r\n")),
         (("POST", "/", FORM, PART % b"X-Owner: ann\r\n"), ("POST", "/", FORM, PART % b"")),
