@@ -1,9 +1,11 @@
 """A share corrected for a judge's errors: the estimate, the interval's coverage, and when it is refused."""
 
+import math
 import random
 
 import pytest
 
+from harness.judging.certification import LEAST_RATE, ClassRate
 from harness.scoring.statistics.correction import Corrected, Sample, corrected_share
 
 
@@ -69,3 +71,19 @@ def test_what_means_nothing_is_refused_with_the_number_needed(
     assert found == Corrected(refused=found.refused)
     with pytest.raises(AssertionError, match=needed):
         raise AssertionError(found.refused)
+
+
+def test_a_judge_that_is_right_in_four_of_five_is_rarely_certified() -> None:
+    """The chance of a certificate at the limit, exactly: at most 3 % at every number of labels."""
+    for labels in range(16, 101):
+        least = next(right for right in range(labels + 1) if _certified(right, labels))
+        chance = sum(
+            math.comb(labels, right) * 0.8**right * 0.2 ** (labels - right) for right in range(least, labels + 1)
+        )
+        assert chance <= 0.03
+    assert not _certified(15, 15)
+    assert _certified(16, 16)
+
+
+def _certified(right: int, labels: int) -> bool:
+    return ClassRate(labels=labels, right=right, effective=labels).interval.low >= LEAST_RATE
