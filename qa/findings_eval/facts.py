@@ -1,7 +1,7 @@
 """What facts show on published runs: alarms, loops, invented tools, wrong writes, and the step named first."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import process_time
 
@@ -18,6 +18,7 @@ from harness.scoring.findings.loops import loops
 from harness.scoring.scorecard import Diagnosis
 from harness.scoring.scorer import build_scorer
 from harness.values import canonical_json
+from qa.size import code_lines
 
 READ = frozenset({"tau2", "react_text", "mirage"})
 """Sources of which runs were read while the rules were written; of the others only counts were seen."""
@@ -180,9 +181,5 @@ def _speed(data: Path) -> Figure:
 def _size() -> Figure:
     folder = Path(__file__).parents[2] / "harness" / "scoring"
     paths = (path for name in ("findings", "rules") for path in (folder / name).glob("*.py"))
-    lines = sum(_code_lines(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+    lines = sum(code_lines(path.read_text(encoding="utf-8")) for path in paths)
     return Figure("code lines of findings and rules; kinds", "<= 2,600; <= 15", f"{lines:,}; {len(FACTS)}", "")
-
-
-def _code_lines(lines: Sequence[str]) -> int:
-    return sum(bool(line.strip()) and not line.strip().startswith("#") for line in lines)
