@@ -21,12 +21,10 @@ from qa.mutation.trying import Workspace
 ROOT: Final = Path(__file__).parents[2]
 ROOMS: Final = {
     "cassettes": ("tests/cassettes",),
-    "scoring": ("tests/scoring", "tests/scoring/findings", "tests/scoring/statistics"),
+    "scoring": ("tests/scoring",),
     "drift": ("tests/drift",),
-    "runs": ("tests/runs", "tests/runs", "tests/runs"),
+    "runs": ("tests/runs",),
     "reports": (
-        "tests/reports",
-        "tests/reports/html",
         "tests/reports",
         "tests/judging/calibration/test_choice.py",
         "tests/judging/judge",
