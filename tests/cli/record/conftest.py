@@ -11,7 +11,7 @@ from tests.gateway.models.model_server import ModelServer, Thought, serve_models
 from tests.walks.conftest import Walk
 
 HERE = Path(__file__).parent
-MCP_SERVER = HERE.parent / "toolsources" / "tiny_server.py"
+MCP_SERVER = HERE.parents[1] / "suite" / "tool_sources" / "tiny_server.py"
 KEY = "sk-walk-0123456789abcdefghij"
 COMMAND = "python3 coder.py {task}"
 

@@ -202,7 +202,7 @@ def test_clients_of_the_official_sdk_call_tools_inside_and_outside_of_the_contai
     (own_project.suite / "agent" / "agent.py").write_text(SDK_AGENT)
     site = own_project.suite / "agent" / "site"
     pip(Path(sys.executable), "install", "--quiet", "--disable-pip-version-check", "--target", str(site), package)
-    (own_project.folder / "images").symlink_to(here.parents[1] / "images")
+    (own_project.folder / "images").symlink_to(here.parents[2] / "images")
     own_project.type("tool", "refresh", "s")
     recorded = own_project.run("record", "recorded")
     outside = own_project.run("replay", "outside")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.walks.conftest import Walk
 
-FIXTURES = Path(__file__).parents[2] / "ingest" / "fixtures"
+FIXTURES = Path(__file__).parents[2] / "traces" / "importing" / "fixtures"
 
 
 @pytest.mark.slow
