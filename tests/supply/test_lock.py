@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 LOCKED = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-_LARGEST_NUMBER_OF_OWN = 15
+_LARGEST_NUMBER_OF_OWN = 17
 """Dependencies of an installation without extras: another one has to be worth it."""
 
 
