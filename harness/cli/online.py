@@ -137,25 +137,26 @@ def sessions(
             raise UsageError(f"{given[0]} selects sessions of the list", remedy="omit SESSION or the option")
         _show_session(open_store(project, folder), session, as_json=as_json)
         return
-    rows = open_store(project, folder).sessions(
-        since_ns=since_ns(options["since"]), release=options["release"], user_id=options["user"]
-    )
+    store, since = open_store(project, folder), since_ns(options["since"])
+    rows = store.sessions(since_ns=since, release=options["release"], user_id=options["user"])
     shown = rows[-(last or _LISTED) :]
     if as_json:
         print_json([row.model_dump(mode="json") for row in shown])
         return
+    failed = {one.session for one in store.failures(since_ns=min((row.received_last_ns for row in shown), default=0))}
     for row in shown:
-        click.echo(
-            one_line(f"{row.key}  {row.records} records, {row.errors} errors, {row.duration_s:.1f} s  {row.release}")
-        )
+        facts = f"{row.records} records, {row.errors} errors, {row.duration_s:.1f} s  {row.release}"
+        click.echo(one_line(f"{row.key}  {facts}{'  failed' if row.key in failed else ''}"))
     click.echo(f"{len(rows)} sessions" + (f", the last {len(shown)} shown" if len(shown) < len(rows) else ""))
 
 
 _LISTED = 50
+_LONGEST = 200
 
 
 def _show_session(store: "SessionStore", session: str, *, as_json: bool) -> None:
     from harness.cli.console import print_json
+    from harness.reports.render.trajectory import step_lines
     from harness.scoring.evidence import content_words
 
     found = store.session(session)
@@ -173,8 +174,8 @@ def _show_session(store: "SessionStore", session: str, *, as_json: bool) -> None
         return
     click.echo(one_line(f"{found.row.key}: {found.row.records} records, release {found.row.release or '(none)'}"))
     for step in () if trajectory is None else trajectory.steps:
-        calls = ", ".join(call.name for call in step.calls)
-        click.echo(one_line(f"  {step.index:>3} {step.source:6} {(step.message or '')[:100]!r} {calls}"))
+        for line in step_lines(step, _LONGEST):
+            click.echo(line)
     if trajectory is not None and trajectory.uncaptured:
         click.echo(f"  the spans do not carry {content_words(trajectory.uncaptured)}")
     for one in scores:

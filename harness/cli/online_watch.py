@@ -147,12 +147,18 @@ def _file(project: Path, incidents: "tuple[Incident, ...]", options: TrackerValu
 def _show_report(daily: "DailyReport") -> None:
     click.echo(f"{daily.suite}, {daily.day}: {daily.scored} sessions scored, for about {daily.population:.0f}")
     click.echo("  shares of sessions in which a check or criterion failed, or a failure mode or an error occurred")
-    shown = [one for one in daily.rates if not one.group or one.share or one.before]
+    whole = {one.model_copy(update={"group": ""}) for one in daily.rates if not one.group}
+    shown = [
+        one
+        for one in daily.rates
+        if not one.group or ((one.share or one.before) and one.model_copy(update={"group": ""}) not in whole)
+    ]
     for rate in shown:
         click.echo(one_line(_rate_line(rate)))
     if len(shown) < len(daily.rates):
         click.echo(
-            f"  {len(daily.rates) - len(shown)} more, by release, model, prompt or category, are 0: --json shows them"
+            f"  {len(daily.rates) - len(shown)} more, by release, model, prompt or category, are 0 or those of all"
+            " sessions: --json shows them"
         )
     for name, mean in daily.means.items():
         click.echo(one_line(f"  mean {name}: {mean:.3g}"))

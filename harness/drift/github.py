@@ -276,7 +276,7 @@ def _is_orphan(issue: Issue) -> bool:
     """Whether the harness created the issue without labels; anybody can write a marker, so the author must be allowed
     to label.
     """
-    if key_in(issue.body or "") is None or any(label.name.startswith("drift:") for label in issue.labels):
+    if key_in(issue.body or "") is None or any(label.name.startswith(("drift:", "online:")) for label in issue.labels):
         return False
     return issue.author_association in _OURS or issue.user.type == "Bot"
 

@@ -157,7 +157,7 @@ def incident_draft(incident: Incident) -> IssueDraft:
             120,
         ),
         body=_incident_body(incident),
-        labels=(LABEL, "drift:warning", INCIDENT),
+        labels=(LABEL, INCIDENT),
         fingerprints=(incident.id,),
     )
 
@@ -260,7 +260,7 @@ def theme_draft(theme: Theme) -> IssueDraft:
         severity="warning",
         title=line_of(f"{theme.suite}: {theme.title}", 120),
         body=_theme_body(theme),
-        labels=(LABEL, "drift:warning", THEME),
+        labels=(LABEL, THEME),
         fingerprints=(theme.id,),
     )
 

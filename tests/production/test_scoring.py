@@ -309,6 +309,8 @@ def test_a_name_with_a_line_end_begins_no_line_of_what_is_printed(run: RunFolder
         shown = [harness("online", *words, *store, project=project) for words in (("sessions",), ("sessions", row.key))]
         shown.append(harness("online", "report", "basics", *store, project=project))
     assert forged == row.release
+    assert "  failed\n" in shown[0]
+    assert "[category=" not in shown[2]  # a group that holds all sessions says nothing more
     for text in shown:
         assert "c\\nsuccess: 0.0%" in text
         assert not [line for line in text.splitlines() if line.startswith("success: 0.0%")]
@@ -343,9 +345,10 @@ def test_verbs_of_the_command_line(run: RunFolder, tmp_path: Path, monkeypatch: 
         told = harness_json("online", "score", "basics", project=project)
         rows: list[dict[str, Any]] = harness_json("online", "sessions", project=project)
         assert told["rules"]["scored"] == len(rows) == len(list(run.trials()))
-        assert rows[0]["key"].removeprefix("harness:r1.") in harness(
-            "online", "sessions", rows[0]["key"], project=project
-        )
+        views = "".join(harness("online", "sessions", row["key"], project=project) for row in rows)
+        assert rows[0]["key"].removeprefix("harness:r1.") in views
+        assert '({"' in views
+        assert "\n      -> " in views
         report = harness_json("online", "report", "basics", project=project)
         assert len(rows) == report["scored"]
         harness("online", "report", "basics", "--day", "yesterday", status=2, project=project)

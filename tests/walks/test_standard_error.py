@@ -47,6 +47,7 @@ def test_real_work_is_told_without_noise(tmp_path: Path) -> None:
         return errors
 
     assert "" == said("init", ".")
+    assert {"runs/", "online/"} <= set((tmp_path / ".gitignore").read_text().split())  # both hold what users said
     local = "sandbox `local`: the agent is NOT isolated from this machine\n"
     assert said("run", "hello", "--sandbox", "local", "--run-name", "r").startswith(local)
     for words in (("report", "r"), ("explain", "r", "hello-ada"), ("compare", "r", "r"), ("score", "r")):

@@ -39,7 +39,7 @@ def explained(
             yield f"!! {_title(one)}: {printable(one.evidence, longest)}"
     yield from _broken(None, card.rules, longest)
     for step in trial.trajectory.steps:
-        yield from _step(step, longest)
+        yield from step_lines(step, longest)
         yield from _found(step, card.diagnoses, longest)
         yield from _broken(step, card.rules, longest)
     final = trial.trajectory.final_output
@@ -99,7 +99,8 @@ def _headline(card: Scorecard) -> str:
     return head + rules * bool(card.rules)
 
 
-def _step(step: Step, longest: int) -> Iterator[str]:
+def step_lines(step: Step, longest: int) -> Iterator[str]:
+    """What the step says, calls and is answered; `longest`: characters of each text that are shown."""
     who = f"{step.source} (self-reported)" if _is_reported_message(step) else step.source
     head = f"{step.index:>4}  {who}" + (f" [{printable(step.model)}]" if step.model else "")
     if step.message is not None:
@@ -137,7 +138,8 @@ def _answer(seen: Observation, longest: int) -> str:
     notes += ["self-reported"] if seen.evidence == "self_reported" else []
     said = "" if seen.content is None else _text(seen.content)
     if seen.error is not None:
-        said = f"ERROR {seen.error.type}: {seen.error.message}" + (f" {said}" if said else "")
+        more = f" {said}" if said not in ("", seen.error.message) else ""
+        said = f"ERROR {seen.error.type}: {seen.error.message}{more}"
     return printable(said, longest) + (f"  [{', '.join(notes)}]" if notes else "")
 
 

@@ -187,6 +187,7 @@ def test_the_verbs(shop: Shop) -> None:
     assert "representative" in harness("themes", "--theme", theme["id"], *since, project=shop.folder)
     filed = harness_json("themes", "file", "--tracker", "folder", *since, project=shop.folder)
     assert [(theme["id"], "file")] == [(one["id"], one["verb"]) for one in filed]
+    assert "  (online:theme)\n" in harness("issue", "list", "--tracker", "folder", project=shop.folder)
     assert "harness themes lists" in harness("themes", "--theme", "zzz", *since, project=shop.folder, status=2)
     assert "scores: shop" in harness("themes", "--suite", "shp", project=shop.folder, status=2)
     left_out = harness("themes", "file", "--tracker", "folder", "--min-sessions", "4", *since, project=shop.folder)
