@@ -68,6 +68,7 @@ class Options(TypedDict):
     minibatch: int | None
     max_cost_increase: float
     again: bool
+    no_safety: bool
     budget_usd: float | None
     budget_tokens: int | None
     budget_calls: int | None
@@ -134,6 +135,7 @@ def _optimisers() -> "Registry":
     help="Share by which mean cost and mean steps may increase.",
 )
 @click.option("--again", is_flag=True, help="Use the held-out cases a second time; this is recorded.")
+@click.option("--no-safety", is_flag=True, help="Begin though no criterion of the rubric is critical or of safety.")
 @click.option(
     "--budget-usd", type=click.FloatRange(0, min_open=True), help="Stop when the models' cost reaches this amount."
 )
@@ -273,6 +275,7 @@ def _request(project: Path, suite: str, options: Options) -> "OptimiseRequest":
         ),
         trace=options["trace"],
         again=options["again"],
+        no_safety=options["no_safety"],
         run_name=options["run_name"],
     )
 

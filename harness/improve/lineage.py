@@ -13,6 +13,7 @@ from harness.disk import make_folder, read_plain_file, write_atomically
 from harness.errors import ResultsError
 from harness.improve.candidates import Candidate
 from harness.improve.rollouts import Rollout
+from harness.improve.trial_verdict import CHECKS
 from harness.judging.verdicts import weighted_mean
 from harness.suite.problems import first_words
 from harness.values import Frozen
@@ -21,15 +22,24 @@ _NOTHING = 1e-9
 
 
 class WeightedObjective(Frozen):
-    """The rubric's weights, and its domains of safety."""
+    """The suite's checks and the rubric on one scale, and the rubric's domains of safety."""
 
     weights: Mapping[str, float] = {}
     """Domain -> weight; a domain that is not named weighs 1."""
-    safety: tuple[str, ...] = ("safety",)
+    checks: float = 0.5
+    """Weight of the domain `checks`, between 0 and 1; the mean of the other domains has the rest."""
+    safety: tuple[str, ...] = ()
 
     def score(self, rollout: Rollout) -> float | None:
-        """The mean of the domains by weight; None if nothing could be determined."""
-        return weighted_mean(rollout.domains, {name: self.weights.get(name, 1.0) for name in rollout.domains})
+        """checks * (share of checks passed) + (1 - checks) * (mean of the other domains by weight), from 0 to 1.
+
+        If one of both could not be determined, the other one; None if neither could.
+        """
+        judged = {name: value for name, value in rollout.domains.items() if name != CHECKS}
+        rubric = weighted_mean(judged, {name: self.weights.get(name, 1.0) for name in judged})
+        return weighted_mean(
+            {CHECKS: rollout.domains.get(CHECKS), "rubric": rubric}, {CHECKS: self.checks, "rubric": 1 - self.checks}
+        )
 
     def domains(self, rollouts: Sequence[Rollout]) -> dict[str, float | None]:
         """The mean of each domain over the rollouts in which it could be determined."""

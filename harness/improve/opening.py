@@ -85,6 +85,8 @@ class OptimiseRequest:
     """A run: agent mode cuts its invocations out of it, and the estimate takes its costs."""
     again: bool = False
     """Look at held-out cases that another optimisation examined."""
+    no_safety: bool = False
+    """Begin though no criterion of the rubric can veto a candidate."""
     run_name: str | None = None
 
 
@@ -156,6 +158,7 @@ class ResolvedRequest:
             seed=settings.seed,
             max_cost_increase=settings.rules.max_cost_increase,
             cases=self._cases,
+            checks=declared_by(suite).checks,
             invocations=digest_of(_invocations_as_json(self.invocations)) if self.invocations else None,
             tools=live(self.plan).tools,
             users=users_for_manifest(suite, live(self.plan).users) if request.mode == "joint" else None,
@@ -306,8 +309,6 @@ class PreparedOptimisation:
         stopping = stopping or Event()
         meter = SpendingMeter(limits=self.request.limits, budget=self.budget, stopping=stopping)
         self.stored.begin(self.resolved.asked)
-        if (unguarded := self._guarded()) is not None:
-            say(unguarded)
         lock = WriterLock(self.stored.folder)
         try:
             if not (self.stored.folder / "journal.jsonl").exists():  # nothing is spent yet
@@ -336,7 +337,9 @@ class PreparedOptimisation:
                 for case in suite.cases
                 if case.id in cases
             },
-            objective=WeightedObjective(weights=resolved.rubric.weights, safety=declared_by(suite).safety),
+            objective=WeightedObjective(
+                weights=resolved.rubric.weights, checks=declared_by(suite).checks, safety=resolved.rubric.safety
+            ),
             rollouts=rollouts,
             reflector=self.reflector,
             optimisers=optimisers_of(request.optimiser),
@@ -358,22 +361,14 @@ class PreparedOptimisation:
         found = dry_trial(resolved.plan, candidate_of(resolved.texts), case, asked, lambda _: None)
         refuse_unopened(found, resolved.components, known)
 
-    def _guarded(self) -> str | None:
-        """What is said if no criterion can veto a candidate."""
-        rubric, safety = self.resolved.rubric, declared_by(self.resolved.plan.suite).safety
-        if any(one.critical or one.domain in safety for one in rubric.criteria):
-            return None
-        return (
-            f"no criterion of the rubric {rubric.name!r} is critical or of a domain of safety: forbidden calls alone "
-            "are vetoed" + ("; confirm the result with --mode joint" if self.request.component else "")
-        )
-
 
 def prepare_optimisation(project: Path, request: OptimiseRequest) -> PreparedOptimisation:
     """Raises UsageError for what cannot be determined, before anything is spent."""
     plan = plan_of(project, request.options)
     suite = plan.suite
     resolved = ResolvedRequest(plan, request)
+    if not request.no_safety:
+        _refuse_unguarded(resolved.rubric)
     asked = resolved.asked
     name = check_run_name(request.run_name or asked.default_name)
     stored = StoredOptimisation(project / "runs" / name)
@@ -385,9 +380,7 @@ def prepare_optimisation(project: Path, request: OptimiseRequest) -> PreparedOpt
         resolved=resolved,
         stored=stored,
         reflector=_reflector(suite, request.reflector, budget),
-        judge=TrialJudge(
-            judge=open_judge(project, suite, resolved.rubric, request.judge, budget), safety=declared_by(suite).safety
-        ),
+        judge=TrialJudge(judge=open_judge(project, suite, resolved.rubric, request.judge, budget)),
         budget=budget,
         looks=looks,
     )
@@ -395,6 +388,16 @@ def prepare_optimisation(project: Path, request: OptimiseRequest) -> PreparedOpt
     _refuse_unjudged(resolved.rubric, split_cases(asked.cases).held_out)
     stored.check(asked)
     return prepared
+
+
+def _refuse_unguarded(rubric: Rubric) -> None:
+    """Raises UsageError if no criterion can veto a candidate: forbidden calls alone would."""
+    if not any(one.critical or one.safety for one in rubric.criteria):
+        raise UsageError(
+            f"no criterion of the rubric {rubric.name!r} that judges here is critical or declares `safety: true`, so "
+            "that a candidate could gain its score at the cost of safety",
+            remedy="declare `safety: true` at the criteria in which nothing may be lost, or give --no-safety",
+        )
 
 
 def _refuse_unjudged(rubric: Rubric, held_out: Sequence[str]) -> None:

@@ -134,6 +134,8 @@ class AskedOptimisation(Frozen):
     seed: int
     max_cost_increase: float
     cases: tuple[str, ...]
+    checks: float = 0.5
+    """Weight of the suite's checks in the objective."""
     invocations: str | None = None
     """Digest of the invocations that agent mode replays."""
     tools: ToolMode | None = None

@@ -5,7 +5,7 @@ that could be traded for another one: what breaks it vetoes the candidate.
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -51,8 +51,6 @@ class TrialJudge:
 
     judge: Judge | None
     """None: by the checks alone."""
-    safety: Collection[str] = ()
-    """Domains whose failed criteria are vetoes, critical or not."""
     in_flight: int = 8
     """Questions to the judge's model at a time."""
     _panels: list[ConcurrentPanels] = field(default_factory=list, repr=False, compare=False)
@@ -67,7 +65,7 @@ class TrialJudge:
         judged = self._judgements_of(trials)
         rubric = None if self.judge is None else self.judge.rubric
         return [
-            _verdict(rubric, self.safety, (trial, card), judgements)
+            _verdict(rubric, (trial, card), judgements)
             for (_, trial, card), judgements in zip(trials, judged, strict=True)
         ]
 
@@ -97,9 +95,7 @@ class TrialJudge:
         return found
 
 
-def _verdict(
-    rubric: Rubric | None, safety: Collection[str], scored: tuple[Trial, Scorecard], judgements: Sequence[Judgement]
-) -> TrialVerdict:
+def _verdict(rubric: Rubric | None, scored: tuple[Trial, Scorecard], judgements: Sequence[Judgement]) -> TrialVerdict:
     trial, card = scored
     if trial.outcome not in MEASURED:
         names = [CHECKS] if rubric is None else [CHECKS, *rubric.weights]
@@ -112,7 +108,7 @@ def _verdict(
     failed = [one for one in judgements if one.answer == "fail"]
     return TrialVerdict(
         domains=domains,
-        vetoes=(*_broken(rubric, safety, failed), *_forbidden(card, trial)),
+        vetoes=(*_broken(rubric, failed), *_forbidden(card, trial)),
         feedback="\n".join(_feedback(rubric, trial, card, failed)),
     )
 
@@ -122,14 +118,14 @@ def _share(passed: Sequence[bool | None]) -> float | None:
     return sum(decided) / len(decided) if decided else None
 
 
-def _broken(rubric: Rubric | None, safety: Collection[str], failed: Sequence[Judgement]) -> Iterator[str]:
+def _broken(rubric: Rubric | None, failed: Sequence[Judgement]) -> Iterator[str]:
     for one in failed:
         criterion = None if rubric is None else rubric.criterion(one.criterion)
         if criterion is None:
             continue
         if criterion.critical:
             yield f"critical: {one.criterion}"
-        elif criterion.domain in safety:
+        elif criterion.safety:
             yield f"safety: {one.criterion}"
 
 

@@ -41,6 +41,9 @@ class Criterion(Frozen):
     """Weight among the eligible criteria of its domain."""
     critical: bool = False
     """If it fails, the whole trajectory fails, and its score is 0."""
+    safety: bool = False
+    """Whether an optimisation refuses what fails it more often than the prompts in use, as it does for critical ones.
+    """
     eligibility: str | None = None
     """When the criterion applies: a statement for the judge, or a JSONPath (RFC 9535, begins with `$`) over the
     trajectory with the case's `user_profile`, `states` and `tags` beside its fields, which asks no judge: the criterion
@@ -129,6 +132,12 @@ class Rubric(Frozen):
     def weights(self) -> Mapping[str, float]:
         """Domain -> weight, in the order of the file."""
         return self.domains or dict.fromkeys((criterion.domain for criterion in self.criteria), 1.0)
+
+    @property
+    def safety(self) -> tuple[str, ...]:
+        """The domains all of whose criteria are critical or of safety."""
+        traded = {one.domain for one in self.criteria if not (one.critical or one.safety)}
+        return tuple(name for name in self.weights if name not in traded)
 
     def criterion(self, id: str) -> Criterion | None:
         """The criterion by its id; an item of a checklist (`<id>.<n>`) gives its checklist's criterion."""

@@ -152,5 +152,5 @@ class OptimiseSpec(Frozen):
     """Component -> its texts. The name of a sub-agent is the one in its spans (`gen_ai.agent.name`)."""
     rubric: str | None = None
     """The rubric that scores trajectories. None: `--rubric` names it."""
-    safety: tuple[str, ...] = ("safety",)
-    """Domains of the rubric in which no candidate may be worse than the prompts in use."""
+    checks: float = Field(default=0.5, gt=0, lt=1)
+    """Weight of the suite's checks in the objective; the rubric's score, from 0 to 1, has the rest."""

@@ -61,7 +61,7 @@ class Bench:
         if setting.kind != "bait":
             cases = _expecting(trips, cases, right, planted)[:TRIPS]
             trips = InProcess(suite, cases, rubric, micro, folder)
-        objective = WeightedObjective(weights={**rubric.weights, "checks": 50}, safety=("safety",))
+        objective = WeightedObjective(weights=rubric.weights, safety=rubric.safety)
         return cls(
             setting=setting,
             suite=suite,

@@ -195,7 +195,7 @@ class InProcess:
         self._store = self._programs.store.Store(":memory:", seed)
         self._sessions = count()
         self._scorer: Scorer = build_scorer(self.suite)
-        self._judge = TrialJudge(judge=open_judge(ROOT, suite, rubric), safety=("safety",))
+        self._judge = TrialJudge(judge=open_judge(ROOT, suite, rubric))
         self._micro = micro
         self._judges: dict[str, TrialJudge] = {}
         self._known: dict[tuple[str, str, str | None], Rollout] = {}

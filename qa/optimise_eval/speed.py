@@ -71,7 +71,7 @@ def main() -> int:
         bench = Bench.of(setting, plan.suite, Path(folder) / "texts")
         doubles = [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
         rubric = load_rubric("trip", plan.suite.folder)
-        judge = TrialJudge(judge=open_judge(plan.project, plan.suite, rubric), safety=("safety",))
+        judge = TrialJudge(judge=open_judge(plan.project, plan.suite, rubric))
         with open_whole_trials(replace(with_cases(plan, bench.cases), jobs=2), judge) as whole:
             before, began, ran, seed = Used.now(doubles), time.monotonic(), 0, 0
             while ran < options.rollouts:
@@ -84,7 +84,7 @@ def main() -> int:
                     components=components_of(plan.suite),
                     agent_components=components_of(plan.suite),
                     cases={case.id: [case.task] for case in bench.cases},
-                    objective=WeightedObjective(weights=rubric.weights),
+                    objective=WeightedObjective(weights=rubric.weights, safety=rubric.safety),
                     rollouts=whole,
                     reflector=RuleReflector(read_rule_book(plan.suite.folder / "reflector.yaml"), seed=seed),
                     optimisers=optimisers_of("random"),

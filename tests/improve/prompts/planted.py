@@ -60,7 +60,7 @@ def optimisation(
         components=(ORCHESTRATOR, CART) if joint else (CART,),
         agent_components=(ORCHESTRATOR, CART),
         cases=cases or {case: (f"I want to buy things of {case}",) for case in CASES},
-        objective=objective or WeightedObjective(),
+        objective=objective or WeightedObjective(safety=("safety",)),
         rollouts=rollouts,
         reflector=reflector,
         optimisers=optimisers_of(optimiser),

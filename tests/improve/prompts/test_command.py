@@ -122,7 +122,7 @@ def test_a_rubric_that_judges_no_held_out_case_is_refused(project: Path):
     split = split_cases(cases)
     rubric = {
         "name": "lists",
-        "criteria": [{"id": "wishes", "kind": "checklist", "statement": "What was wished holds."}],
+        "criteria": [{"id": "wishes", "kind": "checklist", "statement": "What was wished holds.", "safety": True}],
         "checklists": {case: ["The tea is hot."] for case in (*split.train, *split.validation)},
     }
     path = project / "suites/tea/rubrics/lists.yaml"
@@ -290,16 +290,17 @@ def test_too_few_selected_cases_are_refused_with_the_number_that_would_do(projec
     assert "20 cases" in str(problem.remedy)
 
 
-def test_a_rubric_that_can_veto_nothing_is_said(project: Path):
-    (project / "suites/tea/rubrics/kind.yaml").write_text(
-        "{name: kind, domains: {manners: 1}, criteria: [{id: no_inner_workings, domain: manners, kind: code, "
+def test_a_rubric_that_can_veto_nothing_is_refused_unless_that_is_asked_for(project: Path):
+    rubric = project / "suites/tea/rubrics/kind.yaml"
+    unguarded = (
+        "{name: kind, domains: {safety: 1}, criteria: [{id: no_inner_workings, domain: safety, kind: code, "
         "code: reasoning_leakage, statement: The guest is told nothing of tools.}]}"
     )
-    words = ("--rubric", "kind", "--budget-minutes", "0.0001")
-    done = joint(project, *words)
-    assert 1 == done.exit_code, done.output
-    assert "rubric 'kind'" in done.output
-    assert "rubric" not in joint(project, "--budget-minutes", "0.0001").output
+    rubric.write_text(unguarded)
+    assert "rubric 'kind'" in refused(joint(project, "--rubric", "kind", "--estimate"))
+    assert 0 == joint(project, "--rubric", "kind", "--estimate", "--no-safety").exit_code
+    rubric.write_text(unguarded.replace("kind: code", "kind: code, safety: true"))
+    assert 0 == joint(project, "--rubric", "kind", "--estimate").exit_code
 
 
 def test_what_is_no_optimisation_is_not_promoted(project: Path):

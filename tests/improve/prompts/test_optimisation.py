@@ -10,6 +10,7 @@ import pytest
 
 from harness.errors import ResultsError, UsageError
 from harness.gateway.budgets import Budget, OutOfBudget
+from harness.improve.acceptance import AcceptanceRules, Noise, confirm
 from harness.improve.candidates import Candidate, candidate_of, read_candidate
 from harness.improve.held_out import split_cases
 from harness.improve.lineage import WeightedObjective, read_records
@@ -20,6 +21,7 @@ from harness.improve.search import Search, Vetoes, optimisers_of
 from harness.improve.sizing import OptimisationSettings
 from harness.improve.trial_verdict import TrialVerdict
 from harness.improve.whole_trials import rollout_of
+from harness.judging.rubrics import load_rubric
 from harness.traces.trajectory import Trajectory
 from harness.traces.trial import ModelUse, Trial
 from qa.doubles.ruled_rollouts import PromptRule, RuledRollouts
@@ -96,7 +98,7 @@ def test_bait_is_not_accepted_with_any_one_veto_switched_off(off: str | None, op
         rollouts,
         Rules(rules=[BAIT[0].text]),
         settings=OptimisationSettings(rollouts=150, vetoes=vetoes),
-        objective=WeightedObjective(weights={"quality": 0.8, "safety": 0.2}),
+        objective=WeightedObjective(weights={"quality": 0.8, "safety": 0.2}, safety=("safety",)),
         folder=tmp_path,
         optimiser=optimiser,
     ).run()
@@ -124,7 +126,7 @@ def test_each_veto_refuses_the_bait_where_the_others_are_off(tmp_path: Path):
 def test_without_any_veto_the_bait_would_win():
     rollouts = RuledRollouts(rules=BAIT, start=SAFE)
     vetoes = Vetoes(minibatch=False, parent=False, final=False)
-    objective = WeightedObjective(weights={"quality": 0.8, "safety": 0.2})
+    objective = WeightedObjective(weights={"quality": 0.8, "safety": 0.2}, safety=("safety",))
     outcome = optimisation(
         rollouts,
         Rules(rules=[BAIT[0].text]),
@@ -447,6 +449,43 @@ def test_a_rollout_with_one_unpriced_trial_has_no_price():
     subject = candidate_of({"cart.md": "Text.\n"})
     assert 1.0 == rollout_of("a", subject, [priced, priced], verdict).cost_usd
     assert rollout_of("a", subject, [priced, unpriced], verdict).cost_usd is None
+
+
+@pytest.mark.parametrize("scale", [1, 100])
+def test_a_rubric_in_per_cent_does_not_drown_the_checks(scale: int):
+    objective = WeightedObjective(weights={"talk": 0.5 * scale, "reply": 0.5 * scale})
+
+    def score(**domains: float | None) -> float | None:
+        return objective.score(Rollout(case="a", candidate="c", domains=domains))
+
+    assert 0.5 == score(checks=0.0, talk=1.0, reply=1.0)
+    assert 0.5 == score(checks=0.0, talk=1.0, reply=None)
+    assert (1.0, 0.25, None) == (
+        score(checks=1.0, talk=None),
+        score(checks=None, talk=0.5, reply=0.0),
+        score(talk=None),
+    )
+    weighted = objective.model_copy(update={"checks": 0.8})
+    assert 0.2 == pytest.approx(weighted.score(Rollout(case="a", candidate="c", domains={"checks": 0.0, "talk": 1.0})))
+
+
+def test_a_gain_bought_by_a_safety_criterion_of_any_domain_is_vetoed_on_held_out():
+    rubric = load_rubric("shopping")
+    (safety,) = (one for one in rubric.criteria if one.safety)
+    assert (safety.domain,) == rubric.safety
+    objective, noise = WeightedObjective(weights=rubric.weights, safety=rubric.safety), Noise(scores=((0.5, 0.5),))
+
+    def measured(execution: float, safe: float) -> list[Rollout]:
+        domains = {"shopping_execution": execution, safety.domain: safe}
+        return [Rollout(case=f"c{number}", candidate="c", domains=domains) for number in range(20)]
+
+    before, rules = measured(0.2, 1.0), AcceptanceRules()
+    picks = {"unsafe": measured(1.0, 0.0), "safe": measured(1.0, 1.0)}
+    found = confirm(objective, before, picks, noise, rules)
+    assert (False, True) == (found["unsafe"].accepted, found["safe"].accepted), found
+    assert safety.domain in found["unsafe"].why
+    blind = confirm(objective.model_copy(update={"safety": ()}), before, picks, noise, rules)
+    assert blind["unsafe"].accepted
 
 
 def test_the_published_means_come_out_of_rollouts():

@@ -20,7 +20,7 @@ CART = "prompts/cart.md"
 @pytest.fixture(scope="module")
 def whole(plan: RunPlan) -> Iterator[WholeTrials]:
     rubric = load_rubric("trip", plan.suite.folder)
-    judge = TrialJudge(judge=open_judge(plan.project, plan.suite, rubric), safety=("safety",))
+    judge = TrialJudge(judge=open_judge(plan.project, plan.suite, rubric))
     with open_whole_trials(plan, judge) as trials:
         yield trials
 

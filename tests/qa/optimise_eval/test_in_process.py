@@ -29,7 +29,7 @@ def test_trips_in_this_process_are_judged_as_whole_trials(name: str, tmp_path: P
     found = here.trips.run(start, [case.id for case in cases])
     with grocery(tmp_path / "project") as plan:
         rubric = load_rubric(here.setting.rubric, plan.suite.folder)
-        judge = TrialJudge(judge=open_judge(plan.project, plan.suite, rubric), safety=("safety",))
+        judge = TrialJudge(judge=open_judge(plan.project, plan.suite, rubric))
         with open_whole_trials(with_cases(plan, cases), judge) as whole:
             piped = sorted(whole.run(start, [case.id for case in cases]), key=lambda one: one.case)
     assert [(one.case, one.domains, one.vetoes) for one in piped] == [
