@@ -22,14 +22,15 @@ class CaseFinding(Frozen):
     case_id: str
     problem: str | None
     warning: str | None = None
-    """A part of the case that has no effect; it is not an error."""
+    """A part of the case that has no effect, or what could not be shown of it; it is not an error."""
 
 
 def check_cases(plan: RunPlan, watch: Callable[[str], Watch]) -> tuple[CaseFinding, ...]:
     """Runs `oracle` (over the cases that have a reference or a solution) and `nop`, and checks every planned case.
 
-    A case is wrong if the oracle fails it, if `nop` passes it without `nop_passes`, if it has no check, or
-    if the state that its reference leaves cannot be obtained because a call of it fails.
+    A case is wrong if the oracle fails it, if `nop` passes it without `nop_passes`, if it has no check, if it has no
+    reference and was not made of a trace, or if the state that its reference leaves cannot be obtained because a call
+    of it fails.
     """
     try:
         return _case_findings(plan, watch)
@@ -53,7 +54,7 @@ def _case_findings(plan: RunPlan, watch: Callable[[str], Watch]) -> tuple[CaseFi
         CaseFinding(
             case_id=one.case_id,
             problem=_problem(cases[one.case_id], oracle.get(one.case_id), nop[one.case_id]),
-            warning=_warning(unfired.get(one.case_id, ())),
+            warning=_warning(cases[one.case_id], unfired.get(one.case_id, ())),
         )
         for one in plan.planned
     )
@@ -74,8 +75,10 @@ def _by_case(folder: RunFolder | None) -> dict[str, Scorecard]:
     return {} if folder is None else {card.case_id: card for card in folder.scorecards()}
 
 
-def _warning(unfired: Sequence[str]) -> str | None:
-    """A warning about faults that no call of the reference triggers."""
+def _warning(case: Case, unfired: Sequence[str]) -> str | None:
+    """What the oracle did not show: that an agent can pass it, or faults that no call of the reference triggers."""
+    if _only_traced(case):
+        return "made of a trace, without `reference:`; a run of a mended agent shows whether one can pass it"
     return f"no call of the reference triggers {'; '.join(unfired)}" if unfired else None
 
 
@@ -85,12 +88,17 @@ def _problem(case: Case, oracle: Scorecard | None, nop: Scorecard) -> str | None
     if not nop.success and case.nop_passes:
         return f"it declares `nop_passes`, but an agent that does nothing fails it: {_reasons(nop)}"
     if oracle is None:
-        return f"it has no {'`reference:`' if case.task_folder is None else 'solution/solve.sh'} for the oracle to play"
+        missing = "`reference:`" if case.task_folder is None else "solution/solve.sh"
+        return None if _only_traced(case) else f"it has no {missing} for the oracle to play"
     if oracle.success is None:
         return f"the oracle could not be judged ({oracle.outcome}): {oracle.reason or _reasons(oracle)}"
     if not oracle.success:
         return f"its reference fails it: {_reasons(oracle)}{_no_answer(case)}"
     return None
+
+
+def _only_traced(case: Case) -> bool:
+    return case.origin is not None and not case.has_oracle
 
 
 def _no_answer(case: Case) -> str:

@@ -4,6 +4,8 @@ import json
 import shutil
 from pathlib import Path
 
+import yaml
+
 from tests.walks.conftest import ROOT, Walk
 
 _OWN_SERVER = (
@@ -40,6 +42,18 @@ def test_the_cases_of_a_first_project_are_right(walk: Walk) -> None:
     walk("init", "mine")
     checked = walk("--project", "mine", "case", "check", "hello", "--sandbox", "local")
     assert "2 cases checked, 0 wrong" in checked.stderr
+
+
+def test_a_case_made_of_a_trace_needs_no_reference(walk: Walk) -> None:
+    walk("init", "mine")
+    file = walk.folder / "mine" / "suites" / "hello" / "cases.yaml"
+    cases = [{**case, "origin": "session:c1"} for case in yaml.safe_load(file.read_text(encoding="utf-8"))]
+    del cases[0]["reference"]
+    file.write_text(yaml.safe_dump(cases), encoding="utf-8")
+
+    checked = walk("--project", "mine", "case", "check", "hello", "--sandbox", "local", "--json")
+
+    assert [True, False] == [bool(finding["warning"]) for finding in json.loads(checked.stdout)]
 
 
 def test_an_oracle_without_an_answer_is_told_what_it_would_answer_with(walk: Walk) -> None:
