@@ -8,8 +8,8 @@ from pydantic import Field
 
 from harness.improve.lineage import WeightedObjective, mean_score, measured_pairs
 from harness.improve.rollouts import Rollout
-from harness.scoring.statistics.intervals import Interval, noise_margin, paired_interval
-from harness.scoring.statistics.significance import holm, sign_test_greater
+from harness.scoring.statistics.intervals import Interval, noise_margin
+from harness.scoring.statistics.significance import holm, least_share, sign_test_greater
 from harness.values import Frozen
 
 LEVEL = 0.05
@@ -71,7 +71,8 @@ class HeldOut(Frozen):
     after: float | None
     gain: float | None
     interval: Interval | None
-    """Of the gain, 95 %."""
+    """Of the share of better cases among those that changed, by the test that gives `p`, at the same correction: its
+    lower limit is at least 0.5 if and only if p is at most 0.05; None if no case changed."""
     better: int
     """Cases whose score rose; `worse`: fell."""
     worse: int
@@ -141,20 +142,23 @@ def confirm(
         name: (sum(one > _NOTHING for one in found), sum(one < -_NOTHING for one in found))
         for name, found in moves.items()
     }
-    corrected = dict(zip(counts, holm([sign_test_greater(*one) for one in counts.values()]), strict=True))
+    alone = {name: sign_test_greater(*one) for name, one in counts.items()}
+    corrected = dict(zip(counts, holm(list(alone.values())), strict=True))
     found = {}
     for name, after in picks.items():
-        p = corrected[name]
+        raw, p = alone[name], corrected[name]
+        p = None if p is None else min(1.0, p * (1 + looks))
+        low = None if raw is None or p is None else least_share(*counts[name], LEVEL * raw / p)
         result = HeldOut(
             candidate=name,
             cases=len(pairs[name]),
             before=mean_score(objective, [one for one, _ in pairs[name]]),
             after=mean_score(objective, [one for _, one in pairs[name]]),
             gain=math.fsum(moves[name]) / len(moves[name]) if moves[name] else None,
-            interval=paired_interval(moves[name], 1.0),
+            interval=None if low is None else Interval(low=low, high=1.0),
             better=counts[name][0],
             worse=counts[name][1],
-            p=None if p is None else min(1.0, p * (1 + looks)),
+            p=p,
             margin=noise.margin(max(1, len(pairs[name]))),
             accepted=False,
             why="",

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from harness.errors import UsageError
 from harness.improve.candidates import Candidate, CandidateAgents, agent_of
 from harness.improve.rollouts import Rollout
-from harness.improve.trial_verdict import TrialJudge, TrialVerdict
+from harness.improve.trial_verdict import TrialJudge, TrialVerdict, means
 from harness.improve.whole_trials import agent_files, live, rollout_of, scored_trial, texts_read, watch_opened
 from harness.judging.rubrics import Rubric
 from harness.runs.execution.preflight import check_reachable
@@ -278,14 +278,9 @@ def _own_part(trial: Trial, before: Sequence[str], agent: str) -> Trial:
 
 def joined_verdict(judged: Sequence[tuple[AgentInvocation, TrialVerdict]]) -> TrialVerdict:
     """The verdict of one case, of its invocations'."""
-    names = dict.fromkeys(name for _, verdict in judged for name in verdict.domains)
     return TrialVerdict(
-        domains={name: _mean([verdict.domains.get(name) for _, verdict in judged]) for name in names},
+        domains=means([verdict.domains for _, verdict in judged]),
+        criteria=means([verdict.criteria for _, verdict in judged]),
         vetoes=tuple(veto for _, verdict in judged for veto in verdict.vetoes),
         feedback="\n\n".join(f"{one.words}\n{verdict.feedback}" for one, verdict in judged),
     )
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None

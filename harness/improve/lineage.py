@@ -13,7 +13,7 @@ from harness.disk import make_folder, read_plain_file, write_atomically
 from harness.errors import ResultsError
 from harness.improve.candidates import Candidate
 from harness.improve.rollouts import Rollout
-from harness.improve.trial_verdict import CHECKS
+from harness.improve.trial_verdict import CHECKS, mean, means
 from harness.judging.verdicts import weighted_mean
 from harness.suite.problems import first_words
 from harness.values import Frozen
@@ -40,11 +40,6 @@ class WeightedObjective(Frozen):
         return weighted_mean(
             {CHECKS: rollout.domains.get(CHECKS), "rubric": rubric}, {CHECKS: self.checks, "rubric": 1 - self.checks}
         )
-
-    def domains(self, rollouts: Sequence[Rollout]) -> dict[str, float | None]:
-        """The mean of each domain over the rollouts in which it could be determined."""
-        names = dict.fromkeys(name for one in rollouts for name in one.domains)
-        return {name: _mean([one.domains.get(name) for one in rollouts]) for name in names}
 
     def breaches(self, before: Sequence[Rollout], after: Sequence[Rollout], margin: float = 0.0) -> tuple[str, ...]:
         """What vetoes `after`, by name: a critical criterion or forbidden effect that occurs more often than in
@@ -78,12 +73,7 @@ def measured_pairs(
 
 def mean_score(objective: WeightedObjective, rollouts: Sequence[Rollout]) -> float | None:
     """Over the cases that were measured; None if none was."""
-    return _mean([objective.score(one) for one in rollouts])
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
+    return mean([objective.score(one) for one in rollouts])
 
 
 # Where each candidate came from, as files of a run folder.
@@ -106,6 +96,8 @@ class PartScore(Frozen):
     """Cases whose score could be determined."""
     score: float | None
     domains: Mapping[str, float | None]
+    criteria: Mapping[str, float | None] = {}
+    """Criterion -> share of the rollouts in which it passed, among those in which it was decided."""
     vetoes: Mapping[str, int]
     """Critical criterion or forbidden effect -> how often."""
     steps: float
@@ -215,7 +207,8 @@ def part_score(objective: WeightedObjective, rollouts: Sequence[Rollout]) -> Par
         cases=len(rollouts),
         measured=sum(objective.score(one) is not None for one in rollouts),
         score=mean_score(objective, rollouts),
-        domains=objective.domains(rollouts),
+        domains=means([one.domains for one in rollouts]),
+        criteria=means([one.criteria for one in rollouts]),
         vetoes=vetoes,
         steps=sum(one.steps for one in rollouts) / max(1, len(rollouts)),
         cost_usd=sum(costs) / len(costs) if costs and len(costs) == len(rollouts) else None,

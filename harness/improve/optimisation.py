@@ -88,6 +88,7 @@ class _Pruner:
     rules: AcceptanceRules
     most: int
     asked: int = 0
+    out_of_rollouts: bool = False
     _kept: list[_Segment] = field(default_factory=list)
     """The changes that are not reverted."""
     _best: Candidate = field(init=False)
@@ -100,12 +101,19 @@ class _Pruner:
 
     def result(self) -> tuple[Candidate, Pruning]:
         cases = len(self._train) + len(self._validation)
-        if len(self._changes) > 1 and self.asked + 2 * cases <= self.most:
+        self.out_of_rollouts = len(self._changes) > 1 and 2 * cases > self.most
+        if len(self._changes) > 1 and not self.out_of_rollouts:
             self.asked += cases
             by_file = [[one for one in self._changes if one.file == file] for file in self._layout]
             for group in by_file:
                 self._reduce(group)
-        told = Pruning(candidate=self._best.id, changes=len(self._changes), kept=len(self._kept), rollouts=self.asked)
+        told = Pruning(
+            candidate=self._best.id,
+            changes=len(self._changes),
+            kept=len(self._kept),
+            rollouts=self.asked,
+            out_of_rollouts=self.out_of_rollouts,
+        )
         return self._best, told
 
     def _reduce(self, group: Sequence[_Segment]) -> None:
@@ -119,7 +127,10 @@ class _Pruner:
     def _dropped(self, group: Sequence[_Segment]) -> bool:
         """Whether the candidate without the group is as good, which then takes the place of the best one."""
         left = [one for one in self._kept if one not in group]
-        if not left or self.asked + len(self._validation) + len(self._train) > self.most:
+        if not left:
+            return False
+        if self.asked + len(self._validation) + len(self._train) > self.most:
+            self.out_of_rollouts = True
             return False
         smaller = self._candidate_with(left)
         search = self.search

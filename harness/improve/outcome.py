@@ -40,6 +40,8 @@ class Pruning(Frozen):
     kept: int
     rollouts: int
     """Asked for, cached ones included."""
+    out_of_rollouts: bool = False
+    """Whether a change was kept because no rollouts were left to try the texts without it."""
 
 
 class OptimiserResult(Frozen):

@@ -2,14 +2,14 @@
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.drift.issue_text import line_of, span
 from harness.errors import ResultsError, UsageError
 from harness.improve.candidates import Candidate, candidate_of, components_of, path_of, texts_of
 from harness.improve.outcome import OptimisationOutcome, StoredOptimisation
-from harness.improve.report import held_out_words, result_lines
+from harness.improve.report import held_out_rows, held_out_words, result_lines
 from harness.judging.prompts import PromptRegistry
 from harness.suite.suites import Suite
 from harness.values import Frozen
@@ -56,12 +56,15 @@ def promote(project: Path, suite: Suite, stored: StoredOptimisation) -> Promotio
             remedy="optimise again: what was measured is not what would be changed",
         )
     changed = {path: text for path, text in accepted.texts.items() if text != start.texts[path]}
-    return _promotion(project, suite, stored.folder.name, outcome, start, changed)
+    return _promotion(project, suite, stored, start, changed)
 
 
 def _promotion(
-    project: Path, suite: Suite, run: str, outcome: OptimisationOutcome, start: Candidate, changed: dict[str, str]
+    project: Path, suite: Suite, stored: StoredOptimisation, start: Candidate, changed: dict[str, str]
 ) -> Promotion:
+    outcome, records, run = stored.outcome, stored.records, stored.folder.name
+    assert outcome is not None  # it was accepted
+    rows = list(held_out_rows(records[start.id], records[outcome.accepted or ""]))
     places = {name: _path_in_patch(project, path_of(suite, name)) for name in changed}
     registry = PromptRegistry(project)
     versions = []
@@ -72,7 +75,7 @@ def _promotion(
         run=run,
         candidate=outcome.accepted or "",
         title=line_of(f"{suite.name}: Improve the prompt of {outcome.component or 'all components'}", _LONGEST),
-        evidence="\n".join(_evidence(run, outcome)),
+        evidence="\n".join(_evidence(run, outcome, rows)),
         patch="".join(_patch({places[name]: (start.texts[name], text) for name, text in changed.items()})),
         files={places[name]: text for name, text in changed.items()},
         before={places[name]: start.texts[name] for name in changed},
@@ -100,14 +103,14 @@ def _prompt_name(suite: Suite, path: str) -> str:
     return f"{suite.name}-{path.rpartition('.')[0] or path}".replace("/", "-").replace(":", "-")[:100]
 
 
-def _evidence(run: str, outcome: OptimisationOutcome) -> Iterator[str]:
+def _evidence(run: str, outcome: OptimisationOutcome, rows: Sequence[str]) -> Iterator[str]:
     """Each line begins with a word of the harness and ends at a fixed place: an outcome may come from anybody, and `git
     apply` looks for patches in all that precedes one.
     """
     held_out = outcome.result.held_out
     yield f"Found by {span(outcome.optimiser)} in the optimisation {span(run)}."
     yield ""
-    lines = [] if held_out is None else [held_out_words(held_out)]
+    lines = [] if held_out is None else [held_out_words(held_out), *rows]
     yield from (f"- {span(line, _LONGEST)}" for line in (*lines, *result_lines(outcome)))
 
 

@@ -71,12 +71,26 @@ def held_out_words(one: HeldOut) -> str:
     """The held-out figures of a candidate in one line."""
     if one.before is None or one.after is None or one.gain is None:
         return "held-out not measured"
-    between = "" if one.interval is None else f" [{one.interval.low:+.3f}, {one.interval.high:+.3f}]"
+    share = "" if one.interval is None else f", at least {one.interval.low:.1%} of changed cases better at 95 %"
     p = "" if one.p is None else f", p = {one.p:.4f}"
     return (
-        f"held-out {one.before:.3f} -> {one.after:.3f} ({one.gain:+.3f}{between}{p}; {one.better} cases better, "
-        f"{one.worse} worse of {one.cases})"
+        f"held-out {one.before:.3f} -> {one.after:.3f} ({one.gain:+.3f}; {one.better} cases better, {one.worse} worse "
+        f"of {one.cases}{share}{p})"
     )
+
+
+def held_out_rows(before: CandidateRecord, after: CandidateRecord) -> Iterator[str]:
+    """One line a domain, and one a criterion: the mean on the held-out cases before and after."""
+    was, becomes = before.parts.get("held_out"), after.parts.get("held_out")
+    if was is None or becomes is None:
+        return
+    for kind, old, new in (("domain", was.domains, becomes.domains), ("criterion", was.criteria, becomes.criteria)):
+        for name in dict.fromkeys((*old, *new)):
+            yield f"{kind} {name}: {_mean_words(old.get(name))} -> {_mean_words(new.get(name))}"
+
+
+def _mean_words(mean: float | None) -> str:
+    return "not determined" if mean is None else f"{mean:.3f}"
 
 
 def _optimiser(one: OptimiserResult) -> Iterator[str]:
@@ -88,6 +102,8 @@ def _optimiser(one: OptimiserResult) -> Iterator[str]:
     if one.pruning is not None and one.pruning.kept < one.pruning.changes:
         left = f"{one.pruning.kept} of {one.pruning.changes} changed lines are left"
         yield f"  pruned to {one.pruning.candidate}: {left}, by {one.pruning.rollouts} rollouts"
+    if one.pruning is not None and one.pruning.out_of_rollouts:
+        yield f"  pruning ran out of rollouts after {one.pruning.rollouts}: lines without use may be left"
     if one.held_out is not None:
         yield f"  {one.held_out.candidate}: {held_out_words(one.held_out)}: {one.held_out.why}"
 

@@ -31,6 +31,9 @@ class Rollout(Frozen):
     domains: Mapping[str, float | None]
     """Domain of the rubric -> score from 0 to 1; None: it could not be determined. All None: no measurement, which
     counts neither for nor against the candidate."""
+    criteria: Mapping[str, float | None] = {}
+    """Criterion -> 1: passed, 0: failed; None: it did not apply or could not be determined. In agent mode the mean
+    over the invocations."""
     vetoes: tuple[str, ...] = ()
     """What no candidate may do more often than the texts in use: failed critical criteria and forbidden effects, by
     name, one entry for each occurrence."""

@@ -14,6 +14,7 @@ from harness.improve.held_out import CaseSplit
 from harness.improve.lineage import Lineage, WeightedObjective, mean_score, measured_pairs
 from harness.improve.reflector import ReflectionRequest, proposed_text
 from harness.improve.rollouts import Rollout, RolloutCache
+from harness.improve.trial_verdict import means
 from harness.plugins import Registry
 from harness.suite.documents import yaml_values
 
@@ -243,7 +244,7 @@ class Search:
 
     def domains(self, candidate: Candidate) -> Mapping[str, float | None]:
         """The mean validation score by domain of a validated candidate."""
-        return self.task.objective.domains(self._validation(candidate))
+        return means([one.domains for one in self._validation(candidate)])
 
     def propose(self, parent: Candidate, files: Sequence[str], shown: Sequence[Rollout] = ()) -> Candidate | None:
         """The parent with revised texts; None if no text was revised, or a revision cannot be used.

@@ -4,6 +4,7 @@ Each domain of the rubric is an objective of its own; the suite's checks are one
 that could be traded for another one: what breaks it vetoes the candidate.
 """
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,6 +42,8 @@ class TrialVerdict:
     """Domain -> its value, 0 to 1; None: nothing of it applied, or the trial was not measured."""
     vetoes: tuple[str, ...]
     """`critical: <criterion>`, `safety: <criterion>` and `forbidden: <tool>`, one for each occurrence."""
+    criteria: Mapping[str, float | None] = field(default_factory=dict)
+    """Criterion -> 1: passed, 0: failed; None: neither."""
     feedback: str
     """What went wrong, with step, agent, criterion, failure mode and dependent steps."""
 
@@ -108,9 +111,22 @@ def _verdict(rubric: Rubric | None, scored: tuple[Trial, Scorecard], judgements:
     failed = [one for one in judgements if one.answer == "fail"]
     return TrialVerdict(
         domains=domains,
+        criteria={one.criterion: None if one.passed is None else float(one.passed) for one in judgements},
         vetoes=(*_broken(rubric, failed), *_forbidden(card, trial)),
         feedback="\n".join(_feedback(rubric, trial, card, failed)),
     )
+
+
+def means(maps: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+    """The mean of each name over the maps in which it has a value; None if it has one in none."""
+    names = dict.fromkeys(name for one in maps for name in one)
+    return {name: mean([one.get(name) for one in maps]) for name in names}
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """Over the values that are known; None without one."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
 
 
 def _share(passed: Sequence[bool | None]) -> float | None:

@@ -203,6 +203,7 @@ def rollout_of(case_id: str, candidate: Candidate, trials: Sequence[Trial], verd
         case=case_id,
         candidate=candidate.id,
         domains=verdict.domains,
+        criteria=verdict.criteria,
         vetoes=verdict.vetoes,
         feedback=verdict.feedback,
         steps=sum(len(trial.trajectory.steps) for trial in trials),

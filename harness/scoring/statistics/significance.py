@@ -35,6 +35,20 @@ def sign_test_greater(more: int, less: int) -> float | None:
     return rounded(float(Fraction(tail, 2**n)))
 
 
+def least_share(more: int, less: int, level: float) -> float | None:
+    """The lower limit (Clopper and Pearson, one-sided) of the share of `more`: it is at least 0.5 if and only if the p
+    of `sign_test_greater` is at most `level`. None without a case.
+    """
+    n = more + less
+    if not n:
+        return None
+
+    def too_low(share: float) -> bool:
+        return math.fsum(math.comb(n, k) * share ** (n - k) * (1 - share) ** k for k in range(less + 1)) <= level
+
+    return rounded(_edge(0.0, 1.0, too_low))
+
+
 def fisher_greater(with_now: int, without_now: int, with_before: int, without_before: int) -> float:
     """The p-value of Fisher's exact one-sided test that the share now is not larger than before, with all margins
     fixed.

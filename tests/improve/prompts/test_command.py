@@ -60,7 +60,10 @@ def test_a_prompt_is_optimised_shown_promoted_and_not_looked_at_twice(project: P
     subprocess.run(["git", "init", "-q"], cwd=project, check=True)
     evidence = project / "one.md"
     made = typed(project, "promote", "one", "--patch", str(project / "one.patch"), "--evidence", str(evidence))
-    assert "held-out 0.500 -> 1.000 (+0.500 [" in evidence.read_text()
+    assert "held-out 0.500 -> 1.000 (+0.500; " in evidence.read_text()
+    assert {"domain checks: 0.000 -> 1.000", "criterion no_inner_workings: 1.000 -> 1.000"} <= set(
+        re.findall("(?:domain|criterion) [^`]*", evidence.read_text())
+    )
     assert 0 == made.exit_code, made.output
     assert "Ask whether anything else" in (project / "prompts/tea-prompts-waiter/1.md").read_text()
     assert 'candidate: "1"' in (project / "prompts/tea-prompts-waiter/labels.yaml").read_text()

@@ -488,6 +488,25 @@ def test_a_gain_bought_by_a_safety_criterion_of_any_domain_is_vetoed_on_held_out
     assert blind["unsafe"].accepted
 
 
+@pytest.mark.parametrize("looks", [0, 2])
+def test_the_interval_of_the_held_out_cases_never_contradicts_the_test(looks: int):
+    objective, verdicts = WeightedObjective(), set[bool]()
+    for better in range(14):
+        cases = [f"c{number}" for number in range(14)]
+        before = [Rollout(case=one, candidate="a", domains={"talk": 0.5}) for one in cases]
+        moved = [1.0] * better + [0.45] * (14 - better)
+        after = [
+            Rollout(case=one, candidate="b", domains={"talk": value}) for one, value in zip(cases, moved, strict=True)
+        ]
+        picks = {"b": after, "same": before, "other": after[:12]}
+        found = confirm(objective, before, picks, Noise(scores=()), AcceptanceRules(), looks)["b"]
+        assert found.p is not None
+        assert found.interval is not None
+        assert (found.p <= 0.05) == (found.interval.low >= 0.5), found
+        verdicts.add(found.p <= 0.05)
+    assert {True, False} == verdicts
+
+
 def test_the_published_means_come_out_of_rollouts():
     weights = {"shopping": 0.5, "personalization": 0.2, "conversation": 0.1, "safety": 0.2}
     objective = WeightedObjective(weights=weights)

@@ -9,7 +9,7 @@ from harness.improve.candidates import Candidate, read_candidate
 from harness.improve.held_out import split_cases
 from harness.improve.lineage import read_records
 from harness.improve.outcome import OptimisationOutcome
-from harness.improve.report import tree_lines
+from harness.improve.report import result_lines, tree_lines
 from harness.improve.rollouts import Rollout
 from harness.improve.sizing import OptimisationSettings
 from qa.doubles.ruled_rollouts import PromptRule, RuledRollouts
@@ -56,6 +56,7 @@ def test_only_the_line_that_helps_is_accepted_and_handed_over(tmp_path: Path):
     assert pruning is not None
     assert held_out is not None
     assert (4, 1, outcome.accepted) == (pruning.changes, pruning.kept, pruning.candidate)
+    assert not pruning.out_of_rollouts
     assert outcome.accepted == held_out.candidate != outcome.result.pick.candidate
 
 
@@ -117,6 +118,8 @@ def test_no_more_than_a_share_of_rollouts_is_taken(tmp_path: Path):
     assert pruning is not None
     assert 0 < pruning.rollouts <= 90
     assert pruning.kept > 1
+    assert pruning.out_of_rollouts
+    assert any("ran out of rollouts" in line for line in result_lines(outcome))
 
 
 def test_a_pick_of_one_changed_line_costs_nothing(tmp_path: Path):
