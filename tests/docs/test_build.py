@@ -33,11 +33,12 @@ def test_it_builds_strictly_and_without_a_network(project: Path) -> None:
 
 
 @pytest.mark.slow
-def test_links_that_lead_nowhere_fail_the_build(project: Path) -> None:
-    page, links = project / "docs/index.md", "[there](nowhere.md) [there](reference/index.md#nowhere)"
-    page.write_text(page.read_text(encoding="utf-8") + f"\n{links}\n", encoding="utf-8")
-    problems = problems_in(project)
-    assert [True, True] == ["does not exist" in problem for problem in problems]
+@pytest.mark.parametrize("link", ["[there](nowhere.md)", "[there](reference/index.md#nowhere)"])
+def test_a_link_that_leads_nowhere_fails_the_build(project: Path, link: str) -> None:
+    page = project / "docs/index.md"
+    page.write_text(page.read_text(encoding="utf-8") + f"\n{link}\n", encoding="utf-8")
+    (problem,) = problems_in(project)
+    assert "does not exist" in problem
 
 
 @pytest.mark.parametrize(

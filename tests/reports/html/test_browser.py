@@ -73,7 +73,7 @@ def test_judged_scores_stand_by_rubric_and_a_verdict_leads_to_its_step(browser: 
     shown = browser.run("""[...document.querySelectorAll('#details details')]
       .find(one => one.querySelector('summary').textContent === 'Judged by counter').innerText""")
     lines = [line.split("\t") for line in shown.splitlines()]
-    assert ["complete", "100 %", "1", "-", "-", "1", "1", "critical, uncal.", "100 %"] in lines
+    assert ["complete", "100 %", "-", "1", "-", "-", "1", "1", "critical, uncert.", "100 %"] in lines
     assert "score 75 %" in shown
     assert "before: score 75 %" in shown
     browser.look(page, "#case=case-0000&attempt=1")

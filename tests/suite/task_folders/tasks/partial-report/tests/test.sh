@@ -1,2 +1,2 @@
 #!/bin/bash
-python3 /tests/scoring.py > /logs/verifier/reward.json
+python3 /tests/score.py > /logs/verifier/reward.json
