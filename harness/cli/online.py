@@ -161,7 +161,7 @@ def _show_session(store: "SessionStore", session: str, *, as_json: bool) -> None
 
     found = store.session(session)
     trajectory = found.trajectory
-    scores = [one for one in store.scores() if one.session == found.row.key]
+    scores = [one for one in store.score_store.read(session=found.row.key, latest=True) if not one.skipped]
     if as_json:
         print_json(
             {

@@ -64,7 +64,8 @@ def draft_session_case(store: SessionStore, key: str, project: Path, suite_name:
     if trial is None or trial.outcome not in MEASURED:
         why = "its spans contain no agent, model or tool" if trial is None else f"it is {trial.outcome}"
         raise UsageError(f"session {session.row.key!r} has no failure of an agent: {why}")
-    scores = [one for one in store.scores() if one.session == session.row.key and suite_name in (None, one.suite)]
+    own = store.score_store.read(session=session.row.key, suite=suite_name, latest=True)
+    scores = [one for one in own if not one.skipped]
     suite = load_suite(project, _one_suite(session, scores, suite_name))
     rules = next((one.card for one in scores if one.card is not None), None)
     scorer = SessionScorer(suite, online_settings(project))
