@@ -164,7 +164,7 @@ def evidences() -> Iterator[tuple[str, Evidence]]:
     from sources import labelled
 
     if (data_folder() / "tau2").is_dir():
-        yield from ((run.domain, run.blind) for run in labelled(data_folder(), "tau2"))
+        yield from ((run.evidence.case.category, run.blind) for run in labelled(data_folder(), "tau2"))
         return
     print("the real runs are absent: made ones of their shape are scored", file=sys.stderr)
     yield from made()
