@@ -150,8 +150,8 @@ class SessionStore:
             return 0
         traces = [(row.source, trace) for row in rows for trace in row.trace_ids]
         with nullcontext() if self._sender is None else self._sender.alone():
-            self._engine.delete(traces)
-            self._embedded.delete(traces)  # with ClickHouse, what waits to be sent
+            for engine in dict.fromkeys((self._engine, self._embedded)):  # with ClickHouse also what waits to be sent
+                engine.delete(traces)
         forget_sessions(self.layout, self.score_store, (row.key for row in rows))
         return len(rows)
 
