@@ -2,7 +2,6 @@
 
 import random
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -255,18 +254,6 @@ def test_sessions_that_are_scored_again_let_new_ones_pass(run: RunFolder, served
     assert ["default:c4", "default:c3"] == newest
 
 
-@pytest.mark.slow
-def test_a_round_that_ends_between_batches_is_continued(run: RunFolder, served: Served) -> None:
-    suite = load_suite(run.path.parents[1], "basics")
-    send(served, run)
-    total = len(list(run.trials()))
-    for _ in range(total):
-        done = score_sessions(served.store(), ScoringRequest(suite=suite, settings=NOW, limit=1))
-        assert 1 == done.scored
-    assert (total, 0) == (len(served.store().scores()), done.waiting)
-    assert total == len(served.store().score_store.identities())
-
-
 def test_a_session_that_goes_on_is_not_scored_yet(served: Served) -> None:
     served.post("/v1/traces", request(span(1, 1, attributes={"gen_ai.conversation.id": "c"})))
     done = score_sessions(
@@ -280,18 +267,6 @@ def test_a_session_without_a_pause_is_scored_all_the_same(run: RunFolder, served
     served.post("/v1/traces", request(span(1, 1, attributes={"gen_ai.operation.name": "invoke_agent"})))
     patient = ScoringRequest(suite=suite, settings=OnlineSettings(pause_s=3600, longest_s=0.001))
     assert [1, 0] == [score_sessions(served.store(), patient).scored for _ in range(2)]
-
-
-@pytest.mark.slow
-def test_rounds_of_several_processes_keep_all_scores(run: RunFolder, served: Served) -> None:
-    send(served, run)
-    score_sessions(served.store(), ScoringRequest(suite=load_suite(run.path.parents[1], "basics"), settings=NOW))
-    (score, *_) = before = served.store().scores()
-    stores = [served.store().score_store for _ in range(4)]
-    others = [score.model_copy(update={"scorer": f"other {number}"}) for number in range(4)]
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda store, other: store.add([other]), stores, others))
-    assert len(before) + 4 == len(list(stores[0].read()))
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from harness.production.scores import SessionSampling, SessionScore
 from harness.production.settings import WatchSettings
 from harness.production.watch import Incident, accept_incident, daily_report, watch_shifts
 from harness.runs.store.drift_report import DriftFinding, DriftReport
-from tests.production.shifts import FIRST, World, delay, drift, false_alarms, new_store, other_judge, rise, simulated
+from qa.production.shifts import FIRST, World, delay, drift, false_alarms, new_store, other_judge, rise, simulated
 
 
 @pytest.mark.slow

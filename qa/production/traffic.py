@@ -1,4 +1,4 @@
-"""Published conversations as a day's traffic: `python -m tests.production.traffic --sessions 2000`.
+"""Published conversations as a day's traffic: `python -m qa.production.traffic --sessions 2000`.
 
 Each conversation is sent in the shape of several public exporters. Spans of many sessions are mixed and out of order;
 some requests are sent twice, some are cut in the middle, refused, and sent again; some spans come first as their sender
@@ -23,8 +23,8 @@ from typing import Any
 from harness.production.store import SessionStore
 from harness.traces.trajectory import Trajectory
 from qa.converters import imported
+from qa.production.senders import ReceiverProgram
 from tests.production.receiving import request
-from tests.production.senders import ReceiverProgram
 from tests.production.shapes import SHAPES, Message, spans_in
 
 SETS = (("tau2", "tau2"), ("tau-bench", "taubench/historical_trajectories"), ("tau2", "tau2_toolorchestra"))

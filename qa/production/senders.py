@@ -1,6 +1,6 @@
 """A receiver as a program that is killed, and a sender that keeps what was not acknowledged.
 
-python tests/production/senders.py --kills 100        the full test: `kill -9` at random moments
+python -m qa.production.senders --kills 100        the full test: `kill -9` at random moments
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Planted shifts of production: days to the alert, and false alarms a year: `python -m tests.production.shifts`.
+"""Planted shifts of production: days to the alert, and false alarms a year: `python -m qa.production.shifts`.
 
 Simulated days of 200 scored sessions; on day 30 a check's rate rises from 4 to 8 %, a tool's answers change, another
 judge judges, or a release of a tenth of the sessions fails more often. Where nothing shifts, 40 charts are looked at

@@ -1,4 +1,4 @@
-"""Speed of the receiver, the store and scoring by rules, on this machine: `python -m tests.production.speed`.
+"""Speed of the receiver, the store and scoring by rules, on this machine: `python -m qa.production.speed`.
 
 Wall time and processor time stand side by side, since the machine may be shared.
 """
@@ -34,7 +34,7 @@ from harness.scoring.evidence import Verdict
 from harness.scoring.scorecard import Scorecard
 from harness.suite.loading import load_suite
 from harness.traces.otlp import RawRecord
-from tests.production.senders import PROJECT, ReceiverProgram
+from qa.production.senders import PROJECT, ReceiverProgram
 
 WORDS = [hashlib.md5(str(number).encode()).hexdigest()[:6] for number in range(5000)]
 
