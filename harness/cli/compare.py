@@ -1,5 +1,6 @@
 """`harness compare` and `harness baseline`: what changed between two runs, or since the baseline."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -82,7 +83,7 @@ def compare_command(
     from harness.errors import ExitCode
     from harness.reports.margin import no_worse_than
     from harness.reports.named import compare_named
-    from harness.reports.render.markdown import comment_markdown, comparison_json, comparison_markdown
+    from harness.reports.render.markdown import addresses_of, comment_markdown, comparison_json, comparison_markdown
     from harness.reports.render.sections import margin_lines
 
     project: Path = ctx.obj
@@ -94,7 +95,7 @@ def compare_command(
         case "markdown":
             click.echo(comparison_markdown(comparison), nl=False)
         case "comment":
-            click.echo(comment_markdown(comparison, checks), nl=False)
+            click.echo(comment_markdown(comparison, checks, addresses_of(os.environ)), nl=False)
         case "json":
             click.echo(comparison_json(comparison, checks), nl=False)
     if form not in ("comment", "json"):

@@ -7,6 +7,7 @@ import click
 
 from harness.cli.options import TOOL_MODES, jobs_option, refuse_typed, sandbox_option
 from harness.errors import ExitCode, UsageError
+from harness.reports.units import p_words
 from harness.runs.store.folder import run_path
 
 if TYPE_CHECKING:
@@ -386,7 +387,7 @@ def _confirmed(cause: "BlamedCause") -> str:
     if cause.p_value is None:
         return "not confirmed: it succeeded once; --repeats 3 tells it from chance"
     without = f"without in {cause.unchanged_successes} of {cause.unchanged_repeats}"
-    return f"with it   succeeds in {cause.mended} of {cause.repeats}; {without}; p = {cause.p_value:.3f} against chance"
+    return f"with it   passes in {cause.mended} of {cause.repeats}; {without}; {p_words(cause.p_value)} against chance"
 
 
 def _untried(cause: "BlamedCause | None") -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.traces.trial import Trial
 
 
-_SUCCESS = {True: "passed", False: "failed", None: "not measured"}
+_SUCCESS = {True: "passed", False: "failed", None: "unknown"}
 
 # `harness explain`: shows a trial step by step with its diagnosis.
 

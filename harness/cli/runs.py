@@ -44,7 +44,7 @@ def runs_command(project: Path, /, suite: str | None, last: int, as_json: bool) 
     for row in rows:
         release = f", release {row.release}" if row.release else ""
         variables = f" ({variable_words(row.variables)})" if row.variables else ""
-        click.echo(f"{row.run}  {row.suite} {row.agent}{variables}{release}: {row.succeeded} of {row.scored} succeeded")
+        click.echo(f"{row.run}  {row.suite} {row.agent}{variables}{release}: {row.succeeded} of {row.scored} passed")
     if not rows:
         click.echo("no runs" if suite is None else f"no runs of {suite}")
 
@@ -87,7 +87,7 @@ def _show(row: "TrialRow") -> None:
         click.echo(f"  {found.failure.replace('_', ' ')} ({found.kind.replace('_', ' ')}){where}")
 
 
-_WORDS = {True: "succeeded", False: "failed", None: "success unknown"}
+_WORDS = {True: "passed", False: "failed", None: "unknown"}
 
 
 # `harness trend`: shows a suite over its releases.

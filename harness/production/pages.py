@@ -52,7 +52,7 @@ from harness.reports.pages.trial_parts import (
 )
 from harness.reports.render.sections import corrected_words
 from harness.reports.render.trajectory import model_requests
-from harness.reports.render.wording import percent
+from harness.reports.units import percent
 from harness.traces.spans import Span
 from harness.traces.trial import Trial
 

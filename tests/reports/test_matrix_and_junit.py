@@ -57,7 +57,7 @@ def test_a_matrix_shows_each_run_beside_the_first(table: Any) -> None:
     assert text.startswith("# s: v1 by model\n")
     assert "| small | 100 % |" in text
     assert "| large | 50 % |" in text
-    assert "| -50 pt | 0.01234 | 100 |" in text.replace("0.01235", "0.01234")
+    assert "| -50 pt | 0.0123 USD |" in text
     assert "small: run m-small, 3 of 3 trials measured\n" in text
     assert "large: run m-large, 2 of 3 trials measured; stopped: budget; only 1 case(s) changed" in text.replace(
         "\\", ""

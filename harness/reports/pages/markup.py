@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, to_json
 
-from harness.reports.render.wording import percent, percent_between
+from harness.reports.units import percent, percent_between
 from harness.scoring.statistics.intervals import Interval
 from harness.text import visible
 

@@ -12,15 +12,16 @@ from harness.judging.pairwise import ComparisonScore
 from harness.reports.judged_figures import JudgedRubric
 from harness.reports.render.sections import Section, judged_section
 from harness.reports.render.terminal import section_table
-from harness.reports.render.wording import UNKNOWN, number, percent, percent_between, printable, signed_points
+from harness.reports.render.wording import printable
+from harness.reports.units import UNKNOWN, chance, number, percent, percent_between, signed_points
 from harness.scoring.statistics.agreement import AgreementRate, BinaryAgreement
 
 # The agreement of a judge with people as tables: eligibility, verdicts, and disagreements.
 
-_AGREEMENT_COLUMNS = ("criterion", "n", "agree", "95 %", "constant", "kappa", "TPR", "TNR", "shift")
+_AGREEMENT_COLUMNS = ("criterion", "n", "agree", "95 %", "always the same", "kappa", "TPR", "TNR", "shift")
 _AGREEMENT_NOTES = (
-    "agree: share of correct verdicts; constant: the share of always giving the more frequent answer, which a judge"
-    " must beat",
+    "agree: share of correct verdicts; always the same: the share that the more frequent answer alone has, which a"
+    " judge must beat",
     "TPR, TNR: share of true passes and of true failures that the judge finds; shift: how much more often it passes",
 )
 _MOST = 20
@@ -97,7 +98,7 @@ def _people(rows: Iterable[AgreementRow]) -> Section:
 
 def _counts(report: AgreementReport) -> Iterator[str]:
     row = report.overall
-    yield f"judge: {', '.join(report.judges) or 'none'}; !: does not beat the constant answer"
+    yield f"judge: {', '.join(report.judges) or 'none'}; !: does not beat always the same answer"
     if row.judge_failed or row.without_right:
         yield f"not counted: {row.judge_failed} failed judgements, {row.without_right} without a counterpart"
     if report.against == "labels":
@@ -182,7 +183,7 @@ def _notes(done: Calibrated) -> Iterator[str]:
 
 
 def _p(done: Calibrated) -> str:
-    return UNKNOWN if done.outcome.held_out.p is None else f"{done.outcome.held_out.p:.2g}"
+    return chance(done.outcome.held_out.p)
 
 
 def _next(done: Calibrated) -> str:

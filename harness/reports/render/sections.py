@@ -13,10 +13,12 @@ from harness.reports.durations import Spread
 from harness.reports.figures import BrokenRule, ToolRow
 from harness.reports.judged_figures import CriterionFigures, JudgedRubric
 from harness.reports.margin import MarginCheck, margin_words
-from harness.reports.render.wording import ENCODINGS, UNKNOWN, percent, percent_between, signed_points
+from harness.reports.render.wording import ENCODINGS
 from harness.reports.replay import RecordedCassette
 from harness.reports.summary import Summary
 from harness.reports.trend import JudgedPoint, Trend, TrendLine, TrendPoint
+from harness.reports.units import UNKNOWN, dollars, figure, p_words, percent, percent_between, seconds, signed_points
+from harness.reports.units import chance as chance_words
 from harness.scoring.evaluators import SUCCESS
 from harness.scoring.scorecard import MODES
 from harness.scoring.statistics.correction import Corrected
@@ -174,7 +176,7 @@ def broken_section(broken: Sequence[BrokenRule]) -> Section:
     return Section(title=title, heads=("rule", "trials", "support", "where"), rows=rows, notes=notes)
 
 
-_TOOL_HEADS = ("calls", "wrong", "invalid", "errors", "recovered", "faults", "misses", "p50 ms", "p95 ms", "$")
+_TOOL_HEADS = ("calls", "wrong", "invalid", "errors", "recovered", "faults", "misses", "p50", "p95", "cost")
 
 
 def _tools(summary: Summary) -> Section:
@@ -200,8 +202,7 @@ def _named(row: ToolRow) -> str:
 
 def _cells(row: ToolRow) -> tuple[str, ...]:
     counts = (row.calls, row.wrong, row.invalid_calls, row.errors, row.recovered, row.faults, row.misses)
-    cost = UNKNOWN if row.cost_usd is None else f"{row.cost_usd:.4f}"
-    return (*(str(count or UNKNOWN) for count in counts), *_milliseconds(row.latency), cost)
+    return (*(str(count or UNKNOWN) for count in counts), *_seconds(row.latency), dollars(row.cost_usd))
 
 
 def _with_content(
@@ -265,7 +266,8 @@ def _sweep(summary: Summary) -> Iterator[Section]:
         notes=(f"and {len(deciding) - _CASES} more",) if len(deciding) > _CASES else (),
     )
     needed = tuple(
-        (f"{one.difference:.2f}", str(one.trials), f"{one.more} more" if one.more else "enough") for one in found.needed
+        (signed_points(one.difference), str(one.trials), f"{one.more} more" if one.more else "enough")
+        for one in found.needed
     )
     yield Section(
         title="trials to distinguish two agents",
@@ -275,8 +277,8 @@ def _sweep(summary: Summary) -> Iterator[Section]:
 
 
 def _latency(summary: Summary) -> Section:
-    rows = tuple((name, str(spread.n), *_milliseconds(spread)) for name, spread in _spreads(summary))
-    return Section(title="latency", heads=("live answers", "n", "p50 ms", "p95 ms"), rows=rows)
+    rows = tuple((name, str(spread.n), *_seconds(spread)) for name, spread in _spreads(summary))
+    return Section(title="latency", heads=("live answers", "n", "p50", "p95"), rows=rows)
 
 
 def _spreads(summary: Summary) -> Iterator[tuple[str, Spread]]:
@@ -287,8 +289,8 @@ def _spreads(summary: Summary) -> Iterator[tuple[str, Spread]]:
                 yield name, spread
 
 
-def _milliseconds(spread: Spread | None) -> tuple[str, str]:
-    return (UNKNOWN, UNKNOWN) if spread is None else (f"{spread.p50_ms:.0f}", f"{spread.p95_ms:.0f}")
+def _seconds(spread: Spread | None) -> tuple[str, str]:
+    return (UNKNOWN, UNKNOWN) if spread is None else (seconds(spread.p50_ms / 1000), seconds(spread.p95_ms / 1000))
 
 
 # Describes the changes of the cassettes that a run recorded.
@@ -351,8 +353,7 @@ def comparison_sections(comparison: "Comparison") -> tuple[Section, ...]:
 
 def chance(change: MetricChange) -> str:
     """The corrected p-value, if any; undecided changes are marked."""
-    p = change.p if change.p_corrected is None else change.p_corrected
-    return UNKNOWN if p is None else f"{p:.2g}"
+    return chance_words(change.p if change.p_corrected is None else change.p_corrected)
 
 
 def verdict_of(change: MetricChange) -> str:
@@ -367,6 +368,8 @@ def attribution_lines(comparison: "Comparison") -> Iterator[str]:
     yield comparison.attribution.verdict
     for one in comparison.attribution.changed:
         yield f"{one.part}: {one.before} → {one.after}"
+    for words in comparison.attribution.unrecorded:
+        yield f"not recorded: {words}"
     for words in comparison.attribution.separating:
         yield f"to separate them: {words}"
 
@@ -381,7 +384,8 @@ def margin_lines(checks: Sequence[MarginCheck]) -> Iterator[str]:
             if noise.range is None:
                 yield f"  noise floor of {noise.version}: not known; repeat it (--trials, or the same run again)"
             else:
-                yield f"  noise floor of {noise.version}: {noise.range:.3g} over {noise.repetitions} repetitions"
+                spread = figure(check.metric, noise.range)
+                yield f"  noise floor of {noise.version}: {spread} over {noise.repetitions} repetitions"
 
 
 def _divergence(found: RunDivergence) -> Section:
@@ -504,7 +508,7 @@ def _trend_row(line: TrendLine) -> tuple[str, ...]:
 def _cell(line: TrendLine, point: TrendPoint) -> str:
     if point.value is None:
         return UNKNOWN
-    value = f"{100 * point.value:.0f} %" if line.kind == "failure" else f"{point.value:.3f}"
+    value = percent(point.value) if line.kind == "failure" else figure(line.name, point.value)
     return f"{value} {_MARK}" if point.spike else value
 
 
@@ -521,11 +525,11 @@ def _power(trend: Trend, kind: str) -> tuple[str, ...]:
     point = newest[0]
     needed = "no number of cases" if point.flags_from is None else f"{point.flags_from} of {point.cases} cases"
     return (
-        f"{point.release} is flagged at p <= {point.level:.2g}, its share of 5 % over all releases and tests: "
-        f"{needed} worse and none better would be flagged",
+        f"{point.release} is flagged at p <= {chance_words(point.level)}, its share of 5 % over all releases and tests:"
+        f" {needed} worse and none better would be flagged",
     )
 
 
 def _words(line: TrendLine, point: TrendPoint) -> str:
-    test = f"p = {point.p:.2g}, {point.test}, one-sided, corrected for the release's figures"
+    test = f"{p_words(point.p or 0.0)}, {point.test}, one-sided, corrected for the release's figures"
     return f"{_MARK} {line.name.replace('_', ' ')} is worse in {point.release}: {test}"

@@ -21,24 +21,19 @@ from harness.reports.render.sections import (
     verdict_of,
 )
 from harness.reports.render.wording import (
-    UNKNOWN,
-    between,
     change_words,
     facts,
     measured_words,
     miss_words,
-    number,
     overlay_words,
     own_metrics_first,
-    percent,
     printable,
     printed_words,
     provenance_words,
+    reason_words,
     remedy_words,
     service_words,
     share,
-    signed,
-    signed_points,
     success_words,
     tier_words,
     unmeasured_words,
@@ -47,10 +42,11 @@ from harness.reports.render.wording import (
 from harness.reports.summary import FailedCase, Summary, Unmeasured
 from harness.reports.summary import TrialGroup as Part
 from harness.reports.trend import Trend
+from harness.reports.units import UNKNOWN, figure, figure_between, signed_figure
 from harness.scoring.registry import METRICS
 
 if TYPE_CHECKING:
-    from harness.reports.compare import Comparison
+    from harness.reports.compare import CaseChange, Comparison
 
 # Tables and headings of reports in a terminal.
 
@@ -186,12 +182,12 @@ def _why(one: Unmeasured) -> str:
 
 def _parts(kind: str, parts: Sequence[Part], metrics: Sequence[str]) -> Iterator[RenderableType]:
     heads = [name.replace("_", "\n", 1).replace("_", " ") for name in metrics]
-    table = plain_table(kind, "n", "success", "%", "95 %", *heads)
+    table = plain_table(kind, "n", "passed", "%", "95 %", *heads)
     for part in parts:
         rate = part.success
         interval = "" if rate.interval is None else f"{100 * rate.interval.low:.0f}-{100 * rate.interval.high:.0f}"
         shown = UNKNOWN if rate.rate is None else f"{100 * rate.rate:.0f}"
-        means = [number(part.mean(name)) for name in metrics]
+        means = [figure(name, part.mean(name)) for name in metrics]
         table.add_row(words_of(part.name.replace("_", " ")), str(part.trials), share(rate), shown, interval, *means)
     yield Text()
     yield table
@@ -200,7 +196,7 @@ def _parts(kind: str, parts: Sequence[Part], metrics: Sequence[str]) -> Iterator
 def _fitting(parts: Sequence[Part], width: int) -> list[str]:
     """As many metrics as fit, the suite's own first."""
     room = width - _FIXED - max((len("difficulty"), *(len(printable(part.name)) for part in parts)))
-    room -= max((0, *(len(share(part.success)) - len("success") for part in parts)))  # "5/18 (6 unknown)"
+    room -= max((0, *(len(share(part.success)) - len("passed") for part in parts)))  # "5/18 (6 unknown)"
     names = own_metrics_first(list(dict.fromkeys(one.metric for part in parts for one in part.figures if one.n)))
     chosen: list[str] = []
     for name in names:
@@ -213,16 +209,16 @@ def _fitting(parts: Sequence[Part], width: int) -> list[str]:
 
 def _metrics(summary: Summary) -> Iterator[RenderableType]:
     table = plain_table("mean by metric", "mean", "95 %", "known for")
-    for name in own_metrics_first([figure.metric for figure in summary.figures]):
-        figure = summary.figure(name)
-        if figure is not None and (figure.n or name not in METRICS):
-            known = f"{figure.n} of {summary.counts.measured}"
-            table.add_row(printable(name), number(figure.mean), between(figure.interval), known)
+    for name in own_metrics_first([one.metric for one in summary.figures]):
+        found = summary.figure(name)
+        if found is not None and (found.n or name not in METRICS):
+            known = f"{found.n} of {summary.counts.measured}"
+            table.add_row(printable(name), figure(name, found.mean), figure_between(name, found.interval), known)
     for score in summary.run_scores:
-        table.add_row(printable(score.metric), number(score.value), "", "the run")
+        table.add_row(printable(score.metric), figure(score.metric, score.value), "", "the run")
     yield Text()
     yield table
-    unknown = [figure.metric for figure in summary.figures if not figure.n and figure.metric in METRICS]
+    unknown = [one.metric for one in summary.figures if not one.n and one.metric in METRICS]
     if unknown and summary.counts.measured:
         names = ", ".join(name.replace("_", " ") for name in unknown)
         yield Text(f"  known for no trial: {names}", style="dim")
@@ -232,10 +228,10 @@ def _failures(failed: Sequence[FailedCase]) -> Iterator[RenderableType]:
     if not failed:
         return
     yield Text()
-    yield Text("without success", style="bold")
+    yield Text("did not pass", style="bold")
     unknown = {True: "", False: "", None: "could not tell: "}
     for one in failed[:SHOWN]:
-        yield case_table([(one.case_id, one.attempt, unknown[one.success] + "; ".join(one.reasons))])
+        yield case_table([(one.case_id, one.attempt, unknown[one.success] + reason_words(one.reasons))])
         yield from (Text(f"    {words}", style="dim") for words in printed_words(one.printed, LONGEST))
     yield from and_more(len(failed))
 
@@ -287,37 +283,36 @@ class ComparisonView:
 
 def _changes(kind: str, changes: Sequence[tuple[str, MetricChange]]) -> Iterator[RenderableType]:
     of_success = kind == "category"
-    show = percent if of_success else number
-    sign = signed_points if of_success else signed
-    title = "success by category" if of_success else "mean by metric"
+    title = "passed by category" if of_success else "mean by metric"
     table = plain_table(title, "before", "after", "change", "better", "worse", "pairs", "p", "says")
     for name, change in changes:
         counts = [str(count or UNKNOWN) for count in (change.better, change.worse)]
         words = words_of(name.replace("_", " ") if of_success else name)
-        difference = coloured(sign(change.difference), change.lower_is_better)
+        metric = change.metric
+        difference = coloured(signed_figure(metric, change.difference), change.lower_is_better)
         rest = [*counts, str(change.pairs), chance(change), verdict_of(change)]
-        table.add_row(words, show(change.before), show(change.after), difference, *rest)
+        table.add_row(words, figure(metric, change.before), figure(metric, change.after), difference, *rest)
     yield Text()
     yield table
 
 
 def _changed_cases(comparison: "Comparison") -> Iterator[RenderableType]:
-    for title, after in (("now succeed", True), ("now fail", False)):
-        found = [case for case in comparison.changed if case.after is after]
-        if found:
-            was = "failed on " if after else "fails on "
-            yield Text()
-            yield Text(f"{len(found)} {title}", style="bold green" if after else "bold red")
-            yield case_table([(case.case_id, case.attempt, was + "; ".join(case.reasons)) for case in found])
-            yield from and_more(len(found))
+    lost = [case for case in comparison.changed if not case.after]
+    if lost:
+        yield from _cases(f"{len(lost)} now fail", "bold red", [(one, reason_words(one.reasons)) for one in lost])
     if comparison.hidden:
-        yield Text()
-        yield Text(
-            f"{len(comparison.hidden)} succeeded before and are unknown now; gates count them as lost",
-            style="bold red",
-        )
-        yield case_table([(case.case_id, case.attempt, "; ".join(case.reasons)) for case in comparison.hidden])
-        yield from and_more(len(comparison.hidden))
+        title = f"{len(comparison.hidden)} passed before and are unknown now; gates count them as lost"
+        yield from _cases(title, "bold red", [(one, reason_words(one.reasons)) for one in comparison.hidden])
+    won = [case for case in comparison.changed if case.after]
+    if won:
+        yield from _cases(f"{len(won)} now pass", "bold green", [(one, "") for one in won])
+
+
+def _cases(title: str, style: str, cases: Sequence[tuple["CaseChange", str]]) -> Iterator[RenderableType]:
+    yield Text()
+    yield Text(title, style=style)
+    yield case_table([(one.case_id, one.attempt, why) for one, why in cases])
+    yield from and_more(len(cases))
 
 
 def _differences(comparison: "Comparison") -> Iterator[RenderableType]:
