@@ -89,7 +89,7 @@ def command(
         case "markdown":
             click.echo(summary_markdown(summary), nl=False)
         case "junit":
-            click.echo(junit_xml(summary, folder.scorecards()), nl=False)
+            click.echo(junit_xml(summary, folder.cards()), nl=False)
         case "json":
             click.echo(summary_json(summary), nl=False)
 

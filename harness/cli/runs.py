@@ -66,13 +66,13 @@ def trials_command(project: Path, /, run: str, failed: bool, as_json: bool) -> N
 
     `harness explain RUN CASE` shows one of them step by step.
     """
-    from harness.cli.console import print_json
+    from harness.cli.console import print_json_list
     from harness.reports.named import trial_rows
     from harness.runs.store.folder import RunFolder
 
-    rows = trial_rows(RunFolder.open(run_path(project, run)).scorecards(), failed=failed)
+    rows = trial_rows(RunFolder.open(run_path(project, run)).cards(), failed=failed)
     if as_json:
-        print_json([row.model_dump(mode="json") for row in rows])
+        print_json_list(row.model_dump(mode="json") for row in rows)
         return
     for row in rows:
         _show(row)

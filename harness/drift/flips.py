@@ -168,7 +168,7 @@ class _Replays:
             ),
             Watch(say=plan.say),
         )
-        return {card.case_id: card.success for card in run.scorecards()}
+        return {card.case_id: card.success for card in run.cards()}
 
     def remove(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)

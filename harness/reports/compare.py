@@ -253,7 +253,7 @@ class Comparison(Frozen):
 def compare_runs(before: RunFolder, after: RunFolder) -> Comparison:
     """Compares two stored runs, with the drift report of the live one; raises the same errors as `compare`."""
     drift = next((read_drift(run.path) for run in (after, before) if _has_drift(run)), None)
-    return compare(before.manifest, before.scorecards(), after.manifest, after.scorecards(), drift)
+    return compare(before.manifest, before.cards(), after.manifest, after.cards(), drift)
 
 
 def _has_drift(run: RunFolder) -> bool:
@@ -501,7 +501,7 @@ def compare_with_baseline(baseline: Baseline, folder: RunFolder) -> Comparison:
         _without(baseline.manifest, unlike),
         [_pruned(card, unlike) for card in baseline.scorecards],
         _without(manifest, unlike),
-        [_pruned(card, unlike) for card in folder.scorecards()],
+        [_pruned(card, unlike) for card in folder.cards()],
     )
 
 
@@ -511,7 +511,7 @@ def hold_against(
     """The gate. Not measured: trials that could not be measured now, and cases that the baseline does not cover."""
     left_out = tuple(name.partition(":")[2] for name in _other_versions(baseline.manifest, folder.manifest))
     known = {(card.case_id, card.attempt): card for card in baseline.scorecards}
-    cards, stop = folder.scorecards(), stop_of(folder)
+    cards, stop = folder.cards(), stop_of(folder)
     measured = {(card.case_id, card.attempt) for card in cards if card.outcome in MEASURED}
     asked = {(one.case_id, one.attempt) for one in folder.manifest.planned}
     if stop is not None and stop.decided:  # trials that a sequential test left out are not missing

@@ -86,7 +86,7 @@ def no_worse_than(
     lost. `runs` are searched for repetitions. `more` are figures beside those of the comparison.
     """
     parsed = [_parsed(comparison, spec, more) for spec in specs]
-    cards = [(run.manifest, run.scorecards()) for run in runs]
+    cards = [(run.manifest, run.cards()) for run in runs]
     return [_check(comparison, *one, cards) for one in parsed]
 
 

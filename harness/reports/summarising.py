@@ -48,7 +48,7 @@ def summarise(
     ordered = _in_planned_order(manifest, scorecards)
     decided, reason = stopped is not None and stopped.decided, None if stopped is None else stopped.reason
     parts = _parted((card.difficulty, card) for card in ordered)
-    ends = LogEnds()
+    ends = LogEnds({(card.case_id, card.attempt) for card in ordered if card.success is True})
     replay = replay_of(ends.noting(trials))
     return Summary(
         manifest=manifest,
@@ -93,7 +93,7 @@ def summarise_run(folder: RunFolder) -> Summary:
     latencies = LatencyCollector(folder.manifest)
     summary = summarise(
         folder.manifest,
-        folder.scorecards(),
+        folder.cards(),
         run_scores=folder.run_scores(),
         trials=_read(folder, latencies),
         stopped=stop_of(folder),

@@ -292,17 +292,23 @@ def trend(
     damaged = [DamagedRun(run=name, problem=problem) for name, problem in unreadable.items()]
     cards: dict[str, tuple[Scorecard, ...]] = {}
     for run in ordered:
-        try:
-            cards[run.manifest.run] = tuple(run.scorecards())
-        except ResultsError as error:
-            damaged.append(DamagedRun(run=run.manifest.run, problem=error.message))
-            continue
         parts.setdefault(_release_of(run), []).append(run)
-    if not parts:
+    shown_last: dict[str, list[RunFolder]] = {}
+    for name in [*reversed(parts)]:
+        for run in parts[name] if len(shown_last) < last else ():
+            try:
+                cards[run.manifest.run] = run.cards()
+            except ResultsError as error:
+                damaged.append(DamagedRun(run=run.manifest.run, problem=error.message))
+            else:
+                shown_last.setdefault(name, []).append(run)
+        if len(shown_last) < last and name not in shown_last:
+            del parts[name]
+    if not shown_last:
         by = "" if agent is None else f" by the agent {agent!r}"
         told = "".join(f"\n  {one.run}: {one.problem}" for one in damaged)
         raise UsageError(f"there is no run of {suite!r}{by}{' that can be read:' if told else ''}{told}")
-    kept = dict(list(parts.items())[-last:])
+    kept = dict(reversed(shown_last.items()))
     wanted = [run for run in ordered if run.manifest.run in cards and _release_of(run) in kept]
     shown = [RunCards(release=_release_of(run), cards=cards[run.manifest.run]) for run in wanted]
     releases = tuple(_release(name, own, _cards_of(shown, name)) for name, own in kept.items())

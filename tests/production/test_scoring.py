@@ -131,7 +131,8 @@ def test_a_judge_gives_the_same_judgement_offline_and_online(run: RunFolder, ser
         {"name": "judged", "verifier": "criterion", "with": {"rubric": RUBRIC.name, "criterion": "polite"}}
     )
     with closing(RunFolder.resume(run.path)) as folder:
-        cards = rescore(folder, suite.model_copy(update={"checks": (*suite.checks, check)}))
+        rescore(folder, suite.model_copy(update={"checks": (*suite.checks, check)}))
+        cards = folder.scorecards()
     polite = {(one.case_id, one.attempt): one.rationale for one in offline if one.criterion == "polite"}
     found = {(card.case_id, card.attempt): one for card in cards for one in card.verdicts if one.check == "judged"}
     assert polite.keys() == found.keys()

@@ -160,7 +160,7 @@ def test_runs_and_trials_are_listed_newest_last_with_what_failed(
     [new] = run_rows(folders, last=1)
     assert ("new", 3, 3, 1, 1) == (new.run, new.planned, new.scored, new.succeeded, new.failed)
     assert 2 == run_rows(folders)[0].scored
-    rows = trial_rows(cards)
+    rows = list(trial_rows(cards))
     assert ["a", "b", "c"] == [row.case_id for row in rows]
     assert ["b", "c"] == [row.case_id for row in trial_rows(cards, failed=True)]
     assert [(), (("k", False),), (("j", None),)] == [

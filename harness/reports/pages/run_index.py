@@ -257,7 +257,7 @@ class RunIndex:
             known = self._kept.get(name)
             goes_on = known is not None and known.folder is not None and known.stamp[1:] == stamp[1:]
             self._kept[name] = kept = (
-                _continued(known, stamp) if goes_on and known else _counted(RunFolder.open(path), stamp, known)
+                _continued(known, stamp) if goes_on and known else _counted(RunFolder.open(path), stamp)
             )
         return kept
 
@@ -274,7 +274,7 @@ def _continued(known: _Kept, stamp: tuple[int, ...]) -> _Kept:
     if not fresh:
         return replace(known, stamp=stamp)
     if len(fresh) > _MANY:
-        return _counted(RunFolder.open(folder.path), stamp, known)
+        return _counted(RunFolder.open(folder.path), stamp)
     read = {(card.case_id, card.attempt): line_of(card) for card in folder.first_scorecards(fresh)}
     merged = known.lines | read
     lines = {key: merged[key] for key in planned if key in merged}
@@ -288,24 +288,18 @@ def _continued(known: _Kept, stamp: tuple[int, ...]) -> _Kept:
 
 
 @gc_paused()
-def _counted(folder: RunFolder, stamp: tuple[int, ...], known: _Kept | None) -> _Kept:
-    committed = folder.committed()
-    if folder.scorings:
-        cards = folder.scorecards()
-        lines = {(card.case_id, card.attempt): line_of(card) for card in cards}
-    else:
-        earlier = {} if known is None or known.stamp[1:] != stamp[1:] else known.lines
-        at = {} if known is None else known.committed
-        fresh = [key for key, time_ns in committed.items() if key not in earlier or at.get(key) != time_ns]
-        read = {(card.case_id, card.attempt): line_of(card) for card in folder.first_scorecards(fresh)}
-        lines = {key: read.get(key) or earlier[key] for key in committed}
-    kept = _Kept(
-        stamp=stamp,
-        lines=lines,
-        committed=committed,
-        figures=figures_of(len(folder.manifest.planned), lines.values()),
-    )
-    return kept if kept.is_settled or folder.scorings else replace(kept, folder=RunFolder.open(folder.path))
+def _counted(folder: RunFolder, stamp: tuple[int, ...]) -> _Kept:
+    kept = _kept(folder, stamp, {})
+    if kept.is_settled or folder.scorings:
+        return kept
+    committed = folder.committed()  # before the cards, so that no trial is in it alone
+    return replace(_kept(folder, stamp, committed), folder=RunFolder.open(folder.path))
+
+
+def _kept(folder: RunFolder, stamp: tuple[int, ...], committed: dict[TrialKey, int]) -> _Kept:
+    lines = {(card.case_id, card.attempt): line_of(card) for card in folder.cards()}
+    figures = figures_of(len(folder.manifest.planned), lines.values())
+    return _Kept(stamp=stamp, lines=lines, committed=committed, figures=figures)
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

@@ -512,7 +512,7 @@ def write_report(folder: RunFolder, summary: Summary) -> Path:
     target = folder.path / "report"
     texts = {
         "summary.json": summary_json(summary),
-        "junit.xml": junit_xml(summary, folder.scorecards()),
+        "junit.xml": junit_xml(summary, folder.cards()),
         "summary.md": summary_markdown(summary),
     }
     for name, text in texts.items():

@@ -69,7 +69,7 @@ def baseline_of(folder: RunFolder, allow_unmeasured: int = 0, cases: Collection[
 
     `cases`: those of the suite; each that was not planned is a trial that was not measured.
     """
-    manifest, cards = folder.manifest, folder.scorecards()
+    manifest, cards = folder.manifest, folder.cards()
     measured = sum(card.outcome in MEASURED for card in cards)
     left_out = set(cases) - {one.case_id for one in manifest.planned}
     planned = len(manifest.planned) + len(left_out)
