@@ -64,7 +64,7 @@ _ERRORS: dict[str, Callable[[Random], object]] = {
 
 def rows(random: Random, scale: float) -> Iterator[Row]:
     for sandbox in sandboxes(scale):
-        yield _row(sandbox, [random.randrange(10**9) for _ in range(max(4, round(24 * scale)))])
+        yield _row(sandbox, [random.randrange(10**9) for _ in range(max(3, round(12 * scale)))])
 
 
 async def _fail(request: web.Request, random: Random, *, stream: bool) -> web.StreamResponse:

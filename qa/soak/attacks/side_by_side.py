@@ -19,7 +19,7 @@ _COUNT = re.compile(r"(\d+) (passed|failed|error)")
 def rows(random: Random, scale: float) -> Iterator[Row]:
     for what, file in TESTS.items():
         passed, wrong = 0, list[tuple[str, str]]()
-        for number in range(max(1, round(3 * scale))):
+        for number in range(max(1, round(scale))):
             command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-m", "slow or not slow", file]
             done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
             counts = {kind: int(count) for count, kind in _COUNT.findall(done.stdout)}
