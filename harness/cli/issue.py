@@ -10,10 +10,10 @@ import click
 
 from harness.cli.console import print_json, say
 from harness.cli.options import refuse_typed
-from harness.drift.filing import Done, Filing, ReportOutbox, TrackerAction, file_report, planned
+from harness.drift.filing import Done, Filing, ReportOutbox, TrackerAction, file_report, plan, planned
 from harness.drift.issue import IssueTracker, Note, TrackerOptions
 from harness.drift.messages import MergeRequest, put_note
-from harness.drift.trackers import FOLDER, github_tracker, tracker_named
+from harness.drift.trackers import FOLDER, TOKEN, github_tracker, tracker_named
 from harness.errors import ExitCode, UsageError
 from harness.runs.store.drift_report import DriftReport, Severity, read_drift
 from harness.runs.store.folder import run_path
@@ -191,6 +191,10 @@ def file_drift(project: Path, source: str, options: FileOptions) -> ExitCode:
 
 def file_look(project: Path, report: DriftReport, options: FileOptions) -> ExitCode:
     """Files a drift report, and the reports in the outbox."""
+    if options.dry_run and options.tracker == "github" and not os.environ.get(TOKEN):
+        say(f"harness: {TOKEN} is not set, so GitHub was not asked which of these issues it has already")
+        _print_plan(plan(report, (), most_new=options.max_new, least=options.min_severity), options.as_json)
+        return ExitCode.DONE
     tracker = options.open(project)
     if options.dry_run:
         steps = planned(report, tracker, most_new=options.max_new, least=options.min_severity)

@@ -81,6 +81,8 @@ class MissedTool(Frozen):
     """The first such call's arguments."""
     nearest: str | None
     """The recording nearest to it and how it differs; None: the cassette has none of this tool."""
+    model: bool = False
+    """Whether the calls are requests to a model."""
     user: UserMiss | None = None
     """Set if the calls are messages of a simulated user; see UserMiss."""
 
@@ -183,6 +185,7 @@ def _missed(tool: str, user: str, first: JsonObject, trials: Counter[str]) -> Mi
         trials=len(trials),
         example=canonical_json(first.get("arguments")),
         nearest=None if best is None else _nearest_words(best),
+        model=first.get("model") is True,
         user=next((one for one in _USER_MISSES if one == user), None),
     )
 

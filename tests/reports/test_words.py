@@ -228,6 +228,7 @@ def test_each_kind_of_miss_says_what_met_no_recording(summary: Callable[..., Sum
     assert ("no recording answers 2 call(s) of find, first {}", "the cassette has no recording of this tool") == (
         wording.miss_words(tool)
     )
+    assert "no recording of this model" in str(wording.miss_words(tool.model_copy(update={"model": True}))[1])
     assert "find({})" == wording.miss_words(tool.model_copy(update={"nearest": "find({})"}))[1]
     new = wording.miss_words(tool.model_copy(update={"user": "unrecorded", "nearest": "x"}))
     assert ("the agent's message is not recorded", None) == (new[0].rpartition(": ")[2], new[1])

@@ -165,7 +165,7 @@ def miss_words(miss: MissedTool) -> tuple[str, str | None]:
             return said, miss.nearest
         case None:
             said = f"no recording answers {miss.calls} call(s) of {miss.tool}, first {miss.example}"
-            return said, miss.nearest or "the cassette has no recording of this tool"
+            return said, miss.nearest or f"the cassette has no recording of this {'model' if miss.model else 'tool'}"
 
 
 def _again(manifest: RunManifest, verb: str) -> list[str]:
