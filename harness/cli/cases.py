@@ -9,7 +9,7 @@ import click
 from harness.cli.console import say
 from harness.cli.drafting import from_data
 from harness.cli.online import store_option
-from harness.cli.options import TOOL_MODES, jobs_option, refuse_typed, sandbox_option, selection_options
+from harness.cli.options import Live, jobs_option, live_option, refuse_typed, sandbox_option, selection_options
 from harness.errors import ExitCode, UsageError
 from harness.runs.cases.checking import CaseFinding, check_cases
 from harness.runs.execution.run import Watch
@@ -22,7 +22,6 @@ from harness.suite.suites import Suite, ToolServer
 if TYPE_CHECKING:
     from harness.cli.drafting import DraftOptions
     from harness.improve.mutation import MutationCount, MutationReport
-    from harness.suite.models import ModelMode
 
 
 # `harness case new`: asks five questions and writes a case from the answers.
@@ -117,8 +116,7 @@ class Options(TypedDict):
 
     agent: str | None
     most: int
-    tools: "ToolMode | None"
-    model: "ModelMode | None"
+    live: Live
     sandbox: str
     jobs: int | None
     cases: tuple[str, ...]
@@ -141,10 +139,7 @@ class Options(TypedDict):
     show_default=True,
     help="Maximum number of mutants of each case.",
 )
-@click.option(
-    "--tools", type=click.Choice(TOOL_MODES[:3]), help="Tool mode; default: `sealed`, answered by the suite's services."
-)
-@click.option("--model", type=click.Choice(["replay", "live"]), help="Source of the model's answers; default: replay.")
+@live_option("`sealed`")
 @sandbox_option
 @selection_options
 @jobs_option
@@ -185,8 +180,8 @@ def mutate(ctx: click.Context, /, suite: str, **options: Unpack[Options]) -> Non
         floor = max(floor or 0.0, mutation_floor(project, suite, loaded.digest))
     if options["keep"]:
         read_baseline(project, suite, loaded.digest)  # fails before any trial starts if there is no baseline
-    model = None if loaded.model is None else options["model"] or "replay"
-    tools = options["tools"] or variant_tool_mode(loaded)
+    model = None if loaded.model is None else options["live"].model or "replay"
+    tools = options["live"].tools or variant_tool_mode(loaded)
     wanted = RunOptions(
         suite=suite,
         agent=options["agent"],
@@ -266,17 +261,13 @@ def command() -> None:
 
 @command.command("check")
 @click.argument("suite")
-@click.option(
-    "--tools",
-    type=click.Choice(TOOL_MODES),
-    help="Tool mode; default: `sealed` if the suite has services and no other servers, else `replay`.",
-)
+@live_option("`sealed` if the suite has services and no other servers, else `none`", ("tools", "sealed", "none"))
 @sandbox_option
 @selection_options
 @jobs_option
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.pass_context
-def check(ctx: click.Context, /, suite: str, tools: "ToolMode | None", as_json: bool, **typed: object) -> None:
+def check(ctx: click.Context, /, suite: str, live: Live, as_json: bool, **typed: object) -> None:
     """Run the agents `oracle` and `nop` on SUITE; exit 1 if a case is wrong.
 
     \b
@@ -290,7 +281,7 @@ def check(ctx: click.Context, /, suite: str, tools: "ToolMode | None", as_json: 
     from harness.runs.plan.plan import RunOptions
 
     project: Path = ctx.obj
-    findings = check_suite(project, tools, RunOptions.model_validate({"suite": suite, **typed}))
+    findings = check_suite(project, live.tools, RunOptions.model_validate({"suite": suite, **typed}))
     wrong = [finding for finding in findings if finding.problem is not None]
     if as_json:
         print_json([finding.model_dump() for finding in findings])

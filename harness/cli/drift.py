@@ -164,7 +164,7 @@ def compare(ctx: click.Context, /, run: str, **typed: object) -> None:
     """Compare the tools' answers in the stored live RUN with the recordings.
 
     \b
-    harness run drive_thru --tools live --run-name nightly --trials 2
+    harness run drive_thru --live tools --run-name nightly --trials 2
     harness drift compare nightly
 
     A change counts if two answers show it: in two cases, in two trials, or in a repeated call with --confirm.

@@ -344,7 +344,7 @@ def _options(suite: Suite) -> str:
     """Options of the workflow: the model answers live, always with a budget."""
     if suite.model is None:
         return ""
-    return f"--model live --budget {'usd=2' if suite.model.prices else 'tokens=2000000'}"
+    return f"--live model --budget {'usd=2' if suite.model.prices else 'tokens=2000000'}"
 
 
 def _keys(suites: Iterable[Suite]) -> list[str]:

@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 import click
 
 from harness.cli.options import (
+    Live,
     agent_options,
     jobs_option,
+    live_option,
     model_options,
     sandbox_option,
     selection_options,
@@ -29,7 +31,7 @@ _OWN = (
     *("task", "files", "excluded", "included", "providers", "api_key", "mcp", "tool_hosts", "secrets", "allow_writes"),
     *("image", "seconds"),
 )
-_OF_A_SUITE = (*("agents", "variables", "prompts", "model", "user", "cases", "only", "failed_in", "jobs", "refresh"),)
+_OF_A_SUITE = (*("agents", "variables", "prompts", "live", "user", "cases", "only", "failed_in", "jobs", "refresh"),)
 
 
 def command_options(command: Command) -> Command:
@@ -268,6 +270,7 @@ def _calls(trial: Any) -> int:
     help="Version of the agent whose calls are recorded; default: all versions (repeatable).",
 )
 @agent_options
+@live_option("`all` that the suite declares", ("tools", "model", "all"))
 @model_options
 @selection_options
 @sandbox_option
@@ -290,7 +293,7 @@ def command(ctx: click.Context, /, suite: str | None, agents: tuple[str, ...], *
     harness record grocery --agent shopper --with model=gpt-5,gpt-5-mini
     harness record shop/total --from-command 'claude -p {task}' --task 'Mend total()' --files . --image claude
 
-    If the suite declares models of agents or users, their replies are recorded too; with --model replay they come from
+    If the suite declares models of agents or users, their replies are recorded too; with --live tools they come from
     the cassettes.
 
     New recordings are added to a cassette; existing recordings are kept and answer the agent, so that the recordings of
@@ -314,10 +317,16 @@ def command(ctx: click.Context, /, suite: str | None, agents: tuple[str, ...], *
     if suite is None:
         raise UsageError("name a suite", remedy="harness record SUITE, or --from-command 'PROGRAM ...'")
     run = {name: value for name, value in typed.items() if name in RunOptions.model_fields}
-    options = RunOptions.model_validate({"suite": suite, "tools": "record", **run})
+    options = RunOptions.model_validate({"suite": suite, **run})
     loaded = load_suite(ctx.obj, suite)
-    if options.model is None and (loaded.model is not None or loaded.user.model is not None):
-        options = options.model_copy(update={"model": "record"})
+    live = typed["live"] if was_typed(ctx, "live") else Live("record", "record")
+    assert isinstance(live, Live)
+    has_model = loaded.model is not None or loaded.user.model is not None
+    modes = {
+        "tools": "record" if live.tools else "replay",
+        "model": None if not has_model else "record" if live.model else "replay",
+    }
+    options = options.model_copy(update=modes)
     named = {spec.partition("=")[0].strip() for spec in options.variables}
     declaring = tuple(
         version

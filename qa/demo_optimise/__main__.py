@@ -46,7 +46,7 @@ def main() -> int:
 
 def _atomic(folder: Path, url: str) -> bool:
     setting, project = _planted(folder, "no-quantity", url)
-    _harness(project, "run", "grocery", "--tools", "live", "--model", "live", "--run-name", "trace", *SANDBOX)
+    _harness(project, "run", "grocery", "--live", "all", "--run-name", "trace", *SANDBOX)
     words = ("--mode", "agent", "--component", "cart", "--from", "trace", "--rubric", "invocation", "--no-safety")
     return setting.without in _one_line(_patch(project, *words, *ROLLOUTS))
 

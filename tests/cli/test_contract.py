@@ -169,8 +169,8 @@ def test_an_unknown_case_or_second_name_is_refused(words: tuple[str, ...], proje
             (("run", "--resume", "r", *option), option[0])
             for option in (
                 ("--agent", "a"),
-                ("--tools", "lenient"),
-                ("--model", "live"),
+                ("--lenient",),
+                ("--live", "model"),
                 ("--user", "script"),
                 ("--case", "c"),
                 ("--only", "tag=a"),

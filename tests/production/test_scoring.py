@@ -145,7 +145,7 @@ SUITES = sorted(path.parent.name for path in (PROJECT / "suites").glob("*/suite.
 OPTIONS = {
     "grocery": ("--sandbox", "local", "--jobs", "2"),
     "frameworks": ("--jobs", "1"),
-    "library_domain": ("--tools", "sealed"),
+    "library_domain": ("--live", "sealed"),
 }
 
 

@@ -195,7 +195,7 @@ def test_the_facts_of_a_run_name_what_it_was_made_with(manifest: Manifest) -> No
     ("users", "kinds", "run", "command"),
     [
         (None, (None,), {}, "harness record drive_thru --agent v1"),
-        (None, ("unrecorded",), {}, "harness run drive_thru --agent v1 --model record"),
+        (None, ("unrecorded",), {}, "harness run drive_thru --agent v1 --live model,record"),
         (None, ("unrecorded", None), {}, "harness record drive_thru --agent v1"),
         (
             RunUsers(kind="played", log_run="day"),
@@ -220,7 +220,7 @@ def test_a_replayed_model_beside_live_tools_is_asked_itself(summary: Callable[..
     """Recording gives the agent what the cassette has: live answers that differ miss again."""
     miss = MissedTool(tool="chat gpt", calls=1, trials=1, example="x", nearest=None)
     found = summary({"tool_mode": "live", "model_mode": "replay", "variables": {"m": "a"}}, misses=(miss,))
-    assert wording.remedy_words(found)[1] == "harness run drive_thru --agent v1 --with m=a --tools live --model live"
+    assert wording.remedy_words(found)[1] == "harness run drive_thru --agent v1 --with m=a --live all"
 
 
 def test_each_kind_of_miss_says_what_met_no_recording(summary: Callable[..., Summary]) -> None:

@@ -117,7 +117,7 @@ def run(project: Project, asks: list[list[Any]], *words: str, status: int) -> tu
     model = {"base_url": f"{project.shop.url}/v1", "timeout_s": 10}
     project.write({f"c{number}": each for number, each in enumerate(asks)}, model=model)
     (project.suite / "agent" / "agent.py").write_text(AGENT)
-    said = project.live("r", "--model", "live", "--jobs", "1", *words, status=status)
+    said = project.live("r", "--live", "model", "--jobs", "1", *words, status=status)
     return said, [stored.trial for stored in RunFolder.open(project.folder / "runs" / "r").trials()]
 
 
@@ -197,7 +197,7 @@ def test_an_agent_that_goes_on_after_an_outage_is_measured(project: Project, pro
 def test_a_comparison_with_an_outage_names_no_other_model(project: Project, provider: type[Provider]) -> None:
     run(project, [FINE], status=0)
     provider.down = 503
-    project.live("down", "--model", "live", status=3)
+    project.live("down", "--live", "model", status=3)
     said = project.type("compare", "r", "down", "--format", "json")
     assert [] == json.loads(said)["attribution"]["changed"]
 

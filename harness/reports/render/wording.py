@@ -187,7 +187,7 @@ def record_words(summary: Summary) -> str:
     elif users is not None and users.kind is not None:
         words += ["--user", users.kind]
     if only_users:
-        words += ["--model", "record"]
+        words += ["--live", "model,record"]
     return printable(shlex.join(words))
 
 
@@ -197,7 +197,7 @@ def remedy_words(summary: Summary) -> tuple[str, str]:
         return "let a model continue after a log", "`user: {model: NAME}` in suite.yaml"
     run, users = summary.manifest, {miss.user for miss in summary.misses}
     if (run.tool_mode, run.model_mode, users) == ("live", "replay", {None}):
-        again = shlex.join([*_again(run, "run"), "--tools", "live", "--model", "live"])
+        again = shlex.join([*_again(run, "run"), "--live", "all"])
         return "let the model answer, because live tools answer otherwise than when it was recorded", printable(again)
     return "record the missing answers", record_words(summary)
 

@@ -206,12 +206,11 @@ def refuse_unshareable(plan: RunPlan) -> None:
                 f"case {case.id!r} is a task folder, which --executor ray does not support",
                 remedy="run it on one machine: omit --executor",
             )
-    for option, mode in (("--tools", plan.tools), ("--model", plan.model_mode)):
-        if mode == "record":
-            raise UsageError(
-                f"{option} record writes the project's cassettes, which --executor ray does not support",
-                remedy="record on one machine: omit --executor",
-            )
+    if "record" in (plan.tools, plan.model_mode):
+        raise UsageError(
+            "a run that records writes the project's cassettes, which --executor ray does not support",
+            remedy="record on one machine: omit --executor",
+        )
     for what, address in _addresses(plan):
         if _is_loopback(address):
             raise UsageError(

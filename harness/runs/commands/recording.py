@@ -206,7 +206,7 @@ def _changed_files(before: EndState | None, after: EndState | None) -> list[str]
     return [f"files: {', '.join(paths[:_SHOWN])}{more}"]
 
 
-_OF_A_RUN = "--tools replay"
+_OF_A_RUN = "--live none"
 _BY_HAND = "start it by hand with the command in the suite's `tools:`"
 _OWN_REMEDY = "start it, or name another one: --provider, --mcp, --tool-host"
 

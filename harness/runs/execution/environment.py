@@ -89,8 +89,8 @@ def refuse_unmet(needs: Needs) -> None:
         raise UsageError("the suite needs a browser, which is a container", remedy="use --sandbox docker")
     if needs.services:
         raise UsageError(
-            f"--tools {plan.tools} needs the environment's services, which are containers",
-            remedy="use --sandbox docker, or --tools replay",
+            f"`{plan.tools}` tools need the environment's services, which are containers",
+            remedy="use --sandbox docker, or --live none",
         )
 
 
@@ -112,9 +112,10 @@ def _refuse_unknown_images(needs: Needs) -> None:
 
 def _refuse_keyless(plan: RunPlan) -> None:
     """Raises UsageError if a live model of agents or users has no key in the environment."""
-    if plan.model is not None and plan.suite.model is None and plan.suite.user.model is None:
+    has_none = plan.suite.model is None and plan.suite.user.model is None
+    if plan.model in ("live", "record") and plan.tools == "replay" and has_none:
         raise UsageError(
-            f"--model {plan.model}: the suite {plan.suite.name!r} declares no model",
+            f"the model cannot be live, or recorded: the suite {plan.suite.name!r} declares no model",
             remedy="declare one in suite.yaml: `model: {api_key: NAME_OF_A_VARIABLE}`",
         )
     if plan.suite.model is not None and plan.model_mode in ("live", "record"):
@@ -130,7 +131,7 @@ def _refuse_keyless(plan: RunPlan) -> None:
             model.mode,
             secret_values(plan.suite),
             model=f"the model of `{place}`",
-            otherwise="--model replay (of `harness optimise`: --user-mode replay)",
+            otherwise="--live none",
         )
 
 

@@ -47,7 +47,7 @@ def check_reachable(plan: RunPlan, secrets: Mapping[str, str]) -> None:
     if problems:
         raise ServiceError(
             "some servers that this run needs cannot be reached:\n" + "\n".join(f"  {problem}" for problem in problems),
-            remedy="start them, or replay: --tools replay, --model replay (of `harness optimise`: --user-mode replay)",
+            remedy="start them, or replay: --live none",
         )
 
 

@@ -58,7 +58,7 @@ def _refuse_other_agent(options: RunOptions) -> None:
 
 def _plan_of_suite(project: Path, options: RunOptions, name: str) -> RunPlan:
     if options.refresh and "record" not in (options.tools, options.model):
-        raise UsageError("--refresh needs --tools record or --model record")
+        raise UsageError("--refresh needs --live tools,record, model,record or all,record")
     if options.replay == "lenient" and options.tools != "replay":
         raise UsageError("replay=`lenient` needs tools=`replay`")
     suite = load_suite(project, name)

@@ -109,7 +109,7 @@ def _row(sandbox: str, programs: list[list[Act]]) -> Row:
         models.think = lambda results: Thought(None, tuple((name, {}) for name in json.loads(results[-1])))
         cases = "".join(_CASE.format(number=number, task=json.dumps(acts)) for number, acts in enumerate(programs))
         here.write(_SUITE.format(url=url, model=models.url), cases, AGENT)
-        live = ["--sandbox", sandbox, "--jobs", "2", "--tools", "live", "--model", "live"]
+        live = ["--sandbox", sandbox, "--jobs", "2", "--live", "all"]
         done = here("run", "s", "--run-name", "r", *live, timeout_s=900)
         what, tries = f"forged order, {sandbox}: no check takes it", (len(programs) - len(_HONEST)) * len(CHECKS)
         if done.returncode not in {0, 1}:

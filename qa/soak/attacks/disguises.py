@@ -137,7 +137,7 @@ def _row(sandbox: str, tries: list[Asked]) -> Row:
 
     with project() as here, served(answer, path="") as url:
         here.write(_SUITE.format(host=HOST, url=url), _cases(tries), AGENT)
-        words = ["--sandbox", sandbox, "--jobs", "2", "--tools", "live"]
+        words = ["--sandbox", sandbox, "--jobs", "2", "--live", "tools"]
         done = here("run", "s", "--run-name", "r", *words, timeout_s=600)
     numbers = {int(target.rpartition("n=")[2]) for target in came if "n=" in target}
     wrong = [(f"{n}: {tries[n][:3]}, {tries[n][3][-80:]!r}", "reached the host") for n in sorted(numbers)]

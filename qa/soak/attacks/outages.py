@@ -135,7 +135,7 @@ def _let_through(sandbox: str, seed: int, missing: list[str]) -> Iterator[str]:
         here.write(_SUITE.format(url=url), cases, AGENT)
         recorded = here("record", "s", "--sandbox", sandbox, "--jobs", "1", timeout_s=300)
         done = here(
-            "run", "s", "--model", "live", "--run-name", "r", "--sandbox", sandbox, "--jobs", "1", timeout_s=300
+            "run", "s", "--live", "model", "--run-name", "r", "--sandbox", sandbox, "--jobs", "1", timeout_s=300
         )
         kept = "".join(path.read_text("utf-8", "replace") for path in here.folder.glob("cassettes/**/*.yaml"))
         first = here.stored("r", "c0", "trial.json")

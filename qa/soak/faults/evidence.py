@@ -107,8 +107,8 @@ FAULTS = (
     Fault(
         what="two harnesses record the same tapes",
         script=_COPIED.format("cassettes") + "rm -r cassettes/SUITE; "
-        "HARNESS run SUITE --sandbox local --tools record --run-name it-1 & a=$!; "
-        "HARNESS run SUITE --sandbox local --tools record --run-name it-2 & b=$!; "
+        "HARNESS run SUITE --sandbox local --live tools,record --run-name it-1 & a=$!; "
+        "HARNESS run SUITE --sandbox local --live tools,record --run-name it-2 & b=$!; "
         "wait $a && wait $b && [ $(ls -A cassettes/SUITE | wc -l) = 4 ] && " + _RUN,
         says="4/4 succeeded",
     ),

@@ -66,7 +66,7 @@ def test_they_are_of_the_published_schema(outside: Path) -> None:
 def test_they_fit_the_suites_of_the_project(outside: Path, name: str) -> None:
     jobs = workflow(outside / name)["jobs"].values()
     matrices = [job["strategy"]["matrix"]["include"] for job in jobs if "strategy" in job]
-    assert [[{"suite": "hello", "options": "--model live --budget usd=2"}]] == matrices
+    assert [[{"suite": "hello", "options": "--live model --budget usd=2"}]] == matrices
     assert {"evals"} == {job["env"]["HARNESS_PROJECT"] for job in jobs}
 
 

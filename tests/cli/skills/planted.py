@@ -198,7 +198,7 @@ def measured(folder: Path) -> dict[str, Any]:
 
     write_project(folder)
     run(["tool", "refresh", "shop"])
-    run(["run", "shop", "--tools", "live", "--sandbox", "local", "--run-name", RUN])
+    run(["run", "shop", "--live", "tools", "--sandbox", "local", "--run-name", RUN])
     shell = harness(folder, run)
     by_impact = cluster(RUN, shell)
     themes = shell(["harness", "themes", RUN, "--json"])["themes"]

@@ -184,9 +184,9 @@ def test_groups_choose_name_and_class_their_tools(with_tiny) -> None:
 def test_writes_need_a_disposable_server_and_a_refused_run_leaves_no_folder(with_tiny) -> None:
     with_tiny.write([{**STDIO, "disposable": False}], [])
     with_tiny.type("tool", "refresh", "s")
-    said = with_tiny.type("run", "s", "--tools", "live", "--sandbox", "local", status=2)
+    said = with_tiny.type("run", "s", "--live", "tools", "--sandbox", "local", status=2)
     assert "not disposable" in said
-    assert "--tools replay" in said
+    assert "--live none" in said
     assert not (with_tiny.suite.parents[1] / "runs").exists()
 
 
