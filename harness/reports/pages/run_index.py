@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -18,6 +18,7 @@ from typing import Final
 from harness.errors import HarnessError, ResultsError, UsageError
 from harness.runs.store.folder import RunFolder, TrialKey, gc_paused
 from harness.runs.store.manifest import RUN_NAME, RunManifest
+from harness.scoring.rules.learned import broken
 from harness.scoring.scorecard import Scorecard
 from harness.scoring.statistics.intervals import Interval, effective_n, wilson
 from harness.text import alternatives
@@ -40,6 +41,9 @@ class TrialLine(Frozen):
     """The first reason for which it did not succeed."""
     steps: float | None = None
     cost_usd: float | None = None
+    tokens: float | None = None
+    broken: tuple[tuple[str, str], ...] = ()
+    """The learned rules that it broke, each with its support in words."""
 
 
 class RunFigures(Frozen):
@@ -55,6 +59,9 @@ class RunFigures(Frozen):
     """None: no trial has a price."""
     modes: tuple[tuple[str, int], ...] = ()
     """Failure modes by the number of trials, the most frequent first."""
+
+    tokens: float | None = None
+    """None: no trial has them."""
 
     @property
     def unknown(self) -> int:
@@ -84,6 +91,8 @@ def line_of(card: Scorecard) -> TrialLine:
         why=(ended or failing)[:_WHY],
         steps=card.value("steps"),
         cost_usd=card.value("cost_usd"),
+        tokens=card.value("tokens"),
+        broken=tuple((one.rule, one.support) for one in broken(card.rules)),
     )
 
 
@@ -91,26 +100,28 @@ def figures_of(planned: int, lines: Iterable[TrialLine]) -> RunFigures:
     """Counts the trials of a run, which may be in flight."""
     own = tuple(lines)
     known = [line for line in own if line.success is not None]
-    hits: dict[str, list[bool]] = {}
-    for line in known:
-        hits.setdefault(line.case_id, []).append(bool(line.success))
     succeeded = sum(bool(line.success) for line in known)
     costs = [line.cost_usd for line in own if line.cost_usd is not None]
+    tokens = [line.tokens for line in own if line.tokens is not None]
     modes = Counter(mode for line in own if line.success is not True for mode in line.modes)
     return RunFigures(
         planned=planned,
         done=len(own),
         succeeded=succeeded,
         failed=len(known) - succeeded,
-        interval=_interval(succeeded, hits),
+        interval=interval_of(known),
         cost_usd=sum(costs) if costs else None,
+        tokens=sum(tokens) if tokens else None,
         modes=tuple(modes.most_common()),
     )
 
 
-def _interval(succeeded: int, hits: dict[str, list[bool]]) -> Interval | None:
-    n = sum(map(len, hits.values()))
-    return wilson(succeeded / n, effective_n(hits)) if n else None
+def interval_of(known: Sequence[TrialLine]) -> Interval | None:
+    """Of the success rate of trials whose success is known, 95 %; attempts at one case are not independent."""
+    hits: dict[str, list[bool]] = {}
+    for line in known:
+        hits.setdefault(line.case_id, []).append(bool(line.success))
+    return wilson(sum(map(sum, hits.values())) / len(known), effective_n(hits)) if known else None
 
 
 VARIANT: Final = "~"
@@ -156,8 +167,10 @@ class _Kept:
 class RunIndex:
     """Safe to use from several threads."""
 
-    def __init__(self, runs: Path) -> None:
+    def __init__(self, runs: Path, known: Mapping[str, Path] | None = None) -> None:
+        """`known`: folders by name, which may lie elsewhere."""
         self.runs = runs
+        self._known = known or {}
         self._entries: dict[str, tuple[tuple[int, ...], RunEntry]] = {}
         self._kept: dict[str, _Kept] = {}
         self._lock = Lock()
@@ -166,6 +179,8 @@ class RunIndex:
 
     def place(self, name: str) -> Path:
         """The folder of a run. Raises UsageError, with the nearest names, where there is none."""
+        if name in self._known:
+            return self._known[name]
         bare, root = name.removeprefix(VARIANT), self.runs
         if name.startswith(VARIANT):
             root = self.runs / _VARIANTS

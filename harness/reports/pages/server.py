@@ -11,18 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, TypeVar
-from urllib.parse import unquote
+from typing import Final, Self
 
 from aiohttp import web
 
 from harness.errors import HarnessError, ServiceError, UsageError, os_error_in_words
-from harness.reports.pages.annotations import Annotations
-from harness.reports.pages.drafts import RunningTries
 from harness.reports.pages.markup import Markup, fragment, link, tag
 from harness.reports.pages.progress import live_state
-from harness.reports.pages.request import Ask, Page, PageSet, Project, Raw, Shows
-from harness.reports.pages.run_index import RunIndex
+from harness.reports.pages.request import Ask, Page, PageSet, Project, Raw, Shows, matching, pattern, unquoted
 from harness.reports.palette import palette
 from harness.values import JsonObject
 
@@ -231,7 +227,6 @@ _MAX_FIELDS: Final = 200
 
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-_Answers = TypeVar("_Answers")
 
 
 class Answering:
@@ -245,8 +240,8 @@ class Answering:
         self._ending = ending
         self._start = start
         self._entries = [one.entry for one in pages if one.entry is not None]
-        self._shows = [(_pattern(path), shows) for one in pages for path, shows in one.shows.items()]
-        self._acts = [(_pattern(path), acts) for one in pages for path, acts in one.acts.items()]
+        self._shows = [(pattern(path), shows) for one in pages for path, shows in one.shows.items()]
+        self._acts = [(pattern(path), acts) for one in pages for path, acts in one.acts.items()]
 
     @web.middleware
     async def guarded(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
@@ -267,11 +262,12 @@ class Answering:
         if request.method == "POST":
             return await self._acted(request, path)
         if (live := _LIVE.fullmatch(path)) is not None:
-            return await live_events(request, self._project, _unquoted(live[1]), self._ending, HEADERS)
-        found, place = _matching(self._shows, path)
+            return await live_events(request, self._project, unquoted(live[1]), self._ending, HEADERS)
+        found, place = matching(self._shows, path)
         if found is None:
             return self._page(problem("No such page", "There is no page at this address."), 404)
-        ask = Ask(project=self._project, place=place, query=dict(request.query))
+        ticked = tuple(request.query.getall("run", ()))
+        ask = Ask(project=self._project, place=place, query=dict(request.query), ticked=ticked)
         return await self._tried(found, ask)
 
     async def _tried(self, shows: Shows, ask: Ask) -> web.StreamResponse:
@@ -286,7 +282,7 @@ class Answering:
         return _raw(shown) if isinstance(shown, Raw) else self._page(shown)
 
     async def _acted(self, request: web.Request, path: str) -> web.StreamResponse:
-        found, place = _matching(self._acts, path)
+        found, place = matching(self._acts, path)
         if found is None:
             return self._page(problem("No such action", "Nothing can be changed at this address."), 404)
         fields = await request.post()
@@ -319,24 +315,6 @@ class Answering:
     def _page(self, page: Page, status: int = 200) -> web.Response:
         text = str(page.body) if page.part else whole(page, self._entries, self._project.path.name)
         return web.Response(status=status, text=text, content_type="text/html", charset="utf-8")
-
-
-def _pattern(path: str) -> re.Pattern[str]:
-    """`/runs/{run}` as a pattern over the quoted path: a quoted slash in a name divides nothing."""
-    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(path)))
-
-
-def _matching(
-    known: Sequence[tuple[re.Pattern[str], _Answers]], path: str
-) -> tuple[_Answers | None, Mapping[str, str]]:
-    for pattern, found in known:
-        if (match := pattern.fullmatch(path)) is not None:
-            return found, {name: _unquoted(text) for name, text in match.groupdict().items()}
-    return None, {}
-
-
-def _unquoted(text: str) -> str:
-    return unquote(text, errors="replace")
 
 
 def _asset(name: str) -> web.Response:
@@ -380,11 +358,7 @@ class ViewServer:
         self._start = start
         self._wanted = port
         self._guard = Guard()
-        self._index = RunIndex(project / "runs")
-        self._annotations = Annotations(project)
-        self._project = Project(
-            path=project, index=self._index, annotations=self._annotations, tries=RunningTries(project)
-        )
+        self._project = Project.stored(project)
         self._loop = asyncio.new_event_loop()
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="view")
         self._thread = threading.Thread(target=self._serve, name="view", daemon=True)
@@ -420,14 +394,14 @@ class ViewServer:
             raise ServiceError(
                 f"port {self._wanted} of {_HOST} cannot be listened on: {reason}", remedy="choose another --port"
             )
-        self._index.warm()
+        self._project.index.warm()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._index.close()
-        self._annotations.close()
+        self._project.index.close()
+        self._project.annotations.close()
         ending = self._ending
         if ending is not None:
             self._loop.call_soon_threadsafe(ending.set)

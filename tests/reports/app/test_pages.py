@@ -83,9 +83,12 @@ def test_a_step_is_loaded_whole(tmp_path: Path) -> None:
 
 def test_two_runs_are_compared_up_to_the_first_divergence(client: httpx.Client) -> None:
     text = client.get("/compare?before=before&after=after").text
-    assert "3 better" not in text
-    assert "Trials that changed" in text
-    assert "/compare/before/after/case-0000/1" in text
+    assert ["case-0005"] == re.findall(r'<tr data-href="/compare/before/after/([^/]+)/1"', text)
+    fixed = client.get("/compare?before=before&after=after&show=fixed").text
+    assert ["case-0000", "case-0001"] == re.findall(r'<tr data-href="/compare/before/after/([^/]+)/1"', fixed)
+    every = client.get("/compare?run=after&run=before&show=all").text
+    found = re.findall(r'<tr data-href="/compare/before/after/([^/]+)/1"', every)
+    assert (["case-0005", "case-0000", "case-0001"], 6) == (found[:3], len(found))
     pair = client.get("/compare/before/after/case-0000/1").text
     assert 1 == pair.count('id="parting"')
     same = client.get("/compare/before/after/case-0003/1").text
