@@ -1,7 +1,7 @@
 """One run: its conditions, its figures and plots, and its trials as a table that is filtered, sorted and paged."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from harness.errors import UsageError
 from harness.reports.pages.markup import (
@@ -31,14 +31,13 @@ from harness.reports.pages.markup import (
     success_mark,
     table,
     tag,
-    trial_path,
     when,
     words,
 )
 from harness.reports.pages.plots import Bar, bars, histogram, middle
 from harness.reports.pages.progress import is_running
 from harness.reports.pages.request import Ask, Page, PageSet
-from harness.reports.pages.run_index import RunFigures, TrialLine, interval_of
+from harness.reports.pages.run_index import RunFigures, TrialLine, failed_first, interval_of
 from harness.reports.render.sections import judged_section
 from harness.runs.store.beside_trials import request_stop, stop_of, tags_of
 from harness.runs.store.folder import RunFolder
@@ -47,7 +46,7 @@ from harness.runs.store.manifest import RunManifest
 
 _HEADS = ("trial", "result", "category", "#steps", "#cost", "failure modes")
 _SORTS: dict[str, Callable[[TrialLine], tuple[object, ...]]] = {
-    "": lambda one: ({False: 0, None: 1, True: 2}[one.success],),
+    "": lambda one: (failed_first(one),),
     "as planned": lambda _: (),
     "most steps": lambda one: (-(one.steps or 0),),
     "most expensive": lambda one: (-(one.cost_usd or 0),),
@@ -263,11 +262,11 @@ def _tagging(name: str, folder: RunFolder) -> Markup:
 
 
 def _trials(ask: Ask, name: str, lines: Sequence[TrialLine]) -> Markup:
-    chosen = [line for line in lines if _fits(line, ask)]
-    chosen.sort(key=_SORTS.get(ask.query.get("sort", ""), _SORTS[""]))
+    chosen = listed(ask, lines)
     pages = pages_of(len(chosen))
     number = ask.number("page", most=pages)
     shown = chosen[(number - 1) * PER_PAGE : number * PER_PAGE]
+    rows = [_row(name, line, kept_query(ask)) for line in shown]
     count = f"{len(chosen)} of {len(lines)}" if len(chosen) != len(lines) else f"{len(lines)}"
     path = path_of("runs", name)
     return tag(
@@ -275,10 +274,26 @@ def _trials(ask: Ask, name: str, lines: Sequence[TrialLine]) -> Markup:
         tag("div", tag("h2", "Trials", id="trials"), tag("p", count, class_="count"), class_="title"),
         _chosen(ask, path, len(chosen)),
         _filters(ask, path, lines),
-        table(_HEADS, (_row(name, line) for line in shown), caption="Trials of the run", class_="plain list"),
+        table(
+            _HEADS,
+            (_row(name, line, kept_query(ask)) for line in shown),
+            caption="Trials of the run",
+            class_="plain list",
+        ),
         pager(number, pages, path, ask.query),
         aria_labelledby="trials",
     )
+
+
+def listed(ask: Ask, lines: Sequence[TrialLine]) -> list[TrialLine]:
+    """The trials that the query of the list asks for, in its order."""
+    by = _SORTS.get(ask.query.get("sort", ""), _SORTS[""])
+    return sorted((line for line in lines if _fits(line, ask)), key=by)
+
+
+def kept_query(ask: Ask) -> dict[str, str]:
+    """What a list was asked for; the pages of its trials carry it on, so that they lead through the list and back."""
+    return {name: ask.query[name] for name in ("q", "sort", *LISTED) if ask.texts is None and ask.query.get(name)}
 
 
 def _chosen(ask: Ask, path: str, count: int) -> Markup | None:
@@ -315,8 +330,8 @@ def _filters(ask: Ask, path: str, lines: Sequence[TrialLine]) -> Markup:
     )
 
 
-def _row(name: str, line: TrialLine) -> Markup:
-    path = trial_path(name, line.case_id, line.attempt)
+def _row(name: str, line: TrialLine, asked: Mapping[str, str]) -> Markup:
+    path = path_of("runs", name, "trials", line.case_id, line.attempt, **asked)
     why = tag("span", bounded(line.why, 200), class_="why") if line.why and line.success is not True else None
     head = tag("th", link(path, f"{line.case_id} / {line.attempt}"), why, scope="row")
     steps = UNKNOWN if line.steps is None else f"{line.steps:.0f}"

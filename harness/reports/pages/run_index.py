@@ -124,6 +124,18 @@ def interval_of(known: Sequence[TrialLine]) -> Interval | None:
     return wilson(sum(map(sum, hits.values())) / len(known), effective_n(hits)) if known else None
 
 
+def failed_first(line: TrialLine) -> int:
+    """The place of a trial's result in lists."""
+    return {False: 0, None: 1, True: 2}[line.success]
+
+
+def neighbours(keys: Sequence[TrialKey], place: int | None) -> tuple[TrialKey | None, TrialKey | None]:
+    """What stands before and after a place of the list."""
+    if place is None:
+        return None, None
+    return keys[place - 1] if place else None, keys[place + 1] if place + 1 < len(keys) else None
+
+
 VARIANT: Final = "~"
 """Begins the name of a run that is a fork or another variant: those lie in a folder of their own."""
 _VARIANTS: Final = ".variants"
@@ -149,6 +161,9 @@ class _Kept:
     lines: dict[TrialKey, TrialLine] = field(default_factory=dict)
     committed: dict[TrialKey, int] = field(default_factory=dict)
     figures: RunFigures | None = None
+    ordered: tuple[TrialKey, ...] = ()
+    """The trials in the order of lists, those that failed first, and their places in it; empty until asked for."""
+    places: dict[TrialKey, int] = field(default_factory=dict)
     folder: RunFolder | None = None
     """Of a run that is not settled and was not scored again: only trials that are still to come are looked for. It has
     checked none of them yet, so that each is checked when it is there.
@@ -205,6 +220,14 @@ class RunIndex:
     def lines(self, name: str) -> tuple[TrialLine, ...]:
         """The trials of one run, in the planned order. Raises ResultsError naming a damaged file."""
         return tuple(self._read(name).lines.values())
+
+    def around(self, name: str, key: TrialKey) -> tuple[TrialKey | None, TrialKey | None]:
+        """The trials before and after one in the order of lists: those that failed first."""
+        kept = self._read(name)
+        if len(kept.ordered) != len(kept.lines):
+            kept.ordered = tuple((one.case_id, one.attempt) for one in sorted(kept.lines.values(), key=failed_first))
+            kept.places = {one: place for place, one in enumerate(kept.ordered)}
+        return neighbours(kept.ordered, kept.places.get(key))
 
     def figures_within(self, names: Sequence[str], seconds: float) -> dict[str, RunFigures | str]:
         """The figures of these runs, or why they cannot be read; runs that there was no time for are left out."""
@@ -296,6 +319,7 @@ def _continued(known: _Kept, stamp: tuple[int, ...]) -> _Kept:
     return replace(
         known,
         stamp=stamp,
+        ordered=(),
         lines=lines,
         committed=known.committed | fresh,
         figures=figures_of(len(planned), lines.values()),

@@ -29,6 +29,8 @@ from harness.reports.pages.markup import (
     words,
 )
 from harness.reports.pages.request import Ask, Page, PageSet, Raw
+from harness.reports.pages.run import kept_query, listed
+from harness.reports.pages.run_index import neighbours
 from harness.reports.pages.sources import Sources
 from harness.reports.pages.trial_parts import (
     PER_PAGE,
@@ -74,7 +76,7 @@ def trial(ask: Ask) -> Page:
     ended = f"{words(card.outcome)}: {bounded(card.reason, 1000)}" if card.reason else None
     title = f"{own.case_id} / {own.attempt}"
     body = fragment(
-        _crumbs(ask, folder),
+        _crumbs(ask),
         tag("div", tag("h1", title), success_mark(card.success, card.outcome), class_="title"),
         tag("p", ended, class_="alert") if ended else None,
         _section("Checks", findings.checks(card, shown.limit)),
@@ -192,17 +194,20 @@ def _number(text: str, count: int) -> int:
     return int(text)
 
 
-def _crumbs(ask: Ask, folder: RunFolder) -> Markup:
-    """The way up, and the trials before and after in the planned order."""
-    run, key = ask.place["run"], (ask.place["case"], ask.attempt())
-    keys = [(one.case_id, one.attempt) for one in folder.manifest.planned]
-    place = keys.index(key)
-    around = []
-    if place:
-        around.append(link(trial_path(run, *keys[place - 1]), "← Previous trial", rel="prev"))
-    if place + 1 < len(keys):
-        around.append(link(trial_path(run, *keys[place + 1]), "Next trial →", rel="next"))
-    up = tag("span", link("/", "Runs"), " / ", link(path_of("runs", run), run, data_up=True))
+def _crumbs(ask: Ask) -> Markup:
+    """The way up to the list that led here, and the trials before and after in it."""
+    run, key, asked = ask.place["run"], (ask.place["case"], ask.attempt()), kept_query(ask)
+    if asked:
+        keys = [(one.case_id, one.attempt) for one in listed(ask, ask.project.index.lines(run))]
+        before, after = neighbours(keys, keys.index(key) if key in keys else None)
+    else:
+        before, after = ask.project.index.around(run, key)
+    around = [
+        link(path_of("runs", run, "trials", *other, **asked), name, rel=rel)
+        for other, name, rel in ((before, "← Previous trial", "prev"), (after, "Next trial →", "next"))
+        if other is not None
+    ]
+    up = tag("span", link("/", "Runs"), " / ", link(path_of("runs", run, **asked), run, data_up=True))
     return tag("div", up, tag("span", *(fragment(one, " ") for one in around)), class_="crumbs")
 
 

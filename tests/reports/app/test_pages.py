@@ -149,3 +149,12 @@ def test_a_link_in_a_run_folder_is_not_followed(tmp_path: Path) -> None:
 def test_an_empty_project_says_how_to_begin(tmp_path: Path) -> None:
     with ViewServer(tmp_path, app_pages()) as server, entered(server) as client:
         assert "harness run SUITE" in client.get("/").text
+
+
+def test_a_trial_leads_through_the_list_that_led_to_it_and_back(client: httpx.Client) -> None:
+    listed = client.get("/runs/after?result=failed").text
+    assert 'href="/runs/after/trials/case-0002/1?result=failed"' in listed
+    page = client.get("/runs/after/trials/case-0002/1?result=failed").text
+    assert 'href="/runs/after/trials/case-0005/1?result=failed" rel="next"' in page
+    assert 'href="/runs/after?result=failed" data-up' in page
+    assert 'rel="next"' not in client.get("/runs/after/trials/case-0005/1?result=failed").text
