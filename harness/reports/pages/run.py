@@ -276,7 +276,7 @@ def _trials(ask: Ask, name: str, lines: Sequence[TrialLine]) -> Markup:
         _filters(ask, path, lines),
         table(
             _HEADS,
-            (_row(name, line, kept_query(ask)) for line in shown),
+            rows,
             caption="Trials of the run",
             class_="plain list",
         ),
