@@ -131,11 +131,10 @@ def trend_command(
     from harness.errors import ExitCode
     from harness.reports.render.markdown import trend_markdown
     from harness.reports.trend import suite_of, trend
-    from harness.runs.store.baseline import damaged_in, runs_in
+    from harness.runs.store.baseline import opened_in
 
     project: Path = ctx.obj
-    runs = runs_in(project / "runs")
-    unreadable = damaged_in(project / "runs")
+    runs, unreadable = opened_in(project / "runs")
     found = trend(suite_of(runs, suite), runs, agent=agent, last=last, unreadable=unreadable)
     match form:
         case "terminal":

@@ -14,7 +14,7 @@ from harness.errors import UsageError
 from harness.reports.render.markdown import trend_markdown
 from harness.reports.render.terminal import TrendView
 from harness.reports.trend import TrendPoint, suite_of, trend
-from harness.runs.store.baseline import damaged_in, runs_in
+from harness.runs.store.baseline import opened_in
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import RunManifest
 from harness.scoring.scorecard import Diagnosis, Scorecard
@@ -102,8 +102,8 @@ def test_a_damaged_run_is_listed_and_left_out(run: Callable[..., RunFolder]) -> 
     card.write_text("{")
     (runs[2].path / "manifest.json").write_text("{")
 
-    readable = runs_in(runs[0].path.parent)
-    found = trend("drive_thru", readable, unreadable=damaged_in(runs[0].path.parent))
+    readable, damaged = opened_in(runs[0].path.parent)
+    found = trend("drive_thru", readable, unreadable=damaged)
 
     assert ["a"] == [release.name for release in found.releases]
     assert ["b", "c"] == sorted(one.run for one in found.damaged)

@@ -22,7 +22,7 @@ from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.render.sections import judged_point_words
 from harness.reports.summarising import summarise_run
 from harness.reports.trend import Trend, TrendLine, TrendPoint, suite_of, trend
-from harness.runs.store.baseline import damaged_in, runs_in
+from harness.runs.store.baseline import opened_in
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import Matrix, matrix_at
 
@@ -39,8 +39,9 @@ def trends(ask: Ask) -> Page:
         )
     chosen = ask.query.get("suite") or suites[0]
     folder = ask.project.path / "runs"
-    runs = [run for run in runs_in(folder) if run.manifest.suite == chosen]
-    found = trend(suite_of(runs, chosen), runs, unreadable=damaged_in(folder))
+    readable, damaged = opened_in(folder)
+    runs = [run for run in readable if run.manifest.suite == chosen]
+    found = trend(suite_of(runs, chosen), runs, unreadable=damaged)
     shown = [tag("option", one, value=one, selected=one == chosen) for one in suites]
     chooser = tag("label", tag("span", "suite"), tag("select", *shown, name="suite"))
     body = fragment(tag("h1", "Trend"), filters(chooser, action="/trend"), *_trend(found), _matrices(ask))

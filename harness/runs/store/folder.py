@@ -166,6 +166,7 @@ class Scorings:
 
     def __init__(self, run: Path) -> None:
         self._folder = run / "scores"
+        self._read: tuple[str, Scoring] | None = None
 
     def folders(self) -> list[Path]:
         """One a scoring, the first one first; empty if the run was not scored again."""
@@ -209,7 +210,11 @@ class Scorings:
     def latest(self) -> Scoring | None:
         """By which suite and scorers the run was scored last; None if it was not scored again."""
         folder = self._last()
-        return None if folder is None else parsed(folder / _SCORING, read_checked(folder, _SCORING), Scoring)
+        if folder is None:
+            return None
+        if self._read is None or self._read[0] != folder.name:  # a scoring is never changed
+            self._read = folder.name, parsed(folder / _SCORING, read_checked(folder, _SCORING), Scoring)
+        return self._read[1]
 
     def run_scores(self) -> tuple[Score, ...] | None:
         """The figures over the whole run; None if it was not scored again."""
