@@ -47,7 +47,6 @@ from harness.improve.sizing import (
     paid_revisions,
     refuse_budget_below,
 )
-from harness.improve.unread import refuse_unread
 from harness.judging.calibration_questions import Reflector
 
 # Leaves out what a picked candidate changes for nothing, before the held-out cases are looked at.
@@ -476,3 +475,48 @@ class Optimisation:
 def _known_scores(repeated: Sequence[Sequence[float | None]]) -> tuple[tuple[float, ...], ...]:
     found = (tuple(value for value in values if value is not None) for values in repeated)
     return tuple(values for values in found if values)
+
+
+# Refuses a component whose texts the agent's program does not open: no revision of them could change anything.
+
+
+def refuse_unread(
+    cache: RolloutCache,
+    start: Candidate,
+    components: Sequence[Component],
+    cases: Sequence[str],
+    say: Callable[[str], None],
+) -> None:
+    """Runs the texts in use on training cases, one first and the others if a text was not opened in it.
+
+    The rollouts are kept for the search. Raises UsageError for a component none of whose files was opened in any of
+    them; a file that was not opened beside others that were is reported. Nothing is concluded if trials were not
+    measured, or if what they open cannot be observed. Descriptions of tools are shown by the gateway, and are not
+    checked.
+    """
+    read: set[str] = set()
+    ran = 0
+    for some in (cases[:1], cases[1:]):
+        found = [one for one in cache.rollouts(start, some) if _was_measured(one)]
+        if any(one.texts_read is None for one in found):
+            say("whether the agent reads its texts cannot be observed in this sandbox")
+            return
+        ran += len(found)
+        read.update(name for one in found for name in one.texts_read or ())
+        if all(file in read for component in components for file in component.files):
+            return
+    for component in components if ran else ():
+        unread = [file for file in component.files if file not in read]
+        if unread == list(component.files) and unread and not component.tools:
+            raise UsageError(
+                f"the agent read no text of the component {component.name!r} in {ran} training trials: "
+                f"{', '.join(unread)}",
+                remedy="have the program open it in the folder of its files, or take the component out of "
+                "`optimise.components`; if few cases need it, --minibatch tries more of them",
+            )
+        if unread:
+            say(f"component {component.name}: not read in {ran} training trials: {', '.join(unread)}")
+
+
+def _was_measured(rollout: Rollout) -> bool:
+    return any(score is not None for score in rollout.domains.values())
