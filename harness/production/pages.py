@@ -255,7 +255,10 @@ def _row(one: SessionRow, failed: bool) -> Markup:
     )
 
 
-PAGES = PageSet(shows={"/production": production, "/production/days/{suite}": day}, entry=("Production", "/production"))
+PAGES = PageSet(
+    shows={"/production": production, "/production/days/{suite}": day},
+    entry=("Production", "Production", "/production"),
+)
 
 
 _WHOLE = 2_000_000

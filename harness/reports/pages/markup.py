@@ -160,6 +160,11 @@ def fold(summary: Child, *children: Child, opened: bool = False, id: str | None 
     return tag("details", tag("summary", summary), *children, open=opened, id=id, class_="fold")
 
 
+def empty(why: str, command: str, does: str) -> Markup:
+    """What stands in place of a list without entries: why, and the command that changes it."""
+    return tag("p", f"{why} ", tag("code", command), f" {does}", class_="empty")
+
+
 def block(text: str, most: int = 20_000) -> Markup:
     """A text of several lines as it is, cut with a note where it is long."""
     shown = tag("pre", text[:most], tabindex="0")

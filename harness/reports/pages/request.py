@@ -100,8 +100,8 @@ class PageSet:
 
     shows: Mapping[str, Shows] = field(default_factory=dict)
     acts: Mapping[str, Acts] = field(default_factory=dict)
-    entry: tuple[str, str] | None = None
-    """Its name and address in the navigation."""
+    entry: tuple[str, str, str] | None = None
+    """Its place in the navigation, its name in the row below the places, and its address."""
 
 
 _Answers = TypeVar("_Answers")

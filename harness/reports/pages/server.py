@@ -6,7 +6,7 @@ import json
 import re
 import secrets
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
@@ -151,20 +151,12 @@ _KEYS = (
     ("Enter", "open the row"),
     ("n, p", "next, previous page, trial or question"),
     ("e", "open or close everything folded"),
-    ("g r", "runs"),
-    ("g t", "trend"),
-    ("g d", "drift"),
-    ("g i", "issues"),
-    ("g c", "cassettes"),
-    ("g a", "annotate"),
-    ("g w", "workbench"),
-    ("g h", "themes"),
-    ("g p", "production"),
+    ("g, then r, c, t, p or i", "Runs, Compare, Trust, Production, Improve"),
     ("u", "up: from a trial to its run, from a run to all runs"),
 )
 
 
-def whole(page: Page, entries: Sequence[tuple[str, str]], project: str) -> str:
+def whole(page: Page, entries: Sequence[tuple[str, str, str]], project: str) -> str:
     """The document of a page."""
     head = fragment(
         tag("meta", charset="utf-8"),
@@ -193,13 +185,23 @@ def problem(title: str, message: str, remedy: str | None = None) -> Page:
     return Page(title=title, body=fragment(*parts, tag("p", link("/", "All runs"))))
 
 
-def _navigation(section: str, entries: Iterable[tuple[str, str]], project: str) -> Markup:
-    items = [tag("li", link(path, name, aria_current="page" if name == section else None)) for name, path in entries]
+def _navigation(section: str, entries: Sequence[tuple[str, str, str]], project: str) -> Markup:
+    """Five places, and below them the pages of the place that is shown."""
+    here = next((place for place, name, _ in entries if name == section), "")
+    firsts = {place: path for place, _, path in reversed(entries)}
+    places = [
+        tag("li", link(firsts[place], place, data_go=place[0].lower(), aria_current="true" if place == here else None))
+        for place in dict.fromkeys(place for place, _, _ in entries)
+    ]
+    own = [(name, path) for place, name, path in entries if place == here]
+    pages = [tag("li", link(path, name, aria_current="page" if name == section else None)) for name, path in own]
+    below = tag("nav", tag("ul", *pages), aria_label=f"Pages of {here}", class_="below") if len(own) > 1 else None
     return tag(
         "header",
         link("/", project, class_="brand"),
-        tag("nav", tag("ul", *items), aria_label="Pages"),
+        tag("nav", tag("ul", *places), aria_label="Places"),
         tag("button", "Keys ", tag("kbd", "?"), type="button", class_="quiet", id="keys", aria_haspopup="dialog"),
+        below,
         class_="bar-top",
     )
 

@@ -6,6 +6,7 @@ from harness.reports.pages.markup import (
     Markup,
     bounded,
     chip,
+    empty,
     filters,
     fragment,
     interval_words,
@@ -35,7 +36,11 @@ def trends(ask: Ask) -> Page:
     suites = list(dict.fromkeys(one.suite for one in entries))
     if not suites:
         return Page(
-            title="Trend", body=fragment(tag("h1", "Trend"), tag("p", "No runs yet.", class_="empty")), section="Trend"
+            title="Trend",
+            body=fragment(
+                tag("h1", "Trend"), empty("There are no runs yet.", "harness run SUITE", "makes the first one.")
+            ),
+            section="Trend",
         )
     chosen = ask.query.get("suite") or suites[0]
     folder = ask.project.path / "runs"
@@ -119,4 +124,4 @@ def _matrices(ask: Ask) -> Markup | None:
     return fragment(tag("h2", "Matrices"), table(("matrix", "suite", "#runs"), rows, caption="Matrices"))
 
 
-PAGES = PageSet(shows={"/trend": trends, "/matrix/{name}": matrix}, entry=("Trend", "/trend"))
+PAGES = PageSet(shows={"/trend": trends, "/matrix/{name}": matrix}, entry=("Compare", "Trend", "/trend"))
