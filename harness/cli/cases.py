@@ -8,7 +8,6 @@ import click
 
 from harness.cli.console import say
 from harness.cli.drafting import from_data
-from harness.cli.online import store_option
 from harness.cli.options import Live, jobs_option, live_option, refuse_typed, sandbox_option, selection_options
 from harness.errors import ExitCode, UsageError
 from harness.runs.cases.checking import CaseFinding, check_cases
@@ -298,7 +297,6 @@ def check(ctx: click.Context, /, suite: str, live: Live, as_json: bool, **typed:
 @click.argument("run", required=False)
 @click.argument("case", required=False)
 @click.option("--session", "key", metavar="SESSION", help="A production session, instead of RUN and CASE.")
-@store_option
 @click.option(
     "--attempt", type=click.IntRange(1), default=1, show_default=True, help="Number of the attempt at the case."
 )
@@ -332,8 +330,6 @@ def from_trace(
     from harness.cli.drafting import from_session, from_trial
     from harness.errors import UsageError
 
-    if key is None:
-        refuse_typed(ctx, ("folder",), "RUN")
     if key is not None and run is None:
         refuse_typed(ctx, ("attempt",), "--session")
         ctx.exit(from_session(ctx.obj, key, options))

@@ -13,7 +13,6 @@ class RefreshValues(TypedDict):
 
     tools: tuple[str, ...]
     cases: tuple[str, ...]
-    fingerprints: tuple[str, ...]
 
 
 @click.group("cassette")
@@ -104,13 +103,6 @@ def show(project: Path, suite: str, case: str | None, as_json: bool) -> None:
 @click.option("--from", "source", metavar="RUN", required=True, help="A run or probe that found drift.")
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="Only this tool's answers (repeatable).")
 @click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case's cassette (repeatable).")
-@click.option(
-    "--fingerprint",
-    "fingerprints",
-    multiple=True,
-    metavar="HEX",
-    help="Only recordings that show this finding (repeatable).",
-)
 @click.option("--patch", type=click.Path(path_type=Path, dir_okay=False), help="Write the patch to this file.")
 @click.option("--apply", "at_once", is_flag=True, help="Change the cassettes at once, without a patch.")
 @click.pass_obj

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from harness.cli.issue import TrackerValues, refuse_unfiled, tracker_option
-from harness.cli.online import open_store, scored_facts, store_option
+from harness.cli.online import open_store, scored_facts
 from harness.text import one_line
 
 if TYPE_CHECKING:
@@ -25,11 +25,10 @@ class WatchOptions(TrackerValues):
 
 @click.command("report")
 @click.argument("suite")
-@store_option
 @click.option("--day", metavar="YYYY-MM-DD", help="Day of the report (UTC); default: the latest day with scores.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.pass_obj
-def report(project: Path, /, suite: str, folder: Path | None, day: str | None, as_json: bool) -> None:
+def report(project: Path, /, suite: str, day: str | None, as_json: bool) -> None:
     """Report the scores of SUITE for one day of production, compared with the seven days before.
 
     \b
@@ -43,7 +42,7 @@ def report(project: Path, /, suite: str, folder: Path | None, day: str | None, a
     from harness.production.judging import day_rates
     from harness.production.watch import daily_report
 
-    store = open_store(project, folder)
+    store = open_store(project)
     facts = scored_facts(store, suite)
     days = facts.days()
     if not days:
@@ -68,7 +67,6 @@ def report(project: Path, /, suite: str, folder: Path | None, day: str | None, a
 
 @click.command("watch")
 @click.argument("suite")
-@store_option
 @click.option(
     "--file",
     "file_too",
@@ -81,9 +79,7 @@ def report(project: Path, /, suite: str, folder: Path | None, day: str | None, a
 @tracker_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
-def watch(
-    ctx: click.Context, /, suite: str, folder: Path | None, file_too: bool, **options: Unpack[WatchOptions]
-) -> None:
+def watch(ctx: click.Context, /, suite: str, file_too: bool, **options: Unpack[WatchOptions]) -> None:
     """Look for shifts in the scores of SUITE, day by day.
 
     \b
@@ -102,7 +98,7 @@ def watch(
 
     refuse_unfiled(ctx, file_too=file_too)
     project: Path = ctx.obj
-    store = open_store(project, folder)
+    store = open_store(project)
     facts, settings = scored_facts(store, suite), online_settings(project).watch
     if options["accepted"] is not None:
         accept_incident(store.layout.watch, options["accepted"])

@@ -30,7 +30,9 @@ class ReceiverProgram:
 
     def __init__(self, folder: Path, *, largest_file: int | None = None) -> None:
         """`largest_file`: in bytes; writing beyond it fails as on a full disk."""
-        command = [sys.executable, "-m", "harness", "ingest", "serve", "--port", "0", "--json", "--store", str(folder)]
+        (folder.parent / "online.yaml").write_text(json.dumps({"store": folder.name}))
+        project = ("--project", str(folder.parent))
+        command = [sys.executable, "-m", "harness", *project, "ingest", "serve", "--port", "0", "--json"]
         if largest_file is not None:
             command = ["prlimit", f"--fsize={largest_file}", *command]
         self.process = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True)

@@ -276,14 +276,13 @@ def test_a_name_with_a_line_end_begins_no_line_of_what_is_printed(run: RunFolder
     project, forged = run.path.parents[1], "c\nsuccess: 0.0%"
     tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": forged, "gen_ai.tool.call.id": "1"}
     facts = {"gen_ai.conversation.id": forged, "service.version": forged, **tool}
-    (project / "online.yaml").write_text("pause_s: 0\n")
+    (project / "online.yaml").write_text(f"pause_s: 0\nstore: {tmp_path / 'online'}\n")
     with serving(tmp_path / "online") as served:
         served.post("/v1/traces", request(span(1, 1, attributes=facts, status={"code": 2})))
-        store = ("--store", str(served.folder))
-        harness("online", "score", "basics", *store, project=project)
+        harness("online", "score", "basics", project=project)
         (row,) = served.store().sessions()
-        shown = [harness("online", *words, *store, project=project) for words in (("sessions",), ("sessions", row.key))]
-        shown.append(harness("online", "report", "basics", *store, project=project))
+        shown = [harness("online", *words, project=project) for words in (("sessions",), ("sessions", row.key))]
+        shown.append(harness("online", "report", "basics", project=project))
     assert forged == row.release
     assert "  failed\n" in shown[0]
     assert "[category=" not in shown[2]  # a group that holds all sessions says nothing more

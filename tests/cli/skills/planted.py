@@ -122,7 +122,7 @@ class Planted:
 
 
 def _fault(tool: str, kind: str, **more: Any) -> dict[str, Any]:
-    return {"faults": [{"tool": tool, "kind": kind, "call": 1, "times": 9, **more}]}
+    return {"faults": [{"tool": tool, "kind": kind, "call": number, **more} for number in range(1, 10)]}
 
 
 CAUSES = {
