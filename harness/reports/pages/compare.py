@@ -44,6 +44,7 @@ from harness.values import canonical_json
 
 _FAR = 1000
 """Steps of each trial that are aligned."""
+_KEPT = 8
 _KINDS = ("regressed", "fixed", "changed", "all")
 _HEADS = ("trial", "before", "after", "category")
 
@@ -125,7 +126,19 @@ def _sides(ask: Ask, before: str | None, after: str, folder: RunFolder) -> _Side
         old = {(card.case_id, card.attempt): line_of(card) for card in baseline.scorecards}
         return _Sides(before=None, after=after, found=compare_with_baseline(baseline, folder), old=old, new=new)
     old = {(one.case_id, one.attempt): one for one in ask.project.index.lines(before)}
-    return _Sides(before=before, after=after, found=compare_runs(ask.project.run(before), folder), old=old, new=new)
+    return _Sides(before=before, after=after, found=_compared(ask, before, after), old=old, new=new)
+
+
+def _compared(ask: Ask, before: str, after: str) -> Comparison:
+    """Once for each state of the runs: of long runs it takes seconds."""
+    known, index = ask.project.compared, ask.project.index
+    key = before, after, index.state(before), index.state(after)
+    if key not in known:
+        found = compare_runs(ask.project.run(before), ask.project.run(after))
+        for old in list(known)[: len(known) - _KEPT + 1]:
+            known.pop(old, None)
+        known[key] = found
+    return known[key]
 
 
 def _body(ask: Ask, sides: _Sides) -> Iterator[Markup]:

@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 from urllib.parse import unquote
 
 from harness.errors import UsageError
+from harness.reports.compare import Comparison
 from harness.reports.pages.annotations import Annotations
 from harness.reports.pages.drafts import RunningTries
 from harness.reports.pages.markup import Markup
@@ -23,6 +24,8 @@ class Project:
     index: RunIndex
     annotations: Annotations
     tries: RunningTries
+    compared: dict[object, Comparison] = field(default_factory=dict)
+    """A few comparisons of runs, by the states of both."""
 
     @classmethod
     def stored(cls, path: Path, runs: Mapping[str, Path] | None = None) -> Self:

@@ -221,6 +221,10 @@ class RunIndex:
         """The trials of one run, in the planned order. Raises ResultsError naming a damaged file."""
         return tuple(self._read(name).lines.values())
 
+    def state(self, name: str) -> tuple[int, ...]:
+        """Changes with the run."""
+        return _stamp(self.place(name))
+
     def around(self, name: str, key: TrialKey) -> tuple[TrialKey | None, TrialKey | None]:
         """The trials before and after one in the order of lists: those that failed first."""
         kept = self._read(name)

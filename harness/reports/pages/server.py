@@ -18,7 +18,7 @@ from aiohttp import web
 from harness.errors import HarnessError, ServiceError, UsageError, os_error_in_words
 from harness.reports.pages.markup import Markup, fragment, link, tag
 from harness.reports.pages.progress import live_state
-from harness.reports.pages.request import Ask, Page, PageSet, Project, Raw, Shows, matching, pattern, unquoted
+from harness.reports.pages.request import Ask, Page, PageSet, Project, Raw, matching, pattern, unquoted
 from harness.reports.palette import palette
 from harness.values import JsonObject
 
@@ -226,6 +226,14 @@ def _help(own: Sequence[tuple[str, str]]) -> Markup:
 _KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _LIVE: Final = re.compile(r"/live/([^/]+)")
 _MAX_FIELDS: Final = 200
+_PATIENCE_S: Final = 0.3
+_WAITING: Final = Page(
+    title="Being counted",
+    body=tag(
+        "p", "The trials are being counted; the page comes when they are.", role="status", class_="notice waiting"
+    ),
+    again_after_s=1,
+)
 
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -241,6 +249,8 @@ class Answering:
         self._guard = guard
         self._ending = ending
         self._start = start
+        self._making: dict[str, asyncio.Future[Page | Raw]] = {}
+        """Pages that take long, by their address, until a browser asks again."""
         self._entries = [one.entry for one in pages if one.entry is not None]
         self._shows = [(pattern(path), shows) for one in pages for path, shows in one.shows.items()]
         self._acts = [(pattern(path), acts) for one in pages for path, acts in one.acts.items()]
@@ -270,11 +280,17 @@ class Answering:
             return self._page(problem("No such page", "There is no page at this address."), 404)
         ticked = tuple(request.query.getall("run", ()))
         ask = Ask(project=self._project, place=place, query=dict(request.query), ticked=ticked)
-        return await self._tried(found, ask)
+        making = self._making.pop(request.path_qs, None) or asyncio.ensure_future(asyncio.to_thread(found, ask))
+        if request.headers.get("Sec-Fetch-Mode") == "navigate":  # a browser opens it as a page, and loads it again
+            await asyncio.wait({making}, timeout=_PATIENCE_S)
+            if not making.done():
+                self._making[request.path_qs] = making
+                return self._page(_WAITING)
+        return await self._tried(making)
 
-    async def _tried(self, shows: Shows, ask: Ask) -> web.StreamResponse:
+    async def _tried(self, making: Awaitable[Page | Raw]) -> web.StreamResponse:
         try:
-            shown = await asyncio.to_thread(shows, ask)
+            shown = await making
         except UsageError as error:
             return self._page(problem("Not found", error.message, error.remedy), 404)
         except HarnessError as error:

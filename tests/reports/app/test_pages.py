@@ -1,11 +1,14 @@
 """What the pages of runs, trials and comparisons show."""
 
 import re
+import threading
 from pathlib import Path
 
 import httpx
 
 from harness.cli.view import app_pages
+from harness.reports.pages.markup import Markup
+from harness.reports.pages.request import Ask, Page, PageSet
 from harness.reports.pages.server import ViewServer
 from harness.runs.store.beside_trials import tags_of
 from tests.reports.app.client import entered
@@ -158,3 +161,23 @@ def test_a_trial_leads_through_the_list_that_led_to_it_and_back(client: httpx.Cl
     assert 'href="/runs/after/trials/case-0005/1?result=failed" rel="next"' in page
     assert 'href="/runs/after?result=failed" data-up' in page
     assert 'rel="next"' not in client.get("/runs/after/trials/case-0005/1?result=failed").text
+
+
+def test_a_browser_has_something_at_once_of_a_page_that_takes_long(tmp_path: Path) -> None:
+    ready, asked = threading.Event(), list[str]()
+
+    def slow(ask: Ask) -> Page:
+        asked.append(ask.query["of"])
+        ready.wait(60)
+        return Page(title="slow", body=Markup("<p>counted</p>"))
+
+    opened = {"Sec-Fetch-Mode": "navigate"}
+    with (
+        ViewServer(tmp_path, [PageSet(shows={"/": lambda _: Page(title="", body=Markup()), "/slow": slow})]) as server,
+        entered(server) as client,
+    ):
+        first = client.get("/slow?of=a", headers=opened).text
+        assert ('http-equiv="refresh"' in first, "counted" in first) == (True, False)
+        ready.set()
+        assert "counted" in client.get("/slow?of=a").text
+        assert ["a"] == asked
