@@ -238,9 +238,15 @@ class Scorings:
         end = places.find(f" {key[0]}/{key[1]}\n".encode())
         if folder is None or end < 0:
             return None
-        digest, start, length = places[places.rfind(b"\n", 0, end) + 1 : end].split()
-        line = read_part(folder / _SCORECARDS, int(start), int(length), digest.decode())
-        return parsed(folder / _SCORECARDS, line, Scorecard)
+        try:
+            digest, start, length = places[places.rfind(b"\n", 0, end) + 1 : end].split()
+            line = read_part(folder / _SCORECARDS, int(start), int(length), digest.decode())
+            found = parsed(folder / _SCORECARDS, line, Scorecard)
+        except (ValueError, OverflowError):
+            found = None
+        if found is None or (found.case_id, found.attempt) != key:
+            raise ResultsError(f"{folder / _PLACES} does not lead to the trial", remedy="score the run again")
+        return found
 
     def _last(self) -> Path | None:
         return next(reversed(self.folders()), None)

@@ -91,14 +91,9 @@ def read_checked(folder: Path, name: str) -> bytes:
 
 
 @contextmanager
-def open_checked(folder: Path, name: str) -> Iterator[BufferedReader]:
-    """A file of a committed folder, to be read line by line; raises ResultsError as `read_checked` does."""
-    path = folder / name
+def _opened(path: Path) -> Iterator[BufferedReader]:
     try:
         with open_plain(path) as stream:
-            if hashlib.file_digest(stream, "sha256").hexdigest() != _checksums(folder).get(name):
-                raise _damaged(path, "does not match its checksum")
-            stream.seek(0)
             yield stream
     except UnusableEntry as error:
         raise refused_entry(error) from None
@@ -106,16 +101,21 @@ def open_checked(folder: Path, name: str) -> Iterator[BufferedReader]:
         raise _damaged(path, f"cannot be read: {error.strerror}") from None
 
 
+@contextmanager
+def open_checked(folder: Path, name: str) -> Iterator[BufferedReader]:
+    """A file of a committed folder, to be read line by line; raises ResultsError as `read_checked` does."""
+    with _opened(folder / name) as stream:
+        if hashlib.file_digest(stream, "sha256").hexdigest() != _checksums(folder).get(name):
+            raise _damaged(folder / name, "does not match its checksum")
+        stream.seek(0)
+        yield stream
+
+
 def read_part(path: Path, start: int, length: int, digest: str) -> bytes:
     """A part of a file, with this digest; raises ResultsError."""
-    try:
-        with open_plain(path) as stream:
-            stream.seek(start)
-            content = stream.read(min(length, MAX_BYTES))
-    except UnusableEntry as error:
-        raise refused_entry(error) from None
-    except OSError as error:
-        raise _damaged(path, f"cannot be read: {error.strerror}") from None
+    with _opened(path) as stream:
+        stream.seek(start)
+        content = stream.read(min(length, MAX_BYTES))
     if hashlib.sha256(content).hexdigest() != digest:
         raise _damaged(path, "does not match its checksum")
     return content
@@ -123,17 +123,9 @@ def read_part(path: Path, start: int, length: int, digest: str) -> bytes:
 
 def verify_checksums(folder: Path) -> None:
     """Checks every file of a committed folder; raises ResultsError naming the first that is damaged."""
-    for name, digest in _checksums(folder).items():
-        path = folder / name
-        try:
-            with open_plain(path) as stream:
-                actual = hashlib.file_digest(stream, "sha256").hexdigest()
-        except UnusableEntry as error:
-            raise refused_entry(error) from None
-        except OSError as error:
-            raise _damaged(path, f"cannot be read: {error.strerror}") from None
-        if actual != digest:
-            raise _damaged(path, "does not match its checksum")
+    for name in _checksums(folder):
+        with open_checked(folder, name):
+            pass
 
 
 def parsed(path: Path, content: bytes, shape: type[T]) -> T:
