@@ -88,10 +88,11 @@ def watch(ctx: click.Context, /, suite: str, file_too: bool, **options: Unpack[W
     harness online watch support --accept 1f3a5b7c9d0e
 
     The test is valid if it is repeated daily: false alarms stay below the number per year that online.yaml declares
-    (default: 2). Exit 1 if an incident is open.
+    (default: 2). Exit 1 if an incident is open; one of criteria alone whose judge is not certified is only shown.
     """
     from harness.cli.console import print_json
     from harness.errors import ExitCode
+    from harness.production.judging import day_rates
     from harness.production.settings import online_settings
     from harness.production.watch import accept_incident, watch_shifts
     from harness.runs.store.drift_report import drift_reports
@@ -105,6 +106,10 @@ def watch(ctx: click.Context, /, suite: str, file_too: bool, **options: Unpack[W
     look = watch_shifts(facts, suite, store.layout.watch, settings, drift_reports(project))
     filed = _file(project, look.incidents, options) if file_too else []
     open_ones = [one for one in look.incidents if one.is_open]
+    days = facts.days()
+    judged = day_rates(project, facts, suite, days[-1]) if days else {}
+    doubtful = {name for name, one in judged.items() if isinstance(one, str) or one.shortfall}
+    certain = [one for one in open_ones if any(shift.signal not in doubtful for shift in one.shifts)]
     if options["as_json"]:
         print_json({**look.model_dump(mode="json"), "filed": filed})
     else:
@@ -116,9 +121,12 @@ def watch(ctx: click.Context, /, suite: str, file_too: bool, **options: Unpack[W
             )
         for incident in look.incidents:
             _show_incident(incident)
+        for incident in open_ones:
+            if incident not in certain:
+                click.echo(f"  {incident.id} decides nothing: `harness judge agreement RUN --certify` tests its judge")
         for one in filed:
             click.echo(f"  {one['verb']}  {one['incident']}  {one['url']}{one['error'] or ''}")
-    ctx.exit(ExitCode.VERDICT if open_ones else ExitCode.DONE)
+    ctx.exit(ExitCode.VERDICT if certain else ExitCode.DONE)
 
 
 def _day(text: str) -> str:

@@ -80,7 +80,7 @@ class World:
             )
             yield common
             yield common.model_copy(
-                update={"kind": "judge", "card": None, "tools": {}, "judge": self.judge,
+                update={"kind": "judge", "card": None, "tools": {}, "judge": self.judge, "rubric": "r",
                         "judgements": (self.judgement(),)}
             )  # fmt: skip
 
