@@ -70,7 +70,7 @@ def trials_command(project: Path, /, run: str, failed: bool, as_json: bool) -> N
     from harness.reports.named import trial_rows
     from harness.runs.store.folder import RunFolder
 
-    rows = trial_rows(RunFolder.open(run_path(project, run)).cards(), failed=failed)
+    rows = trial_rows(RunFolder.open(run_path(project, run)).each_card(), failed=failed)
     if as_json:
         print_json_list(row.model_dump(mode="json") for row in rows)
         return

@@ -489,7 +489,11 @@ class RunFolder:
         """As `scorecards`, without evidence of checks, reasons of passed ones and explanations of figures: for tables,
         and for runs of any length.
         """
-        return tuple(row[2] for _, row in self._all_rows() if row is not None)
+        return tuple(self.each_card())
+
+    def each_card(self) -> Iterator[Scorecard]:
+        """The same, one at a time."""
+        return (row[2] for _, row in self._all_rows() if row is not None)
 
     def counts(self) -> Counts:
         """How many trials succeeded and failed."""
@@ -497,7 +501,7 @@ class RunFolder:
         keys = ((one.case_id, one.attempt) for one in self._manifest.planned)
         if head is not None and head.stamps == digest_of_stamps(map(self._stamp, keys)):
             return head.counts
-        return counts_of(row[2] for _, row in self._all_rows() if row is not None)
+        return counts_of(self.each_card())
 
     def run_scores(self) -> tuple[Score, ...]:
         """The latest figures over the whole run; empty if none was written yet."""
