@@ -427,3 +427,8 @@ def test_ordinary_words_about_secrets_are_left_alone(importing: Any) -> None:
 
     assert text == _steps(run)[0].message
     assert {} == _problems(run)
+
+
+def test_a_credential_that_begins_with_a_digit_is_counted_too(importing: Any) -> None:
+    run = importing("openai-chat", [{"role": "user", "content": SECRETS["bearer"] + f" Bearer {SECRETS['bearer']}"}])
+    assert {"what looks like a credential was replaced by a pseudonym": 1} == _problems(run)
