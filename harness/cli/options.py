@@ -83,6 +83,10 @@ def importers() -> "Registry":
     return IMPORTERS
 
 
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+"""Of each verb that lists or shows."""
+
+
 def selection_options(command: Command) -> Command:
     """Which cases."""
     for option in reversed(

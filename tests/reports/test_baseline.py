@@ -144,7 +144,7 @@ def test_a_success_that_turned_unknown_is_lost_in_every_gate(make: Make) -> None
     assert "not_measured" == gate(summary, ["task_success=0.95"]).holding
     assert "fails" == gate(summary, ["task_success=0.95"], allow_unmeasured=1).holding
     assert "holds" == gate(summary, ["task_success=0.9"], allow_unmeasured=1).holding
-    (line,) = (one for one in trend("s", [before, hidden]).lines if one.name == "task_success")
+    (line,) = (one for one in trend("s", [before, hidden]).agents[0].lines if one.name == "task_success")
     assert [1.0, 11 / 12] == [pytest.approx(point.value) for point in line.points]
 
 

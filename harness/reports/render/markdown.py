@@ -187,9 +187,7 @@ def comparison_markdown(comparison: "Comparison") -> str:
 def trend_markdown(trend: Trend) -> str:
     """All releases that the trend holds."""
     lines = [f"# {plain(trend.suite)}: {len(trend.releases)} releases"]
-    return (
-        "\n".join([*lines, *(line for one in trend_sections(trend) if one.rows for line in section_lines(one))]) + "\n"
-    )
+    return "\n".join([*lines, *(line for one in trend_sections(trend) for line in section_lines(one))]) + "\n"
 
 
 def _comparison(comparison: "Comparison") -> Iterator[str]:

@@ -16,7 +16,7 @@ from harness.reports.margin import MarginCheck, margin_words
 from harness.reports.render.wording import ENCODINGS
 from harness.reports.replay import RecordedCassette
 from harness.reports.summary import Summary
-from harness.reports.trend import JudgedPoint, Trend, TrendLine, TrendPoint
+from harness.reports.trend import AgentTrend, JudgedPoint, Trend, TrendLine, TrendPoint
 from harness.reports.units import UNKNOWN, dollars, figure, p_words, percent, percent_between, seconds, signed_points
 from harness.reports.units import chance as chance_words
 from harness.scoring.evaluators import SUCCESS
@@ -452,29 +452,59 @@ _MARK = "!"
 
 
 def trend_sections(trend: Trend, widest: int = 200) -> tuple[Section, ...]:
-    """Metrics, failure modes. `widest`: characters of a release's name that are shown."""
-    heads = tuple(_cut(release.name, widest) for release in trend.releases)
-    counts = ("trials", *(str(release.trials) for release in trend.releases))
-    left_out = tuple(f"left out, because it cannot be read: {one.run} ({one.problem})" for one in trend.damaged)
-    metrics = tuple(row for line in trend.lines if line.kind == "metric" for row in _rows(line))
-    failures = tuple(_trend_row(line) for line in trend.lines if line.kind == "failure")
+    """A row for each agent and model, then the figures of each. `widest`: characters of a release's name."""
+    passed = Section(
+        title="passed, by release (95 %)",
+        heads=("agent and model", *(_cut(name, widest) for name in trend.releases)),
+        rows=tuple((one.name, *_passed(one, trend.releases)) for one in trend.agents),
+        notes=tuple(_left_out(trend)),
+    )
+    return (passed, *(section for one in trend.agents for section in _of_agent(one, widest) if section.rows))
+
+
+def _passed(one: AgentTrend, releases: Sequence[str]) -> Iterator[str]:
+    line = one.line(SUCCESS)
+    points = {} if line is None else {point.release: point for point in line.points}
+    for release in releases:
+        point = points.get(release)
+        if line is None or point is None:
+            yield ""
+        else:
+            ends = point.interval
+            between = "" if ends is None else f" ({100 * ends.low:.0f}-{100 * ends.high:.0f})"
+            yield f"{_cell(line, point)}{between}"
+
+
+def _left_out(trend: Trend) -> Iterator[str]:
+    reasons: dict[str, list[str]] = {}
+    for one in trend.incomplete:
+        reasons.setdefault(one.why, []).append(one.run)
+    for why, runs in reasons.items():
+        more = f" and {len(runs) - 1} more" if len(runs) > 1 else ""
+        yield f"left out, because {why}: {runs[0]}{more}"
+    yield from (f"left out, because it cannot be read: {one.run} ({one.problem})" for one in trend.damaged)
+
+
+def _of_agent(one: AgentTrend, widest: int) -> tuple[Section, ...]:
+    heads = tuple(_cut(release.name, widest) for release in one.releases)
+    counts = ("trials", *(str(release.trials) for release in one.releases))
     return (
         Section(
-            title="metrics by release",
+            title=f"metrics of {one.name}",
             heads=("mean", *heads),
-            rows=(counts, *metrics),
-            notes=(*_trend_notes(trend, "metric"), *left_out),
+            rows=(counts, *(row for line in one.lines if line.kind == "metric" for row in _rows(line))),
+            notes=_trend_notes(one, "metric"),
         ),
         Section(
-            title="failure modes by release",
+            title=f"failure modes of {one.name}",
             heads=("share of trials", *heads),
-            rows=failures,
-            notes=_trend_notes(trend, "failure"),
+            rows=tuple(_trend_row(line) for line in one.lines if line.kind == "failure"),
+            notes=_trend_notes(one, "failure"),
         ),
         Section(
-            title="judged criteria by release",
+            title=f"judged criteria of {one.name}",
             heads=("share of passes", *heads),
-            rows=tuple((line.name, *map(judged_point_words, line.points)) for line in trend.judged),
+            rows=tuple((line.name, *map(judged_point_words, line.points)) for line in one.judged),
             notes=("in brackets: corrected for the judge's errors, with the 95 % interval; not tested for jumps",),
         ),
     )
@@ -500,9 +530,13 @@ def _rows(line: TrendLine) -> Iterator[tuple[str, ...]]:
 
 def _trend_row(line: TrendLine) -> tuple[str, ...]:
     return (
-        line.name.replace("_", " ") if line.kind == "failure" else line.name,
+        _name(line),
         *(_cell(line, p) for p in line.points),
     )
+
+
+def _name(line: TrendLine) -> str:
+    return "passed" if line.name == SUCCESS else line.name.replace("_", " ") if line.kind == "failure" else line.name
 
 
 def _cell(line: TrendLine, point: TrendPoint) -> str:
@@ -512,12 +546,12 @@ def _cell(line: TrendLine, point: TrendPoint) -> str:
     return f"{value} {_MARK}" if point.spike else value
 
 
-def _trend_notes(trend: Trend, kind: str) -> tuple[str, ...]:
+def _trend_notes(trend: AgentTrend, kind: str) -> tuple[str, ...]:
     flagged = tuple(_words(line, point) for line, point in trend.spikes if line.kind == kind)
     return (*flagged, *_power(trend, kind))
 
 
-def _power(trend: Trend, kind: str) -> tuple[str, ...]:
+def _power(trend: AgentTrend, kind: str) -> tuple[str, ...]:
     """The number of worse cases at which the newest release would have been flagged; success represents all metrics."""
     newest = [line.points[-1] for line in trend.lines if line.kind == kind and line.points[-1].level is not None]
     if not newest:
@@ -532,4 +566,4 @@ def _power(trend: Trend, kind: str) -> tuple[str, ...]:
 
 def _words(line: TrendLine, point: TrendPoint) -> str:
     test = f"{p_words(point.p or 0.0)}, {point.test}, one-sided, corrected for the release's figures"
-    return f"{_MARK} {line.name.replace('_', ' ')} is worse in {point.release}: {test}"
+    return f"{_MARK} {_name(line)} is worse in {point.release}: {test}"

@@ -341,10 +341,9 @@ class TrendView:
         self._trend = trend
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Metrics, then failure modes."""
+        """A row for each agent and model, then metrics and failure modes of each."""
         del console, options
         first, last = self._trend.releases[0], self._trend.releases[-1]
-        yield heading(self._trend.suite, f"{first.name} → {last.name}")
+        yield heading(self._trend.suite, f"{first} → {last}")
         for section in trend_sections(self._trend, widest=_HEAD):
-            if section.rows:
-                yield from section_table(section)
+            yield from section_table(section)

@@ -104,6 +104,8 @@ class RunManifest(Frozen):
     """The suite that was *run*, if the run was scored again with another one."""
     planned: tuple[PlannedTrial, ...]
     """In the order of the suite's cases, then by attempt; all results have this order."""
+    selected: bool = False
+    """Whether only some of the suite's cases were planned, such as those that failed in another run."""
     shard: str | None = Field(default=None, pattern=r"^[1-9][0-9]*/[1-9][0-9]*$")
     """`2/4`: the second of four parts, which `harness merge` puts together; None: a whole run."""
 
