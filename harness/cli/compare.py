@@ -12,7 +12,7 @@ from harness.errors import ExitCode, UsageError
 from harness.reports.margin import refuse_malformed
 from harness.reports.migration import migration_of
 from harness.reports.named import compare_named
-from harness.reports.render.migration import MigrationView, migration_markdown
+from harness.reports.render.migration import migration_markdown, migration_view
 from harness.runs.store.folder import RunFolder, run_path
 from harness.suite.loading import load_stored_suite
 from harness.suite.suites import prompt_texts
@@ -122,7 +122,7 @@ def compare_for_migration(project: Path, before: str, after: str, form: str, mar
     found = migration_of((old, new), comparison, margins, repetitions(), _prompt_texts(project, new))
     match form:
         case "terminal":
-            out().print(MigrationView(found))
+            out().print(migration_view(found))
         case "json":
             print_json(found.model_dump(mode="json"))
         case _:

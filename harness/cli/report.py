@@ -9,7 +9,7 @@ from harness.cli.console import out, print_json
 from harness.cli.options import refuse_typed
 from harness.errors import UsageError, os_error_in_words
 from harness.reports.matrix import MatrixTable, matrix_table
-from harness.reports.render.matrix import MatrixView, matrix_markdown
+from harness.reports.render.matrix import matrix_markdown, matrix_view
 from harness.reports.summarising import summarise_run
 from harness.reports.summary import Summary
 from harness.runs.store.folder import RunFolder, run_path
@@ -141,7 +141,7 @@ def matrix_and_runs(path: Path, matrix: Matrix) -> list[tuple[RunFolder, Summary
 
 def show_matrix(table: MatrixTable) -> None:
     """Prints the table on standard output."""
-    out().print(MatrixView(table))
+    out().print(matrix_view(table))
 
 
 def report_matrix(path: Path, matrix: Matrix, form: str) -> None:

@@ -21,17 +21,17 @@ def show_summary(console: Console, summary: Summary, report: Path | None) -> Non
 
 def show_comparison(console: Console, comparison: "Comparison") -> None:
     """Prints the differences between two runs."""
-    from harness.reports.render.terminal import ComparisonView  # a run without an earlier one shows none
+    from harness.reports.render.terminal import comparison_view  # a run without an earlier one shows none
 
     console.print()
-    console.print(ComparisonView(comparison))
+    console.print(comparison_view(comparison))
 
 
 def show_trend(console: Console, trend: "Trend") -> None:
     """Prints figures by release."""
-    from harness.reports.render.terminal import TrendView
+    from harness.reports.render.terminal import trend_view
 
-    console.print(TrendView(trend))
+    console.print(trend_view(trend))
 
 
 def show_gate(console: Console, result: GateResult) -> None:

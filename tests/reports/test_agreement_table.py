@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from harness.judging.agreement import AgreementReport, AgreementRow, Disagreement, People, PeopleAgreement
-from harness.reports.render.judging import AgreementView, agreement_sections
+from harness.reports.render.judging import agreement_sections, agreement_view
 from harness.scoring.statistics.agreement import AnswerPair, binary_agreement
 
 
@@ -32,7 +32,7 @@ def report(*criteria: AgreementRow, **fields: Any) -> AgreementReport:
 
 def printed(shown: AgreementReport) -> str:
     stream = io.StringIO()
-    Console(file=stream, width=160, highlight=False).print(AgreementView(shown))
+    Console(file=stream, width=160, highlight=False).print(agreement_view(shown))
     return stream.getvalue()
 
 

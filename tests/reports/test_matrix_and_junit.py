@@ -12,7 +12,7 @@ from rich.console import Console
 from harness.reports.durations import PrintedEnd
 from harness.reports.matrix import matrix_table
 from harness.reports.render.markdown import junit_xml
-from harness.reports.render.matrix import MatrixView, matrix_markdown
+from harness.reports.render.matrix import matrix_markdown, matrix_view
 from harness.reports.summarising import summarise
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import Matrix, PlannedTrial, RunManifest
@@ -63,7 +63,7 @@ def test_a_matrix_shows_each_run_beside_the_first(table: Any) -> None:
         "\\", ""
     )
     stream = io.StringIO()
-    Console(file=stream, width=120, highlight=False).print(MatrixView(table))
+    Console(file=stream, width=120, highlight=False).print(matrix_view(table))
     shown = stream.getvalue()
     assert "by model; the difference is from small" in shown
     assert "p50 and p95 of latency" in shown

@@ -11,7 +11,7 @@ from rich.console import Console
 from harness.errors import ExitCode
 from harness.reports.compare import compare_runs
 from harness.reports.migration import Migration, migration_of
-from harness.reports.render.migration import MigrationView, migration_markdown
+from harness.reports.render.migration import migration_markdown, migration_view
 from harness.runs.store.folder import RunFolder
 from harness.runs.store.manifest import RunManifest
 from harness.scoring.scorecard import Score, Scorecard, ToolUse
@@ -124,7 +124,7 @@ def test_the_trials_that_were_lost_are_named_with_the_kind_of_failure_that_they_
     assert "- tool add: argument encoding: JSON written as text (3)" in text
     assert "- agent: aaaaaaaaaaaa → bbbbbbbbbbbb" in text
     stream = io.StringIO()
-    Console(file=stream, width=200).print(MigrationView(found))
+    Console(file=stream, width=200).print(migration_view(found))
     assert "  tool add: argument encoding: JSON written as text (3)" in stream.getvalue().splitlines()
     assert "new" == row(migrated(store("a", "." * 6), store("b", "x" * 6)), "argument encoding")[3]
 

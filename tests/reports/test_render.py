@@ -22,7 +22,7 @@ from harness.reports.render.markdown import (
     summary_markdown,
     write_report,
 )
-from harness.reports.render.terminal import ComparisonView, SummaryView
+from harness.reports.render.terminal import SummaryView, comparison_view
 from harness.reports.summarising import summarise, summarise_run
 from harness.reports.summary import Summary
 from harness.runs.store.folder import RunFolder
@@ -137,7 +137,7 @@ def test_no_line_is_wider_than_the_terminal_and_none_is_coloured_where_there_is_
     shown = summarise(manifest(many), many)
 
     output = printed(SummaryView(shown), width) + printed(
-        ComparisonView(compare(manifest(many), many, manifest(many), many)), width
+        comparison_view(compare(manifest(many), many, manifest(many), many)), width
     )
 
     assert max(map(len, output.splitlines())) <= width
@@ -156,7 +156,7 @@ def test_an_agents_text_cannot_steer_a_terminal_or_break_a_file_format(card: Car
     difference = compare(manifest(cards), cards, manifest(cards, "other"), [card("a", True), cards[1]])
 
     everything = {
-        "terminal": printed(SummaryView(shown)) + printed(ComparisonView(difference)),
+        "terminal": printed(SummaryView(shown)) + printed(comparison_view(difference)),
         "markdown": summary_markdown(shown) + comparison_markdown(difference),
         "junit": junit_xml(shown, cards),
         "json": summary_json(shown) + comparison_json(difference),

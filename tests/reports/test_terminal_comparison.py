@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from harness.reports.compare import compare
-from harness.reports.render.terminal import ComparisonView
+from harness.reports.render.terminal import comparison_view
 from harness.runs.store.manifest import RunManifest
 from harness.scoring.scorecard import Scorecard
 
@@ -35,7 +35,7 @@ def shown(card: Card, manifest: Manifest) -> Callable[..., list[str]]:
             manifest(runs[0], planned=plan), runs[0], manifest(runs[1], "later", planned=plan, **fields), runs[1]
         )
         stream = io.StringIO()
-        Console(file=stream, width=160, highlight=False).print(ComparisonView(found))
+        Console(file=stream, width=160, highlight=False).print(comparison_view(found))
         return [" ".join(line.split()) for line in stream.getvalue().splitlines()]
 
     return build

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import RenderableType
 from rich.text import Text
 
 from harness.judging.agreement import AgreementReport, AgreementRow
@@ -11,7 +11,7 @@ from harness.judging.calibration_questions import AgreementFigures
 from harness.judging.pairwise import ComparisonScore
 from harness.reports.judged_figures import JudgedRubric
 from harness.reports.render.sections import Section, judged_section
-from harness.reports.render.terminal import section_table
+from harness.reports.render.terminal import section_table, view
 from harness.reports.render.wording import printable
 from harness.reports.units import UNKNOWN, chance, number, percent, percent_between, signed_points
 from harness.scoring.statistics.agreement import AgreementRate, BinaryAgreement
@@ -27,20 +27,14 @@ _AGREEMENT_NOTES = (
 _MOST = 20
 
 
-class AgreementView:
-    """Print it with a rich Console."""
-
-    def __init__(self, report: AgreementReport) -> None:
-        self._report = report
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Renders two tables, the disagreements, and the omitted items."""
-        del console, options
-        for section in agreement_sections(self._report):
-            yield from section_table(section)
-        yield ""
-        for line in _disagreements(self._report):
-            yield Text(line)
+@view
+def agreement_view(report: AgreementReport) -> Iterator[RenderableType]:
+    """Renders two tables, the disagreements, and the omitted items."""
+    for section in agreement_sections(report):
+        yield from section_table(section)
+    yield ""
+    for line in _disagreements(report):
+        yield Text(line)
 
 
 def agreement_sections(report: AgreementReport) -> tuple[Section, ...]:
@@ -125,22 +119,13 @@ def _disagreements(report: AgreementReport) -> Iterator[str]:
 _CALIBRATION_COLUMNS = ("part", "prompt", "n", "agree", "kappa", "TPR", "TNR", "false passes", "critical", "no answer")
 
 
-class CalibrationView:
+@view
+def calibration_view(done: Calibrated) -> Iterator[RenderableType]:
     """The figures of validation and held-out cases, and of the held-out ones by domain, before and after."""
-
-    def __init__(self, done: Calibrated) -> None:
-        outcome = done.outcome
-        rows = [
-            *_rows("validation", outcome.validation, done),
-            *_rows("held-out", outcome.held_out, done),
-        ]
-        title = f"{outcome.way} of {done.prompt} with {done.model}"
-        self._section = Section(title=title, heads=_CALIBRATION_COLUMNS, rows=tuple(rows), notes=tuple(_notes(done)))
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Renders the table."""
-        del console, options
-        yield from section_table(self._section)
+    outcome = done.outcome
+    rows = (*_rows("validation", outcome.validation, done), *_rows("held-out", outcome.held_out, done))
+    title = f"{outcome.way} of {done.prompt} with {done.model}"
+    yield from section_table(Section(title=title, heads=_CALIBRATION_COLUMNS, rows=rows, notes=tuple(_notes(done))))
 
 
 def _rows(part: str, measured: Measured, done: Calibrated) -> Iterator[tuple[str, ...]]:
@@ -208,19 +193,13 @@ _PREFERENCE_NOTES = (
 )
 
 
-class PreferenceView:
-    """Print it with a rich Console."""
-
-    def __init__(self, title: str, scores: Sequence[ComparisonScore], notes: Sequence[str] = ()) -> None:
-        rows = tuple(_preference_row(one) for one in scores)
-        self._section = Section(
-            title=title, heads=_PREFERENCE_COLUMNS, rows=rows, notes=(*_failed(scores), *notes, *_PREFERENCE_NOTES)
-        )
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """One table."""
-        del console, options
-        yield from section_table(self._section)
+@view
+def preference_view(
+    title: str, scores: Sequence[ComparisonScore], notes: Sequence[str] = ()
+) -> Iterator[RenderableType]:
+    """One table."""
+    rows, every = tuple(_preference_row(one) for one in scores), (*_failed(scores), *notes, *_PREFERENCE_NOTES)
+    yield from section_table(Section(title=title, heads=_PREFERENCE_COLUMNS, rows=rows, notes=every))
 
 
 def _preference_row(one: ComparisonScore) -> tuple[str, ...]:
@@ -241,13 +220,7 @@ def _failed(scores: Sequence[ComparisonScore]) -> list[str]:
 # Judgements for a terminal.
 
 
-class JudgedView:
-    """Print it with a rich Console."""
-
-    def __init__(self, judged: JudgedRubric) -> None:
-        self._judged = judged
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """One table and its notes."""
-        del console, options
-        yield from section_table(judged_section(self._judged))
+@view
+def judged_view(judged: JudgedRubric) -> Iterator[RenderableType]:
+    """One table and its notes."""
+    yield from section_table(judged_section(judged))

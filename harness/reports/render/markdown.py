@@ -23,7 +23,6 @@ from harness.reports.render.sections import (
     margin_lines,
     recorded_lines,
     sections,
-    trend_sections,
     verdict_of,
 )
 from harness.reports.render.wording import (
@@ -46,7 +45,6 @@ from harness.reports.render.wording import (
     use_words,
 )
 from harness.reports.summary import Summary, TrialGroup
-from harness.reports.trend import Trend
 from harness.reports.units import (
     UNKNOWN,
     figure,
@@ -176,18 +174,12 @@ def plain(text: str) -> str:
     return _FOUND_BY_TRACKERS.sub(lambda found: found[0] + _BREAK, printable(text)).translate(_SPECIAL)
 
 
-# A comparison and a trend as Markdown, for pull requests and for reading later.
+# A comparison as Markdown, for pull requests and for reading later.
 
 
 def comparison_markdown(comparison: "Comparison") -> str:
     """The whole comparison; every trial whose success changed is named."""
     return "\n".join(_comparison(comparison)) + "\n"
-
-
-def trend_markdown(trend: Trend) -> str:
-    """All releases that the trend holds."""
-    lines = [f"# {plain(trend.suite)}: {len(trend.releases)} releases"]
-    return "\n".join([*lines, *(line for one in trend_sections(trend) for line in section_lines(one))]) + "\n"
 
 
 def _comparison(comparison: "Comparison") -> Iterator[str]:

@@ -1,6 +1,8 @@
 """The table of a matrix, for a terminal and as Markdown."""
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from collections.abc import Iterator
+
+from rich.console import RenderableType
 from rich.text import Text
 
 from harness.reports.change import MetricChange
@@ -8,26 +10,20 @@ from harness.reports.durations import Spread
 from harness.reports.matrix import MatrixRow, MatrixTable
 from harness.reports.render.markdown import plain, section_lines
 from harness.reports.render.sections import Section
-from harness.reports.render.terminal import heading, section_table
+from harness.reports.render.terminal import heading, section_table, view
 from harness.reports.summary import Figure
 from harness.reports.units import UNKNOWN, figure, percent, percent_between, seconds, signed_points
 
 _HEADS = ("passed", "95 %", "difference", "cost", "tokens", "latency", "steps")
 
 
-class MatrixView:
-    """Print it with a rich Console."""
-
-    def __init__(self, table: MatrixTable) -> None:
-        self._table = table
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table, then the difference of each run."""
-        del console, options
-        matrix = self._table.matrix
-        yield heading(f"{matrix.suite} · {matrix.agent}", matrix.name)
-        yield from section_table(_section(self._table))
-        yield Text("  p50 and p95 of latency; cost, tokens and steps are means of a trial", style="dim")
+@view
+def matrix_view(table: MatrixTable) -> Iterator[RenderableType]:
+    """The table, then the difference of each run."""
+    matrix = table.matrix
+    yield heading(f"{matrix.suite} · {matrix.agent}", matrix.name)
+    yield from section_table(_section(table))
+    yield Text("  p50 and p95 of latency; cost, tokens and steps are means of a trial", style="dim")
 
 
 def matrix_markdown(table: MatrixTable) -> str:

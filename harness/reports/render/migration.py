@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import RenderableType
 from rich.text import Text
 
 from harness.reports.change import MetricChange
@@ -14,7 +14,7 @@ from harness.reports.margin import margin_words
 from harness.reports.migration import Migration, MigrationFigure
 from harness.reports.render.markdown import plain, section_lines
 from harness.reports.render.sections import Section, chance
-from harness.reports.render.terminal import heading, section_table
+from harness.reports.render.terminal import heading, section_table, view
 from harness.reports.render.wording import ENCODINGS, printable, reason_words, variable_words
 from harness.reports.units import UNKNOWN, figure, figure_between, signed_figure, signed_percent
 
@@ -30,25 +30,19 @@ class _Lines:
     lines: Sequence[str]
 
 
-class MigrationView:
-    """Print it with a rich Console."""
-
-    def __init__(self, migration: Migration) -> None:
-        self._migration = migration
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The verdict, then the figures behind it."""
-        del console, options
-        found = self._migration
-        yield heading(f"{found.after.suite}: {_models(found)}", f"{found.before.run} → {found.after.run}")
-        yield Text(printable(verdict_words(found)), style="bold")
-        for part in _parts(found):
-            if isinstance(part, Section):
-                yield from section_table(part)
-                continue
-            yield Text(f"\n{part.title}", style="bold")
-            for line in part.lines:
-                yield Text(f"  {printable(line, _LONGEST)}")
+@view
+def migration_view(migration: Migration) -> Iterator[RenderableType]:
+    """The verdict, then the figures behind it."""
+    found = migration
+    yield heading(f"{found.after.suite}: {_models(found)}", f"{found.before.run} → {found.after.run}")
+    yield Text(printable(verdict_words(found)), style="bold")
+    for part in _parts(found):
+        if isinstance(part, Section):
+            yield from section_table(part)
+            continue
+        yield Text(f"\n{part.title}", style="bold")
+        for line in part.lines:
+            yield Text(f"  {printable(line, _LONGEST)}")
 
 
 def migration_markdown(migration: Migration) -> str:

@@ -1,7 +1,7 @@
 """A summary for a terminal: readable in 80 columns, with more columns if the width permits."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, ParamSpec
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -50,9 +50,15 @@ if TYPE_CHECKING:
 
 # Tables and headings of reports in a terminal.
 
+Given = ParamSpec("Given")
 SHOWN = 10
 LONGEST = 200
 WIDEST = 24  # of a first column; what is longer is folded
+
+
+def view(parts: Callable[Given, Iterable[RenderableType]]) -> Callable[Given, Group]:
+    """The parts as one thing to print with a rich Console."""
+    return lambda *args, **fields: Group(*parts(*args, **fields))
 
 
 def heading(title: str, right: str) -> RenderableType:
@@ -252,33 +258,26 @@ def _footer(summary: Summary, where: str | None) -> Iterator[RenderableType]:
 # A comparison for a terminal.
 
 
-class ComparisonView:
-    """Print it with a rich Console."""
-
-    def __init__(self, comparison: "Comparison") -> None:
-        self._comparison = comparison
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The conclusion, then the figures, then other differences."""
-        del console, options
-        comparison = self._comparison
-        before, after = comparison.before, comparison.after
-        yield heading(f"{before.agent} → {after.agent}", f"{before.run} → {after.run}")
-        yield Text(change_words(comparison), style="bold")
-        if comparison.unpaired:
-            yield Text(f"{comparison.unpaired} trials without a measured counterpart are omitted", style="yellow")
-        yield from _changes("category", [(part.name, part.success) for part in comparison.categories])
-        metrics = {change.metric: change for change in comparison.metrics}
-        known = [name for name in own_metrics_first(list(metrics)) if metrics[name].pairs]
-        yield from _changes("metric", [(name, metrics[name]) for name in known])
-        for section in comparison_sections(comparison):
-            yield from section_table(section)
-        yield Text(f"\n{NOTATION}", style="dim")
-        yield from _changed_cases(comparison)
-        yield Text()
-        for place, line in enumerate(attribution_lines(comparison)):
-            yield Text(printable(line) if not place else f"  {printable(line)}", style="dim" if place else "bold")
-        yield from _differences(comparison)
+@view
+def comparison_view(comparison: "Comparison") -> Iterator[RenderableType]:
+    """The conclusion, then the figures, then other differences."""
+    before, after = comparison.before, comparison.after
+    yield heading(f"{before.agent} → {after.agent}", f"{before.run} → {after.run}")
+    yield Text(change_words(comparison), style="bold")
+    if comparison.unpaired:
+        yield Text(f"{comparison.unpaired} trials without a measured counterpart are omitted", style="yellow")
+    yield from _changes("category", [(part.name, part.success) for part in comparison.categories])
+    metrics = {change.metric: change for change in comparison.metrics}
+    known = [name for name in own_metrics_first(list(metrics)) if metrics[name].pairs]
+    yield from _changes("metric", [(name, metrics[name]) for name in known])
+    for section in comparison_sections(comparison):
+        yield from section_table(section)
+    yield Text(f"\n{NOTATION}", style="dim")
+    yield from _changed_cases(comparison)
+    yield Text()
+    for place, line in enumerate(attribution_lines(comparison)):
+        yield Text(printable(line) if not place else f"  {printable(line)}", style="dim" if place else "bold")
+    yield from _differences(comparison)
 
 
 def _changes(kind: str, changes: Sequence[tuple[str, MetricChange]]) -> Iterator[RenderableType]:
@@ -334,16 +333,10 @@ _HEAD = 9
 """Characters of a release's name, so that a dozen fit side by side."""
 
 
-class TrendView:
-    """Print it with a rich Console."""
-
-    def __init__(self, trend: Trend) -> None:
-        self._trend = trend
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """A row for each agent and model, then metrics and failure modes of each."""
-        del console, options
-        first, last = self._trend.releases[0], self._trend.releases[-1]
-        yield heading(self._trend.suite, f"{first} → {last}")
-        for section in trend_sections(self._trend, widest=_HEAD):
-            yield from section_table(section)
+@view
+def trend_view(trend: Trend) -> Iterator[RenderableType]:
+    """A row for each agent and model, then metrics and failure modes of each."""
+    first, last = trend.releases[0], trend.releases[-1]
+    yield heading(trend.suite, f"{first} → {last}")
+    for section in trend_sections(trend, widest=_HEAD):
+        yield from section_table(section)
