@@ -9,7 +9,7 @@ import click
 
 from harness.cli.console import out, print_json
 from harness.errors import ExitCode, UsageError
-from harness.reports.margin import refuse_malformed
+from harness.reports.margin import no_worse_than, refuse_malformed
 from harness.reports.migration import migration_of
 from harness.reports.named import compare_named
 from harness.reports.render.migration import migration_markdown, migration_view
@@ -78,20 +78,16 @@ def compare_command(
         return
     if migration:
         ctx.exit(compare_for_migration(ctx.obj, before, after, form, margins))
-    from harness.cli.console import out
-    from harness.cli.showing import show_comparison
-    from harness.errors import ExitCode
-    from harness.reports.margin import no_worse_than
-    from harness.reports.named import compare_named
     from harness.reports.render.markdown import addresses_of, comment_markdown, comparison_json, comparison_markdown
     from harness.reports.render.sections import margin_lines
+    from harness.reports.render.terminal import comparison_view
 
     project: Path = ctx.obj
     comparison, repetitions = compare_named(project, before, run_path(project, after), margins)
     checks = no_worse_than(comparison, margins, repetitions()) if margins else []
     match form:
         case "terminal":
-            show_comparison(out(), comparison)
+            out().print(comparison_view(comparison))
         case "markdown":
             click.echo(comparison_markdown(comparison), nl=False)
         case "comment":

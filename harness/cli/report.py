@@ -86,11 +86,8 @@ def command(
     if html or site is not None:
         _write_pages(project, run, site, **of_page)
         return
-    from harness.cli.console import out
     from harness.cli.showing import show_summary
     from harness.reports.render.markdown import junit_xml, summary_json, summary_markdown
-    from harness.reports.summarising import summarise_run
-    from harness.runs.store.folder import RunFolder
 
     folder = RunFolder.open(run_path(project, run))
     summary = summarise_run(folder)
@@ -119,7 +116,6 @@ def _kept(folder: "RunFolder", summary: "Summary") -> Path | None:
 
 def _write_pages(project: Path, run: str, site: Path | None, against: str | None, output: Path | None) -> None:
     from harness.reports.pages.files import write_html, write_site
-    from harness.runs.store.folder import RunFolder
 
     folder = RunFolder.open(run_path(project, run))
     other = None if against is None else RunFolder.open(run_path(project, against))

@@ -125,8 +125,8 @@ def trend_command(
     release would be flagged. A run that cannot be read is listed and left out. Default SUITE: the only one with runs.
     """
     from harness.cli.console import out, print_json
-    from harness.cli.showing import show_trend
     from harness.errors import ExitCode
+    from harness.reports.render.terminal import trend_view
     from harness.reports.trend import suite_of, trend
     from harness.runs.store.baseline import opened_in
 
@@ -136,5 +136,5 @@ def trend_command(
     if as_json:
         print_json({**found.model_dump(mode="json"), "releases": list(found.releases)})
     else:
-        show_trend(out(), found)
+        out().print(trend_view(found))
     ctx.exit(ExitCode.VERDICT if fail_on_spike and found.jumped else ExitCode.DONE)

@@ -20,10 +20,9 @@ from harness.reports.render.sections import (
     broken_section,
     chance,
     comparison_sections,
+    figure_sections,
     margin_lines,
     recorded_lines,
-    sections,
-    verdict_of,
 )
 from harness.reports.render.wording import (
     change_words,
@@ -31,28 +30,24 @@ from harness.reports.render.wording import (
     measured_words,
     miss_words,
     overlay_words,
-    own_metrics_first,
     printable,
     printed_head,
     provenance_words,
     reason_words,
     remedy_words,
     service_words,
-    share,
     success_words,
     tier_words,
     unmeasured_words,
     use_words,
 )
-from harness.reports.summary import Summary, TrialGroup
+from harness.reports.summary import Summary
 from harness.reports.units import (
     UNKNOWN,
     figure,
-    figure_between,
     p_words,
     percent,
     percent_between,
-    signed_figure,
     signed_percent,
     signed_points,
 )
@@ -82,10 +77,7 @@ def _summary(summary: Summary) -> Iterator[str]:
     yield ""
     yield f"Run {plain(summary.manifest.run)}; " + "; ".join(f"{k} {plain(v)}" for k, v in facts(summary.manifest))
     yield from _not_measured(summary)
-    yield from _parts("category", summary.categories)
-    yield from _parts("difficulty", summary.difficulties)
-    yield from _metrics(summary)
-    for section in sections(summary):
+    for section in figure_sections(summary):
         yield from section_lines(section)
     if summary.failed:
         yield from ["", "## Trials that did not pass", ""]
@@ -127,29 +119,6 @@ def _printed(ends: Sequence[PrintedEnd]) -> Iterator[str]:
         yield from (f"    - {plain(line)}" for line in end.lines)
 
 
-def _parts(kind: str, parts: Sequence[TrialGroup]) -> Iterator[str]:
-    metrics = own_metrics_first(list(dict.fromkeys(f.metric for part in parts for f in part.figures if f.n)))
-    yield from ["", f"## By {kind}", ""]
-    yield from table_head([kind, "trials", "passed", "%", "95 %", *metrics])
-    for part in parts:
-        rate = part.success
-        means = [figure(name, part.mean(name)) for name in metrics]
-        interval = percent_between(rate.interval)
-        yield table_row([part.name, str(part.trials), share(rate), percent(rate.rate), interval, *means])
-
-
-def _metrics(summary: Summary) -> Iterator[str]:
-    yield from ["", "## By metric", ""]
-    yield from table_head(["metric", "mean", "95 %", "known for"])
-    for name in own_metrics_first([one.metric for one in summary.figures]):
-        found = summary.figure(name)
-        if found is not None:
-            known = f"{found.n} of {summary.counts.measured}"
-            yield table_row([name, figure(name, found.mean), figure_between(name, found.interval), known])
-    for score in summary.run_scores:
-        yield table_row([score.metric, figure(score.metric, score.value), "", "the run"])
-
-
 def section_lines(section: Section, level: int = 2) -> Iterator[str]:
     """A section's heading of that level, table and notes."""
     yield from ["", f"{'#' * level} {section.title[0].upper()}{section.title[1:]}", ""]
@@ -187,9 +156,6 @@ def _comparison(comparison: "Comparison") -> Iterator[str]:
     yield from ["", f"**{change_words(comparison)}.**"]
     if comparison.unpaired:
         yield from ["", f"{comparison.unpaired} trials without a measured counterpart are omitted."]
-    yield from _changes("category", [(part.name, part.success) for part in comparison.categories])
-    metrics = {change.metric: change for change in comparison.metrics}
-    yield from _changes("metric", [(name, metrics[name]) for name in own_metrics_first(list(metrics))])
     for section in comparison_sections(comparison):
         yield from section_lines(section)
     yield from ["", f"{NOTATION}.", "", "## Attribution", ""]
@@ -208,16 +174,6 @@ def _comparison(comparison: "Comparison") -> Iterator[str]:
     for case in sorted(comparison.changed, key=lambda one: bool(one.after)):
         why = "now passes" if case.after else f"now fails: {plain(reason_words(case.reasons))}"
         yield f"- {plain(case.case_id)}/{case.attempt} {why}"
-
-
-def _changes(kind: str, changes: Sequence[tuple[str, MetricChange]]) -> Iterator[str]:
-    yield from ["", f"## By {kind}", ""]
-    yield from table_head([kind, "before", "after", "change", "better", "worse", "pairs", "p", "says"])
-    for name, change in changes:
-        counts = [str(change.better or UNKNOWN), str(change.worse or UNKNOWN), str(change.pairs)]
-        metric = change.metric
-        values = (figure(metric, change.before), figure(metric, change.after), signed_figure(metric, change.difference))
-        yield table_row([name, *values, *counts, chance(change), verdict_of(change)])
 
 
 # A comparison as a comment on a pull request: the deciding figures first, all other parts folded.

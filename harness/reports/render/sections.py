@@ -13,13 +13,25 @@ from harness.reports.durations import Spread
 from harness.reports.figures import BrokenRule, ToolRow
 from harness.reports.judged_figures import CriterionFigures, JudgedRubric
 from harness.reports.margin import MarginCheck, margin_words
-from harness.reports.render.wording import ENCODINGS
+from harness.reports.render.wording import ENCODINGS, own_metrics_first, share
 from harness.reports.replay import RecordedCassette
-from harness.reports.summary import Summary
+from harness.reports.summary import Summary, TrialGroup
 from harness.reports.trend import AgentTrend, JudgedPoint, Trend, TrendLine, TrendPoint
-from harness.reports.units import UNKNOWN, dollars, figure, p_words, percent, percent_between, seconds, signed_points
+from harness.reports.units import (
+    UNKNOWN,
+    dollars,
+    figure,
+    figure_between,
+    p_words,
+    percent,
+    percent_between,
+    seconds,
+    signed_figure,
+    signed_points,
+)
 from harness.reports.units import chance as chance_words
 from harness.scoring.evaluators import SUCCESS
+from harness.scoring.registry import METRICS
 from harness.scoring.scorecard import MODES
 from harness.scoring.statistics.correction import Corrected
 
@@ -111,7 +123,57 @@ def judge_words(judge: JudgeIdentity) -> str:
     return f"{judge.model}{prompt}" + (f", majority of {judge.samples}" if judge.samples > 1 else "")
 
 
+# Tables of a summary: parts, metrics.
+
+
+def metrics_of(parts: Sequence[TrialGroup]) -> list[str]:
+    """The metrics that a trial of a part knows, the suite's own first."""
+    return own_metrics_first(list(dict.fromkeys(one.metric for part in parts for one in part.figures if one.n)))
+
+
+def part_section(kind: str, parts: Sequence[TrialGroup], metrics: Sequence[str]) -> Section:
+    """The trials by category or difficulty."""
+    rows = tuple(
+        (
+            part.name.replace("_", " "),
+            str(part.trials),
+            share(part.success),
+            percent(part.success.rate),
+            percent_between(part.success.interval),
+            *(figure(name, part.mean(name)) for name in metrics),
+        )
+        for part in parts
+    )
+    return Section(title=f"by {kind}", heads=(kind, "trials", "passed", "%", "95 %", *metrics), rows=rows)
+
+
+def metric_section(summary: Summary) -> Section:
+    """The mean of each metric that is known or the suite's own; figures of the whole run below them."""
+    known = {one.metric: one for one in summary.figures}
+    shown = [one for one in own_metrics_first(list(known)) if known[one].n or one not in METRICS]
+    of = f" of {summary.counts.measured}"
+    rows = [
+        (one, figure(one, known[one].mean), figure_between(one, known[one].interval), f"{known[one].n}{of}")
+        for one in shown
+    ]
+    rows += [(one.metric, figure(one.metric, one.value), "", "the run") for one in summary.run_scores]
+    missing = [one.replace("_", " ") for one in known if one not in shown] if summary.counts.measured else []
+    notes = (f"known for no trial: {', '.join(missing)}",) if missing else ()
+    return Section(title="by metric", heads=("metric", "mean", "95 %", "known for"), rows=tuple(rows), notes=notes)
+
+
 # Tables that are the same in every rendering: failure modes, tools, reliability, latency.
+
+
+def figure_sections(summary: Summary, metrics: Sequence[str] | None = None) -> tuple[Section, ...]:
+    """All tables of a summary; `metrics`: those of the parts, if not all."""
+    chosen = metrics_of([*summary.categories, *summary.difficulties]) if metrics is None else metrics
+    parts = (
+        part_section("category", summary.categories, chosen),
+        part_section("difficulty", summary.difficulties, chosen),
+        metric_section(summary),
+    )
+    return (*(one for one in parts if one.rows), *sections(summary))
 
 
 def sections(summary: Summary) -> tuple[Section, ...]:
@@ -345,10 +407,17 @@ def comparison_sections(comparison: "Comparison") -> tuple[Section, ...]:
     """The sections with content."""
     from harness.reports.compare import SliceKind
 
+    metrics = {change.metric: change for change in comparison.metrics if change.pairs}
+    rows = tuple(_change_row(part.name.replace("_", " "), part.success) for part in comparison.categories)
+    of_metrics = tuple(_change_row(name, metrics[name]) for name in own_metrics_first(list(metrics)))
     found = [_slice(kind, comparison) for kind in get_args(SliceKind)]
     divergence = () if comparison.divergence is None else (_divergence(comparison.divergence),)
     changed = (_changed_failures(comparison), _changed_rules(comparison))
-    return (*divergence, *(section for section in (*changed, *found) if section.rows))
+    first = (
+        Section(title="passed by category", heads=("category", *_CHANGE_COLUMNS), rows=rows),
+        Section(title="mean by metric", heads=("metric", *_CHANGE_COLUMNS), rows=of_metrics),
+    )
+    return (*first, *divergence, *(section for section in (*changed, *found) if section.rows))
 
 
 def chance(change: MetricChange) -> str:
@@ -415,12 +484,12 @@ def cause_words(one: CaseDivergence) -> str:
 
 
 def _changed_failures(comparison: "Comparison") -> Section:
-    rows = tuple(_change_row(one.metric.replace("_", " "), one) for one in comparison.failures)
+    rows = tuple(_change_row(one.metric.replace("_", " "), one, SUCCESS) for one in comparison.failures)
     return Section(title="failure modes: share of trials", heads=("mode", *_CHANGE_COLUMNS), rows=rows)
 
 
 def _changed_rules(comparison: "Comparison") -> Section:
-    rows = tuple(_change_row(one.metric, one) for one in comparison.rules if one.difference)
+    rows = tuple(_change_row(one.metric, one, SUCCESS) for one in comparison.rules if one.difference)
     title = "learned rules: share of trials that break them (a change of behaviour, not a failure by itself)"
     return Section(title=title, heads=("rule", *_CHANGE_COLUMNS), rows=rows)
 
@@ -433,13 +502,15 @@ def _slice(kind: "SliceKind", comparison: "Comparison") -> Section:
 _CHANGE_COLUMNS = ("before", "after", "change", "better", "worse", "pairs", "p", "says")
 
 
-def _change_row(name: str, one: MetricChange) -> tuple[str, ...]:
+def _change_row(name: str, one: MetricChange, unit: str | None = None) -> tuple[str, ...]:
+    """`unit`: the metric whose unit the values have, if not its own."""
     counts = (str(one.better or UNKNOWN), str(one.worse or UNKNOWN), str(one.pairs))
+    unit = unit or one.metric
     return (
         name,
-        percent(one.before),
-        percent(one.after),
-        signed_points(one.difference),
+        figure(unit, one.before),
+        figure(unit, one.after),
+        signed_figure(unit, one.difference),
         *counts,
         chance(one),
         verdict_of(one),

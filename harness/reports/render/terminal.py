@@ -8,17 +8,15 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from harness.reports.change import MetricChange
 from harness.reports.render.sections import (
     NOTATION,
     Section,
     attribution_lines,
-    chance,
     comparison_sections,
+    figure_sections,
+    metrics_of,
     recorded_lines,
-    sections,
     trend_sections,
-    verdict_of,
 )
 from harness.reports.render.wording import (
     change_words,
@@ -26,7 +24,6 @@ from harness.reports.render.wording import (
     measured_words,
     miss_words,
     overlay_words,
-    own_metrics_first,
     printable,
     printed_words,
     provenance_words,
@@ -42,8 +39,6 @@ from harness.reports.render.wording import (
 from harness.reports.summary import FailedCase, Summary, Unmeasured
 from harness.reports.summary import TrialGroup as Part
 from harness.reports.trend import Trend
-from harness.reports.units import UNKNOWN, figure, figure_between, signed_figure
-from harness.scoring.registry import METRICS
 
 if TYPE_CHECKING:
     from harness.reports.compare import CaseChange, Comparison
@@ -53,6 +48,7 @@ if TYPE_CHECKING:
 Given = ParamSpec("Given")
 SHOWN = 10
 LONGEST = 200
+_STYLES = {"better": "green", "worse": "red"}
 WIDEST = 24  # of a first column; what is longer is folded
 
 
@@ -72,20 +68,16 @@ def heading(title: str, right: str) -> RenderableType:
 
 def section_table(section: Section) -> Iterator[RenderableType]:
     """A table with its title above and its notes below."""
-    table = plain_table(section.heads[0], *section.heads[1:])
+    heads = (head.replace("_", "\n", 1).replace("_", " ") for head in section.heads[1:])
+    table = plain_table(section.heads[0], *heads)
     table.columns[0].min_width = min(WIDEST, max(len(row[0]) for row in section.rows))
     for row in section.rows:
-        table.add_row(words_of(row[0]), *(printable(cell) for cell in row[1:]))
+        table.add_row(words_of(row[0]), *(Text(printable(cell), style=_STYLES.get(cell, "")) for cell in row[1:]))
     yield Text()
     yield Text(section.title, style="bold")
     yield table
     for note in section.notes:
         yield Text(f"  {printable(note, LONGEST)}", style="dim")
-
-
-def coloured(words: str, lower_is_better: bool) -> Text:
-    good, bad = ("-", "+") if lower_is_better else ("+", "-")
-    return Text(words, style={good: "green", bad: "red"}.get(words[0], "") if len(words) > 1 else "dim")
 
 
 def case_table(rows: Sequence[tuple[str, int, str]]) -> RenderableType:
@@ -115,7 +107,7 @@ def plain_table(first: str, *others: str) -> Table:
     return table
 
 
-_FIXED = 30  # characters of a table of parts between its first column and its metrics
+_FIXED = 42  # characters of a table of parts between its first column and its metrics
 _REMARKS = 10
 
 
@@ -136,10 +128,7 @@ class SummaryView:
         yield _verdict(summary)
         yield from _not_measured(summary)
         metrics = _fitting([*summary.categories, *summary.difficulties], width)
-        yield from _parts("category", summary.categories, metrics)
-        yield from _parts("difficulty", summary.difficulties, metrics)
-        yield from _metrics(summary)
-        for section in sections(summary):
+        for section in figure_sections(summary, metrics):
             yield from section_table(section)
         yield from _failures(summary.failed)
         yield from _footer(summary, self._where)
@@ -186,24 +175,11 @@ def _why(one: Unmeasured) -> str:
     return f"{outcome}: {one.reason}" if one.reason else outcome
 
 
-def _parts(kind: str, parts: Sequence[Part], metrics: Sequence[str]) -> Iterator[RenderableType]:
-    heads = [name.replace("_", "\n", 1).replace("_", " ") for name in metrics]
-    table = plain_table(kind, "n", "passed", "%", "95 %", *heads)
-    for part in parts:
-        rate = part.success
-        interval = "" if rate.interval is None else f"{100 * rate.interval.low:.0f}-{100 * rate.interval.high:.0f}"
-        shown = UNKNOWN if rate.rate is None else f"{100 * rate.rate:.0f}"
-        means = [figure(name, part.mean(name)) for name in metrics]
-        table.add_row(words_of(part.name.replace("_", " ")), str(part.trials), share(rate), shown, interval, *means)
-    yield Text()
-    yield table
-
-
 def _fitting(parts: Sequence[Part], width: int) -> list[str]:
     """As many metrics as fit, the suite's own first."""
     room = width - _FIXED - max((len("difficulty"), *(len(printable(part.name)) for part in parts)))
     room -= max((0, *(len(share(part.success)) - len("passed") for part in parts)))  # "5/18 (6 unknown)"
-    names = own_metrics_first(list(dict.fromkeys(one.metric for part in parts for one in part.figures if one.n)))
+    names = metrics_of(parts)
     chosen: list[str] = []
     for name in names:
         room -= 3 + max(5, *(len(line) for line in name.split("_", 1)))
@@ -211,23 +187,6 @@ def _fitting(parts: Sequence[Part], width: int) -> list[str]:
             break
         chosen.append(name)
     return chosen
-
-
-def _metrics(summary: Summary) -> Iterator[RenderableType]:
-    table = plain_table("mean by metric", "mean", "95 %", "known for")
-    for name in own_metrics_first([one.metric for one in summary.figures]):
-        found = summary.figure(name)
-        if found is not None and (found.n or name not in METRICS):
-            known = f"{found.n} of {summary.counts.measured}"
-            table.add_row(printable(name), figure(name, found.mean), figure_between(name, found.interval), known)
-    for score in summary.run_scores:
-        table.add_row(printable(score.metric), figure(score.metric, score.value), "", "the run")
-    yield Text()
-    yield table
-    unknown = [one.metric for one in summary.figures if not one.n and one.metric in METRICS]
-    if unknown and summary.counts.measured:
-        names = ", ".join(name.replace("_", " ") for name in unknown)
-        yield Text(f"  known for no trial: {names}", style="dim")
 
 
 def _failures(failed: Sequence[FailedCase]) -> Iterator[RenderableType]:
@@ -266,10 +225,6 @@ def comparison_view(comparison: "Comparison") -> Iterator[RenderableType]:
     yield Text(change_words(comparison), style="bold")
     if comparison.unpaired:
         yield Text(f"{comparison.unpaired} trials without a measured counterpart are omitted", style="yellow")
-    yield from _changes("category", [(part.name, part.success) for part in comparison.categories])
-    metrics = {change.metric: change for change in comparison.metrics}
-    known = [name for name in own_metrics_first(list(metrics)) if metrics[name].pairs]
-    yield from _changes("metric", [(name, metrics[name]) for name in known])
     for section in comparison_sections(comparison):
         yield from section_table(section)
     yield Text(f"\n{NOTATION}", style="dim")
@@ -278,21 +233,6 @@ def comparison_view(comparison: "Comparison") -> Iterator[RenderableType]:
     for place, line in enumerate(attribution_lines(comparison)):
         yield Text(printable(line) if not place else f"  {printable(line)}", style="dim" if place else "bold")
     yield from _differences(comparison)
-
-
-def _changes(kind: str, changes: Sequence[tuple[str, MetricChange]]) -> Iterator[RenderableType]:
-    of_success = kind == "category"
-    title = "passed by category" if of_success else "mean by metric"
-    table = plain_table(title, "before", "after", "change", "better", "worse", "pairs", "p", "says")
-    for name, change in changes:
-        counts = [str(count or UNKNOWN) for count in (change.better, change.worse)]
-        words = words_of(name.replace("_", " ") if of_success else name)
-        metric = change.metric
-        difference = coloured(signed_figure(metric, change.difference), change.lower_is_better)
-        rest = [*counts, str(change.pairs), chance(change), verdict_of(change)]
-        table.add_row(words, figure(metric, change.before), figure(metric, change.after), difference, *rest)
-    yield Text()
-    yield table
 
 
 def _changed_cases(comparison: "Comparison") -> Iterator[RenderableType]:
