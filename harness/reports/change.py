@@ -96,10 +96,8 @@ Values = tuple[str, float, float]
 """Case id, value before, value after."""
 
 
-def change(
-    metric: str, values: Sequence[Values], *, lower_is_better: bool = False, tested: bool = True
-) -> MetricChange:
-    """The change of one metric. With `tested` False, it has counts and means only: slices are too small for a test."""
+def change(metric: str, values: Sequence[Values], *, lower_is_better: bool = False) -> MetricChange:
+    """The change of one metric."""
     n = len(values)
     sign = -1.0 if lower_is_better else 1.0
     steps = [sign * (after - before) for _, before, after in values]
@@ -113,7 +111,7 @@ def change(
         same=sum(abs(step) <= _SAME for step in steps),
         lower_is_better=lower_is_better,
     )
-    if not (tested and n):
+    if not n:
         return plain
     found = plain.model_copy(update=_tested(metric, values, sign))
     return found.model_copy(update={"relative": _relative(found, values)}) if found.is_amount else found

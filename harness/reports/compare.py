@@ -187,7 +187,6 @@ class GroupChange(Frozen):
 
     name: str
     success: MetricChange
-    metrics: tuple[MetricChange, ...]
 
 
 SliceKind = Literal["difficulty", "tag", "model", "prompt"]
@@ -347,12 +346,12 @@ def _unlike(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
 _Pair = tuple[Scorecard, Scorecard]
 
 
-def _success(known: Sequence[_Pair], *, tested: bool = True) -> MetricChange:
+def _success(known: Sequence[_Pair]) -> MetricChange:
     values = [(new.case_id, float(old.success or 0), float(new.success or 0)) for old, new in known]
-    return change("task_success", values, tested=tested)
+    return change("task_success", values)
 
 
-def _metrics(pairs: Sequence[_Pair], *, tested: bool = True) -> tuple[MetricChange, ...]:
+def _metrics(pairs: Sequence[_Pair]) -> tuple[MetricChange, ...]:
     """All metrics except the success rate, which is listed separately."""
     lower = {score.metric: score.lower_is_better for _, card in pairs for score in card.scores}
     values: dict[str, list[Values]] = {name: [] for name in lower if name != "task_success"}
@@ -362,7 +361,7 @@ def _metrics(pairs: Sequence[_Pair], *, tested: bool = True) -> tuple[MetricChan
             first = before.get(name)
             if first is not None and after is not None and name in values:
                 values[name].append((new.case_id, first, after))
-    return tuple(change(name, own, lower_is_better=lower[name], tested=tested) for name, own in values.items())
+    return tuple(change(name, own, lower_is_better=lower[name]) for name, own in values.items())
 
 
 def _by_name(card: Scorecard) -> dict[str, float | None]:
@@ -371,7 +370,7 @@ def _by_name(card: Scorecard) -> dict[str, float | None]:
 
 def _group(name: str, pairs: Sequence[_Pair]) -> GroupChange:
     known = [pair for pair in pairs if pair[0].success is not None and pair[1].success is not None]
-    return GroupChange(name=name, success=_success(known), metrics=_metrics(pairs, tested=False))
+    return GroupChange(name=name, success=_success(known))
 
 
 def _failures(pairs: Sequence[_Pair]) -> tuple[MetricChange, ...]:

@@ -70,10 +70,10 @@ def test_the_links_are_those_of_the_service_that_runs_the_job() -> None:
     github = {"GITHUB_SERVER_URL": "https://git.example", "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "7"}
     gitlab = {"CI_JOB_URL": "https://lab.example/j/1", "CI_PIPELINE_URL": "https://lab.example/p/2"}
     run = "https://git.example/a/b/actions/runs/7"
-    assert [f"{run}#artifacts", run] == [one.url for one in addresses_of(github)]
+    assert [f"{run}#artifacts", run] == [url for _, url in addresses_of(github)]
     assert ["https://lab.example/j/1/artifacts/browse", "https://lab.example/p/2"] == [
-        one.url for one in addresses_of(gitlab)
+        url for _, url in addresses_of(gitlab)
     ]
-    assert "https://pages.example/r" == addresses_of({**github, "HARNESS_PAGES_URL": "https://pages.example/r"})[0].url
+    assert "https://pages.example/r" == addresses_of({**github, "HARNESS_PAGES_URL": "https://pages.example/r"})[0][1]
     assert () == addresses_of({**github, "GITHUB_REPOSITORY": "a)[x](javascript:1"})
     assert () == addresses_of({})

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
@@ -191,13 +190,8 @@ _LONGEST_COMMENT = 60_000
 """Characters; GitHub refuses a comment of more than 65,536."""
 
 
-@dataclass(frozen=True)
-class Address:
-    """A named place that the comment links to."""
-
-    name: str
-    url: str
-
+Address = tuple[str, str]
+"""The name of a place that the comment links to, and its URL."""
 
 _ADDRESSES: Final = (
     ("the run's pages", "{HARNESS_PAGES_URL}"),
@@ -219,7 +213,7 @@ def addresses_of(environment: Mapping[str, str]) -> tuple[Address, ...]:
             url = template.format_map({key: value for key, value in environment.items() if value})
             if name not in found and _URL.fullmatch(url):
                 found[name] = url
-    return tuple(Address(name, url) for name, url in found.items())
+    return tuple(found.items())
 
 
 def comment_markdown(comparison: "Comparison", checks: Sequence[MarginCheck], addresses: Sequence[Address] = ()) -> str:
@@ -253,7 +247,7 @@ def _comment(comparison: "Comparison", checks: Sequence[MarginCheck], addresses:
     yield from _categories(comparison)
     yield from _figures(comparison, checks)
     if addresses:
-        yield from ["", "; ".join(f"[{one.name}]({one.url})" for one in addresses)]
+        yield from ["", "; ".join(f"[{name}]({url})" for name, url in addresses)]
 
 
 def _verdict(comparison: "Comparison", checks: Sequence[MarginCheck], lost: int) -> str:
@@ -319,7 +313,7 @@ def _cells(found: MetricChange | None) -> list[str]:
 
 
 def summary_json(summary: Summary) -> str:
-    return _text(summary)
+    return _text(summary.model_dump())
 
 
 def comparison_json(comparison: "Comparison", margins: "Sequence[MarginCheck]" = ()) -> str:
@@ -328,9 +322,8 @@ def comparison_json(comparison: "Comparison", margins: "Sequence[MarginCheck]" =
     return _text({**comparison.model_dump(), **checks})
 
 
-def _text(value: Summary | JsonObject) -> str:
-    plain = value.model_dump() if isinstance(value, Summary) else value
-    return json.dumps(plain, indent=1, ensure_ascii=True) + "\n"
+def _text(value: JsonObject) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=True) + "\n"
 
 
 # A run as JUnit XML for continuous integration.

@@ -72,7 +72,9 @@ def section_table(section: Section) -> Iterator[RenderableType]:
     table = plain_table(section.heads[0], *heads)
     table.columns[0].min_width = min(WIDEST, max(len(row[0]) for row in section.rows))
     for row in section.rows:
-        table.add_row(words_of(row[0]), *(Text(printable(cell), style=_STYLES.get(cell, "")) for cell in row[1:]))
+        table.add_row(
+            Text(printable(row[0])), *(Text(printable(cell), style=_STYLES.get(cell, "")) for cell in row[1:])
+        )
     yield Text()
     yield Text(section.title, style="bold")
     yield table
@@ -88,10 +90,6 @@ def case_table(rows: Sequence[tuple[str, int, str]]) -> RenderableType:
     for case_id, attempt, why in rows[:SHOWN]:
         grid.add_row(Text(f"  {printable(case_id)}/{attempt}"), Text(printable(why, LONGEST)))
     return grid
-
-
-def words_of(text: str) -> Text:
-    return Text(printable(text))
 
 
 def and_more(count: int) -> Iterator[RenderableType]:
