@@ -241,8 +241,8 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("harness: interrupted; all started processes and containers were stopped", err=True)
         sys.exit(130)
-    except SystemExit:  # click and rich exit with 1, which means a verdict here, if the reader closed the pipe
-        sys.exit(NOBODY_READS)
+    except SystemExit as left:  # click and rich exit with 1, which means a verdict here, if the reader closed the pipe
+        sys.exit(NOBODY_READS if left.code else 0)
     except HarnessError as error:
         sys.exit(_report_error(error, error))
     except (OSError, MemoryError, RuntimeError) as error:

@@ -1,11 +1,13 @@
 """The command line's contract: help everywhere, examples that parse, and refusals of what would do nothing."""
 
 import json
+import os
 import re
 import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -262,3 +264,11 @@ def test_ctrl_c_ends_a_server_with_status_0(words: tuple[str, ...], tmp_path: Pa
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert (0, False) == (process.returncode, "Traceback" in errors), errors
+
+
+def test_a_shell_completes_verbs_and_options() -> None:
+    program = str(Path(sys.executable).parent / "harness")
+    asked = {"_HARNESS_COMPLETE": "bash_complete", "COMP_WORDS": "harness trend --fail", "COMP_CWORD": "2"}
+    for own, said in (({"_HARNESS_COMPLETE": "bash_source"}, "complete -o"), (asked, "plain,--fail-on-spike")):
+        done = subprocess.run([program], env={**os.environ, **own}, capture_output=True, text=True, check=False)
+        assert (0, "", True) == (done.returncode, done.stderr, said in done.stdout)

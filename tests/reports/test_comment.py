@@ -45,7 +45,7 @@ def test_every_figure_stands_in_one_table_with_its_gate(card: Card, manifest: Ma
     assert latency.endswith("| parity |")
     assert "| steps | 4 | 4 | 0 % | 0 % to 0 % |" in steps
     assert "tokens" not in text.partition("<details>")[0]
-    assert text.index("<details>") < text.index("## By metric") < text.index("</details>")
+    assert text.index("<details>") < text.index("## Mean by metric") < text.index("</details>")
 
 
 def test_no_number_of_fixes_hides_a_regression_and_each_has_its_reason_of_now(card: Card, manifest: Manifest) -> None:

@@ -87,22 +87,25 @@ def test_the_terminal_shows_scores_what_was_not_measured_and_where_the_report_is
           nearest  find({"q":"a"}): /q differs
         record the missing answers:  harness record drive_thru --agent v1
 
-                                               own
-        category      n   passed         %   95 %   figure
-        ──────────────────────────────────────────────
-        not on menu   2       1/2   50   9-91    0.5
-        simple        1   - (1 unknown)    -               -
+        by category
+        own
+        category trials passed % 95 % figure
 
-                                                own
-        difficulty   n   passed     %     95 %   figure
-        ────────────────────────────────────────────────
-        easy         2   1/1 (1 unknown)   100   21-100    1
-        hard         1       0/1     0     0-79    0
+        not on menu 2 1/2 50 % 9 to 91 % 0.5
+        simple 1 - (1 unknown) - -
 
-        mean by metric    mean           95 %   known for
-        ─────────────────────────────────────────────────
-        own_figure       0.5   0 to 1      2 of 2
-        avg              0.5                    the run
+        by difficulty
+        own
+        difficulty trials passed % 95 % figure
+
+        easy 2 1/1 (1 unknown) 100 % 21 to 100 % 1
+        hard 1 0/1 0 % 0 to 79 % 0
+
+        by metric
+        metric mean 95 % known for
+
+        own_figure 0.5 0 to 1 2 of 2
+        avg 0.5 the run
 
         did not pass
           a-2/1  k: as seen
@@ -143,7 +146,7 @@ def test_no_line_is_wider_than_the_terminal_and_none_is_coloured_where_there_is_
     assert max(map(len, output.splitlines())) <= width
     assert "\x1b" not in output
     assert "and 5 more, in the report" in output
-    assert ("no" in output.split("category")[0].split()[-6:]) == (width == 120)
+    assert ("hallucinated" in output.split("by metric")[0]) == (width == 120)
 
 
 def test_an_agents_text_cannot_steer_a_terminal_or_break_a_file_format(card: Card, manifest: Manifest) -> None:
@@ -229,7 +232,7 @@ def test_markdown_names_what_terminal_names(summary: Summary) -> None:
     assert "**1/2 passed = 50 % (95 %: 9 to 91 %); unknown for 1 of 3**; 2 of 3 trials measured." in text
     assert "## 1 of 3 trials not measured: 1 inconclusive" in text
     assert "- b-1/1 inconclusive: 1 call(s) met no recording" in text.splitlines()
-    assert "| not\\_on\\_menu | 2 | 1/2 | 50 % | 9 to 91 % | 0.5 |" in text
+    assert "| not on menu | 2 | 1/2 | 50 % | 9 to 91 % | 0.5 |" in text
     assert "Record the missing answers: `harness record drive_thru --agent v1`" in text
     assert "- a-2/1: k: as seen" in text
 
