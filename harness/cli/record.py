@@ -212,7 +212,7 @@ def _show(found: Any, sandbox: str) -> None:
         line(f"wrote {path}")
     where = "" if sandbox == "docker" else f" --sandbox {sandbox}"
     line(f"next: harness run{where}     replays {found.suite} offline: the same answer, nothing paid")
-    line("then: harness init --ci github     the workflow for pull requests")
+    line("then: harness init . --ci github     the workflow for pull requests")
 
 
 def _remedy(replayed: Any) -> str:

@@ -21,8 +21,8 @@ _TERMINAL = re.compile(
     re.IGNORECASE,
 )
 _NETWORK = re.compile(
-    r"could not resolve|name or service not known|temporary failure in name resolution|\bENOTFOUND|EAI_AGAIN|getaddrinfo"
-    r"|connection (?:error|refused)|ECONNREFUSED|network is unreachable|nodename nor servname|urlopen error"
+    r"could not resolve|name or service not known|temporary failure in name resolution|\bENOTFOUND|EAI_AGAIN"
+    r"|getaddrinfo|connection (?:error|refused)|ECONNREFUSED|network is unreachable|nodename nor servname|urlopen error"
     r"|tunnel connection failed",
     re.IGNORECASE,
 )
