@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _PAGES = (
     "harness.reports.pages.runs:PAGES",
+    "harness.reports.pages.found:PAGES",
     "harness.reports.pages.run:PAGES",
     "harness.reports.pages.trial:PAGES",
     "harness.reports.pages.compare:PAGES",

@@ -31,6 +31,13 @@ def test_a_filter_is_part_of_the_address(client: httpx.Client) -> None:
     assert "No run fits" in client.get("/?q=nothing-like-it").text
 
 
+def test_a_text_is_found_in_the_transcripts_of_all_runs(client: httpx.Client) -> None:
+    text = client.get("/search?q=AN+EGG").text
+    assert {"after", "before", "other"} <= set(re.findall(r'data-href="/runs/(\w+)/trials/[^"]*#step-\d', text))
+    assert "0 steps" in client.get("/search?q=nothing-like-it").text
+    assert "<img src=x" not in client.get("/search?q=onerror").text
+
+
 def test_tags_are_kept_with_the_run_and_filter_the_list(client: httpx.Client, project: Path) -> None:
     answer = client.post("/runs/other/tags", data={"tags": "candidate, for ann"})
     assert 200 == answer.status_code
