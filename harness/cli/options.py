@@ -221,7 +221,7 @@ class Live(NamedTuple):
     model: 'Literal["replay", "record", "live"] | None' = None
 
 
-class LiveType(click.ParamType[Live]):
+class LiveType(click.ParamType[frozenset[str]]):
     """Words with commas between them, as in `sealed,model`."""
 
     name = "live"
@@ -234,24 +234,27 @@ class LiveType(click.ParamType[Live]):
         del param, ctx
         return f"[{'|'.join(self._words)}]"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Live:
-        if isinstance(value, Live):
-            return value
-        words = {word.strip() for word in str(value).split(",")}
-        unknown = sorted(words - {*self._words})
-        if unknown:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> frozenset[str]:
+        words = frozenset(word.strip() for word in str(value).split(","))
+        if unknown := sorted(words - {*self._words}):
             self.fail(f"{unknown[0]!r} cannot be live; {alternatives(unknown[0], self._words)}", param, ctx)
-        tools, model = not words.isdisjoint({"tools", "all"}), not words.isdisjoint({"model", "all"})
-        if "none" in words:
-            if len(words) > 1:
-                self.fail("`none` stands alone: everything is replayed", param, ctx)
-            return Live("replay", "replay")
-        if tools and "sealed" in words:
-            self.fail("the tools are either real (`tools`) or restored (`sealed`)", param, ctx)
-        if "record" in words and not (tools or model):
-            self.fail("nothing is left to record: add `tools`, `model` or `all`", param, ctx)
-        asked: Literal["record", "live"] = "record" if "record" in words else "live"
-        return Live(asked if tools else "sealed" if "sealed" in words else None, asked if model else None)
+        return words
+
+
+def _together(ctx: click.Context, param: click.Parameter, given: tuple[frozenset[str], ...]) -> Live:
+    """What all words say, whether they are typed with commas or with several options."""
+    words = frozenset[str]().union(*given)
+    tools, model = not words.isdisjoint({"tools", "all"}), not words.isdisjoint({"model", "all"})
+    if "none" in words:
+        if len(words) > 1:
+            raise click.BadParameter("`none` stands alone: everything is replayed", ctx, param)
+        return Live("replay", "replay")
+    if tools and "sealed" in words:
+        raise click.BadParameter("the tools are either real (`tools`) or restored (`sealed`)", ctx, param)
+    if "record" in words and not (tools or model):
+        raise click.BadParameter("nothing is left to record: add `tools`, `model` or `all`", ctx, param)
+    asked: Literal["record", "live"] = "record" if "record" in words else "live"
+    return Live(asked if tools else "sealed" if "sealed" in words else None, asked if model else None)
 
 
 def live_option(
@@ -262,8 +265,8 @@ def live_option(
     return click.option(
         "--live",
         type=LiveType(words),
-        default=Live(),
-        show_default=False,
+        multiple=True,
+        callback=_together,
         help=f"What is really asked, with commas between several; the rest is replayed. {meaning}. Default: {default}.",
     )
 

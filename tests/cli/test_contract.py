@@ -59,7 +59,7 @@ def _make_paths(words: list[str]) -> None:
     """Stand-ins for files and folders that an example names and whose types demand that they exist."""
     for word in words:
         value = word.rpartition("=")[2]
-        if re.fullmatch(r"[\w.-]+\.(json|jsonl|csv|yaml|md)", value):
+        if re.fullmatch(r"[\w.-]+\.(json|jsonl|csv|yaml|md|zip)", value):
             Path(value).touch()
         elif value.endswith("/") or value in ("my-evals", "path/to/project"):
             Path(value).mkdir(parents=True, exist_ok=True)

@@ -143,8 +143,8 @@ def test_a_shift_of_an_uncertified_judge_is_shown_and_decides_nothing(
     criterion = "{id: helpful, domain: d, statement: It helped., evidence: [conversation]}"
     rubric.write_text(f"name: r\ndescription: Help.\ndomains: {{d: 1}}\ncriteria: [{criterion}]\n")
     simulated(tmp_path / "store", (20, change), days=32, daily=100)
-    words = ["--project", str(tmp_path), "online", "watch", "shop", "--store", str(tmp_path / "store")]
-    done = CliRunner().invoke(harness, words)
+    (tmp_path / "online.yaml").write_text("store: store\n")
+    done = CliRunner().invoke(harness, ["--project", str(tmp_path), "online", "watch", "shop"])
     assert status == done.exit_code, done.output
     assert "1 open incidents" in done.output
     assert (status == 0) == ("decides nothing" in done.output)

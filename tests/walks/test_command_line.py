@@ -43,13 +43,12 @@ def test_the_module_is_the_command(walk: Walk) -> None:
     ("words", "message"),
     [
         (("image", "build", "nowhere"), "there is no image 'nowhere'"),
-        (("run",), "a suite, or a run to resume"),
+        (("run",), "none is named"),
         (("run", "nowhere"), "there is no suite 'nowhere'"),
         (("runn",), "No such command 'runn'"),
         (("run", "s", "--sandbox", "moon"), "there is no sandbox named 'moon'"),
         (("run", "--resume", "nothing"), "'nothing' is "),
         (("report", "nothing"), "'nothing' is "),
-        (("snapshot", "diff", "a", "b"), "invalid snapshot name 'a'"),
         (("snapshot", "build", "nowhere", "x"), "there is no environment 'nowhere'"),
     ],
 )

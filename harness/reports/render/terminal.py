@@ -70,7 +70,7 @@ def section_table(section: Section) -> Iterator[RenderableType]:
     """A table with its title above and its notes below."""
     heads = (head.replace("_", "\n", 1).replace("_", " ") for head in section.heads[1:])
     table = plain_table(section.heads[0], *heads)
-    table.columns[0].min_width = min(WIDEST, max(len(row[0]) for row in section.rows))
+    table.columns[0].min_width = min(WIDEST, max((len(row[0]) for row in section.rows), default=0))
     for row in section.rows:
         table.add_row(
             Text(printable(row[0])), *(Text(printable(cell), style=_STYLES.get(cell, "")) for cell in row[1:])
