@@ -143,13 +143,12 @@ def _services() -> DoctorLine:
 
     reason = why_unguarded()
     if reason is None:
-        text = "servers on this machine are protected from an environment's services by a packet filter rule"
-        return DoctorLine("protection", True, text)
+        return DoctorLine("services", True, "cannot reach servers on this machine: a packet filter rule blocks them")
     return DoctorLine(
-        "protection",
+        "services",
         False,
-        "servers that listen on all addresses of this machine are not protected from an environment's services: the"
-        f" packet filter rule cannot be set ({reason})",
+        "can reach servers that listen on all addresses of this machine: the packet filter rule cannot be set"
+        f" ({reason})",
         "run as root with `iptables` installed, or stop servers that services must not reach",
     )
 

@@ -111,7 +111,6 @@ def _writer_lock(folder: Path) -> IO[bytes]:
     except OSError:
         lock.close()
         raise ResultsError(
-            f"another receiver writes the store {folder}",
-            remedy="stop it, or give this one another `store` in online.yaml",
+            f"another receiver writes the store {folder}", remedy="stop it, or give this one another --store"
         ) from None
     return lock

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
 from typing import Final, Literal
 
 from harness.traces.trial import ModelUse, RecordingReport, Trial
@@ -81,8 +80,6 @@ class MissedTool(Frozen):
     """The first such call's arguments."""
     nearest: str | None
     """The recording nearest to it and how it differs; None: the cassette has none of this tool."""
-    model: bool = False
-    """Whether the calls are requests to a model."""
     user: UserMiss | None = None
     """Set if the calls are messages of a simulated user; see UserMiss."""
 
@@ -120,20 +117,20 @@ class Replay(Frozen):
 def replay_of(trials: Iterable[Trial]) -> Replay:
     """Reads each trial once and computes the rows."""
     tiers: Counter[str] = Counter()
-    missed: dict[tuple[str, str], tuple[JsonObject, Counter[str]]] = {}
+    missed: dict[tuple[str, str], list[tuple[str, JsonObject]]] = {}
     degraded: list[str] = []
     unfired: list[str] = []
     unsaid: list[str] = []
     reports: list[tuple[str, RecordingReport]] = []
     model_tiers: Counter[str] = Counter()
     provenances: Counter[str] = Counter()
-    use: ModelUse | None = None
+    uses: list[ModelUse] = []
     reported = once = 0
     for trial in trials:
         model_tiers.update(trial.model_tiers)
         provenances.update(trial.provenances)
         once += trial.reused_once_recorded
-        use = _summed([one for one in (use, trial.model_use) if one is not None])
+        uses += [] if trial.model_use is None else [trial.model_use]
         reported += sum(call.evidence == "self_reported" for call in trial.trajectory.calls)
         reports += [] if trial.recording is None else [(trial.case_id, trial.recording)]
         name = f"{trial.case_id}/{trial.attempt}"
@@ -142,10 +139,10 @@ def replay_of(trials: Iterable[Trial]) -> Replay:
         unfired += [f"{name}: {fault}" for fault in trial.unfired_faults]
         unsaid += [f"{name}: {turn}" for turn in trial.unsaid_turns]
         for miss in trial.misses:
-            missed.setdefault((str(miss.get("tool")), str(miss.get("user", ""))), (miss, Counter()))[1][name] += 1
+            missed.setdefault((str(miss.get("tool")), str(miss.get("user", ""))), []).append((name, miss))
     return Replay(
         tiers=dict(sorted(tiers.items())),
-        misses=tuple(_missed(*kind, *found) for kind, found in sorted(missed.items(), key=itemgetter(0))),
+        misses=tuple(_missed(*kind, found) for kind, found in sorted(missed.items())),
         fidelity=_fidelity(tiers),
         degraded=tuple(degraded),
         unfired_faults=tuple(unfired),
@@ -155,7 +152,7 @@ def replay_of(trials: Iterable[Trial]) -> Replay:
         model_tiers=dict(sorted(model_tiers.items())),
         reused_once_recorded=once,
         provenances=dict(sorted(provenances.items())),
-        model_use=use,
+        model_use=_summed(uses),
     )
 
 
@@ -176,16 +173,16 @@ def _fidelity(tiers: Mapping[str, int]) -> float | None:
     return sum(tiers.get(tier, 0) for tier in _TRUE) / asked if asked else None
 
 
-def _missed(tool: str, user: str, first: JsonObject, trials: Counter[str]) -> MissedTool:
+def _missed(tool: str, user: str, found: Sequence[tuple[str, JsonObject]]) -> MissedTool:
+    first = found[0][1]
     nearest = first.get("nearest")
     best = nearest[0] if isinstance(nearest, list) and nearest else None
     return MissedTool(
         tool=tool,
-        calls=trials.total(),
-        trials=len(trials),
+        calls=len(found),
+        trials=len({trial for trial, _ in found}),
         example=canonical_json(first.get("arguments")),
         nearest=None if best is None else _nearest_words(best),
-        model=first.get("model") is True,
         user=next((one for one in _USER_MISSES if one == user), None),
     )
 

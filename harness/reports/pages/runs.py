@@ -8,7 +8,6 @@ from harness.reports.pages.markup import (
     bounded,
     chip,
     choice,
-    empty,
     filters,
     fragment,
     interval_words,
@@ -137,11 +136,13 @@ def _cells(figures: RunFigures | str | None) -> list[tuple[str | None, tuple[Mar
 def _nothing(everything: Sequence[RunEntry]) -> Markup:
     if everything:
         return tag("p", "No run fits the filter. ", link("/", "Show all runs"), class_="empty")
-    return empty("There are no runs yet.", "harness run SUITE", "makes the first one.")
+    return tag(
+        "p", "There are no runs yet. ", tag("code", "harness run SUITE"), " makes the first one.", class_="empty"
+    )
 
 
 PAGES = PageSet(
     shows={"/": runs, "/runs": runs, "/part/figures/{run}": figures},
     acts={"/runs/{run}/tags": tag_run},
-    entry=("Runs", "Runs", "/"),
+    entry=("Runs", "/"),
 )

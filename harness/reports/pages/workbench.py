@@ -318,6 +318,4 @@ def _trial(
     )
 
 
-PAGES = PageSet(
-    shows={"/workbench": workbench}, acts={"/workbench": draft}, entry=("Improve", "Workbench", "/workbench")
-)
+PAGES = PageSet(shows={"/workbench": workbench}, acts={"/workbench": draft}, entry=("Workbench", "/workbench"))

@@ -1,7 +1,6 @@
 """A project with a folder to work in, a model, an MCP server, and a small coding agent."""
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,7 @@ from tests.walks.conftest import Walk
 HERE = Path(__file__).parent
 MCP_SERVER = HERE.parents[1] / "suite" / "tool_sources" / "tiny_server.py"
 KEY = "sk-walk-0123456789abcdefghij"
-LOCAL = ("--sandbox", "local")
-COMMAND = ("--", "python3", "coder.py")
+COMMAND = "python3 coder.py {task}"
 
 
 def mend(results: list[str]) -> Thought:
@@ -39,20 +37,18 @@ class Desk:
         return self.walk.folder
 
     @property
-    def env(self) -> dict[str, str]:
-        """What an SDK would read."""
-        return {"OPENAI_BASE_URL": self.models.url, "OPENAI_API_KEY": KEY}
+    def work(self) -> Path:
+        return self.project / "work"
 
-    def record(
-        self, name: str, *words: str, status: int = 0, env: dict[str, str] | None = None
-    ) -> subprocess.CompletedProcess[str]:
+    def options(self, *more: str) -> tuple[str, ...]:
+        provider = ("--provider", self.models.url, "--api-key", "WALK_KEY")
         tools = ("--mcp", "notes=python3 notes_server.py", "--allow-writes")
-        return self.walk("record", name, *tools, *words, status=status, env=self.env if env is None else env)
+        return ("--files", "work", *provider, *tools, *more)
 
     def left(self) -> list[str]:
         """All that is in the project, besides what the test put there and what the harness may keep."""
         found = [path.relative_to(self.project).as_posix() for path in self.project.rglob("*")]
-        kept = ("coder.py", "cart.py", "notes_server.py", ".harness", ".cache", "images/map")
+        kept = ("work", "notes_server.py", ".harness", ".cache", "images/map")
         return sorted(path for path in found if not path.startswith(kept) and path != "images") + sorted(
             path for path in found if path.startswith(".harness/.")
         )
@@ -63,8 +59,9 @@ def desk(walk: Walk) -> Iterator[Desk]:
     with serve_models() as server:
         server.think = mend
         desk = Desk(walk, server)
-        shutil.copyfile(HERE / "coder.py", desk.project / "coder.py")
-        (desk.project / "cart.py").write_text("def total(x): return 0\n")
+        desk.work.mkdir()
+        shutil.copyfile(HERE / "coder.py", desk.work / "coder.py")
+        (desk.work / "cart.py").write_text("def total(x): return 0\n")
         shutil.copyfile(MCP_SERVER, desk.project / "notes_server.py")
         yield desk
 

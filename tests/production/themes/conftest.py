@@ -1,5 +1,6 @@
 """A project with a store of scored sessions, written as a scorer writes them."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ CARD = Scorecard(
     success=True,
     digest="d",
 )
+AddScore = Callable[..., None]
 
 
 def day_ns(day: str) -> int:

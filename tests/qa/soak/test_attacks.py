@@ -16,8 +16,6 @@ ATTACKS = (
     "model endpoint",
     "paths",
     "telemetry",
-    "forged order",
-    "disguised writes",
 )
 SCALE = 0.02
 

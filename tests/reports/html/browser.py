@@ -124,8 +124,7 @@ class Browser:
             self.complaints.clear()
             self.requests.clear()
             self.send("Page.navigate", url=address)
-            there = "location.href !== 'about:blank' && document.readyState === 'complete'"
-            self.until(there + " && !document.querySelector('.waiting')")
+            self.until("location.href !== 'about:blank' && document.readyState === 'complete'")
             if not any(_INTERRUPTED in one for one in self.complaints):
                 return
 

@@ -36,6 +36,70 @@ def test_names_of_several_assistants_are_agents_though_users_and_tools_have_none
     assert [("user", None), ("agent", "planner"), ("agent", "coder")] == [(step.source, step.agent) for step in steps]
 
 
+LANGCHAIN = [
+    {"type": "human", "content": "Look"},
+    {"type": "ai", "content": "", "tool_calls": [{"id": "a", "name": "find", "args": {"q": "it"}}]},
+    {"type": "tool", "tool_call_id": "a", "content": "found"},
+    {"type": "ai", "content": "Here it is"},
+]
+RESPONSES = [
+    {"role": "user", "content": "Look"},
+    {"type": "function_call", "call_id": "a", "name": "find", "arguments": '{"q": "it"}'},
+    {"type": "function_call_output", "call_id": "a", "output": "found"},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Here it is"}]},
+]
+
+
+def test_a_responses_thought_is_a_thought(importing: Importing) -> None:
+    reasoning = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "I look."}]}
+    steps = _steps(importing("openai-chat", {"input": [RESPONSES[0], reasoning, *RESPONSES[1:]]}))
+    assert "I look." == steps[1].thought
+
+
+ACTIONS = {
+    "bash": ("Answer with ONE ```bash block.", "THOUGHT: look\n\n```bash\nls -R\n```", "bash", {"command": "ls -R"}),
+    "python": (
+        "Write Python code.",
+        "I count.\n```python\nlen(items)\n```",
+        "python_interpreter",
+        {"code": "len(items)"},
+    ),
+    "tag": ("Act in <execute> tags.", "I look. <execute> ls </execute>", "execute", {"command": "ls"}),
+    "function": (
+        "Call <function=NAME>.",
+        "Look.\n<function=view>\n<parameter=path>/a</parameter>\n</function>",
+        "view",
+        {"path": "/a"},
+    ),
+    "tool_call": (
+        "Write <tool_call> JSON.",
+        'Look. <tool_call>{"name": "view", "arguments": {"path": "/a"}}</tool_call>',
+        "view",
+        {"path": "/a"},
+    ),
+    "react": (
+        "Write\nAction: JSON",
+        'Thought: look\nAction: {"name": "view", "arguments": {"path": "/a"}}',
+        "view",
+        {"path": "/a"},
+    ),
+    "web": (
+        "Act in <action> tags.",
+        "<think>so</think>\n<action>\nclick('12')\n</action>",
+        "click",
+        {"arguments": "'12'"},
+    ),
+}
+
+
+def test_a_code_block_in_an_answer_is_no_call_where_nothing_says_that_code_is_run(importing: Importing) -> None:
+    messages = [
+        {"role": "user", "content": "How do I sort a list in Python?"},
+        {"role": "assistant", "content": "Like this:\n```python\nsorted(items)\n```"},
+    ]
+    assert () == _trajectory(importing("openai-chat", {"messages": messages})).calls
+
+
 def test_one_unreadable_file_of_a_folder_is_listed_and_left_out_whole(tmp_path: Path) -> None:
     good = {"messages": [{"role": "user", "content": "Hello"}]}
     bad = {"messages": [{"role": "user", "content": "Half"}], "reward": 1}

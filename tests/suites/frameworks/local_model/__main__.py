@@ -40,8 +40,10 @@ def main() -> int:
         words = [
             "--agent",
             AGENT,
-            "--live",
-            "sealed,model",
+            "--tools",
+            "sealed",
+            "--model",
+            "live",
             "--jobs",
             "1",
             "--run-name",
